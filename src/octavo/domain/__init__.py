@@ -1,0 +1,1 @@
+"""The pure floor: values and rules; no clock, disk, network, randomness or environment."""

@@ -1,0 +1,277 @@
+"""The one record type, its eight kinds, and the other changes a version can hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, cast, get_args
+
+from octavo.errors import BadInput
+
+Kind = Literal["episode", "fact", "register", "canon", "skill", "core", "sphere", "assembly"]
+Layer = Literal["episodic", "semantic", "procedural"]
+Source = Literal["chat", "manual", "tool", "operator", "promotion"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+SOURCES: tuple[Source, ...] = get_args(Source)
+SHARED = "shared"
+
+_SCOPE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,95}")
+_ACTOR = re.compile(r"system|(human|agent|tool)(:[^\s:\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,63})?")
+_TEMPORARY = re.compile(r"(ep_)?te?mp[_-]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emotion:
+    """How something felt: a word for it, -1..1 from bad to good, 0..1 from faint to strong."""
+
+    label: str | None = None
+    valence: float | None = None
+    intensity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A named edge to another memory (`part`, `merged_from`, `about`, `evidence`, `causal` …)."""
+
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one speaker said; `data` keeps whatever else a document's turn carries."""
+
+    speaker: str
+    text: str
+    at: datetime | None = None
+    salience: float | None = None
+    emotion: Emotion | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A remembered thing at one revision; never changed, only superseded or tombstoned.
+
+    `turns` are an episode's; `approved` names the person who approved a skill or a belief and is set
+    by the engine alone; `session` is the id of the sandbox it came from.
+    """
+
+    id: str
+    rev: int = 1
+    kind: Kind
+    text: str = ""
+    scope: str = SHARED
+    topic: str | None = None
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    source: Source = "chat"
+    actor: str = "agent"
+    at: datetime
+    salience: float = 0.5
+    confidence: float = 0.8
+    emotion: Emotion | None = None
+    links: tuple[Link, ...] = ()
+    session: str | None = None
+    turns: tuple[Turn, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    approved: str | None = None
+    gone: bool = False
+
+    @property
+    def layer(self) -> Layer:
+        """The layer follows from the kind; only an approved skill is procedural."""
+        return layer_of(self.kind, approved=self.approved is not None)
+
+    def linked(self, name: str) -> tuple[str, ...]:
+        """The ids this memory points to under one name."""
+        return tuple(link.to for link in self.links if link.name == name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A change that waits for a person's yes; `base_rev` is what it was based on (0: nothing)."""
+
+    id: str
+    action: Literal["write", "forget", "merge", "promote"]
+    memory: Memory
+    base_rev: int = 0
+    reason: str = ""
+    by: str = "system"
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What became of a proposal, and by whom."""
+
+    proposal: str
+    outcome: Literal["approved", "declined", "expired"]
+    by: str
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A value that a person refused, kept as a keyed hash; `lifted` takes it back."""
+
+    key: str
+    scope: str
+    by: str
+    at: datetime
+    reason: str = ""
+    lifted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Recorded uses of a memory: how often, and feedback between -1 and 1."""
+
+    memory: str
+    count: int = 1
+    feedback: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A candidate that stayed out: which check, why, and its text unless that is the secret."""
+
+    id: str
+    check: str
+    detail: str
+    kind: str
+    scope: str
+    text: str | None = None
+    confidence: float | None = None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """A restatement that joined an existing memory; the losing wording is kept here."""
+
+    id: str
+    into: str
+    rev: int
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """Two writers changed the same thing since the sandbox's parent; the later commit won."""
+
+    id: str
+    memory: str
+    parent_rev: int
+    found_rev: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redaction:
+    """The erasure of a memory's text from every version; `key` recognises the text again."""
+
+    memory: str
+    key: str
+    by: str
+    at: datetime
+    reason: str = ""
+    swept: bool = False
+
+
+Change = Memory | Proposal | Decision | Rejection | Use | Refusal | Merge | Clash | Redaction
+
+
+def layer_of(kind: Kind, *, approved: bool = False) -> Layer:
+    """Which of the three layers a kind belongs to."""
+    if kind == "episode":
+        return "episodic"
+    return "procedural" if kind == "skill" and approved else "semantic"
+
+
+def turn_data(turn: Turn) -> dict[str, Any]:
+    """A turn as plain JSON values."""
+    return {"speaker": turn.speaker, "text": turn.text, **dict(turn.data)}
+
+
+def transcript(turns: Sequence[Turn]) -> str:
+    """The text of an episode: one line a turn."""
+    return "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
+
+
+def check_scope(scope: str) -> str:
+    """Return the scope, or raise: names are lower-case, and a wildcard is no scope."""
+    if not isinstance(scope, str) or not _SCOPE.fullmatch(scope):
+        raise BadInput(
+            f"scope {scope!r} cannot be used",
+            hint="a scope is `shared` or an agent's name: lower-case letters, digits, '_', '.', '-'; "
+            "at most 64 of them",
+        )
+    return scope
+
+
+def check_id(value: str, what: str = "id") -> str:
+    """Return the id, or raise: ids are short, plain and safe in paths and queries."""
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise BadInput(
+            f"{what} {value!r} cannot be used",
+            hint="an id has at most 96 letters, digits, '_', '.', ':', '@', '-'",
+        )
+    return value
+
+
+def check_kind(kind: str) -> Kind:
+    """Return the kind, or raise with the eight there are."""
+    if kind not in KINDS:
+        raise BadInput(f"kind {kind!r} is none of the eight", hint=f"use one of {', '.join(KINDS)}")
+    return cast(Kind, kind)
+
+
+def check_source(source: str) -> Source:
+    """Return the source, or raise with those there are."""
+    if source not in SOURCES:
+        raise BadInput(f"source {source!r} is unknown", hint=f"use one of {', '.join(SOURCES)}")
+    return cast(Source, source)
+
+
+def check_actor(actor: str) -> str:
+    """Return the actor, or raise with the forms there are."""
+    if not isinstance(actor, str) or not _ACTOR.fullmatch(actor):
+        raise BadInput(
+            f"actor {actor!r} cannot be used",
+            hint="use human:<name>, agent:<name>, tool:<name> or system",
+        )
+    return actor
+
+
+def check_unit(value: float, what: str) -> float:
+    """Return a number between 0 and 1, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise BadInput(f"{what} {value!r} is not a number between 0 and 1")
+    return float(value)
+
+
+def check_time(value: datetime, what: str = "at") -> datetime:
+    """Return the time in UTC, or raise if it is not aware."""
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise BadInput(
+            f"{what} {value!r} has no time zone", hint="hand in an aware datetime, for instance UTC"
+        )
+    return value.astimezone(UTC)
+
+
+def is_human(actor: str) -> bool:
+    """Whether the actor is a person."""
+    return actor == "human" or actor.startswith("human:")
+
+
+def is_temporary(value: str) -> bool:
+    """Whether an id is a document's placeholder, to be replaced when the memory is written."""
+    return _TEMPORARY.match(value) is not None

@@ -1,0 +1,1 @@
+"""Acts: what an account, a sandbox and their background work do."""

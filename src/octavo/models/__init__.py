@@ -1,0 +1,1 @@
+"""Embedders and summarisers, offline and remote; nothing loads before its first use."""

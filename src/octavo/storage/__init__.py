@@ -1,0 +1,1 @@
+"""Bytes: the ledger, its stores, and everything derived from it."""

@@ -1,0 +1,1 @@
+"""The stores a ledger can lie in; one protocol, one conformance suite."""
