@@ -1,0 +1,1 @@
+"""Octavo: long-term memory for AI agents."""
