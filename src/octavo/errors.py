@@ -22,6 +22,7 @@ OctavoError                      1  500
 │   ├── LedgerDamaged            7  500   a version file is corrupt, missing or out of order
 │   ├── LedgerTruncated          7  500   the ledger ends before what was derived from it
 │   ├── BufferDamaged            7  500   a session buffer is corrupt before its last line
+│   ├── IndexDamaged             7  500   a derived file is corrupt; nothing is lost
 │   └── NewerFormat              7  501   written by a newer Octavo
 └── Unavailable                  8  503   the store or a service cannot do it now
     ├── StoreFull                8  507   no space is left
@@ -179,6 +180,12 @@ class BufferDamaged(Damaged):
     """A session buffer is corrupt before its last line."""
 
     hint = "the buffer was left as it is; correct the line or discard the sandbox"
+
+
+class IndexDamaged(Damaged):
+    """A derived file is corrupt; nothing is lost."""
+
+    hint = "`octavo repair` makes it anew from the ledger"
 
 
 class NewerFormat(Damaged):

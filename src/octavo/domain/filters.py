@@ -1,0 +1,41 @@
+"""Which memories to list, as a value, and the test it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from octavo.domain.memory import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A condition for each field that is not None; `after` continues behind the memory of that id."""
+
+    kinds: tuple[str, ...] | None = None
+    layers: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] | None = None
+    topic: str | None = None
+    category: str | None = None
+    tags: tuple[str, ...] | None = None
+    session: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int | None = None
+    after: str | None = None
+    newest: bool = False
+
+
+def passes(memory: Memory, wanted: Filter) -> bool:
+    """Whether a live memory fits the filter; `limit` and `after` are the lister's business."""
+    return (
+        (wanted.kinds is None or memory.kind in wanted.kinds)
+        and (wanted.layers is None or memory.layer in wanted.layers)
+        and (wanted.scopes is None or memory.scope in wanted.scopes)
+        and wanted.topic in (None, memory.topic)
+        and wanted.category in (None, memory.category)
+        and (wanted.tags is None or all(tag in memory.tags for tag in wanted.tags))
+        and wanted.session in (None, memory.session)
+        and (wanted.since is None or memory.at >= wanted.since)
+        and (wanted.until is None or memory.at <= wanted.until)
+    )

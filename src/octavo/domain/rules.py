@@ -1,0 +1,423 @@
+"""The rules of consolidation, pure: what buffered candidates become on top of a state.
+
+A commit that loses the race runs them again on the newer state; nothing here remembers anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from octavo.domain import gate
+from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
+from octavo.domain.memory import (
+    Clash,
+    Kind,
+    Link,
+    Memory,
+    Merge,
+    Proposal,
+    Refusal,
+    Use,
+    is_human,
+)
+from octavo.domain.policy import Policy
+from octavo.domain.state import State, View
+from octavo.domain.text import key_of
+from octavo.domain.verdicts import Verdict
+
+Candidate = Wrote | SetState | Revised | Forgot | Used
+
+STATE = "state"
+PROFILE = "profile/"
+GUARDRAIL = "guardrail"
+UNCOUNTED = ("sensory", "event")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Everything a rule may know besides the state: who, when, which policy, where ids come from.
+
+    `parent` is what the sandbox saw; a memory changed since is a clash. `keyed` makes the keyed hash
+    by which rejections and redactions recognise a text. `skip` names checks that do not apply (import).
+    """
+
+    policy: Policy
+    actor: str
+    at: datetime
+    new_id: Callable[[], str]
+    keyed: Callable[[str], str]
+    scope: str
+    sandbox: str | None = None
+    parent: View | None = None
+    skip: frozenset[str] = frozenset()
+
+
+def consolidate(view: View, wanted: Sequence[Candidate], setting: Setting) -> tuple[State, list[Verdict]]:
+    """Apply the rules to candidates in order, each on top of the ones before it."""
+    state = State(view)
+    aliases = {w.alias: w.memory.id for w in wanted if isinstance(w, Wrote) and w.alias}
+    verdicts = []
+    uses: dict[str, tuple[int, float]] = {}
+    for candidate in wanted:
+        match candidate:
+            case Wrote():
+                resolved = replace(candidate, memory=_resolved(candidate.memory, aliases))
+                verdicts.append(write(state, resolved, setting))
+            case SetState():
+                verdicts.append(_set_state(state, candidate, setting))
+            case Revised():
+                verdicts.append(_revise(state, candidate, setting))
+            case Forgot():
+                verdicts.append(_forget(state, aliases.get(candidate.memory, candidate.memory), setting))
+            case Used():
+                _note_uses(uses, candidate, aliases)
+    for memory, (count, feedback) in sorted(uses.items()):
+        if state.get(memory) is not None:
+            state.apply(Use(memory=memory, count=count, feedback=feedback))
+    return state, verdicts
+
+
+def write(state: State, wrote: Wrote, setting: Setting) -> Verdict:
+    """One candidate through the gate's state checks and the rule of its kind."""
+    memory = wrote.memory
+    stopped = gate.check_state(state, memory, setting.keyed, overridden=wrote.override is not None)
+    if isinstance(stopped, gate.Stop):
+        return _refuse(state, memory, stopped.check, stopped.detail, stopped.advice, setting)
+    memory = stopped
+    if memory.kind == "episode":
+        return _append(state, memory, setting)
+    if state.get(memory.id) is not None:
+        return _refuse(state, memory, "id", f"a memory {memory.id} exists already", "use revise", setting)
+    floor = setting.policy.kinds.of(memory.kind).min_confidence
+    if floor is not None and memory.confidence <= floor and wrote.override is None:
+        detail = f"confidence {memory.confidence:g} is not above {floor:g}"
+        return _refuse(state, memory, "confidence", detail, "confirm it, then remember it again", setting)
+    if wrote.supersedes is not None:
+        return _supersede(state, wrote.supersedes, memory, setting)
+    return _settle(state, memory, setting, overridden=wrote.override is not None)
+
+
+def counts_as_episode(memory: Memory) -> bool:
+    """Whether a memory counts in the episode totals and makes a session."""
+    return memory.kind == "episode" and memory.category not in UNCOUNTED
+
+
+def needs_approval(memory: Memory, actor: str) -> bool:
+    """Whether a write of this memory by this actor waits for a person."""
+    if is_human(actor):
+        return False
+    if memory.kind == "skill":
+        return memory.category == GUARDRAIL
+    return memory.kind == "canon" or (memory.topic or "").startswith(PROFILE)
+
+
+def _settle(state: State, memory: Memory, setting: Setting, *, overridden: bool) -> Verdict:
+    """Topic upsert, then near-duplicate, then capacity, then in."""
+    old = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
+    if old is not None:
+        return _next_revision(state, old, memory, setting)
+    like = None
+    if setting.policy.kinds.of(memory.kind).duplicates and "duplicate" not in setting.skip and not overridden:
+        like = gate.nearest(state, memory, setting.policy.gate)
+    if like is not None and like.contrast is None:
+        return _merge(state, like.memory, memory, setting)
+    if needs_approval(memory, setting.actor) and not _may_pass(memory, like is not None, setting):
+        return _propose(state, memory, 0, "an agent's word about this waits for a person", setting)
+    limit = setting.policy.kinds.of(memory.kind).capacity
+    full = limit is not None and state.count(memory.kind) >= limit and "capacity" not in setting.skip
+    if full and not overridden:
+        detail = f"the account is full: {limit} memories of kind {memory.kind}"
+        return _refuse(state, memory, "capacity", detail, "forget some, or raise the capacity", setting)
+    if like is not None:
+        memory = replace(memory, links=_with_link(memory.links, Link(name="contrasts", to=like.memory.id)))
+    state.apply(_approved(memory, setting))
+    if like is not None and like.contrast == "negation":
+        _propose_end(state, like.memory, f"{memory.id} says the opposite", setting)
+    return Verdict(outcome="admitted", memory=memory, detail=f"contrasts: {like.contrast}" if like else "")
+
+
+def _append(state: State, memory: Memory, setting: Setting) -> Verdict:
+    """append_all: an episode goes in as it is, once, and never changes."""
+    old = state.get(memory.id)
+    if old is None:
+        state.apply(memory)
+        return Verdict(outcome="admitted", memory=memory)
+    if old.text == memory.text and old.turns == memory.turns:
+        return Verdict(outcome="unchanged", memory=old)
+    detail = f"episode {memory.id} is already there and an episode never changes"
+    return _refuse(state, memory, "immutable", detail, "write a new episode", setting)
+
+
+def _next_revision(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
+    """latest_wins and careful_merge on an existing topic: the next revision of the same memory."""
+    if _same(old, new):
+        return Verdict(outcome="unchanged", memory=old)
+    if _guarded(old, new, setting):
+        return _propose(state, replace(new, id=old.id), old.rev, "it would change what a person set", setting)
+    _note_clash(state, old, setting)
+    memory = _approved(replace(new, id=old.id, rev=old.rev + 1), setting)
+    state.apply(memory)
+    return Verdict(outcome="superseding", memory=memory, detail=f"revision {memory.rev} of {memory.topic}")
+
+
+def _supersede(state: State, old_id: str, new: Memory, setting: Setting) -> Verdict:
+    """The new memory takes the old one's place; the old one ends in the same commit."""
+    old = state.live(old_id)
+    if old is None:
+        detail = f"there is no live memory {old_id} to supersede"
+        return _refuse(state, new, "supersedes", detail, "look the id up and try again", setting)
+    if old.kind == "episode":
+        return _refuse(state, new, "immutable", "an episode cannot be superseded", "forget it", setting)
+    if _guarded(old, new, setting):
+        return _propose(
+            state, replace(new, id=old.id), old.rev, "it would replace what a person set", setting
+        )
+    _note_clash(state, old, setting)
+    memory = replace(new, links=_with_link(new.links, Link(name="supersedes", to=old.id)))
+    state.apply(_tombstone(old, setting))
+    state.apply(_approved(memory, setting))
+    return Verdict(outcome="superseding", memory=memory, detail=f"in place of {old.id}")
+
+
+def _merge(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
+    """validate_and_merge: a restatement joins what is there; the stronger wording wins."""
+    stronger = new.confidence > old.confidence
+    links = old.links
+    for link in new.links:
+        links = _with_link(links, link)
+    merged = replace(
+        old,
+        text=new.text if stronger else old.text,
+        data={**old.data, **new.data} if stronger else {**new.data, **old.data},
+        confidence=max(old.confidence, new.confidence),
+        salience=max(old.salience, new.salience),
+        tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
+        links=links,
+    )
+    if merged != old:
+        if _guarded(old, new, setting):
+            return _propose(
+                state, replace(merged, actor=setting.actor), old.rev, "it restates canon", setting
+            )
+        merged = replace(merged, rev=old.rev + 1, actor=setting.actor)
+        state.apply(merged)
+    loser = old if stronger else new
+    state.apply(Merge(id=new.id, into=old.id, rev=merged.rev, text=loser.text, confidence=loser.confidence))
+    return Verdict(outcome="merged", memory=merged, check="duplicate", detail=f"it restates {old.id}")
+
+
+def _set_state(state: State, wanted: SetState, setting: Setting) -> Verdict:
+    """latest_wins for a named state: replaced whole, or patched on top of what is there now."""
+    old = state.by_topic("register", setting.scope, wanted.name)
+    data = patch(old.data if old else {}, wanted.data) if wanted.patch else wanted.data
+    memory = Memory(
+        id=wanted.id,
+        kind="register",
+        scope=setting.scope,
+        topic=wanted.name,
+        category=STATE,
+        actor=setting.actor,
+        at=wanted.at,
+        session=setting.sandbox,
+        data=data,
+    )
+    if old is not None:
+        return _next_revision(state, old, memory, setting)
+    state.apply(memory)
+    return Verdict(outcome="admitted", memory=memory)
+
+
+def _revise(state: State, wanted: Revised, setting: Setting) -> Verdict:
+    """New values for some fields: the next revision, under the same gate."""
+    old = state.live(wanted.wanted.id)
+    if old is None:
+        return _missing(state, wanted.wanted.id, "revise", setting)
+    changes: dict[str, Any] = {name: getattr(wanted.wanted, name) for name in wanted.fields}
+    new = replace(old, **changes, actor=setting.actor)
+    if old.kind == "episode":
+        detail = f"episode {old.id} never changes"
+        return _refuse(state, new, "immutable", detail, "write a new episode, or forget this one", setting)
+    stopped = gate.check_state(state, new, setting.keyed, overridden=wanted.override is not None)
+    if isinstance(stopped, gate.Stop):
+        return _refuse(state, new, stopped.check, stopped.detail, stopped.advice, setting)
+    holder = state.by_topic(new.kind, new.scope, new.topic) if new.topic else None
+    if holder is not None and holder.id != old.id:
+        detail = f"topic {new.topic!r} belongs to {holder.id}"
+        return _refuse(state, new, "topic", detail, "revise that one", setting)
+    return _next_revision(state, old, new, setting)
+
+
+def _forget(state: State, id_: str, setting: Setting) -> Verdict:
+    """A tombstone: the memory ends, its history stays."""
+    old = state.live(id_)
+    if old is None:
+        return _missing(state, id_, "forget", setting)
+    if _guarded(old, old, setting):
+        return _propose_end(state, old, f"{setting.actor} asks to forget it", setting)
+    _note_clash(state, old, setting)
+    state.apply(_tombstone(old, setting))
+    return Verdict(outcome="superseding", memory=old, detail="forgotten")
+
+
+def _guarded(old: Memory, new: Memory, setting: Setting) -> bool:
+    """Whether changing what is there waits for a person."""
+    if is_human(setting.actor):
+        return False
+    return (
+        old.approved is not None or needs_approval(old, setting.actor) or needs_approval(new, setting.actor)
+    )
+
+
+def _may_pass(memory: Memory, clashes: bool, setting: Setting) -> bool:
+    threshold = setting.policy.canon.pass_confidence
+    return threshold is not None and memory.confidence >= threshold and not clashes
+
+
+def _approved(memory: Memory, setting: Setting) -> Memory:
+    """A person's own guardrail is approved by the person; nobody else's word approves anything."""
+    if memory.kind == "skill" and memory.category == GUARDRAIL and is_human(setting.actor):
+        return replace(memory, approved=setting.actor)
+    return memory
+
+
+def _tombstone(old: Memory, setting: Setting) -> Memory:
+    return replace(
+        old, rev=old.rev + 1, gone=True, actor=setting.actor, text="", turns=(), data={}, approved=None
+    )
+
+
+def _same(old: Memory, new: Memory) -> bool:
+    """Whether a write says exactly what is there, whoever says it and whenever."""
+    return replace(new, id=old.id, rev=old.rev, at=old.at, session=old.session, actor=old.actor) == old
+
+
+def _with_link(links: tuple[Link, ...], link: Link) -> tuple[Link, ...]:
+    return links if link in links else (*links, link)
+
+
+def _note_clash(state: State, found: Memory, setting: Setting) -> None:
+    """Record that somebody else changed it since the sandbox began; what is ours still goes in."""
+    if setting.parent is None or found.id in state.own:
+        return
+    seen = setting.parent.get(found.id)
+    seen_rev = seen.rev if seen else 0
+    if seen_rev != found.rev:
+        detail = f"{found.topic or found.id} was at revision {seen_rev} when the sandbox began"
+        state.apply(
+            Clash(
+                id=setting.new_id(),
+                memory=found.id,
+                parent_rev=seen_rev,
+                found_rev=found.rev,
+                detail=detail,
+            )
+        )
+
+
+def _propose(state: State, memory: Memory, base_rev: int, reason: str, setting: Setting) -> Verdict:
+    """A change that waits; the same question is asked once."""
+    for waiting in state.proposals():
+        if (waiting.action, waiting.memory.scope, key_of(waiting.memory.text)) == (
+            "write",
+            memory.scope,
+            key_of(memory.text),
+        ) and waiting.memory.data == memory.data:
+            return Verdict(outcome="proposed", check="approval", detail=reason, proposal=waiting.id)
+    proposal = Proposal(
+        id=setting.new_id(),
+        action="write",
+        memory=memory,
+        base_rev=base_rev,
+        reason=reason,
+        by=setting.actor,
+        at=setting.at,
+    )
+    state.apply(proposal)
+    advice = f"a person decides: octavo approve {proposal.id}"
+    return Verdict(outcome="proposed", check="approval", detail=reason, advice=advice, proposal=proposal.id)
+
+
+def _propose_end(state: State, old: Memory, reason: str, setting: Setting) -> Verdict:
+    for waiting in state.proposals():
+        if waiting.action == "forget" and waiting.memory.id == old.id:
+            return Verdict(outcome="proposed", check="approval", detail=reason, proposal=waiting.id)
+    proposal = Proposal(
+        id=setting.new_id(),
+        action="forget",
+        memory=old,
+        base_rev=old.rev,
+        reason=reason,
+        by=setting.actor,
+        at=setting.at,
+    )
+    state.apply(proposal)
+    return Verdict(outcome="proposed", check="approval", detail=reason, proposal=proposal.id)
+
+
+def _refuse(state: State, memory: Memory, check: str, detail: str, advice: str, setting: Setting) -> Verdict:
+    kept = None if check in gate.SILENT else memory.text
+    state.apply(
+        Refusal(
+            id=memory.id,
+            check=check,
+            detail=detail,
+            kind=memory.kind,
+            scope=memory.scope,
+            text=kept,
+            confidence=memory.confidence,
+            at=setting.at,
+        )
+    )
+    return Verdict(outcome="refused", check=check, detail=detail, advice=advice)
+
+
+def _missing(state: State, id_: str, what: str, setting: Setting) -> Verdict:
+    detail = f"there is no live memory {id_} to {what}"
+    kind: Kind = "fact"
+    gone = state.get(id_)
+    if gone is not None:
+        kind = gone.kind
+    state.apply(
+        Refusal(id=id_, check="missing", detail=detail, kind=kind, scope=setting.scope, at=setting.at)
+    )
+    return Verdict(outcome="refused", check="missing", detail=detail, advice="look the id up and try again")
+
+
+def _note_uses(uses: dict[str, tuple[int, float]], used: Used, aliases: Mapping[str | None, str]) -> None:
+    for memory in used.memories:
+        id_ = aliases.get(memory, memory)
+        count, feedback = uses.get(id_, (0, 0.0))
+        uses[id_] = (count + 1, feedback + used.feedback)
+
+
+def _resolved(memory: Memory, aliases: Mapping[str | None, str]) -> Memory:
+    """The memory with crosslinks to temporary ids turned to permanent ones."""
+    if not aliases:
+        return memory
+    links = tuple(replace(link, to=aliases.get(link.to, link.to)) for link in memory.links)
+    data = dict(memory.data)
+    if "crosslinks" in data:
+        data["crosslinks"] = _renamed(data["crosslinks"], aliases)
+    return replace(memory, links=links, data=data)
+
+
+def _renamed(value: Any, aliases: Mapping[str | None, str]) -> Any:
+    match value:
+        case str():
+            return aliases.get(value, value)
+        case Mapping():
+            return {key: _renamed(item, aliases) for key, item in value.items()}
+        case list() | tuple():
+            return [_renamed(item, aliases) for item in value]
+        case _:
+            return value
+
+
+def episodes_in(changes: Iterable[object]) -> int:
+    """How many new episodes changes hold that count."""
+    return sum(
+        1 for c in changes if isinstance(c, Memory) and c.rev == 1 and not c.gone and counts_as_episode(c)
+    )

@@ -1,0 +1,180 @@
+"""The fold of changes into a state: what a version's memory is, and a layer of new changes over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from octavo.domain.filters import Filter, passes
+from octavo.domain.memory import Change, Decision, Kind, Memory, Proposal, Redaction, Rejection, Use
+from octavo.domain.text import key_of
+
+
+class View(Protocol):
+    """What the rules ask of the memory they apply to."""
+
+    def get(self, id_: str) -> Memory | None:
+        """The current revision of a memory, a tombstone included."""
+        ...
+
+    def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
+        """The live memory that holds a topic."""
+        ...
+
+    def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
+        """Live memories that may say the same; every one with the same key is among them."""
+        ...
+
+    def count(self, kind: Kind) -> int:
+        """How many live memories of a kind there are."""
+        ...
+
+    def sessions(self, scope: str) -> int:
+        """How many sessions a scope has closed."""
+        ...
+
+    def is_rejected(self, key: str, scope: str) -> bool:
+        """Whether a person refused the value in this scope."""
+        ...
+
+    def is_redacted(self, key: str) -> bool:
+        """Whether the text was erased and must not return."""
+        ...
+
+    def proposal(self, id_: str) -> Proposal | None:
+        """A proposal that still waits."""
+        ...
+
+    def proposals(self) -> Sequence[Proposal]:
+        """All proposals that still wait."""
+        ...
+
+    def memories(self, wanted: Filter) -> Sequence[Memory]:
+        """Live memories that pass a filter, in the order of their events."""
+        ...
+
+
+class State:
+    """Changes folded into plain dictionaries, on top of an older view if there is one."""
+
+    def __init__(self, parent: View | None = None) -> None:
+        self.parent = parent
+        self.changes: list[Change] = []
+        self.own: dict[str, Memory] = {}
+        self._topics: dict[tuple[str, str, str], str] = {}
+        self._rejections: dict[tuple[str, str], bool] = {}
+        self._redacted: set[str] = set()
+        self._proposals: dict[str, Proposal] = {}
+        self._decided: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self.uses: dict[str, tuple[int, float]] = {}
+
+    def apply(self, change: Change) -> None:
+        """Add one change."""
+        self.changes.append(change)
+        match change:
+            case Memory():
+                self._remember(change)
+            case Proposal():
+                self._proposals[change.id] = change
+            case Decision():
+                self._decided.add(change.proposal)
+            case Rejection():
+                self._rejections[change.key, change.scope] = not change.lifted
+            case Redaction():
+                self._redacted.add(change.key)
+            case Use():
+                count, feedback = self.uses.get(change.memory, (0, 0.0))
+                self.uses[change.memory] = (count + change.count, feedback + change.feedback)
+
+    def get(self, id_: str) -> Memory | None:
+        """The current revision of a memory, a tombstone included."""
+        if id_ in self.own:
+            return self.own[id_]
+        return self.parent.get(id_) if self.parent else None
+
+    def live(self, id_: str) -> Memory | None:
+        """The current revision of a memory that has not ended."""
+        memory = self.get(id_)
+        return None if memory is None or memory.gone else memory
+
+    def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
+        """The live memory that holds a topic."""
+        own = self._topics.get((kind, scope, topic))
+        found = self.live(own) if own else None
+        if found is None and self.parent:
+            older = self.parent.by_topic(kind, scope, topic)
+            found = older if older and older.id not in self.own else None
+        return found if found and (found.kind, found.scope, found.topic) == (kind, scope, topic) else None
+
+    def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
+        """Live memories that may say the same; every one with the same key is among them."""
+        older = self.parent.alike(kind, scope, text) if self.parent else ()
+        found = [memory for memory in older if memory.id not in self.own]
+        own = [m for m in self.own.values() if (m.kind, m.scope, m.gone) == (kind, scope, False)]
+        if self.parent is None:
+            wanted = key_of(text)
+            own = [m for m in own if key_of(m.text) == wanted]
+        return found + own
+
+    def count(self, kind: Kind) -> int:
+        """How many live memories of a kind there are."""
+        return self._counts.get(kind, 0) + (self.parent.count(kind) if self.parent else 0)
+
+    def sessions(self, scope: str) -> int:
+        """How many sessions the older view's scope has closed."""
+        return self.parent.sessions(scope) if self.parent else 0
+
+    def is_rejected(self, key: str, scope: str) -> bool:
+        """Whether a person refused the value in this scope."""
+        own = self._rejections.get((key, scope))
+        if own is not None:
+            return own
+        return self.parent.is_rejected(key, scope) if self.parent else False
+
+    def is_redacted(self, key: str) -> bool:
+        """Whether the text was erased and must not return."""
+        return key in self._redacted or (self.parent.is_redacted(key) if self.parent else False)
+
+    def proposal(self, id_: str) -> Proposal | None:
+        """A proposal that still waits."""
+        if id_ in self._decided:
+            return None
+        return self._proposals.get(id_) or (self.parent.proposal(id_) if self.parent else None)
+
+    def proposals(self) -> Sequence[Proposal]:
+        """All proposals that still wait."""
+        older = self.parent.proposals() if self.parent else ()
+        return [p for p in (*older, *self._proposals.values()) if p.id not in self._decided]
+
+    def memories(self, wanted: Filter) -> Sequence[Memory]:
+        """Live memories that pass a filter, in the order of their events."""
+        room = None if wanted.limit is None else wanted.limit + len(self.own)
+        older = self.parent.memories(replace(wanted, limit=room)) if self.parent else ()
+        found = [memory for memory in older if memory.id not in self.own]
+        found += [m for m in self.own.values() if not m.gone and passes(m, wanted)]
+        found.sort(key=lambda m: (m.at, m.id), reverse=wanted.newest)
+        last = self.get(wanted.after) if wanted.after else None
+        if last is not None:
+            edge = (last.at, last.id)
+            found = [m for m in found if ((m.at, m.id) < edge if wanted.newest else (m.at, m.id) > edge)]
+        return found[: wanted.limit]
+
+    def _remember(self, memory: Memory) -> None:
+        before = self.live(memory.id)
+        if before is not None:
+            self._counts[before.kind] = self._counts.get(before.kind, 0) - 1
+        if not memory.gone:
+            self._counts[memory.kind] = self._counts.get(memory.kind, 0) + 1
+        self.own[memory.id] = memory
+        if memory.topic is not None and not memory.gone:
+            self._topics[memory.kind, memory.scope, memory.topic] = memory.id
+
+
+def fold(changes: Iterable[Change], parent: View | None = None) -> State:
+    """The state that changes lead to."""
+    state = State(parent)
+    for change in changes:
+        state.apply(change)
+    return state

@@ -1,0 +1,296 @@
+"""An open account: everything that can be asked of it and done to it, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from octavo.domain import gate, rules
+from octavo.domain.buffer import Forgot, Opened, Wrote
+from octavo.domain.memory import (
+    SHARED,
+    Memory,
+    Refusal,
+    check_actor,
+    check_id,
+    check_scope,
+    check_time,
+    is_human,
+)
+from octavo.domain.rules import Candidate
+from octavo.domain.state import State
+from octavo.domain.verdicts import Verdict
+from octavo.engine import health
+from octavo.engine.reading import Diff, Reader, Snapshot, difference
+from octavo.engine.sandbox import Sandbox, SandboxInfo, listed, resume
+from octavo.engine.spine import Plan, Spine
+from octavo.engine.writing import Writer
+from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope
+from octavo.storage import buffers, refusals
+from octavo.storage.buffers import Buffer
+from octavo.storage.state_db import Commit
+from octavo.storage.state_view import DbView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A closed session: its ordinal within its scope and the version it became."""
+
+    ordinal: int
+    scope: str
+    sandbox: str
+    version: int
+    at: datetime
+
+
+class Account(Reader):
+    """A handle on one account, for one actor, within one scope or (scope=None) all of them."""
+
+    def __init__(self, spine: Spine, *, actor: str, scope: str | None) -> None:
+        super().__init__(spine, scope)
+        self.actor = check_actor(actor)
+        self.name = spine.identity.account
+        self.policy = spine.policy
+
+    def sandbox(
+        self,
+        name: str | None = None,
+        *,
+        scope: str = SHARED,
+        started_at: datetime | None = None,
+        strict: bool = False,
+    ) -> Sandbox:
+        """Open a sandbox on the newest version; it is durable at once."""
+        self._spine.must_write()
+        self._must_see(scope)
+        started = self._spine.now() if started_at is None else check_time(started_at, "started_at")
+        opened = Opened(
+            sandbox=f"sandbox_{self._spine.new_id()}",
+            name=name or f"Sandbox {started:%H:%M}",
+            scope=check_scope(scope),
+            parent=self._spine.head().version,
+            actor=self.actor,
+            at=started,
+            strict=strict,
+        )
+        return Sandbox(self._spine, Buffer.create(self._spine.store, opened), opened, None)
+
+    def sandboxes(self) -> list[SandboxInfo]:
+        """Open sandboxes, oldest first; nothing removes them but their owners."""
+        found = []
+        for name in buffers.names(self._spine.store):
+            try:
+                buffer = buffers.read(self._spine.store, name)
+            except NotFound:
+                continue  # its owner closed it while we were listing
+            if self._sees(buffer.opened.scope):
+                found.append(buffer)
+        return listed(found, self._spine.now())
+
+    def resume(self, sandbox: str) -> Sandbox:
+        """Take up a sandbox again; SandboxBusy while another owner has it."""
+        self._spine.must_write()
+        found = resume(self._spine, sandbox)
+        if not self._sees(str(found.scope)):
+            found.close()
+            raise OutOfScope(f"sandbox {sandbox!r} belongs to scope {found.scope!r}")
+        return found
+
+    def at(self, when: int | datetime) -> Snapshot:
+        """The account as it was at a version or a time, for the same reads."""
+        return Snapshot(self._spine, self.scope, self._number(when))
+
+    def versions(self, *, after: int = 0, limit: int | None = None) -> list[Commit]:
+        """The versions in order: when, why, by whom, how many changes."""
+        self._spine.head()
+        return self._spine.state.commits(after=after, limit=-1 if limit is None else limit)
+
+    def diff(self, before: int | datetime, after: int | datetime | None = None) -> Diff:
+        """What differs between two versions (the second is the head if not said)."""
+        last = self.version if after is None else self._number(after)
+        return difference(self._spine, self, self._number(before), last)
+
+    def sessions(self, *, scope: str | None = None) -> list[Session]:
+        """Closed sessions in the order they closed."""
+        return [
+            Session(
+                ordinal=c.session,
+                scope=c.scope or SHARED,
+                sandbox=c.sandbox or "",
+                version=c.version,
+                at=c.at,
+            )
+            for c in self.versions()
+            if c.session is not None and self._sees(c.scope or SHARED) and scope in (None, c.scope)
+        ]
+
+    def remember(
+        self, text: str, *, scope: str | None = None, key: str | None = None, **fields: Any
+    ) -> Verdict:
+        """Write one memory outside a sandbox: its own commit, a final verdict.
+
+        `key` makes a retry safe: the same key never writes twice.
+        """
+        return self.remember_many([{"text": text, "scope": scope, "key": key, **fields}])[0]
+
+    def remember_many(self, items: Iterable[Mapping[str, Any]]) -> list[Verdict]:
+        """Write several memories in one commit; a verdict for each, in order."""
+        self._spine.must_write()
+        wanted: list[tuple[Writer, Candidate] | Verdict] = []
+        for item in items:
+            given = dict(item)
+            writer = self._writer(given.pop("scope", None))
+            key = given.pop("key", None)
+            if key is not None:
+                given["id"] = f"key_{self._spine.keyed(f'key {key}')[:24]}"
+            wrote = writer.candidate(given.pop("text", ""), **given)
+            outcome = writer.checked(wrote)
+            wanted.append(outcome if isinstance(outcome, Verdict) else (writer, outcome))
+        return self._write(wanted, "remember")
+
+    def revise(self, id_: str, **changes: Any) -> Verdict:
+        """Give a memory a new revision with some fields changed."""
+        old = self.get(id_)
+        writer = self._writer(old.scope if old else None)
+        outcome = writer.revision(old, id_, changes)
+        if isinstance(outcome, Verdict):
+            return outcome
+        return self._write([(writer, outcome)], "revise")[0]
+
+    def forget(self, *ids: str) -> list[Verdict]:
+        """End memories by tombstones; their history stays."""
+        if not ids:
+            raise BadInput("forget what?", hint="name at least one memory's id")
+        wanted: list[tuple[Writer, Candidate] | Verdict] = []
+        for id_ in ids:
+            memory = self.get(id_)
+            writer = self._writer(memory.scope if memory else None)
+            wanted.append((writer, Forgot(memory=check_id(id_), at=self._spine.now())))
+        return self._write(wanted, "forget")
+
+    def restore(self, version: int | datetime) -> int:
+        """Make the live memories equal an older version's, as a new version; returns its number."""
+        self._must_be_human("restore an older version")
+        if self.scope is not None:
+            raise OutOfScope("a bound handle cannot restore the whole account")
+        target = self._number(version)
+        done = self._spine.commit(lambda view: self._restoring(view, target))
+        return self.version if done is None else done.header.version
+
+    def refusals(self) -> list[Refusal]:
+        """What the gate kept out, oldest first: before buffering, and at consolidations."""
+        self._spine.head()
+        logged = refusals.read(self._spine.store)
+        committed = [c for _, c in self._spine.state.others("refusal") if isinstance(c, Refusal)]
+        return sorted((r for r in (*logged, *committed) if self._sees(r.scope)), key=lambda r: r.at)
+
+    def check(self) -> health.Report:
+        """Prove the chain of versions, the buffers and the state; name the first damage in each file."""
+        return health.check(self._spine)
+
+    def repair(self, *, accept: bool = False) -> health.Report:
+        """Make everything derived anew; restores nothing by guessing."""
+        self._spine.must_write()
+        return health.repair(self._spine, accept=accept)
+
+    def backup(self, path: str | Path) -> Path:
+        """Copy ledger, buffers and policy into a folder that opens like the original."""
+        return health.backup(self._spine, Path(path))
+
+    def close(self) -> None:
+        """Let go of the account."""
+        self._spine.state.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write(self, wanted: Sequence[tuple[Writer, Candidate] | Verdict], cause: str) -> list[Verdict]:
+        """Commit candidates of one call; refusals go to their log and make no version."""
+        verdicts: list[Verdict] = []
+        refused: list[Refusal] = []
+
+        def decide(view: DbView) -> Plan | None:
+            state = State(view)
+            verdicts.clear()
+            for item in wanted:
+                verdicts.append(item if isinstance(item, Verdict) else self._settled(state, *item))
+            refused[:] = [c for c in state.changes if isinstance(c, Refusal)]
+            changes = [c for c in state.changes if not isinstance(c, Refusal)]
+            return Plan(changes=changes, cause=cause, actor=self.actor, scope=self.scope) if changes else None
+
+        self._spine.commit(decide)
+        for refusal in refused:
+            refusals.add(self._spine.store, refusal, keep=self.policy.gate.refusals_kept)
+        return verdicts
+
+    def _settled(self, state: State, writer: Writer, candidate: Candidate) -> Verdict:
+        if isinstance(candidate, Wrote) and candidate.memory.id.startswith("key_"):
+            known = state.live(candidate.memory.id)
+            if known is not None:
+                return Verdict(outcome="unchanged", memory=known, detail="this key was written before")
+        after, found = rules.consolidate(state, [candidate], writer.setting())
+        for change in after.changes:
+            state.apply(change)
+        return found[-1]
+
+    def _restoring(self, view: DbView, target: int) -> Plan | None:
+        old = self._spine.state.at(target)
+        changes: list[Memory] = []
+        for id_ in sorted(self._spine.state.ids_changed(target, view.version)):
+            now, then = view.get(id_), old.get(id_)
+            back = _back(now, then, self.actor) if now else None
+            if back is not None and not self._stays_out(view, back):
+                changes.append(back)
+        return Plan(changes=changes, cause=f"restore {target}", actor=self.actor)
+
+    def _stays_out(self, view: DbView, memory: Memory) -> bool:
+        """Rejections and redactions do not go back with a restore."""
+        if memory.gone:
+            return False
+        outcome = gate.check_state(view, memory, self._spine.keyed)
+        return not isinstance(outcome, Memory)
+
+    def _writer(self, scope: str | None) -> Writer:
+        name = check_scope(scope or self.scope or SHARED)
+        self._must_see(name)
+        return Writer(spine=self._spine, actor=self.actor, scope=name)
+
+    def _must_see(self, scope: str) -> None:
+        if not self._sees(check_scope(scope)):
+            raise OutOfScope(f"a handle bound to {self.scope!r} tried to write to scope {scope!r}")
+
+    def _must_be_human(self, what: str) -> None:
+        if not is_human(self.actor):
+            raise HumanOnly(f"{self.actor} tried to {what}")
+
+    def _number(self, when: int | datetime) -> int:
+        head = self._spine.head().version
+        if isinstance(when, datetime):
+            return self._spine.state.version_at(check_time(when))
+        if isinstance(when, bool) or not isinstance(when, int) or not 0 <= when <= head:
+            raise NotFound(
+                f"there is no version {when!r}; the account is at {head}", hint="`octavo versions`"
+            )
+        return when
+
+
+def _back(now: Memory, then: Memory | None, actor: str) -> Memory | None:
+    """The revision that makes a memory what it was, None if it is that already."""
+    if then is None or then.gone:
+        if now.gone:
+            return None
+        return replace(
+            now, rev=now.rev + 1, gone=True, actor=actor, text="", turns=(), data={}, approved=None
+        )
+    if replace(now, rev=then.rev, actor=then.actor) == then:
+        return None
+    return replace(then, rev=now.rev + 1, actor=actor)

@@ -1,0 +1,117 @@
+"""Opening, listing and deleting accounts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from octavo.domain.policy import Policy
+from octavo.engine.account import Account
+from octavo.engine.spine import Spine, identify
+from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
+from octavo.storage import codec
+from octavo.storage.ledger import Ledger
+from octavo.storage.state_db import StateDb
+from octavo.storage.stores.local import LocalStore
+from octavo.storage.stores.names import account_of, folder_of
+
+
+def open(  # noqa: A001  # octavo.open is the public name
+    root: str | Path,
+    account: str = "default",
+    *,
+    actor: str = "agent",
+    scope: str | None = None,
+    read_only: bool = False,
+    policy: Policy | str | Path | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> Account:
+    """Open an account in a folder; it comes to be if it is not there, unless it is opened to read.
+
+    `policy` is a Policy, or the path of a TOML file used instead of the account's own policy.toml.
+    """
+    if "://" in str(root):
+        raise BadInput(f"{root} is no folder", hint="remote stores come as extras; hand in a folder's path")
+    tick = clock or (lambda: datetime.now(UTC))
+    store = LocalStore(Path(root) / folder_of(account))
+    identity = identify(store, account, tick(), create=not read_only)
+    rules = _policy(store, policy)
+    ledger = Ledger(store)
+    state = _state_to_read(store, ledger) if read_only else _state(store, ledger)
+    spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only)
+    return Account(spine, actor=actor, scope=scope)
+
+
+def accounts(root: str | Path) -> list[str]:
+    """The accounts in a folder."""
+    try:
+        found = sorted(Path(root).iterdir())
+    except FileNotFoundError as error:
+        raise NotFound(
+            f"there is no folder {root}", hint="name the folder that holds the accounts"
+        ) from error
+    names = [account_of(path.name) for path in found if (path / "account.json").exists()]
+    return [name for name in names if name is not None]
+
+
+def delete_account(root: str | Path, account: str) -> None:
+    """Delete an account whole, with its history; nothing can bring it back."""
+    folder = Path(root) / folder_of(account)
+    if not (folder / "account.json").exists():
+        raise NotFound(f"there is no account {account!r} in {root}")
+    doomed = folder.with_name(f".deleted-{folder.name}")
+    folder.rename(doomed)  # gone at once for everybody, even if the removal is interrupted
+    shutil.rmtree(doomed)
+
+
+def _policy(store: LocalStore, given: Policy | str | Path | None) -> Policy:
+    if isinstance(given, Policy):
+        return given
+    if given is not None:
+        path = Path(given)
+        if not path.is_file():
+            raise NotFound(f"there is no policy file {path}", hint="name a TOML file")
+        return codec.decode_policy(path.read_bytes(), str(path))
+    own = store.read("policy.toml")
+    return Policy() if own is None else codec.decode_policy(own, str(store.folder / "policy.toml"))
+
+
+def _state(store: LocalStore, ledger: Ledger) -> StateDb:
+    """The account's own state file, made anew if it is damaged or tells another history."""
+    path = store.folder / "index" / "state.db"
+    _hide_from_git(path.parent)
+    try:
+        state = StateDb(path)
+        state.follow(ledger)
+    except IndexDamaged:
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            path.with_name(name).unlink(missing_ok=True)
+        state = StateDb(path)
+        state.follow(ledger)
+    return state
+
+
+def _hide_from_git(index: Path) -> None:
+    """What is derived stays out of a repository that holds an account."""
+    try:
+        index.mkdir(exist_ok=True)
+        if not (index / ".gitignore").exists():
+            (index / ".gitignore").write_text("*\n")
+    except OSError as error:
+        hint = "check the folder's permissions, or open the account with read_only=True"
+        raise Unavailable(f"writing {index}: {error.strerror}", hint=hint) from error
+
+
+def _state_to_read(store: LocalStore, ledger: Ledger) -> StateDb:
+    """The account's state if it is current, else a private copy brought up to date; nothing is touched."""
+    path = store.folder / "index" / "state.db"
+    if path.exists():
+        state = StateDb(path, read_only=True)
+        if state.is_current(ledger):
+            return state
+        state.close()
+    state = StateDb.private(path)
+    state.follow(ledger)
+    return state

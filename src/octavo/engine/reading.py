@@ -1,0 +1,220 @@
+"""Reading: the same questions at the head, at an older version, and on top of a sandbox's own writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from octavo.domain.filters import Filter
+from octavo.domain.memory import (
+    LAYERS,
+    SHARED,
+    Layer,
+    Memory,
+    check_id,
+    check_kind,
+    check_scope,
+    check_time,
+)
+from octavo.domain.rules import UNCOUNTED
+from octavo.domain.state import View
+from octavo.engine.spine import Spine
+from octavo.errors import BadInput, OutOfScope
+from octavo.storage.state_view import DbView
+
+Many = str | Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One revision of a memory and the version it came in."""
+
+    version: int
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    """What differs between two versions."""
+
+    before: int
+    after: int
+    added: tuple[Memory, ...] = ()
+    changed: tuple[tuple[Memory, Memory], ...] = ()
+    removed: tuple[Memory, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """How much there is, counted without looking at every memory."""
+
+    account: str
+    version: int
+    memories: int
+    episodes: int
+    by_kind: Mapping[str, int]
+    by_scope: Mapping[str, int]
+    by_category: Mapping[str, int]
+    sessions: Mapping[str, int]
+    proposals: int
+
+
+class Reader:
+    """What can be asked of an account, at one version or at the head, within the scopes a handle sees."""
+
+    def __init__(self, spine: Spine, scope: str | None) -> None:
+        self._spine = spine
+        self.scope = None if scope is None else check_scope(scope)
+
+    @property
+    def version(self) -> int:
+        """The version that is being read."""
+        return self._base().version
+
+    def get(self, id_: str) -> Memory | None:
+        """A live memory, or None."""
+        memory = self._view().get(check_id(id_))
+        return memory if memory and not memory.gone and self._sees(memory.scope) else None
+
+    def history(self, id_: str) -> list[Revision]:
+        """Every revision of a memory up to this version, oldest first, tombstones included."""
+        limit = self._base().version
+        found = self._spine.state.history(check_id(id_))
+        return [
+            Revision(version=version, memory=memory)
+            for version, memory in found
+            if version <= limit and self._sees(memory.scope)
+        ]
+
+    def memories(
+        self,
+        *,
+        kind: Many = None,
+        layer: Many = None,
+        scope: Many = None,
+        topic: str | None = None,
+        category: str | None = None,
+        tags: Many = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        newest: bool = False,
+    ) -> list[Memory]:
+        """Live memories in the order of their events; `after` continues behind a memory's id."""
+        if limit is not None and limit < 0:
+            raise BadInput(f"limit {limit} is negative")
+        kinds, layers = _many(kind), _many(layer)
+        wanted = Filter(
+            kinds=None if kinds is None else tuple(check_kind(k) for k in kinds),
+            layers=None if layers is None else tuple(_layer(item) for item in layers),
+            scopes=self._scopes(scope),
+            topic=topic,
+            category=category,
+            tags=_many(tags),
+            session=session,
+            since=None if since is None else check_time(since, "since"),
+            until=None if until is None else check_time(until, "until"),
+            limit=limit,
+            after=None if after is None else check_id(after, "after"),
+            newest=newest,
+        )
+        return list(self._view().memories(wanted))
+
+    def stats(self) -> Stats:
+        """Counts by kind, scope and category."""
+        view = self._base()
+        rows = [row for row in view.tallies() if self._sees(row[1])]
+        sessions = {scope: view.sessions(scope) for _, scope, _, _ in rows}
+        return Stats(
+            account=self._spine.identity.account,
+            version=view.version,
+            memories=sum(n for *_, n in rows),
+            episodes=sum(
+                n for kind, _, category, n in rows if kind == "episode" and category not in UNCOUNTED
+            ),
+            by_kind=_sums((kind, n) for kind, _, _, n in rows),
+            by_scope=_sums((scope, n) for _, scope, _, n in rows),
+            by_category=_sums((category, n) for _, _, category, n in rows if category),
+            sessions={scope: n for scope, n in sorted(sessions.items()) if n},
+            proposals=sum(1 for p in view.proposals() if self._sees(p.memory.scope)),
+        )
+
+    def _base(self) -> DbView:
+        """The committed version below everything."""
+        return self._spine.head()
+
+    def _view(self) -> View:
+        """What is read: the committed version, or a layer over it."""
+        return self._base()
+
+    def _sees(self, scope: str) -> bool:
+        return self.scope is None or scope in (SHARED, self.scope)
+
+    def _scopes(self, wanted: Many) -> tuple[str, ...] | None:
+        """The scopes to filter by: always a set of names, never a wildcard."""
+        names = _many(wanted)
+        if names is None:
+            return None if self.scope is None else tuple({SHARED, self.scope})
+        for name in names:
+            if not self._sees(check_scope(name)):
+                raise OutOfScope(f"a handle bound to {self.scope!r} asked for scope {name!r}")
+        return names
+
+
+class Snapshot(Reader):
+    """An older version, read like the account itself."""
+
+    def __init__(self, spine: Spine, scope: str | None, version: int) -> None:
+        super().__init__(spine, scope)
+        self._version = version
+
+    def _base(self) -> DbView:
+        return self._spine.state.at(self._version)
+
+
+def difference(spine: Spine, reader: Reader, before: int, after: int) -> Diff:
+    """What changed between two versions, within what the reader sees."""
+    low, high = spine.state.at(before), spine.state.at(after)
+    added, changed, removed = [], [], []
+    for id_ in sorted(spine.state.ids_changed(min(before, after), max(before, after))):
+        old, new = _live(low, id_, reader), _live(high, id_, reader)
+        if old is None and new is not None:
+            added.append(new)
+        elif old is not None and new is None:
+            removed.append(old)
+        elif old is not None and new is not None and old != new:
+            changed.append((old, new))
+    return Diff(
+        before=before, after=after, added=tuple(added), changed=tuple(changed), removed=tuple(removed)
+    )
+
+
+def _live(view: DbView, id_: str, reader: Reader) -> Memory | None:
+    memory = view.get(id_)
+    return memory if memory and not memory.gone and reader._sees(memory.scope) else None
+
+
+def _layer(layer: str) -> Layer:
+    for known in LAYERS:
+        if layer == known:
+            return known
+    raise BadInput(f"layer {layer!r} is none of the three", hint=f"use one of {', '.join(LAYERS)}")
+
+
+def _many(value: Many) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for name, n in pairs:
+        totals[name] = totals.get(name, 0) + n
+    return dict(sorted(totals.items()))

@@ -1,0 +1,122 @@
+"""Session buffers: numbered lines, each durable before it is acknowledged, one owner at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from octavo.domain.buffer import Discarded, Entry, Opened, Reopened, Sealed, SessionBuffer
+from octavo.domain.ports import Lines, Store
+from octavo.errors import BufferDamaged, NotFound, SandboxBusy, SandboxClosed
+from octavo.storage import codec
+
+_FOLDER = "buffers/"
+
+
+class Buffer:
+    """The owner's hold on one sandbox's buffer."""
+
+    def __init__(self, sandbox: str, lines: Lines, raws: Sequence[bytes]) -> None:
+        self.sandbox = sandbox
+        self._lines = lines
+        self._entries = _decoded(sandbox, raws)
+
+    @classmethod
+    def create(cls, store: Store, opened: Opened) -> Buffer:
+        """Begin a sandbox durably."""
+        if not store.create(_key(opened.sandbox), codec.encode_entry(0, opened)):
+            raise SandboxBusy(f"a sandbox {opened.sandbox!r} exists already")
+        return cls.resume(store, opened.sandbox)
+
+    @classmethod
+    def resume(cls, store: Store, sandbox: str) -> Buffer:
+        """Take hold of a sandbox that exists; SandboxBusy if somebody else has it."""
+        lines = store.append(_key(sandbox))
+        try:
+            return cls(sandbox, lines, lines.lines())
+        except BaseException:
+            lines.close()
+            raise
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry; on return it is durable."""
+        if self._closed_by(entry):
+            raise SandboxClosed(f"sandbox {self.sandbox!r} is sealed or discarded; nothing can be added")
+        self._lines.append(codec.encode_entry(len(self._entries), entry))
+        self._entries.append(entry)
+
+    def read(self) -> SessionBuffer:
+        """The buffer as a value."""
+        return _value(self.sandbox, self._entries, self._lines.torn)
+
+    def entries(self) -> Sequence[Entry]:
+        """Every entry, the opening line included."""
+        return self._entries
+
+    def delete(self) -> None:
+        """Remove the buffer; the commit it went into, or its discarding, is durable."""
+        self._lines.delete()
+
+    def close(self) -> None:
+        """Let go; the buffer stays."""
+        self._lines.close()
+
+    def _closed_by(self, entry: Entry) -> bool:
+        if not self._entries:
+            return False
+        last = self._entries[-1]
+        if isinstance(last, Discarded):
+            return True
+        return isinstance(last, Sealed) and not isinstance(entry, Reopened | Discarded)
+
+
+def read(store: Store, sandbox: str) -> SessionBuffer:
+    """A sandbox's buffer, read without owning it."""
+    found = store.lines(_key(sandbox))
+    if found is None:
+        raise NotFound(f"there is no sandbox {sandbox!r}", hint="`octavo sandboxes` lists the open ones")
+    lines, torn = found
+    return _value(sandbox, _decoded(sandbox, lines), torn)
+
+
+def names(store: Store) -> list[str]:
+    """The ids of all sandboxes that have a buffer."""
+    return [
+        key.removeprefix(_FOLDER).removesuffix(".jsonl")
+        for key in store.list(_FOLDER)
+        if key.endswith(".jsonl")
+    ]
+
+
+def _key(sandbox: str) -> str:
+    return f"{_FOLDER}{sandbox}.jsonl"
+
+
+def _decoded(sandbox: str, raws: Sequence[bytes]) -> list[Entry]:
+    entries: list[Entry] = []
+    for number, raw in enumerate(raws):
+        try:
+            seq, entry = codec.decode_entry(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BufferDamaged(f"{_key(sandbox)}, line {number + 1}: {error}") from error
+        if seq != number:
+            raise BufferDamaged(f"{_key(sandbox)}, line {number + 1}: it is numbered {seq}, not {number}")
+        entries.append(entry)
+    return entries
+
+
+def _value(sandbox: str, entries: Sequence[Entry], torn: int) -> SessionBuffer:
+    if not entries or not isinstance(entries[0], Opened):
+        raise BufferDamaged(
+            f"{_key(sandbox)}, line 1: the opening line is missing",
+        )
+    last = entries[-1]
+    return SessionBuffer(
+        opened=entries[0],
+        entries=tuple(entries[1:]),
+        last_line=len(entries) - 1,
+        is_sealed=isinstance(last, Sealed),
+        is_discarded=isinstance(last, Discarded),
+        torn=torn,
+    )

@@ -1,0 +1,182 @@
+"""What is asked of the state as of one version: a memory, a topic, look-alikes, filters, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+from octavo.domain import likeness
+from octavo.domain.filters import Filter
+from octavo.domain.memory import Kind, Memory, Proposal
+from octavo.storage.codec import decode_change, micros
+
+
+class Rows(Protocol):
+    """Whoever answers SQL: the state's one connection."""
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        ...
+
+    def watermark(self) -> tuple[int, str]:
+        """The version the state has reached, and its hash."""
+        ...
+
+
+# Valid at the version that is bound twice behind it.
+_VALID = "since <= ? AND until > ?"
+
+
+class DbView:
+    """The state as of one version: what the rules and the readers ask."""
+
+    def __init__(self, db: Rows, version: int) -> None:
+        self._db = db
+        self.version = version
+        self._now = (version, version)
+
+    def get(self, id_: str) -> Memory | None:
+        """The revision that is current at this version, a tombstone included."""
+        return self._memory(f"id = ? AND {_VALID}", (id_, *self._now))
+
+    def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
+        """The live memory that holds a topic."""
+        return self._memory(
+            f"topic = ? AND kind = ? AND scope = ? AND gone = 0 AND {_VALID}",
+            (topic, kind, scope, *self._now),
+        )
+
+    def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
+        """Live memories that may say the same, by their grams."""
+        print_ = likeness.fingerprint(text)
+        wanted = [(g, 0) for g in print_.rare] + [(g, 1) for g in print_.all]
+        if not wanted:
+            return ()
+        marks = ",".join("(?,?)" for _ in wanted)
+        rows = self._db.rows(
+            "SELECT r.envelope, r.body, count(*) AS shared FROM gram g JOIN revision r USING (row) "
+            f"WHERE (g.gram, g.rare) IN (VALUES {marks}) AND r.kind = ? AND r.scope = ? AND r.gone = 0 "
+            f"AND {_VALID} GROUP BY r.row ORDER BY shared DESC LIMIT 64",
+            (*(v for pair in wanted for v in pair), kind, scope, *self._now),
+        )
+        return [_memory(envelope, body) for envelope, body, _ in rows]
+
+    def count(self, kind: Kind) -> int:
+        """How many live memories of a kind there are."""
+        if self.version == self._db.watermark()[0]:
+            return self._number("SELECT sum(live) FROM tally WHERE kind = ?", (kind,))
+        return self._number(
+            f"SELECT count(*) FROM revision WHERE kind = ? AND gone = 0 AND {_VALID}", (kind, *self._now)
+        )
+
+    def sessions(self, scope: str) -> int:
+        """How many sessions a scope has closed."""
+        return self._number(
+            "SELECT max(session) FROM version WHERE scope = ? AND version <= ?", (scope, self.version)
+        )
+
+    def is_rejected(self, key: str, scope: str) -> bool:
+        """Whether a person refused the value in this scope."""
+        rows = self._db.rows(
+            "SELECT json_extract(envelope, '$.lifted') IS NULL FROM other WHERE tag = 'rejection' "
+            "AND ref = ? AND scope = ? ORDER BY version DESC, line DESC LIMIT 1",
+            (key, scope),
+        )
+        return bool(rows and rows[0][0])
+
+    def is_redacted(self, key: str) -> bool:
+        """Whether the text was erased and must not return."""
+        return bool(self._db.rows("SELECT 1 FROM other WHERE tag = 'redaction' AND ref = ? LIMIT 1", (key,)))
+
+    def proposal(self, id_: str) -> Proposal | None:
+        """A proposal that still waits."""
+        return next((p for p in self._waiting("AND p.ref = ?", (id_,))), None)
+
+    def proposals(self) -> Sequence[Proposal]:
+        """All proposals that still wait."""
+        return self._waiting("", ())
+
+    def referring(self, id_: str, name: str | None = None) -> Sequence[Memory]:
+        """Live memories with a link to a memory."""
+        rows = self._db.rows(
+            "SELECT DISTINCT r.envelope, r.body FROM link l JOIN revision r USING (row) "
+            f"WHERE l.target = ? AND (? IS NULL OR l.name = ?) AND r.gone = 0 AND {_VALID}",
+            (id_, name, name, *self._now),
+        )
+        return [_memory(envelope, body) for envelope, body in rows]
+
+    def memories(self, wanted: Filter) -> list[Memory]:
+        """Live memories that pass a filter, oldest event first (or newest)."""
+        where, values = _where(wanted)
+        order = "DESC" if wanted.newest else "ASC"
+        rows = self._db.rows(
+            f"SELECT envelope, body FROM revision WHERE gone = 0 AND {_VALID} {where} "
+            f"ORDER BY at {order}, id {order} LIMIT ?",
+            (*self._now, *values, -1 if wanted.limit is None else wanted.limit),
+        )
+        return [_memory(envelope, body) for envelope, body in rows]
+
+    def tallies(self) -> list[tuple[str, str, str, int]]:
+        """Live memories by kind, scope and category."""
+        if self.version == self._db.watermark()[0]:
+            rows = self._db.rows("SELECT kind, scope, category, live FROM tally WHERE live > 0")
+        else:
+            rows = self._db.rows(
+                "SELECT kind, scope, coalesce(category, ''), count(*) FROM revision "
+                f"WHERE gone = 0 AND {_VALID} GROUP BY 1, 2, 3",
+                self._now,
+            )
+        return [(str(k), str(s), str(c), int(n)) for k, s, c, n in rows]
+
+    def _number(self, sql: str, values: Sequence[Any]) -> int:
+        rows = self._db.rows(sql, values)
+        return int(rows[0][0] or 0)
+
+    def _memory(self, where: str, values: Sequence[Any]) -> Memory | None:
+        rows = self._db.rows(f"SELECT envelope, body FROM revision WHERE {where} LIMIT 1", values)
+        return _memory(*rows[0]) if rows else None
+
+    def _waiting(self, where: str, values: Sequence[Any]) -> list[Proposal]:
+        rows = self._db.rows(
+            "SELECT p.tag, p.envelope, p.body FROM other p WHERE p.tag = 'proposal' "
+            f"AND p.version <= ? {where} AND NOT EXISTS "
+            "(SELECT 1 FROM other d WHERE d.tag = 'decision' AND d.ref = p.ref) "
+            "ORDER BY p.version, p.line",
+            (self.version, *values),
+        )
+        return [cast(Proposal, decode_change(*row)) for row in rows]
+
+
+def _where(wanted: Filter) -> tuple[str, list[Any]]:
+    """A filter as SQL; names are ours, values are always bound."""
+    parts: list[str] = []
+    values: list[Any] = []
+    for column, allowed in (("kind", wanted.kinds), ("layer", wanted.layers), ("scope", wanted.scopes)):
+        if allowed is not None:
+            parts.append(f"AND {column} IN ({','.join('?' * len(allowed))})")
+            values += allowed
+    for column, value in (
+        ("topic", wanted.topic),
+        ("category", wanted.category),
+        ("session", wanted.session),
+    ):
+        if value is not None:
+            parts.append(f"AND {column} = ?")
+            values.append(value)
+    for tag in wanted.tags or ():
+        parts.append("AND EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)")
+        values.append(tag)
+    for test, moment in ((">=", wanted.since), ("<=", wanted.until)):
+        if moment is not None:
+            parts.append(f"AND at {test} ?")
+            values.append(micros(moment))
+    if wanted.after is not None:
+        sign = "<" if wanted.newest else ">"
+        newest = "SELECT at, id FROM revision WHERE id = ? ORDER BY rev DESC LIMIT 1"
+        parts.append(f"AND (at, id) {sign} ({newest})")
+        values.append(wanted.after)
+    return " ".join(parts), values
+
+
+def _memory(envelope: bytes, body: bytes | None) -> Memory:
+    return cast(Memory, decode_change("memory", envelope, body))

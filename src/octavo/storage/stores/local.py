@@ -1,0 +1,271 @@
+"""The store in a local folder: temp file, fsync, exclusive link, fsync of the folder."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from octavo.errors import (
+    BadInput,
+    NotFound,
+    OctavoError,
+    SandboxBusy,
+    StoreFull,
+    StoreUnfit,
+    Unavailable,
+)
+from octavo.storage.stores.disk import Disk
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_POLL_SECONDS = 0.001
+
+
+class LocalStore:
+    """One account's entries as files below a folder."""
+
+    def __init__(
+        self, folder: Path, *, disk: Disk | None = None, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.folder = folder
+        self._disk = disk or Disk()
+        self._sleep = sleep
+        self._made: set[Path] = set()
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Write a new entry durably; False, and nothing changed, if the key exists."""
+        path = self._path(key)
+        with self._saying(f"writing {path}"):
+            self._make_folder(path.parent)
+            temporary = self._write_temporary(path, data)
+            try:
+                created = self._name(temporary, path)
+            finally:
+                with suppress(FileNotFoundError):
+                    self._disk.remove(temporary)
+            return created
+
+    def read(self, key: str, *, first: int | None = None) -> bytes | None:
+        """The bytes under a key (or only the first of them), None if there are none."""
+        path = self._path(key)
+        with self._saying(f"reading {path}"):
+            try:
+                return self._disk.read(path, first)
+            except FileNotFoundError:
+                return None
+
+    def exists(self, key: str) -> bool:
+        """Whether a key exists."""
+        return self._disk.exists(self._path(key))
+
+    def list(self, prefix: str) -> Sequence[str]:
+        """The keys in a folder, sorted; the prefix ends in a slash."""
+        folder = self._path(prefix.rstrip("/"))
+        with self._saying(f"listing {folder}"):
+            return [f"{prefix}{name}" for name in self._disk.names(folder) if not name.startswith(".")]
+
+    def delete(self, key: str) -> None:
+        """Remove a key; one that does not exist is fine."""
+        path = self._path(key)
+        with self._saying(f"removing {path}"):
+            try:
+                self._disk.remove(path)
+            except FileNotFoundError:
+                return
+            self._disk.sync_folder(path.parent)
+
+    def replace(self, key: str, data: bytes) -> None:
+        """Write an entry durably over what is there."""
+        path = self._path(key)
+        with self._saying(f"writing {path}"):
+            self._make_folder(path.parent)
+            temporary = self._write_temporary(path, data)
+            self._disk.replace(temporary, path)
+            self._disk.sync_folder(path.parent)
+
+    def append(self, key: str) -> LocalLines:
+        """Take hold of a series of lines as its one owner; SandboxBusy if somebody else has it."""
+        path = self._path(key)
+        with self._saying(f"opening {path}"):
+            return LocalLines(path, self._disk)
+
+    def lines(self, key: str) -> tuple[Sequence[bytes], int] | None:
+        """The whole lines of a series and the bytes of a torn last one, None if there is no series."""
+        data = self.read(key)
+        return None if data is None else whole_lines(data)
+
+    @contextmanager
+    def lock(self, wait_seconds: float) -> Iterator[bool]:
+        """Stand in line for the account's commits; yields whether the turn came in time."""
+        with self._saying(f"locking {self.folder}"):
+            self._make_folder(self.folder)
+            fd = self._disk.open_lock(self.folder / "lock")
+        try:
+            yield self._wait_for(fd, wait_seconds)
+        finally:
+            self._disk.close(fd)
+
+    def leftovers(self) -> Sequence[str]:
+        """Temporary files that a killed writer left behind."""
+        found = []
+        for folder in (self.folder, *(self.folder / name for name in ("ledger", "buffers", "archive"))):
+            found += [str(folder / n) for n in self._disk.names(folder) if n.startswith(".tmp-")]
+        return found
+
+    def clear_leftovers(self) -> int:
+        """Remove temporary files of killed writers; nothing ever reads them."""
+        found = self.leftovers()
+        for name in found:
+            with suppress(FileNotFoundError):
+                self._disk.remove(Path(name))
+        return len(found)
+
+    def _wait_for(self, fd: int, wait_seconds: float) -> bool:
+        waited = 0.0
+        while not self._disk.try_lock(fd):
+            if waited >= wait_seconds:
+                return False
+            pause = _POLL_SECONDS * (0.5 + secrets.randbelow(1000) / 1000)
+            self._sleep(pause)
+            waited += pause
+        return True
+
+    def _write_temporary(self, path: Path, data: bytes) -> Path:
+        temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
+        fd = self._disk.open_new(temporary)
+        try:
+            self._disk.write(fd, data)
+            self._disk.sync(fd)
+        except OSError:
+            with suppress(OSError):
+                self._disk.remove(temporary)
+            raise
+        finally:
+            self._disk.close(fd)
+        return temporary
+
+    def _name(self, temporary: Path, path: Path) -> bool:
+        """Give the finished file its name if nobody has it; this is the moment that decides."""
+        try:
+            self._link(temporary, path)
+        except FileExistsError:
+            # The winner may have stopped before its sync: nobody builds on what may vanish.
+            self._disk.sync_folder(path.parent)
+            return False
+        self._disk.sync_folder(path.parent)
+        return True
+
+    def _link(self, temporary: Path, path: Path) -> None:
+        try:
+            self._disk.link(temporary, path)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            try:
+                self._disk.move_new(temporary, path)
+            except (OSError, AttributeError) as worse:
+                if isinstance(worse, FileExistsError):
+                    raise
+                raise StoreUnfit(
+                    f"{self.folder} is on a file system with neither hard links nor exclusive rename"
+                ) from worse
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder in self._made:
+            return
+        missing = []
+        at = folder
+        while not self._disk.exists(at):
+            missing.append(at)
+            at = at.parent
+        for part in reversed(missing):
+            self._disk.make_folder(part)
+            self._disk.sync_folder(part.parent)
+        self._made.add(folder)
+
+    def _path(self, key: str) -> Path:
+        parts = key.split("/")
+        if not all(parts) or any(p.startswith(".") or "\\" in p or "\0" in p for p in parts):
+            raise BadInput(f"key {key!r} does not name a place inside the account")
+        return self.folder.joinpath(*parts)
+
+    @contextmanager
+    def _saying(self, what: str) -> Iterator[None]:
+        """Turn the operating system's refusals into ours."""
+        try:
+            yield
+        except OctavoError:
+            raise
+        except OSError as error:
+            if error.errno in _FULL:
+                raise StoreFull(f"{what}: {error.strerror}") from error
+            hint = "check the folder's permissions, or open the account with read_only=True"
+            raise Unavailable(f"{what}: {error.strerror}", hint=hint) from error
+
+
+class LocalLines:
+    """The owner's hold on one file of lines, by flock for as long as it is open."""
+
+    def __init__(self, path: Path, disk: Disk) -> None:
+        self._path = path
+        self._disk = disk
+        try:
+            self._fd = disk.open_append(path)
+        except FileNotFoundError as error:
+            raise NotFound(f"there is no session buffer {path.stem!r}") from error
+        try:
+            self._take()
+        except BaseException:
+            disk.close(self._fd)
+            raise
+
+    def _take(self) -> None:
+        if not self._disk.try_lock(self._fd):
+            raise SandboxBusy(f"sandbox {self._path.stem!r} has another owner")
+        if not self._disk.is_at(self._fd, self._path):
+            raise NotFound(f"there is no session buffer {self._path.stem!r}; its owner has just closed it")
+        self._lines, self.torn = whole_lines(self._disk.read(self._path))
+        if self.torn:
+            self._disk.truncate(self._fd, sum(map(len, self._lines)))
+            self._disk.sync(self._fd)
+        self._size = sum(map(len, self._lines))
+
+    def lines(self) -> list[bytes]:
+        """Every whole line that was there when the hold was taken."""
+        return self._lines
+
+    def append(self, line: bytes) -> None:
+        """Add a line that ends in a newline; on return it is durable."""
+        try:
+            self._disk.write(self._fd, line)
+            self._disk.sync(self._fd)
+        except OSError as error:
+            with suppress(OSError):
+                self._disk.truncate(self._fd, self._size)
+            if error.errno in _FULL:
+                raise StoreFull(f"writing {self._path}: {error.strerror}") from error
+            raise Unavailable(f"writing {self._path}: {error.strerror}") from error
+        self._size += len(line)
+
+    def delete(self) -> None:
+        """Remove the file and let go."""
+        with suppress(FileNotFoundError):
+            self._disk.remove(self._path)
+        self._disk.sync_folder(self._path.parent)
+        self.close()
+
+    def close(self) -> None:
+        """Let go; a second time is fine."""
+        if self._fd >= 0:
+            self._disk.close(self._fd)
+            self._fd = -1
+
+
+def whole_lines(data: bytes) -> tuple[list[bytes], int]:
+    """Complete lines, each with its newline, and how many bytes of a torn last line follow."""
+    *lines, torn = data.split(b"\n")
+    return [line + b"\n" for line in lines], len(torn)
