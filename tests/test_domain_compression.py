@@ -37,9 +37,7 @@ def ids(closed: int, scope: str = "shared") -> list[str]:
 
 
 def episode(salience: float) -> Memory:
-    return Memory(
-        id=f"ep_{salience}", kind="episode", at=datetime(2026, 1, 1, tzinfo=UTC), salience=salience
-    )
+    return Memory(id=f"ep_{salience}", kind="episode", at=datetime(2026, 1, 1, tzinfo=UTC), salience=salience)
 
 
 def test_ten_sessions_show_session_2_core_1_sphere_0() -> None:
@@ -65,9 +63,7 @@ def test_a_position_has_session_core_and_sphere_before_its_own_increment() -> No
         ((1, 0, 1), "THA-01-S003_SP2C1_SS1"),
     ],
 )
-def test_the_name_of_the_session_that_left_these_counters(
-    seen: tuple[int, int, int], name: str
-) -> None:
+def test_the_name_of_the_session_that_left_these_counters(seen: tuple[int, int, int], name: str) -> None:
     session, core, sphere = seen
     ordinal = sphere * 64 + core * 8 + session
     assert shown(ordinal) == seen

@@ -94,15 +94,11 @@ def position(ordinal: int, policy: CompressionPolicy = DEFAULT) -> dict[str, int
 def display_name(developer: str, ordinal: int, policy: CompressionPolicy = DEFAULT) -> str:
     """The seed's name of a session memory, counted from 1: the sixth is `<developer>_SP1C1_SS6`."""
     place = position(ordinal, policy)
-    above = "".join(
-        f"{level.letters}{place[f'{level.name}_seq'] + 1}" for level in reversed(policy.levels)
-    )
+    above = "".join(f"{level.letters}{place[f'{level.name}_seq'] + 1}" for level in reversed(policy.levels))
     return f"{developer}_{above}_SS{place['session_seq'] + 1}"
 
 
-def identify(
-    depth: int, sequence: int, scope: str = SHARED, policy: CompressionPolicy = DEFAULT
-) -> str:
+def identify(depth: int, sequence: int, scope: str = SHARED, policy: CompressionPolicy = DEFAULT) -> str:
     """The id of the sequence-th memory of a level (`core_000_001`); a private scope is added to it."""
     digits, rest = [], sequence
     for level in policy.levels[depth + 1 :]:

@@ -1,0 +1,470 @@
+"""The deterministic summariser: what it keeps, what it leaves out, and that it can prove it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from octavo.domain.compression import due
+from octavo.domain.cores import Core, Sphere, core_from_json, is_intact, sphere_from_json
+from octavo.domain.memory import Emotion, Turn
+from octavo.domain.pages import core_page, period, sphere_page
+from octavo.domain.records import to_json
+from octavo.domain.sentences import SessionSource, is_question, root, split, told, topics
+from octavo.domain.spheres import summarise_sphere
+from octavo.domain.summary import digest, summarise_core, text_of
+from octavo.domain.themes import themes
+from talks import ENGLISH, THAI, Talk, episode, session, sessions_of
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+GREETINGS = [
+    ("Maya", "Hi!"),
+    ("Ben", "Hello! How are you?"),
+    ("Maya", "Good, thanks! Talk soon."),
+    ("Ben", "Bye!"),
+]
+GREETINGS_TH = [("นิด", "สวัสดีค่ะ"), ("โอ", "สวัสดีครับ สบายดีนะครับ"), ("นิด", "ขอบคุณมากค่ะ"), ("โอ", "ไว้เจอกันใหม่ครับ")]
+
+
+def core_of(talk: Talk, scope: str = "shared") -> Core:
+    return summarise_core(due(8, scope)[0], sessions_of(talk), made_at=NOW)
+
+
+def with_episode(sessions: tuple[SessionSource, ...], place: int, **change: object) -> list[SessionSource]:
+    """The sessions with the first episode of one of them changed."""
+    changed = list(sessions)
+    first = replace(changed[place].episodes[0], **change)  # type: ignore[arg-type]
+    changed[place] = replace(changed[place], episodes=(first, *changed[place].episodes[1:]))
+    return changed
+
+
+def sphere_of(*talks: Talk) -> Sphere:
+    """A sphere of eight cores that take turns with the talks."""
+    cores = []
+    for number in range(8):
+        sessions = sessions_of(talks[number % len(talks)], first=number * 8 + 1, prefix=f"c{number}_")
+        cores.append(summarise_core(due(number * 8 + 8)[0], sessions, made_at=NOW))
+    return summarise_sphere(due(64)[1], cores, made_at=NOW)
+
+
+def test_without_a_model_a_core_is_made_and_names_the_statistical_method() -> None:
+    core = core_of(ENGLISH)
+    assert core.meta.compression_method == "statistical_aggregation"
+    assert (core.core_id, core.core_seq, core.sphere_seq, core.session_count) == ("core_000_000", 0, 0, 8)
+    assert len(set(core.source_sessions)) == 8
+
+
+@pytest.mark.parametrize(
+    ("talk", "expected"),
+    [
+        (
+            ENGLISH,
+            ["I signed the contract for the pottery studio on Friday.", "pottery, Juno, bakery and marathon"],
+        ),
+        (THAI, ["ผมตัดสินใจว่าจะกลับบ้านที่ลำปางทุกเดือนเพื่อดูแลคุณแม่ครับ", "กาแฟ", "14 ม.ค. โอ"]),
+    ],
+)
+def test_a_summary_tells_when_who_and_what(talk: Talk, expected: list[str]) -> None:
+    summary = core_of(talk).compressed_narrative.summary
+    for part in expected:
+        assert part in summary
+
+
+def test_the_opening_says_the_period_the_sessions_and_the_people() -> None:
+    opening = core_of(ENGLISH).compressed_narrative.traces[0].sentence
+    assert opening.startswith("2 March – 20 April 2026, 8 sessions: Maya and Ben talked most about ")
+
+
+@pytest.mark.parametrize("talk", [ENGLISH, THAI])
+def test_every_sentence_of_a_summary_is_traced_to_an_episode_that_holds_it(talk: Talk) -> None:
+    sessions = sessions_of(talk)
+    texts = {item.id: text_of(item).casefold() for one in sessions for item in one.episodes}
+    told_core = core_of(talk).compressed_narrative
+    assert told_core.summary == "\n".join(trace.sentence for trace in told_core.traces)
+    for trace in told_core.traces[1:]:
+        quote = trace.sentence[trace.sentence.index("“") + 1 : -1].rstrip("…").casefold()
+        assert any(quote in texts[source] for source in trace.sources)
+    assert set(told_core.traces[0].sources) <= set(texts)
+
+
+@pytest.mark.parametrize("talk", [ENGLISH, THAI])
+def test_no_line_asks_and_no_line_only_greets(talk: Talk) -> None:
+    quotes = [item.event for item in core_of(talk).compressed_narrative.key_events]
+    assert quotes
+    assert not [quote for quote in quotes if is_question(quote)]
+    for empty in ("That's wonderful!", "You're doing great", "สวัสดี", "เก่งมากค่ะ"):
+        assert not [quote for quote in quotes if empty in quote]
+
+
+@pytest.mark.parametrize("greetings", [GREETINGS, GREETINGS_TH])
+def test_a_session_of_greetings_keeps_nothing(greetings: list[tuple[str, str]]) -> None:
+    greeting = session("s1", 1, "2026-03-15", greetings)
+    assert told(greeting) == []
+    assert digest(greeting).text == ""
+    assert digest(greeting).sources == ()
+
+
+@pytest.mark.parametrize(
+    ("greetings", "said"), [(GREETINGS, "nothing but greetings"), (GREETINGS_TH, "มีแต่คำทักทาย")]
+)
+def test_eight_sessions_of_greetings_make_a_core_that_says_so(
+    greetings: list[tuple[str, str]], said: str
+) -> None:
+    core = core_of([(f"2026-03-{day:02d}", greetings) for day in range(1, 9)])
+    assert said in core.compressed_narrative.summary
+    assert core.compressed_narrative.key_events == ()
+    assert core.aggregated_state.interaction_count == 16
+
+
+def test_a_session_rich_in_decisions_is_kept_without_a_model() -> None:
+    rich = session(
+        "s1", 1, "2026-03-01",
+        [
+            ("user", "We decided to ship on Friday. I'll write the migration by Thursday."),
+            ("assistant", "Agreed, we chose PostgreSQL over MySQL."),
+            ("user", "เราตกลงว่าจะเลิกใช้ระบบเก่าเดือนหน้า"),
+        ],
+    )  # fmt: skip
+    kinds = {sentence.text: sentence.kind for sentence in told(rich)}
+    assert kinds["We decided to ship on Friday."] == "decision"
+    assert kinds["I'll write the migration by Thursday."] == "commitment"
+    assert kinds["เราตกลงว่าจะเลิกใช้ระบบเก่าเดือนหน้า"] == "decision"
+    assert "ship on Friday" in digest(rich).text
+
+
+@pytest.mark.parametrize(
+    ("talk", "decision", "promise"),
+    [
+        (
+            ENGLISH,
+            "We decided to move the bakery's ordering system",
+            "I will bake the bread for your studio opening",
+        ),
+        (THAI, "ทีมตกลงว่าจะย้ายระบบไปใช้ PostgreSQL", "ผมสัญญาว่าจะพาคุณแม่ไปเที่ยวดอยสุเทพ"),
+    ],
+)
+def test_decisions_and_promises_are_listed_in_the_speakers_words(
+    talk: Talk, decision: str, promise: str
+) -> None:
+    statements = core_of(talk).compressed_narrative.statements
+    assert any(row.text.startswith(decision) for row in statements if row.kind == "decision")
+    assert any(row.text.startswith(promise) for row in statements if row.kind == "commitment")
+    assert all(row.episode and row.from_session for row in statements)
+
+
+def test_a_milestone_is_a_key_event_and_a_verbatim_anchor() -> None:
+    sessions = with_episode(
+        sessions_of(ENGLISH), 2, salience=0.85, turns=(Turn(speaker="Maya", text="Hi Ben."),)
+    )
+    core = summarise_core(due(8)[0], sessions, made_at=NOW)
+    assert core.milestones == ("s3_e0",)
+    (anchor,) = core.salience_anchors
+    assert (anchor.phrase, anchor.rim, anchor.from_session) == ("Maya: Hi Ben.", 0.85, "s3")
+    telling = summarise_core(due(8)[0], with_episode(sessions_of(ENGLISH), 5, salience=0.85), made_at=NOW)
+    (event,) = [row for row in telling.compressed_narrative.key_events if row.episode == "s6_e0"]
+    assert (event.event, event.ri) == (
+        "The migration to PostgreSQL is finished and the bakery lost no order.",
+        0.85,
+    )
+    assert event.event in telling.compressed_narrative.summary
+
+
+def test_every_one_of_many_milestones_is_listed() -> None:
+    sessions = [
+        replace(one, episodes=tuple(replace(item, salience=0.9) for item in one.episodes))
+        for one in sessions_of(ENGLISH)
+    ]
+    core = summarise_core(due(8)[0], sessions, made_at=NOW)
+    every = {item.id for one in sessions for item in one.episodes}
+    assert set(core.milestones) == {anchor.episode for anchor in core.salience_anchors} == every
+
+
+def test_a_recorded_anchor_is_taken_as_it_is() -> None:
+    turn = Turn(
+        speaker="user",
+        text="ขอบคุณที่มาส่งที่สนามบินนะ เดินทางปลอดภัย",
+        data={"salience_anchor": {"phrase": "ขอบคุณที่มาส่ง", "Resonance_impact": 0.89}},
+    )
+    sessions = with_episode(sessions_of(THAI), 0, turns=(turn,))
+    (anchor,) = summarise_core(due(8)[0], sessions, made_at=NOW).salience_anchors
+    assert (anchor.phrase, anchor.rim, anchor.from_session) == ("ขอบคุณที่มาส่ง", 0.89, "s1")
+
+
+def test_averages_come_from_snapshots_and_states_and_are_none_without_them() -> None:
+    assert core_of(ENGLISH).aggregated_state.avg_stress is None
+    assert core_of(ENGLISH).aggregated_state.avg_warmth is None
+    snapshot = {"state_snapshot": {"EVA_matrix": {"stress_load": 0.2, "social_warmth": 0.0, "calm": True}}}
+    sessions = with_episode(sessions_of(ENGLISH), 0, data=snapshot)
+    sessions[1] = replace(sessions[1], states={"ire_state": {"stress_load": 0.4}})
+    state = summarise_core(due(8)[0], sessions, made_at=NOW).aggregated_state
+    assert (state.avg_stress, state.avg_warmth) == (0.3, 0.0)
+    assert state.averages == {"social_warmth": 0.0, "stress_load": 0.3}
+
+
+def test_the_emotional_arc_follows_what_was_recorded() -> None:
+    sessions = with_episode(sessions_of(ENGLISH), 0, emotion=Emotion(label="calm", intensity=0.2))
+    sessions = with_episode(tuple(sessions), 4, emotion=Emotion(label="warmth", intensity=0.9))
+    sessions = with_episode(tuple(sessions), 7, emotion=Emotion(label="content", intensity=0.4))
+    core = summarise_core(due(8)[0], sessions, made_at=NOW)
+    arc = core.compressed_narrative.emotional_arc
+    assert (arc.start_state, arc.peak_emotion, arc.end_state) == ("calm", "warmth", "content")
+    assert core.aggregated_state.dominant_emotion == "warmth"
+    assert core.aggregated_state.emotion_source == "recorded"
+
+
+def test_without_records_the_arc_follows_the_feelings_people_name_and_says_so() -> None:
+    core = core_of(THAI)
+    assert core.compressed_narrative.emotional_arc.end_state == "pride"
+    assert core.aggregated_state.emotion_source == "stated"
+
+
+def test_a_feeling_that_is_denied_does_not_count() -> None:
+    plain = [
+        (f"2026-03-{day:02d}", [("Maya", "I am not happy with the old oven."), ("Ben", "ไม่เครียดเลย")])
+        for day in range(1, 9)
+    ]
+    core = core_of(plain)
+    assert core.aggregated_state.dominant_emotion is None
+    assert core.compressed_narrative.emotional_arc.peak_emotion is None
+
+
+def test_interaction_types_and_semantic_frames_are_counted() -> None:
+    data = {
+        "situation_context": {"interaction_mode": "deep_discussion"},
+        "semantic_frames": ["travel", "family"],
+    }
+    sessions = with_episode(sessions_of(ENGLISH), 0, data=data)
+    state = summarise_core(due(8)[0], sessions, made_at=NOW).aggregated_state
+    assert state.interaction_types["deep_discussion"] == 1
+    assert state.semantic_frames == ("family", "travel")
+
+
+def test_sensory_records_and_events_do_not_count_as_interactions() -> None:
+    before = core_of(ENGLISH).aggregated_state.interaction_count
+    assert before is not None
+    for category in ("sensory", "event"):
+        sessions = with_episode(sessions_of(ENGLISH), 0, category=category)
+        assert (
+            summarise_core(due(8)[0], sessions, made_at=NOW).aggregated_state.interaction_count == before - 1
+        )
+
+
+def test_themes_are_words_a_person_would_use() -> None:
+    assert set(core_of(ENGLISH).compressed_narrative.recurring_themes) >= {"pottery", "Juno", "bakery"}
+    assert set(core_of(THAI).compressed_narrative.recurring_themes) >= {"กาแฟ", "คุณแม่", "ซ้อมวิ่ง", "เชียงใหม่"}
+    for talk in (ENGLISH, THAI):
+        weights = [concept.weight for concept in core_of(talk).compressed_narrative.concept_clusters]
+        assert weights == sorted(weights, reverse=True)
+        assert 0 < sum(weights) <= 1
+
+
+def test_words_that_keep_together_are_one_theme() -> None:
+    texts = [
+        ["The support group met.", "My support group helps."],
+        ["I went to the support group."],
+        ["A support group!"],
+    ]
+    assert themes(texts)[0].theme == "support group"
+
+
+def test_a_speakers_name_is_no_theme() -> None:
+    found = {
+        concept.theme
+        for concept in themes([["Melanie paints"], ["Mel paints", "Melanie"]], names=["Melanie"])
+    }
+    assert found == {"paints"}
+
+
+def test_a_segmenter_may_find_the_words_of_thai() -> None:
+    texts = [["แมวดำ"], ["แมวขาว"], ["แมวส้ม"]]
+    found = themes(texts, segment=lambda run: [run[:3], run[3:]])
+    assert [concept.theme for concept in found] == ["แมว"]
+
+
+@pytest.mark.parametrize("talk", [ENGLISH, THAI])
+def test_the_same_sessions_give_the_same_core_in_another_process(talk: Talk) -> None:
+    name = "ENGLISH" if talk is ENGLISH else "THAI"
+    script = (
+        "import json, sys; from datetime import UTC, datetime; import talks;"
+        "from octavo.domain.compression import due; from octavo.domain.records import to_json;"
+        "from octavo.domain.summary import summarise_core;"
+        f"sessions = talks.sessions_of(talks.{name}); now = datetime(2026, 5, 1, tzinfo=UTC);"
+        "made = summarise_core(due(8)[0], sessions, made_at=now);"
+        "sys.stdout.buffer.write(repr(to_json(made)).encode())"
+    )
+    found = []
+    for seed in ("1", "77"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, check=True
+        )
+        found.append(done.stdout.decode())
+    assert found == [repr(to_json(core_of(talk)))] * 2
+
+
+def test_detail_retention_is_measured_on_the_page() -> None:
+    core = core_of(ENGLISH)
+    source = sum(len(text_of(item)) for one in sessions_of(ENGLISH) for item in one.episodes)
+    assert core.meta.source_characters == source
+    assert core.meta.detail_retention == min(1.0, round(len(core_page(core)) / source, 4))
+
+
+def test_a_core_is_intact_and_survives_its_json() -> None:
+    core = core_of(THAI, scope="orion")
+    assert core.core_id == "core_000_000@orion"
+    assert is_intact(core)
+    assert not is_intact(replace(core, source_sessions=core.source_sessions[1:]))
+    assert core_from_json(to_json(core)) == core
+
+
+def test_a_long_conversation_stays_within_its_lengths() -> None:
+    turns = [("A" * 60, f"I went to town number {n * n} and bought lamp {n}. " * 3) for n in range(40)]
+    long = [(f"2026-03-{day:02d}", turns) for day in range(1, 9)]
+    core = core_of(long)
+    assert len(core.compressed_narrative.summary) <= 600
+    assert all(len(row.text) <= 280 for row in core.compressed_narrative.digests)
+    assert len(core.compressed_narrative.key_events) <= 16
+    assert core.meta.detail_retention is not None
+    assert core.meta.detail_retention < 0.2
+
+
+LINES = st.lists(
+    st.tuples(st.sampled_from(["Maya", "โอ", "user", ""]), st.text(max_size=300)), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(LINES, min_size=8, max_size=8))
+def test_any_text_makes_a_core_within_its_lengths_whose_traces_exist(
+    spoken: list[list[tuple[str, str]]],
+) -> None:
+    talk = [(f"2026-03-{day:02d}", turns) for day, turns in enumerate(spoken, 1)]
+    core = core_of(talk)
+    known = {item.id for one in sessions_of(talk) for item in one.episodes}
+    assert len(core.compressed_narrative.summary) <= 600
+    assert all(len(row.text) <= 280 for row in core.compressed_narrative.digests)
+    assert {name for trace in core.compressed_narrative.traces for name in trace.sources} <= known
+    assert core_from_json(to_json(core)) == core
+
+
+@given(st.text(max_size=400))
+def test_sentences_are_parts_of_their_text(text: str) -> None:
+    plain = " ".join(text.split())
+    for sentence in split(text):
+        assert " ".join(sentence.rstrip("…").split()) in plain
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("I met Dr. Lee. She was kind.", ["I met Dr. Lee.", "She was kind."]),
+        ("Yeah, I moved.\n- First: pack\n- Then: go", ["I moved.", "First: pack", "Then: go"]),
+        ("Look:\n```py\nx = 1. Y\n```\nIt runs.", ["Look:", "It runs."]),
+        ('We read "Dune." It was long.', ['We read "Dune."', "It was long."]),
+        ("ไปตลาดมาครับ ซื้อผักเยอะเลย", ["ไปตลาดมาครับ", "ซื้อผักเยอะเลย"]),
+    ],
+)
+def test_a_text_splits_into_its_sentences(text: str, sentences: list[str]) -> None:
+    assert split(text) == sentences
+
+
+@pytest.mark.parametrize("text", ["How are you?", "ซ้อมวิ่งวันละกี่กิโลคะ", "เริ่มหรือยังคะ", "Really?)"])
+def test_a_question_is_recognised(text: str) -> None:
+    assert is_question(text)
+
+
+def test_forms_of_a_word_meet_by_their_root() -> None:
+    assert len({root(word) for word in ("painting", "paintings", "painted", "paint", "paints")}) == 1
+    assert root("running") == root("runs") == "run"
+
+
+def test_a_topic_ends_where_a_turn_shares_little_with_the_two_before() -> None:
+    assert topics([["dog", "river"], ["dog", "park"], ["river"], ["invoice", "tax"], ["tax"]]) == [
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]
+    assert topics([[], ["dog"], []]) == [0, 0, 0]
+
+
+def test_a_period_is_written_as_short_as_it_stays_clear() -> None:
+    first = datetime(2026, 1, 5, tzinfo=UTC)
+    assert period(first, first, thai=False) == "5 January 2026"
+    assert period(first, datetime(2026, 1, 9, tzinfo=UTC), thai=False) == "5–9 January 2026"
+    assert period(first, datetime(2026, 2, 1, tzinfo=UTC), thai=True) == "5 ม.ค. – 1 ก.พ. 2026"
+    assert (
+        period(datetime(2025, 12, 31, tzinfo=UTC), first, thai=False) == "31 December 2025 – 5 January 2026"
+    )
+
+
+def test_an_episode_without_turns_is_summarised_by_its_text() -> None:
+    note = replace(
+        episode("n1", "s1", NOW, []), text="The boiler was replaced on Monday by the Schmidt company."
+    )
+    one = SessionSource(id="s1", ordinal=1, started_at=NOW, ended_at=NOW, episodes=(note,))
+    assert digest(one).text == "“The boiler was replaced on Monday by the Schmidt company.”"
+
+
+def test_without_a_model_a_sphere_tells_what_lasts_rises_and_falls() -> None:
+    sphere = sphere_of(ENGLISH, THAI)
+    assert sphere.meta.compression_method == "multi_core_synthesis"
+    assert (sphere.sphere_id, sphere.core_count, sphere.session_count) == ("sphere_000", 8, 64)
+    assert sphere.source_cores == tuple(f"core_000_00{n}" for n in range(8))
+    known = sphere.abstracted_knowledge
+    assert known.relationship_evolution is None
+    assert len(known.summary) <= 800
+    assert "pottery" in known.summary
+    assert {"pottery", "กาแฟ"} <= {row.pattern for row in known.behavioral_patterns}
+    assert is_intact(sphere)
+    assert sphere_from_json(to_json(sphere)) == sphere
+
+
+def test_themes_rise_and_fall_over_the_cores() -> None:
+    def talk(theme: str) -> Talk:
+        return [
+            (f"2026-03-{day:02d}", [("Maya", f"I bought a {theme} and the {theme} is red.")])
+            for day in range(1, 9)
+        ]
+
+    cores = [
+        summarise_core(
+            due(n * 8 + 8)[0],
+            sessions_of(talk("bicycle" if n < 4 else "piano"), first=n * 8 + 1),
+            made_at=NOW,
+        )
+        for n in range(8)
+    ]
+    known = summarise_sphere(due(64)[1], cores, made_at=NOW).abstracted_knowledge
+    found = {trend.theme: trend.direction for trend in known.trends}
+    assert (found["bicycle"], found["piano"]) == ("falling", "rising")
+    assert "More and more: piano" in known.summary
+
+
+def test_a_belief_is_a_hypothesis_with_evidence_from_several_cores() -> None:
+    sphere = sphere_of(ENGLISH)
+    (belief, *_) = sphere.abstracted_knowledge.beliefs
+    assert belief.epistemic_state == "hypothesis"
+    assert len(belief.evidence) >= 2
+    assert 0 < belief.confidence <= 0.7
+    assert sphere.abstracted_knowledge.core_beliefs[0] == belief.belief
+    assert belief.belief in sphere_page(sphere)
+
+
+def test_what_is_said_in_one_core_only_is_no_belief() -> None:
+    quiet = [row for row in THAI if row[0] != "2026-01-09"] + THAI[3:4]
+    cores = [
+        summarise_core(due(n * 8 + 8)[0], sessions_of(quiet if n else ENGLISH, first=n * 8 + 1), made_at=NOW)
+        for n in range(8)
+    ]
+    known = summarise_sphere(due(64)[1], cores, made_at=NOW).abstracted_knowledge
+    assert not [belief for belief in known.beliefs if "Juno" in belief.belief or "clay" in belief.belief]
