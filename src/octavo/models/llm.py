@@ -1,0 +1,153 @@
+"""A small client of the chat-completions protocol, for any OpenAI-compatible endpoint.
+
+It follows no redirect, reads no environment and never puts the key or an answer's text into a message.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+from octavo.errors import BadInput, ModelFailed
+
+Message = Mapping[str, str]
+
+_LARGEST_ANSWER = 4_000_000
+_CHUNK = 65_536
+_LONGEST_WAIT = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model answers, and how long and how often it is asked; `prompt_tokens` bounds the input."""
+
+    base_url: str
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    timeout_seconds: float = 60.0
+    attempts: int = 3
+    backoff_seconds: float = 1.0
+    prompt_tokens: int = 24_000
+    answer_tokens: int = 2_000
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadInput(
+                f"model endpoint {parts.scheme}://{parts.hostname or ''} cannot be used",
+                hint="set the base URL of an OpenAI-compatible service, for instance http://localhost:11434/v1",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """One HTTP answer, or why there is none (`trouble`); `wait` is what the server asked for."""
+
+    status: int = 0
+    body: bytes = b""
+    wait: float | None = None
+    trouble: str | None = None
+
+
+def chat(
+    endpoint: Endpoint, messages: Sequence[Message], *, sleep: Callable[[float], None] = time.sleep
+) -> str:
+    """The text the model answers, after bounded attempts, or `ModelFailed`."""
+    trouble, strict = "", True
+    for attempt in range(endpoint.attempts):
+        answer = _post(endpoint, _body(endpoint, messages, strict=strict))
+        text, trouble = _text(answer)
+        if text is not None:
+            return text
+        if strict and answer.status == HTTPStatus.BAD_REQUEST:
+            strict = False  # some servers know no response_format; ask once more without it
+        elif answer.status and answer.status < 500 and answer.status not in (200, 408, 429):
+            break
+        elif attempt + 1 < endpoint.attempts:
+            sleep(min(_LONGEST_WAIT, answer.wait or endpoint.backoff_seconds * 2**attempt))
+    raise ModelFailed(
+        f"model {endpoint.model!r} at {urlsplit(endpoint.base_url).hostname} gave no answer: {trouble}",
+        hint="check the endpoint's address, key and model name; the deterministic summariser needs none",
+    )
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text takes: four ASCII characters make one, of other scripts one and a half."""
+    plain = sum(character.isascii() for character in text)
+    return round(plain / 4 + (len(text) - plain) / 1.5)
+
+
+def _body(endpoint: Endpoint, messages: Sequence[Message], *, strict: bool) -> bytes:
+    asked: dict[str, Any] = {
+        "model": endpoint.model,
+        "messages": [dict(message) for message in messages],
+        "temperature": 0,
+        "max_tokens": endpoint.answer_tokens,
+        "stream": False,
+    }
+    if strict:
+        asked["response_format"] = {"type": "json_object"}
+    return json.dumps(asked, ensure_ascii=False).encode()
+
+
+def _post(endpoint: Endpoint, body: bytes) -> _Answer:
+    parts = urlsplit(endpoint.base_url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if endpoint.api_key:
+        headers["Authorization"] = f"Bearer {endpoint.api_key}"
+    connection = kind(parts.hostname or "", parts.port, timeout=endpoint.timeout_seconds)
+    try:
+        connection.request("POST", f"{parts.path.rstrip('/')}/chat/completions", body, headers)
+        return _received(connection, endpoint.timeout_seconds)
+    except TimeoutError:
+        return _Answer(trouble=f"nothing within {endpoint.timeout_seconds:g} seconds")
+    except http.client.HTTPException as error:
+        return _Answer(trouble=f"the answer broke off ({type(error).__name__})")
+    except OSError as error:
+        return _Answer(trouble=f"no connection ({type(error).__name__})")
+    finally:
+        connection.close()
+
+
+def _received(connection: http.client.HTTPConnection, seconds: float) -> _Answer:
+    """Read the whole answer; a server that drips bytes is held to the same time as one that hangs."""
+    until = time.monotonic() + seconds
+    response = connection.getresponse()
+    expected = response.length
+    chunks: list[bytes] = []
+    while chunk := response.read1(_CHUNK):
+        chunks.append(chunk)
+        if time.monotonic() > until:
+            raise TimeoutError
+        if sum(map(len, chunks)) > _LARGEST_ANSWER:
+            return _Answer(trouble="the answer is too long")
+    body = b"".join(chunks)
+    if expected is not None and len(body) < expected:
+        raise http.client.IncompleteRead(b"", expected - len(body))
+    return _Answer(status=response.status, body=body, wait=_seconds(response.getheader("Retry-After")))
+
+
+def _seconds(header: str | None) -> float | None:
+    return float(header) if header and header.isdigit() else None
+
+
+def _text(answer: _Answer) -> tuple[str | None, str]:
+    """What the model said, or why that cannot be told."""
+    if answer.trouble:
+        return None, answer.trouble
+    if answer.status != HTTPStatus.OK:
+        return None, f"HTTP {answer.status}"
+    try:
+        match json.loads(answer.body):
+            case {"choices": [{"message": {"content": str(text)}}, *_]}:
+                return text, ""
+    except ValueError:
+        return None, "the answer is no JSON"
+    return None, "the answer holds no message"

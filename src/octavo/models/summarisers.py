@@ -1,0 +1,235 @@
+"""Summarisers: the deterministic one, and one that asks a model and falls back to it.
+
+A model replaces only what needs understanding (narrative, beliefs, patterns, relationship); counts, averages,
+anchors, milestones, sources and hashes are always computed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from importlib.resources import files
+from typing import Protocol, TypeVar
+
+from octavo.domain.compression import DEFAULT, CompressionPolicy, Due
+from octavo.domain.cores import (
+    LLM,
+    AbstractedKnowledge,
+    BehavioralPattern,
+    Belief,
+    Core,
+    EmotionalArc,
+    KeyEvent,
+    RelationshipEvolution,
+    Sphere,
+    Trace,
+)
+from octavo.domain.pages import core_page
+from octavo.domain.sentences import SessionSource, said, shorten
+from octavo.domain.spheres import measured_sphere, summarise_sphere
+from octavo.domain.summary import measured, summarise_core
+from octavo.domain.themes import Segment
+from octavo.errors import BadInput, ModelFailed
+from octavo.models.drafts import CoreDraft, SphereDraft, check, parse
+from octavo.models.llm import Endpoint, Message, chat, tokens
+from octavo.models.schemas import schema
+
+D = TypeVar("D", bound=CoreDraft | SphereDraft)
+
+_ECHO = 4_000
+
+
+class Summariser(Protocol):
+    """Makes the content of cores and spheres; it always returns one."""
+
+    def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
+        """The core of these sessions."""
+        ...
+
+    def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
+        """The sphere of these cores."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticalSummariser:
+    """The default: extractive, statistical, reproducible, offline."""
+
+    policy: CompressionPolicy = DEFAULT
+    segment: Segment | None = None
+
+    def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
+        """The core of these sessions."""
+        return summarise_core(due, sessions, made_at=made_at, policy=self.policy, segment=self.segment)
+
+    def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
+        """The sphere of these cores."""
+        return summarise_sphere(due, cores, made_at=made_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSummariser:
+    """Asks a model; what it cannot answer validly within `attempts` is made without it, and says so."""
+
+    endpoint: Endpoint
+    policy: CompressionPolicy = DEFAULT
+    segment: Segment | None = None
+    attempts: int = 3
+    sleep: Callable[[float], None] = time.sleep
+
+    def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
+        """The core of these sessions, told by the model if it can."""
+        plain = summarise_core(due, sessions, made_at=made_at, policy=self.policy, segment=self.segment)
+        lines = _session_lines(sessions)
+        try:
+            draft = self._ask("core", CoreDraft, lines, len(sessions), due.level.summary_length)
+        except ModelFailed as error:
+            return replace(plain, meta=replace(plain.meta, fallback_reason=error.message))
+        return _told_core(plain, draft, self.endpoint.model, sessions)
+
+    def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
+        """The sphere of these cores, told by the model if it can."""
+        plain = summarise_sphere(due, cores, made_at=made_at)
+        lines = [(core.core_id, " ".join(core_page(core).split())) for core in cores]
+        try:
+            draft = self._ask("sphere", SphereDraft, lines, len(cores), due.level.summary_length)
+        except ModelFailed as error:
+            return replace(plain, meta=replace(plain.meta, fallback_reason=error.message))
+        return _told_sphere(plain, draft, self.endpoint.model, sum(len(core_page(core)) for core in cores))
+
+    def _ask(self, name: str, kind: type[D], lines: Sequence[tuple[str, str]], count: int, limit: int) -> D:
+        messages = _messages(name, lines, count, limit, self.endpoint)
+        known, reason = [source for source, _ in lines], ""
+        for _ in range(self.attempts):
+            answer = chat(self.endpoint, messages, sleep=self.sleep)
+            try:
+                draft: D = parse(answer, kind)
+                check(draft, known, limit)
+            except BadInput as error:
+                reason = error.message
+            else:
+                return draft
+            messages = [*messages[:2], *_rejection(answer, reason)]
+        raise ModelFailed(
+            f"model {self.endpoint.model!r} gave no valid answer in {self.attempts} attempts: {reason}"
+        )
+
+
+def _messages(
+    name: str, lines: Sequence[tuple[str, str]], count: int, limit: int, endpoint: Endpoint
+) -> list[Message]:
+    """The prompt from its file, and the sources fenced by a mark that they cannot contain."""
+    shape = json.dumps(schema(f"{name}_draft"), ensure_ascii=False)
+    text = files("octavo.models").joinpath("prompts", f"{name}.md").read_text("utf-8")
+    room = endpoint.prompt_tokens - tokens(text) - tokens(shape)
+    body = _fitted(lines, room)
+    marker = f"=== {sha256(body.encode()).hexdigest()[:16]} ==="
+    filled = {"count": str(count), "limit": str(limit), "marker": marker, "schema": shape}
+    for key, value in filled.items():
+        text = text.replace(f"{{{{{key}}}}}", value)
+    return [
+        {"role": "system", "content": text},
+        {"role": "user", "content": f"{marker}\n{body}\n{marker}"},
+    ]
+
+
+def _fitted(lines: Sequence[tuple[str, str]], room: int) -> str:
+    """The lines within a number of tokens: the longest are cut first, none is left out."""
+    longest = max((len(text) for _, text in lines), default=0)
+    while True:
+        body = "\n".join(f"[{source}] {shorten(text, longest)}" for source, text in lines)
+        if tokens(body) <= room or longest <= 40:
+            return body
+        longest = longest * 3 // 4
+
+
+def _session_lines(sessions: Sequence[SessionSource]) -> list[tuple[str, str]]:
+    return [
+        (episode.id, f"{(turn.at or episode.at).date()} {turn.speaker}: {' '.join(turn.text.split())}")
+        for session in sessions
+        for episode, turn in said(session)
+    ]
+
+
+def _rejection(answer: str, reason: str) -> list[Message]:
+    return [
+        {"role": "assistant", "content": answer[:_ECHO]},
+        {
+            "role": "user",
+            "content": f"This was rejected: {reason}. Answer again with the corrected JSON only.",
+        },
+    ]
+
+
+def _told_core(plain: Core, draft: CoreDraft, model: str, sessions: Sequence[SessionSource]) -> Core:
+    told = plain.compressed_narrative
+    narrative = replace(
+        told,
+        summary="\n".join(claim.text for claim in draft.summary),
+        key_events=_told_events(plain, draft, sessions),
+        recurring_themes=draft.recurring_themes or told.recurring_themes,
+        emotional_arc=EmotionalArc(
+            start_state=draft.emotional_arc.start_state,
+            peak_emotion=draft.emotional_arc.peak_emotion,
+            end_state=draft.emotional_arc.end_state,
+        ),
+        traces=tuple(Trace(sentence=claim.text, sources=claim.sources) for claim in draft.summary),
+    )
+    meta = replace(plain.meta, compression_method=LLM, model=model)
+    return measured(
+        replace(plain, compressed_narrative=narrative, meta=meta), plain.meta.source_characters or 0
+    )
+
+
+def _told_events(plain: Core, draft: CoreDraft, sessions: Sequence[SessionSource]) -> tuple[KeyEvent, ...]:
+    """The model's events with the salience and day of their episodes; milestones it passed over stay."""
+    places = {episode.id: (session.id, episode) for session in sessions for episode in session.episodes}
+    found = []
+    for row in draft.key_events:
+        session, episode = places[row.source]
+        found.append(
+            KeyEvent(
+                event=row.event,
+                emotion=row.emotion,
+                ri=episode.salience,
+                at=episode.at.isoformat(),
+                from_session=session,
+                episode=row.source,
+            )
+        )
+    named = {row.source for row in draft.key_events} | set(places) - set(plain.milestones)
+    return (*found, *(event for event in plain.compressed_narrative.key_events if event.episode not in named))
+
+
+def _told_sphere(plain: Sphere, draft: SphereDraft, model: str, source_characters: int) -> Sphere:
+    stands = draft.relationship_evolution
+    knowledge = AbstractedKnowledge(
+        summary="\n".join(claim.text for claim in draft.summary),
+        core_beliefs=tuple(row.belief for row in draft.beliefs),
+        behavioral_patterns=tuple(
+            BehavioralPattern(
+                pattern=row.pattern, frequency=row.frequency, context=row.context, evidence=row.sources
+            )
+            for row in draft.behavioral_patterns
+        ),
+        relationship_evolution=RelationshipEvolution(
+            phase=stands.phase,
+            trust_level=stands.trust_level,
+            emotional_intimacy=stands.emotional_intimacy,
+            professional_boundary=stands.professional_boundary,
+        )
+        if stands
+        else None,
+        beliefs=tuple(
+            Belief(belief=row.belief, confidence=row.confidence, evidence=row.sources, domain=row.domain)
+            for row in draft.beliefs
+        ),
+        trends=plain.abstracted_knowledge.trends,
+        traces=tuple(Trace(sentence=claim.text, sources=claim.sources) for claim in draft.summary),
+    )
+    meta = replace(plain.meta, compression_method=LLM, model=model)
+    return measured_sphere(replace(plain, abstracted_knowledge=knowledge, meta=meta), source_characters)

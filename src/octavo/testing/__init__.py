@@ -1,0 +1,1 @@
+"""Suites, strategies, faults and clocks: for us and for implementers."""
