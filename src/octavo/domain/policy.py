@@ -35,9 +35,7 @@ class KindPolicies:
     episode: KindPolicy = KindPolicy(
         rule="append_all", decay=0.9, max_length=1_000_000, noise=False, secrets="mask"
     )
-    fact: KindPolicy = KindPolicy(
-        rule="validate_and_merge", decay=0.99, min_confidence=0.7, duplicates=True
-    )
+    fact: KindPolicy = KindPolicy(rule="validate_and_merge", decay=0.99, min_confidence=0.7, duplicates=True)
     register: KindPolicy = KindPolicy(rule="latest_wins", duplicates=True)
     canon: KindPolicy = KindPolicy(rule="careful_merge", duplicates=True)
     skill: KindPolicy = KindPolicy(rule="latest_wins", decay=0.999, max_length=None)
@@ -107,6 +105,14 @@ class CommitPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPolicy:
+    """After how many days a proposal lapses and a register counts as stale (None: never)."""
+
+    expire_days: float | None = 90.0
+    stale_days: float | None = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Everything an account's owner can set."""
 
@@ -115,4 +121,5 @@ class Policy:
     canon: CanonPolicy = field(default_factory=CanonPolicy)
     gate: GatePolicy = field(default_factory=GatePolicy)
     privacy: PrivacyPolicy = field(default_factory=PrivacyPolicy)
+    review: ReviewPolicy = field(default_factory=ReviewPolicy)
     commit: CommitPolicy = field(default_factory=CommitPolicy)

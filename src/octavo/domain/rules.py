@@ -33,6 +33,7 @@ Candidate = Wrote | SetState | Revised | Forgot | Used
 STATE = "state"
 PROFILE = "profile/"
 GUARDRAIL = "guardrail"
+RELATIONSHIP = "relationship"
 UNCOUNTED = ("sensory", "event")
 
 
@@ -114,6 +115,11 @@ def needs_approval(memory: Memory, actor: str) -> bool:
     return memory.kind == "canon" or (memory.topic or "").startswith(PROFILE)
 
 
+def tombstone(old: Memory, actor: str) -> Memory:
+    """The revision that ends a memory; what it said stays in its history."""
+    return replace(old, rev=old.rev + 1, gone=True, actor=actor, text="", turns=(), data={}, approved=None)
+
+
 def _settle(state: State, memory: Memory, setting: Setting, *, overridden: bool) -> Verdict:
     """Topic upsert, then near-duplicate, then capacity, then in."""
     old = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
@@ -177,7 +183,7 @@ def _supersede(state: State, old_id: str, new: Memory, setting: Setting) -> Verd
         )
     _note_clash(state, old, setting)
     memory = replace(new, links=_with_link(new.links, Link(name="supersedes", to=old.id)))
-    state.apply(_tombstone(old, setting))
+    state.apply(tombstone(old, setting.actor))
     state.apply(_approved(memory, setting))
     return Verdict(outcome="superseding", memory=memory, detail=f"in place of {old.id}")
 
@@ -258,8 +264,26 @@ def _forget(state: State, id_: str, setting: Setting) -> Verdict:
     if _guarded(old, old, setting):
         return _propose_end(state, old, f"{setting.actor} asks to forget it", setting)
     _note_clash(state, old, setting)
-    state.apply(_tombstone(old, setting))
-    return Verdict(outcome="superseding", memory=old, detail="forgotten")
+    state.apply(tombstone(old, setting.actor))
+    reached = _reach_derived(state, old, setting)
+    return Verdict(outcome="superseding", memory=old, detail=f"forgotten; {reached} derived memories changed")
+
+
+def _reach_derived(state: State, gone: Memory, setting: Setting) -> int:
+    """What was made from a forgotten memory loses the link and is marked; an edge without an end goes too."""
+    reached = 0
+    for memory in state.referring(gone.id):
+        if memory.kind == "episode" or memory.id == gone.id:
+            continue
+        if memory.category == RELATIONSHIP and gone.id in memory.linked("about"):
+            state.apply(tombstone(memory, setting.actor))
+        else:
+            lost = [*memory.data.get("forgotten_sources", ()), gone.id]
+            links = tuple(link for link in memory.links if link.to != gone.id)
+            data = {**memory.data, "forgotten_sources": lost}
+            state.apply(replace(memory, rev=memory.rev + 1, actor="system", links=links, data=data))
+        reached += 1
+    return reached
 
 
 def _guarded(old: Memory, new: Memory, setting: Setting) -> bool:
@@ -281,12 +305,6 @@ def _approved(memory: Memory, setting: Setting) -> Memory:
     if memory.kind == "skill" and memory.category == GUARDRAIL and is_human(setting.actor):
         return replace(memory, approved=setting.actor)
     return memory
-
-
-def _tombstone(old: Memory, setting: Setting) -> Memory:
-    return replace(
-        old, rev=old.rev + 1, gone=True, actor=setting.actor, text="", turns=(), data={}, approved=None
-    )
 
 
 def _same(old: Memory, new: Memory) -> bool:

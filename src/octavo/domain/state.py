@@ -54,6 +54,10 @@ class View(Protocol):
         """Live memories that pass a filter, in the order of their events."""
         ...
 
+    def referring(self, id_: str) -> Sequence[Memory]:
+        """Live memories with a link to a memory."""
+        ...
+
 
 class State:
     """Changes folded into plain dictionaries, on top of an older view if there is one."""
@@ -160,6 +164,13 @@ class State:
             edge = (last.at, last.id)
             found = [m for m in found if ((m.at, m.id) < edge if wanted.newest else (m.at, m.id) > edge)]
         return found[: wanted.limit]
+
+    def referring(self, id_: str) -> Sequence[Memory]:
+        """Live memories with a link to a memory."""
+        older = self.parent.referring(id_) if self.parent else ()
+        found = [memory for memory in older if memory.id not in self.own]
+        found += [m for m in self.own.values() if not m.gone and any(link.to == id_ for link in m.links)]
+        return sorted(found, key=lambda m: m.id)
 
     def _remember(self, memory: Memory) -> None:
         before = self.live(memory.id)

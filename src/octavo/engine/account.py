@@ -14,17 +14,20 @@ from octavo.domain.buffer import Forgot, Opened, Wrote
 from octavo.domain.memory import (
     SHARED,
     Memory,
+    Proposal,
     Refusal,
+    Rejection,
     check_actor,
     check_id,
     check_scope,
     check_time,
     is_human,
 )
+from octavo.domain.review import Doubt, Pair
 from octavo.domain.rules import Candidate
 from octavo.domain.state import State
 from octavo.domain.verdicts import Verdict
-from octavo.engine import health
+from octavo.engine import health, redaction, review
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
 from octavo.engine.sandbox import Sandbox, SandboxInfo, listed, resume
 from octavo.engine.spine import Plan, Spine
@@ -32,6 +35,7 @@ from octavo.engine.writing import Writer
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope
 from octavo.storage import buffers, refusals
 from octavo.storage.buffers import Buffer
+from octavo.storage.codec import REDACTED
 from octavo.storage.state_db import Commit
 from octavo.storage.state_view import DbView
 
@@ -87,7 +91,7 @@ class Account(Reader):
                 buffer = buffers.read(self._spine.store, name)
             except NotFound:
                 continue  # its owner closed it while we were listing
-            if self._sees(buffer.opened.scope):
+            if self.sees(buffer.opened.scope):
                 found.append(buffer)
         return listed(found, self._spine.now())
 
@@ -95,7 +99,7 @@ class Account(Reader):
         """Take up a sandbox again; SandboxBusy while another owner has it."""
         self._spine.must_write()
         found = resume(self._spine, sandbox)
-        if not self._sees(str(found.scope)):
+        if not self.sees(str(found.scope)):
             found.close()
             raise OutOfScope(f"sandbox {sandbox!r} belongs to scope {found.scope!r}")
         return found
@@ -125,7 +129,7 @@ class Account(Reader):
                 at=c.at,
             )
             for c in self.versions()
-            if c.session is not None and self._sees(c.scope or SHARED) and scope in (None, c.scope)
+            if c.session is not None and self.sees(c.scope or SHARED) and scope in (None, c.scope)
         ]
 
     def remember(
@@ -181,12 +185,74 @@ class Account(Reader):
         done = self._spine.commit(lambda view: self._restoring(view, target))
         return self.version if done is None else done.header.version
 
+    def proposals(self) -> list[Proposal]:
+        """What waits for a person's yes, oldest first."""
+        return [p for p in self._spine.head().proposals() if self.sees(p.memory.scope)]
+
+    def proposal(self, id_: str) -> review.Waiting:
+        """One proposal with the difference it would make."""
+        return review.waiting(self, self._spine.head(), check_id(id_))
+
+    def approve(self, id_: str, *, seen: str | None = None) -> Memory | None:
+        """Put a proposal into effect; `seen` insists on what the approver looked at."""
+        self._must_be_human("approve a proposal")
+        return review.approve(self._spine, self, self._writer(None), check_id(id_), seen)
+
+    def decline(self, id_: str, *, reason: str = "") -> None:
+        """Refuse a proposal; what it wanted to write stays refused."""
+        self._must_be_human("decline a proposal")
+        review.decline(self._spine, self, self._writer(None), check_id(id_), reason)
+
+    def reject(self, value: str, *, scope: str | None = None, reason: str = "") -> list[str]:
+        """Keep a value out for ever and end what says exactly this; returns the ids that ended."""
+        self._must_be_human("reject a value")
+        return review.reject(self._spine, self._writer(scope), value, reason)
+
+    def unreject(self, value: str, *, scope: str | None = None, reason: str = "") -> None:
+        """Let a refused value in again."""
+        self._must_be_human("lift a rejection")
+        review.unreject(self._spine, self._writer(scope), value, reason)
+
+    def rejections(self) -> list[Rejection]:
+        """The rejections in force; they keep no clear text."""
+        return review.rejections(self._spine, self)
+
+    def redact(self, id_: str, *, reason: str) -> redaction.Redacted:
+        """Erase a memory's text from every version and every derived file, leaving its hash."""
+        self._must_be_human("redact a memory")
+        if not reason.strip():
+            raise BadInput("a redaction needs a reason", hint="it stays in the ledger in place of the text")
+        return redaction.redact(self._spine, self, self._writer(None), check_id(id_), reason)
+
+    def promote(self, id_: str, text: str | None = None, *, tags: Sequence[str] | None = None) -> Verdict:
+        """Make a register or fact canon: at once for a person, by a proposal for anyone else."""
+        memory = self.get(id_)
+        writer = self._writer(memory.scope if memory else None)
+        return review.promote(self._spine, self, writer, id_, text, tags)
+
+    def merge_candidates(self, *, scope: str | None = None, floor: float = 0.7) -> list[Pair]:
+        """Pairs of live memories that look alike, best first."""
+        return review.candidates(self, self._spine, scope, floor)
+
+    def propose_merge(self, first: str, second: str, text: str | None = None) -> str:
+        """Ask a person to make one memory of two; returns the proposal's id."""
+        return review.propose_merge(self._spine, self, self._writer(None), first, second, text)
+
+    def deletion_candidates(self, *, scope: str | None = None) -> list[Doubt]:
+        """Memories worth asking about, with reasons; nothing is deleted."""
+        return review.doubtful(self, self._spine, scope)
+
+    def propose_deletions(self, *, scope: str | None = None) -> list[str]:
+        """Put the deletion candidates into the queue; returns the new proposals' ids."""
+        found = self.deletion_candidates(scope=scope)
+        return review.propose_doubts(self._spine, self, self._writer(scope), found)
+
     def refusals(self) -> list[Refusal]:
         """What the gate kept out, oldest first: before buffering, and at consolidations."""
         self._spine.head()
         logged = refusals.read(self._spine.store)
         committed = [c for _, c in self._spine.state.others("refusal") if isinstance(c, Refusal)]
-        return sorted((r for r in (*logged, *committed) if self._sees(r.scope)), key=lambda r: r.at)
+        return sorted((r for r in (*logged, *committed) if self.sees(r.scope)), key=lambda r: r.at)
 
     def check(self) -> health.Report:
         """Prove the chain of versions, the buffers and the state; name the first damage in each file."""
@@ -256,6 +322,8 @@ class Account(Reader):
         """Rejections and redactions do not go back with a restore."""
         if memory.gone:
             return False
+        if memory.text == REDACTED:
+            return True
         outcome = gate.check_state(view, memory, self._spine.keyed)
         return not isinstance(outcome, Memory)
 
@@ -265,7 +333,7 @@ class Account(Reader):
         return Writer(spine=self._spine, actor=self.actor, scope=name)
 
     def _must_see(self, scope: str) -> None:
-        if not self._sees(check_scope(scope)):
+        if not self.sees(check_scope(scope)):
             raise OutOfScope(f"a handle bound to {self.scope!r} tried to write to scope {scope!r}")
 
     def _must_be_human(self, what: str) -> None:

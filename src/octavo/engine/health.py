@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from octavo.engine import redaction
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Damaged, OctavoError
 from octavo.storage import buffers
@@ -39,6 +40,7 @@ def check(spine: Spine, progress: Progress | None = None) -> Report:
     lines = _check_versions(spine, head, problems, progress)
     open_ = _check_buffers(spine, problems, notes)
     reached = _check_state(spine, head, problems)
+    problems += [f"the redaction of {r.memory} is not swept yet" for r in redaction.unswept(spine)]
     if isinstance(spine.store, LocalStore) and (left := len(spine.store.leftovers())):
         notes.append(f"{left} temporary files of a killed writer; `octavo repair` removes them")
     return Report(
@@ -56,6 +58,7 @@ def repair(spine: Spine, *, accept: bool = False, progress: Progress | None = No
     if not accept:
         spine.state.must_not_be_ahead_of(spine.ledger)
     spine.state.rebuild(spine.ledger, progress)
+    redaction.sweep(spine)
     if isinstance(spine.store, LocalStore):
         spine.store.clear_leftovers()
     return check(spine)

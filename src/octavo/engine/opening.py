@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from octavo.domain.policy import Policy
+from octavo.engine import redaction
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
 from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
@@ -41,7 +42,10 @@ def open(  # noqa: A001  # octavo.open is the public name
     ledger = Ledger(store)
     state = _state_to_read(store, ledger) if read_only else _state(store, ledger)
     spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only)
-    return Account(spine, actor=actor, scope=scope)
+    handle = Account(spine, actor=actor, scope=scope)
+    if not read_only:
+        redaction.sweep(spine)  # one that was interrupted is finished before anybody reads
+    return handle
 
 
 def accounts(root: str | Path) -> list[str]:

@@ -78,7 +78,7 @@ class Reader:
     def get(self, id_: str) -> Memory | None:
         """A live memory, or None."""
         memory = self._view().get(check_id(id_))
-        return memory if memory and not memory.gone and self._sees(memory.scope) else None
+        return memory if memory and not memory.gone and self.sees(memory.scope) else None
 
     def history(self, id_: str) -> list[Revision]:
         """Every revision of a memory up to this version, oldest first, tombstones included."""
@@ -87,7 +87,7 @@ class Reader:
         return [
             Revision(version=version, memory=memory)
             for version, memory in found
-            if version <= limit and self._sees(memory.scope)
+            if version <= limit and self.sees(memory.scope)
         ]
 
     def memories(
@@ -129,7 +129,7 @@ class Reader:
     def stats(self) -> Stats:
         """Counts by kind, scope and category."""
         view = self._base()
-        rows = [row for row in view.tallies() if self._sees(row[1])]
+        rows = [row for row in view.tallies() if self.sees(row[1])]
         sessions = {scope: view.sessions(scope) for _, scope, _, _ in rows}
         return Stats(
             account=self._spine.identity.account,
@@ -142,7 +142,7 @@ class Reader:
             by_scope=_sums((scope, n) for _, scope, _, n in rows),
             by_category=_sums((category, n) for _, _, category, n in rows if category),
             sessions={scope: n for scope, n in sorted(sessions.items()) if n},
-            proposals=sum(1 for p in view.proposals() if self._sees(p.memory.scope)),
+            proposals=sum(1 for p in view.proposals() if self.sees(p.memory.scope)),
         )
 
     def _base(self) -> DbView:
@@ -153,7 +153,8 @@ class Reader:
         """What is read: the committed version, or a layer over it."""
         return self._base()
 
-    def _sees(self, scope: str) -> bool:
+    def sees(self, scope: str) -> bool:
+        """Whether this handle sees a scope: its own and `shared`, or all of them."""
         return self.scope is None or scope in (SHARED, self.scope)
 
     def _scopes(self, wanted: Many) -> tuple[str, ...] | None:
@@ -162,7 +163,7 @@ class Reader:
         if names is None:
             return None if self.scope is None else tuple({SHARED, self.scope})
         for name in names:
-            if not self._sees(check_scope(name)):
+            if not self.sees(check_scope(name)):
                 raise OutOfScope(f"a handle bound to {self.scope!r} asked for scope {name!r}")
         return names
 
@@ -197,7 +198,7 @@ def difference(spine: Spine, reader: Reader, before: int, after: int) -> Diff:
 
 def _live(view: DbView, id_: str, reader: Reader) -> Memory | None:
     memory = view.get(id_)
-    return memory if memory and not memory.gone and reader._sees(memory.scope) else None
+    return memory if memory and not memory.gone and reader.sees(memory.scope) else None
 
 
 def _layer(layer: str) -> Layer:

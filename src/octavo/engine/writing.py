@@ -144,6 +144,18 @@ class Writer:
             return replace(wrote, memory=outcome)
         return self.refused(wrote.memory, outcome)
 
+    @property
+    def is_human(self) -> bool:
+        """Whether a person writes."""
+        return is_human(self.actor)
+
+    def checked_text(self, memory: Memory) -> str:
+        """The text of a memory to be proposed, or Refused."""
+        outcome = self.checked(Wrote(memory=memory))
+        if isinstance(outcome, Verdict):
+            return outcome.or_raise().text
+        return outcome.memory.text
+
     def refused(self, memory: Memory, stop: gate.Stop) -> Verdict:
         """Note a refusal in the account's own log of them, without a secret's text."""
         refusals.add(

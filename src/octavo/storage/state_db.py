@@ -34,7 +34,7 @@ from octavo.storage.ledger import GENESIS, Ledger, Version
 from octavo.storage.state_view import DbView
 
 SCHEMA = 1
-COMPARED = ("fact", "register", "canon")  # kinds whose texts are looked up by likeness
+COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 _BUSY_MILLISECONDS = 60_000
 OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 
@@ -125,6 +125,7 @@ class StateDb:
                 db.pragma("journal_mode", "wal")
                 _create(db)
             db.pragma("synchronous", "normal")
+            db.pragma("secure_delete", "on")
         except (apsw.Error, OSError) as error:
             raise _failure(self._path, error) from error
         return db
@@ -322,6 +323,8 @@ class StateDb:
                 revisions.append(_revision_row(row, change, number, bytes(line.envelope), body))
                 memories.append(change)
             else:
+                if isinstance(change, Redaction):
+                    self._erase(change.memory)
                 self._db.execute(
                     "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (number, position, line.t, *_reference(change), bytes(line.envelope), body),
@@ -331,6 +334,48 @@ class StateDb:
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
         self._index(first, memories)
         self._record(version.header, version.hash)
+
+    def _erase(self, id_: str) -> None:
+        """Mask a redacted memory: its bodies, what they were looked up by, and what was said about it."""
+        own = "SELECT row FROM revision WHERE id = ?"
+        self._db.execute(f"DELETE FROM gram WHERE row IN ({own})", (id_,))
+        self._db.execute(
+            "UPDATE revision SET body = NULL, topic = NULL, category = NULL, tags = NULL WHERE id = ?", (id_,)
+        )
+        self._db.execute("UPDATE other SET body = NULL WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
+
+    def erase_other(self, version: int, line: int) -> None:
+        """Mask one change that is no memory; redaction's sweep finds them by their text."""
+        with self._writing():
+            self._db.execute("UPDATE other SET body = NULL WHERE version = ? AND line = ?", (version, line))
+
+    def spoken(self, tags: Sequence[str]) -> list[tuple[int, int, Change]]:
+        """Changes of these tags that still have a body: version, line and change."""
+        marks = ",".join("?" * len(tags))
+        rows = self.rows(
+            "SELECT version, line, tag, envelope, body FROM other "
+            f"WHERE tag IN ({marks}) AND body IS NOT NULL",
+            tags,
+        )
+        return [(int(version), int(line), codec.decode_change(*row)) for version, line, *row in rows]
+
+    def versions_of(self, id_: str) -> list[int]:
+        """The versions that hold a revision of a memory."""
+        return [int(row[0]) for row in self.rows("SELECT since FROM revision WHERE id = ?", (id_,))]
+
+    def mentions_of(self, id_: str) -> list[int]:
+        """The versions with a merge into a memory or a clash about it."""
+        rows = self.rows("SELECT version FROM other WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
+        return [int(row[0]) for row in rows]
+
+    def scrub(self) -> None:
+        """Rewrite the file without what was erased, its write-ahead log included."""
+        with self._lock:
+            try:
+                self._db.execute("VACUUM")
+                self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.Error as error:
+                raise _failure(self._path, error) from error
 
     def _end_older(self, version: int, memories: Iterable[Memory]) -> None:
         """Close the revision before each later one."""

@@ -96,12 +96,12 @@ class DbView:
         """All proposals that still wait."""
         return self._waiting("", ())
 
-    def referring(self, id_: str, name: str | None = None) -> Sequence[Memory]:
+    def referring(self, id_: str) -> Sequence[Memory]:
         """Live memories with a link to a memory."""
         rows = self._db.rows(
             "SELECT DISTINCT r.envelope, r.body FROM link l JOIN revision r USING (row) "
-            f"WHERE l.target = ? AND (? IS NULL OR l.name = ?) AND r.gone = 0 AND {_VALID}",
-            (id_, name, name, *self._now),
+            f"WHERE l.target = ? AND r.gone = 0 AND {_VALID}",
+            (id_, *self._now),
         )
         return [_memory(envelope, body) for envelope, body in rows]
 
@@ -115,6 +115,10 @@ class DbView:
             (*self._now, *values, -1 if wanted.limit is None else wanted.limit),
         )
         return [_memory(envelope, body) for envelope, body in rows]
+
+    def scopes(self) -> list[str]:
+        """The scopes that hold live memories."""
+        return sorted({scope for _, scope, _, _ in self.tallies()})
 
     def tallies(self) -> list[tuple[str, str, str, int]]:
         """Live memories by kind, scope and category."""

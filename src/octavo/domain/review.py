@@ -1,0 +1,181 @@
+"""What a person decides, pure: proposals put into effect, look-alikes and deletions worth asking about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from octavo.domain import gate, likeness
+from octavo.domain.memory import Decision, Kind, Link, Memory, Proposal, Rejection
+from octavo.domain.policy import Policy
+from octavo.domain.rules import Setting, tombstone
+from octavo.domain.state import State
+from octavo.domain.text import key_of, words
+from octavo.errors import Stale
+
+REVIEWED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two live memories that say nearly the same, and how near they are."""
+
+    first: Memory
+    second: Memory
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """A memory that might go, and why; nothing goes by itself."""
+
+    memory: Memory
+    reason: str
+
+
+def approve(state: State, proposal: Proposal, setting: Setting) -> Memory | None:
+    """Put a proposal into effect; Stale if what it was based on has changed."""
+    current = state.get(proposal.memory.id)
+    found_rev = current.rev if current and not current.gone else 0
+    if found_rev != proposal.base_rev:
+        raise Stale(
+            f"proposal {proposal.id} was based on revision {proposal.base_rev} of {proposal.memory.id}, "
+            f"which is now at {found_rev}",
+            hint="decline it, and propose again from what is there now",
+        )
+    done = _effect(state, proposal, current, setting)
+    state.apply(Decision(proposal=proposal.id, outcome="approved", by=setting.actor, at=setting.at))
+    return done
+
+
+def decline(state: State, proposal: Proposal, reason: str, setting: Setting) -> None:
+    """Refuse a proposal; a value that was refused stays refused."""
+    state.apply(
+        Decision(proposal=proposal.id, outcome="declined", by=setting.actor, at=setting.at, reason=reason)
+    )
+    if proposal.action in ("write", "promote") and proposal.memory.text:
+        reject(state, proposal.memory.text, proposal.memory.scope, reason, setting)
+
+
+def reject(state: State, value: str, scope: str, reason: str, setting: Setting) -> None:
+    """Keep a value out of a scope for ever."""
+    key = setting.keyed(key_of(value))
+    state.apply(Rejection(key=key, scope=scope, by=setting.actor, at=setting.at, reason=reason))
+
+
+def retract(state: State, value: str, scope: str, setting: Setting) -> list[str]:
+    """End the live memories that say exactly this; returns their ids."""
+    wanted = key_of(value)
+    ended = []
+    for kind in REVIEWED:
+        for memory in state.alike(kind, scope, value):
+            if key_of(memory.text) == wanted and state.live(memory.id):
+                state.apply(tombstone(memory, setting.actor))
+                ended.append(memory.id)
+    return ended
+
+
+def expired(proposals: Iterable[Proposal], now: datetime, max_age_days: float) -> list[Decision]:
+    """Proposals nobody answered in time."""
+    limit = timedelta(days=max_age_days)
+    return [
+        Decision(proposal=p.id, outcome="expired", by="system", at=now)
+        for p in proposals
+        if now - p.at > limit
+    ]
+
+
+def pairs(memories: Sequence[Memory], floor: float, near: Callable[[Memory], Iterable[Memory]]) -> list[Pair]:
+    """Look-alikes among live memories, best first; `near` gives those worth comparing with one."""
+    found: dict[tuple[str, str], Pair] = {}
+    for memory in memories:
+        for other in near(memory):
+            ids = (min(memory.id, other.id), max(memory.id, other.id))
+            if memory.id == other.id or memory.scope != other.scope or ids in found:
+                continue
+            score = max(likeness.overlap(memory.text, other.text), likeness.sequence(memory.text, other.text))
+            if score >= floor:
+                found[ids] = Pair(first=memory, second=other, score=score)
+    return sorted(found.values(), key=lambda pair: (-pair.score, pair.first.id, pair.second.id))
+
+
+def doubts(
+    memories: Sequence[Memory], policy: Policy, now: datetime, alike: Sequence[Pair] = ()
+) -> list[Doubt]:
+    """Memories worth asking about: short, stale, without a topic, failing the gate, or said twice."""
+    found: dict[str, Doubt] = {}
+    for memory in memories:
+        reason = _doubt(memory, policy, now)
+        if reason:
+            found[memory.id] = Doubt(memory=memory, reason=reason)
+    for pair in alike:
+        older, newer = sorted((pair.first, pair.second), key=lambda m: (m.at, m.id))
+        if older.id not in found:
+            reason = f"near-duplicate of {newer.id} ({pair.score:.2f})"
+            found[older.id] = Doubt(memory=older, reason=reason)
+    return sorted(found.values(), key=lambda doubt: (doubt.memory.at, doubt.memory.id))
+
+
+def promoted(memory: Memory, text: str | None, tags: Sequence[str] | None) -> Memory:
+    """A register or fact as the canon it becomes: same id, next revision."""
+    return replace(
+        memory,
+        rev=memory.rev + 1,
+        kind="canon",
+        text=memory.text if text is None else text,
+        tags=memory.tags if tags is None else tuple(tags),
+        source="promotion",
+    )
+
+
+def merged(first: Memory, second: Memory, text: str, new_id: str) -> Memory:
+    """One memory in place of two, with both as its origin."""
+    links = dict.fromkeys((*first.links, *second.links))
+    origins = (Link(name="merged_from", to=first.id), Link(name="merged_from", to=second.id))
+    return replace(
+        first,
+        id=new_id,
+        rev=1,
+        text=text,
+        tags=tuple(dict.fromkeys((*first.tags, *second.tags))),
+        confidence=max(first.confidence, second.confidence),
+        salience=max(first.salience, second.salience),
+        links=(*links, *origins),
+    )
+
+
+def _effect(state: State, proposal: Proposal, current: Memory | None, setting: Setting) -> Memory | None:
+    memory = proposal.memory
+    if proposal.action == "forget":
+        if current is not None:
+            state.apply(tombstone(current, setting.actor))
+        return None
+    outcome = gate.check_state(state, memory, setting.keyed)
+    if isinstance(outcome, gate.Stop):
+        raise Stale(f"proposal {proposal.id}: {outcome.detail}", hint=outcome.advice)
+    holder = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
+    if holder is not None and holder.id != memory.id:
+        raise Stale(f"proposal {proposal.id}: topic {memory.topic!r} was set by {holder.id} since")
+    for old in memory.linked("merged_from") if proposal.action == "merge" else ():
+        gone = state.live(old)
+        if gone is None:
+            raise Stale(f"proposal {proposal.id}: {old} has ended since")
+        state.apply(tombstone(gone, setting.actor))
+    done = replace(outcome, rev=proposal.base_rev + 1, approved=setting.actor)
+    state.apply(done)
+    return done
+
+
+def _doubt(memory: Memory, policy: Policy, now: datetime) -> str | None:
+    if len(memory.text.strip()) < 12 and len(words(memory.text)) <= 3 and not memory.data:
+        return f"very short text ({len(memory.text.strip())} characters)"
+    outcome = gate.check_text(memory, policy)
+    if isinstance(outcome, gate.Stop):
+        return f"now fails the gate: {outcome.check}"
+    limit = policy.review.stale_days
+    if memory.kind == "register" and memory.topic is None:
+        return "a register without a topic"
+    if memory.kind == "register" and limit is not None and now - memory.at > timedelta(days=limit):
+        return f"stale: not written for {(now - memory.at).days} days"
+    return None

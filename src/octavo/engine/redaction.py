@@ -1,0 +1,215 @@
+"""Redaction: a text is erased from every version and every derived file, and its hash stays.
+
+Committing the redaction masks reads at once; the sweep then erases the bytes and can be resumed at any point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from octavo.domain import buffer as entries
+from octavo.domain.memory import Change, Clash, Decision, Memory, Merge, Proposal, Redaction, Refusal
+from octavo.domain.rules import tombstone
+from octavo.domain.text import key_of
+from octavo.engine.reading import Reader
+from octavo.engine.spine import Plan, Spine
+from octavo.engine.writing import Writer
+from octavo.errors import NotFound, SandboxBusy
+from octavo.storage import buffers, refusals
+from octavo.storage.codec import REDACTED
+from octavo.storage.ledger import Version
+from octavo.storage.state_view import DbView
+from octavo.storage.stores.local import LocalStore
+
+_SPOKEN = ("proposal", "refusal", "merge", "clash")
+_DERIVED = ("core", "sphere", "assembly")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redacted:
+    """What a redaction did: versions rewritten, derived memories ended, and what still holds the text.
+
+    `waiting` names sandboxes whose owners hold their buffers; the sweep ends when they are done.
+    `also_in` names other live memories that say it too: they are not derived, so a person decides.
+    """
+
+    memory: str
+    versions: tuple[int, ...]
+    derived: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    also_in: tuple[str, ...] = ()
+
+
+def redact(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) -> Redacted:
+    """Erase a memory, dead or alive, and everything derived from it that repeats it."""
+    spine.head()
+    history = spine.state.history(id_)
+    if not history or not reader.sees(history[0][1].scope):
+        raise NotFound(f"there is no memory {id_!r} to redact")
+    texts = _texts([memory for _, memory in history])
+    derived: list[str] = []
+    also: list[str] = []
+
+    def decide(view: DbView) -> Plan:
+        changes: list[Change] = []
+        current = view.get(id_)
+        if current is not None and not current.gone:
+            changes.append(tombstone(current, writer.actor))
+        derived[:], also[:] = _repeating(view, id_, texts)
+        changes += [tombstone(m, writer.actor) for d in derived if (m := view.get(d)) is not None]
+        changes += _closed(view, id_, texts, writer)
+        keys = sorted(spine.keyed(key_of(text)) for text in texts) or [spine.keyed(f"id {id_}")]
+        changes += [_line(id_, key, reason, writer) for key in keys]
+        changes += [_line(d, spine.keyed(f"id {d}"), reason, writer) for d in derived]
+        return Plan(changes=changes, cause=f"redact {id_}", actor=writer.actor)
+
+    spine.commit(decide)
+    versions, waiting = sweep(spine)
+    return Redacted(
+        memory=id_,
+        versions=tuple(versions),
+        derived=tuple(derived),
+        waiting=tuple(waiting),
+        also_in=tuple(also),
+    )
+
+
+def unswept(spine: Spine) -> list[Redaction]:
+    """Redactions whose bytes may still be somewhere."""
+    latest: dict[tuple[str, str], Redaction] = {}
+    for _, change in reversed(spine.state.others("redaction")):
+        if isinstance(change, Redaction):
+            latest[change.memory, change.key] = change
+    return [redaction for redaction in latest.values() if not redaction.swept]
+
+
+def sweep(spine: Spine) -> tuple[list[int], list[str]]:
+    """Erase what the redactions name; returns the versions rewritten and the sandboxes others still hold."""
+    pending = unswept(spine)
+    if not pending:
+        return [], []
+    ids = {redaction.memory for redaction in pending}
+    keys = {redaction.key for redaction in pending}
+
+    def holds(change: Change) -> bool:
+        return _holds(change, ids, lambda text: spine.keyed(key_of(text)) in keys)
+
+    versions = {version for id_ in ids for version in spine.state.versions_of(id_)}
+    for version, line, change in spine.state.spoken(_SPOKEN):
+        if holds(change):
+            spine.state.erase_other(version, line)
+            versions.add(version)
+    versions |= {v for id_ in ids for v in spine.state.mentions_of(id_)}
+    for number in sorted(versions):
+        _erase_lines(spine, spine.ledger.read(number), holds)
+    waiting = _sweep_buffers(spine, ids, lambda text: spine.keyed(key_of(text)) in keys)
+    noted = refusals.read(spine.store)
+    kept = [refusal for refusal in noted if not holds(refusal)]
+    if len(kept) < len(noted):
+        refusals.replace(spine.store, kept)
+    if isinstance(spine.store, LocalStore):
+        spine.store.clear_leftovers()
+    spine.state.scrub()
+    if not waiting:
+        done = [replace(redaction, swept=True) for redaction in pending]
+        spine.commit(lambda view: Plan(changes=done, cause="swept", actor="system"))
+    return sorted(versions), waiting
+
+
+def _texts(memories: list[Memory]) -> set[str]:
+    """Every wording the memory ever had, turn by turn for an episode."""
+    found = {text for m in memories for text in (m.text, *(t.text for t in m.turns))}
+    return {text for text in found if key_of(text) and text != REDACTED}
+
+
+def _line(id_: str, key: str, reason: str, writer: Writer) -> Redaction:
+    return Redaction(memory=id_, key=key, by=writer.actor, at=writer.spine.now(), reason=reason)
+
+
+def _repeating(view: DbView, id_: str, texts: set[str]) -> tuple[list[str], list[str]]:
+    """Derived memories that quote a text, and other live memories that say exactly the same."""
+    folded = {key_of(text) for text in texts}
+    derived, also = [], []
+    for memory in view.referring(id_):
+        if memory.kind in _DERIVED and any(key in key_of(f"{memory.text} {memory.data}") for key in folded):
+            derived.append(memory.id)
+    for text in texts:
+        for kind in ("fact", "register", "canon", "skill"):
+            for scope in view.scopes():
+                also += [
+                    m.id for m in view.alike(kind, scope, text) if key_of(m.text) in folded and m.id != id_
+                ]
+    return sorted(set(derived)), sorted(set(also))
+
+
+def _closed(view: DbView, id_: str, texts: set[str], writer: Writer) -> list[Change]:
+    """Waiting proposals that would bring the text back lapse."""
+    folded = {key_of(text) for text in texts}
+    return [
+        Decision(proposal=p.id, outcome="expired", by=writer.actor, at=writer.spine.now())
+        for p in view.proposals()
+        if p.memory.id == id_ or key_of(p.memory.text) in folded
+    ]
+
+
+def _holds(change: Change, ids: set[str], is_erased: Callable[[str], bool]) -> bool:
+    """Whether a change must lose its body."""
+    match change:
+        case Memory():
+            return change.id in ids
+        case Merge():
+            return change.into in ids or change.id in ids or is_erased(change.text)
+        case Refusal():
+            return change.id in ids or is_erased(change.text or "")
+        case Proposal():
+            return change.memory.id in ids or is_erased(change.memory.text)
+        case Clash():
+            return change.memory in ids
+        case _:
+            return False
+
+
+def _erase_lines(spine: Spine, version: Version, holds: Callable[[Change], bool]) -> None:
+    lines = list(version.lines)
+    for position, line in enumerate(lines):
+        if line.body_bytes() is not None and holds(version.change(position)):
+            lines[position] = line.erased()
+    if lines != version.lines:
+        spine.ledger.rewrite(version.header.version, lines)
+
+
+def _sweep_buffers(spine: Spine, ids: set[str], is_erased: Callable[[str], bool]) -> list[str]:
+    """Mask the text in open sandboxes; returns those whose owners hold them."""
+    waiting = []
+    for name in buffers.names(spine.store):
+        try:
+            found = buffers.read(spine.store, name)
+        except NotFound:
+            continue  # its owner closed it meanwhile
+        masked = [_masked(entry, ids, is_erased) for entry in found.entries]
+        if masked == list(found.entries):
+            continue
+        try:
+            buffers.rewrite(spine.store, name, lambda entry: _masked(entry, ids, is_erased))
+        except SandboxBusy:
+            waiting.append(name)
+        except NotFound:
+            continue  # likewise
+    return waiting
+
+
+def _masked(entry: entries.Entry, ids: set[str], is_erased: Callable[[str], bool]) -> entries.Entry:
+    match entry:
+        case entries.Spoke() if is_erased(entry.turn.text):
+            return replace(entry, turn=replace(entry.turn, text=REDACTED, data={}))
+        case entries.Wrote() if is_erased(entry.memory.text) or any(
+            is_erased(turn.text) for turn in entry.memory.turns
+        ):
+            bare = replace(entry.memory, text=REDACTED, turns=(), data={}, topic=None, tags=())
+            return replace(entry, memory=bare)
+        case entries.Revised() if entry.wanted.id in ids or is_erased(entry.wanted.text):
+            bare = replace(entry.wanted, text=REDACTED, turns=(), data={}, topic=None, tags=())
+            return replace(entry, wanted=bare)
+        case _:
+            return entry
