@@ -1,0 +1,324 @@
+"""The suite that every store passes, and an account opened on any store.
+
+A store proves itself by subclassing `StoreSuite` in a test file and giving `open_store`; pytest does
+the rest. No store is trusted with a ledger before it passes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import secrets
+import threading
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from octavo.domain.memory import Memory
+from octavo.domain.policy import Policy
+from octavo.domain.ports import Store
+from octavo.engine.account import Account
+from octavo.engine.spine import Spine, identify
+from octavo.errors import NotFound, OctavoError, SandboxBusy, SandboxClosed
+from octavo.storage.ledger import GENESIS, Draft, Ledger, key_of
+from octavo.storage.state_db import StateDb
+from octavo.testing.clocks import SettableClock
+from octavo.testing.faults import CountingStore, LosingStore
+
+WRITERS = 16
+ROUNDS = 25
+
+
+class StoreSuite:
+    """What a ledger needs of a store; subclass it and give `open_store`.
+
+    `between_processes` says that other processes see the same entries at the same place.
+    """
+
+    between_processes = False
+
+    def open_store(self, place: Path) -> Store:
+        """A handle on the store at a place; the same place twice gives two handles on the same entries."""
+        raise NotImplementedError
+
+    def test_a_created_entry_reads_back_and_a_missing_one_is_none(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        assert store.read("ledger/1") is None
+        assert not store.exists("ledger/1")
+        data = "สวัสดี\n".encode() * 1000
+        assert store.create("ledger/1", data)
+        assert store.exists("ledger/1")
+        assert store.read("ledger/1") == data
+        assert self.open_store(tmp_path / "a").read("ledger/1") == data
+
+    def test_only_the_first_bytes_are_read_if_that_is_asked(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        store.create("ledger/1", b"0123456789")
+        assert store.read("ledger/1", first=4) == b"0123"
+        assert store.read("ledger/1", first=400) == b"0123456789"
+        assert store.read("ledger/2", first=4) is None
+
+    def test_an_empty_entry_is_not_a_missing_one(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        assert store.create("ledger/1", b"")
+        assert store.read("ledger/1") == b""
+        assert store.exists("ledger/1")
+        assert not store.create("ledger/1", b"more")
+
+    def test_a_second_create_is_refused_and_changes_nothing(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        assert store.create("ledger/1", b"first")
+        assert not store.create("ledger/1", b"second")
+        assert not self.open_store(tmp_path / "a").create("ledger/1", b"third")
+        assert store.read("ledger/1") == b"first"
+
+    def test_sixteen_threads_create_one_key_and_exactly_one_wins(self, tmp_path: Path) -> None:
+        places = [self.open_store(tmp_path / "a") for _ in range(WRITERS)]
+        won: list[tuple[int, int]] = []
+        gate = threading.Barrier(WRITERS)
+
+        def write(number: int) -> None:
+            for round_ in range(ROUNDS):
+                gate.wait(60)
+                if places[number].create(f"ledger/{round_}", b"%d" % number):
+                    won.append((round_, number))
+
+        _all_of(threading.Thread(target=write, args=(n,)) for n in range(WRITERS))
+        assert sorted(round_ for round_, _ in won) == list(range(ROUNDS))
+        for round_, number in won:
+            assert places[0].read(f"ledger/{round_}") == b"%d" % number
+
+    def test_sixteen_writers_in_four_processes_create_one_key_and_exactly_one_wins(
+        self, tmp_path: Path
+    ) -> None:
+        if not self.between_processes:
+            return
+        spawn = multiprocessing.get_context("spawn")
+        gate, results = spawn.Barrier(WRITERS), spawn.SimpleQueue()
+        args = (self.open_store, tmp_path / "a", gate, results)
+        _all_of(spawn.Process(target=_race, args=(*args, n)) for n in range(0, WRITERS, 4))
+        won = [pair for _ in range(0, WRITERS, 4) for pair in results.get()]
+        assert sorted(round_ for round_, _ in won) == list(range(ROUNDS))
+        store = self.open_store(tmp_path / "a")
+        for round_, number in won:
+            assert store.read(f"ledger/{round_}") == b"%d" % number
+
+    def test_keys_are_listed_in_order_and_only_those_of_the_folder(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        assert list(store.list("ledger/")) == []
+        for number in (10, 2, 33, 1):
+            store.create(key_of(number), b"x")
+        store.create("buffers/s.jsonl", b"x\n")
+        store.create("account.json", b"{}")
+        assert list(store.list("ledger/")) == [key_of(n) for n in (1, 2, 10, 33)]
+        assert list(store.list("buffers/")) == ["buffers/s.jsonl"]
+
+    def test_a_deleted_key_is_gone_and_can_be_created_again(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        store.create("buffers/s", b"x\n")
+        store.delete("buffers/s")
+        store.delete("buffers/s")
+        assert store.read("buffers/s") is None
+        assert list(store.list("buffers/")) == []
+        assert store.create("buffers/s", b"y\n")
+
+    def test_replace_writes_over_what_is_there_or_anew(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        store.replace("hint", b"1")
+        store.replace("hint", b"22")
+        assert self.open_store(tmp_path / "a").read("hint") == b"22"
+
+    def test_lines_are_appended_in_order_and_read_without_owning_them(self, tmp_path: Path) -> None:
+        store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
+        assert store.lines("buffers/s") is None
+        store.create("buffers/s", b"0\n")
+        held = store.append("buffers/s")
+        assert list(held.lines()) == [b"0\n"]
+        for number in range(1, 30):
+            held.append(b"%d\n" % number)
+            found = other.lines("buffers/s")
+            assert found is not None
+            assert [list(found[0])[-1], found[1]] == [b"%d\n" % number, 0]
+        held.close()
+        again = other.append("buffers/s")
+        assert list(again.lines()) == [b"%d\n" % number for number in range(30)]
+        again.close()
+
+    def test_one_owner_at_a_time_holds_a_series(self, tmp_path: Path) -> None:
+        store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
+        store.create("buffers/s", b"0\n")
+        held = store.append("buffers/s")
+        _raises(SandboxBusy, lambda: store.append("buffers/s"))
+        _raises(SandboxBusy, lambda: other.append("buffers/s"))
+        held.append(b"1\n")
+        held.close()
+        held.close()
+        taken = other.append("buffers/s")
+        assert list(taken.lines()) == [b"0\n", b"1\n"]
+        taken.close()
+
+    def test_sixteen_threads_want_one_series_and_exactly_one_holds_it(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        store.create("buffers/s", b"0\n")
+        handles = [self.open_store(tmp_path / "a") for _ in range(WRITERS)]
+        gate, seen = threading.Barrier(WRITERS), list[bool]()
+
+        def take(number: int) -> None:
+            for _ in range(ROUNDS):
+                gate.wait(60)
+                try:
+                    held = handles[number].append("buffers/s")
+                except SandboxBusy:
+                    held = None
+                gate.wait(60)
+                seen.append(held is not None)
+                if held is not None:
+                    held.close()
+
+        _all_of(threading.Thread(target=take, args=(n,)) for n in range(WRITERS))
+        assert (seen.count(True), len(seen)) == (ROUNDS, ROUNDS * WRITERS)
+
+    def test_a_deleted_series_is_gone_for_everybody(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        _raises(NotFound, lambda: store.append("buffers/s"))
+        store.create("buffers/s", b"0\n")
+        store.append("buffers/s").delete()
+        assert store.lines("buffers/s") is None
+        _raises(NotFound, lambda: store.append("buffers/s"))
+        assert store.create("buffers/s", b"0\n")
+        store.append("buffers/s").close()
+
+    def test_a_torn_last_line_is_counted_dropped_and_never_comes_back(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        store.create("buffers/s", b"0\n1\nto")
+        found = store.lines("buffers/s")
+        assert found is not None
+        assert (list(found[0]), found[1]) == ([b"0\n", b"1\n"], 2)
+        held = store.append("buffers/s")
+        assert (list(held.lines()), held.torn) == ([b"0\n", b"1\n"], 2)
+        held.append(b"2\n")
+        held.close()
+        again = self.open_store(tmp_path / "a").append("buffers/s")
+        assert (list(again.lines()), again.torn) == ([b"0\n", b"1\n", b"2\n"], 0)
+        again.close()
+
+    def test_the_lock_lets_one_through_and_patience_ends_without_an_error(self, tmp_path: Path) -> None:
+        store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
+        with store.lock(1.0) as mine:
+            assert mine
+            with other.lock(0.01) as theirs:
+                assert not theirs
+        with other.lock(1.0) as after:
+            assert after
+
+    def test_a_lost_reply_is_recognised_by_its_commit_id(self, tmp_path: Path) -> None:
+        ledger = Ledger(LosingStore(self.open_store(tmp_path / "a")))
+        mine = draft("มะลิชอบชาเขียว")
+        found = ledger.commit(mine, 0, GENESIS, None)
+        assert found is not None
+        assert (found.header.version, found.header.commit) == (1, mine.commit)
+        assert ledger.read(1).hash == found.hash
+        assert ledger.commit(draft("somebody else's"), 0, GENESIS, None) is None
+        assert ledger.head(0) == 1
+
+    def test_the_head_is_found_from_any_hint_without_listing(self, tmp_path: Path) -> None:
+        store = CountingStore(self.open_store(tmp_path / "a"))
+        ledger = Ledger(store)
+        assert ledger.head(0) == 0
+        for number in range(1, 41):
+            store.create(key_of(number), b"x")
+        for hint in (0, 1, 7, 39, 40, 41, 64, 1000, 10**9):
+            assert ledger.head(hint) == 40
+        assert store.asked["list"] == 0
+        assert store.asked["exists"] < 9 * 80
+
+    def test_an_account_lives_on_the_store(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        with open_on(store, tmp_path / "index") as account:
+            with account.sandbox("เช้า") as sandbox:
+                sandbox.turn("user", "I moved to Chiang Mai last week.")
+                sandbox.turn("assistant", "ยินดีด้วยค่ะ")
+            account.remember("lives in Chiang Mai", kind="register", topic="home")
+            left = account.sandbox()
+            left.turn("user", "แล้วเจอกัน")
+            left.close()
+            assert account.check()
+        with open_on(self.open_store(tmp_path / "a"), tmp_path / "other index") as again:
+            assert again.version == 2
+            assert sorted(m.kind for m in again.memories()) == ["episode", "register"]
+            resumed = again.resume(left.id)
+            result = resumed.consolidate()
+            assert (result.version, resumed.consolidate()) == (3, result)
+            _raises(SandboxClosed, lambda: resumed.turn("user", "more"))
+            assert again.check()
+
+
+def open_on(
+    store: Store,
+    index: Path,
+    *,
+    account: str = "default",
+    actor: str = "human:tester",
+    scope: str | None = None,
+    policy: Policy | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> Account:
+    """Open an account on any store, its derived files in a folder of their own."""
+    tick = clock or SettableClock()
+    identity = identify(store, account, tick(), create=True)
+    state = StateDb(index / "state.db")
+    try:
+        state.follow(Ledger(store))
+    except OctavoError:
+        state.close()
+        raise
+    spine = Spine(store, state, identity, policy=policy or Policy(), clock=tick, read_only=False)
+    return Account(spine, actor=actor, scope=scope)
+
+
+def draft(*texts: str, cause: str = "test", sandbox: str | None = None) -> Draft:
+    """A commit of facts with these texts, ready for a ledger."""
+    at = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    changes = [Memory(id=f"m_{secrets.token_hex(6)}", kind="fact", text=text, at=at) for text in texts]
+    return Draft(
+        changes=changes,
+        salts=[secrets.token_hex(8) for _ in changes],
+        cause=cause,
+        actor="system",
+        commit=secrets.token_hex(8),
+        policy="0" * 16,
+        at=at,
+        sandbox=sandbox,
+    )
+
+
+def _race(open_store: Callable[[Path], Store], place: Path, gate: Any, results: Any, first: int) -> None:
+    """Four of the sixteen writers, in a process of their own."""
+    won: list[tuple[int, int]] = []
+
+    def write(number: int) -> None:
+        store = open_store(place)
+        for round_ in range(ROUNDS):
+            gate.wait(60)
+            if store.create(f"ledger/{round_}", b"%d" % number):
+                won.append((round_, number))
+
+    _all_of(threading.Thread(target=write, args=(n,)) for n in range(first, first + 4))
+    results.put(won)
+
+
+def _all_of(started: Iterable[Any]) -> None:
+    """Start all of them and wait for all of them."""
+    running = list(started)
+    for one in running:
+        one.start()
+    for one in running:
+        one.join()
+
+
+def _raises(kind: type[OctavoError], act: Callable[[], object]) -> None:
+    try:
+        act()
+    except kind:
+        return
+    raise AssertionError(f"{kind.__name__} was expected")
