@@ -329,9 +329,9 @@ class StateDb:
                     "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (number, position, line.t, *_reference(change), bytes(line.envelope), body),
                 )
-        self._tally(memories)
-        self._end_older(number, memories)
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
+        self._tally(memories)  # after the insert: a version may hold two revisions of one memory
+        self._end_older(number, memories)
         self._index(first, memories)
         self._record(version.header, version.hash)
 
