@@ -1,12 +1,17 @@
 """Octavo: long-term memory for AI agents, versioned, explained and undoable."""
 
-from octavo.domain.memory import KINDS, LAYERS, Emotion, Link, Memory, Proposal, Refusal, Turn
-from octavo.domain.policy import Policy
-from octavo.domain.verdicts import Consolidation, Verdict
-from octavo.engine.account import Account
-from octavo.engine.opening import accounts, delete_account, open  # noqa: A004  # the public name
-from octavo.engine.sandbox import Sandbox
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from octavo.errors import OctavoError
+
+if TYPE_CHECKING:
+    from octavo.domain.memory import KINDS, LAYERS, Emotion, Link, Memory, Proposal, Refusal, Turn
+    from octavo.domain.policy import Policy
+    from octavo.domain.verdicts import Consolidation, Verdict
+    from octavo.engine.account import Account
+    from octavo.engine.opening import accounts, delete_account, open  # noqa: A004  # the public name
+    from octavo.engine.sandbox import Sandbox
 
 __all__ = [
     "KINDS",
@@ -27,3 +32,27 @@ __all__ = [
     "delete_account",
     "open",
 ]
+
+# A name loads its module when it is first used: every import of any room of this package runs this
+# file, and `octavo --help` and shell completion must not wait for the engine.
+_HOMES = {
+    "domain.memory": ("KINDS", "LAYERS", "Emotion", "Link", "Memory", "Proposal", "Refusal", "Turn"),
+    "domain.policy": ("Policy",),
+    "domain.verdicts": ("Consolidation", "Verdict"),
+    "engine.account": ("Account",),
+    "engine.opening": ("accounts", "delete_account", "open"),
+    "engine.sandbox": ("Sandbox",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"octavo.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'octavo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

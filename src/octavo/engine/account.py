@@ -254,18 +254,18 @@ class Account(Reader):
         committed = [c for _, c in self._spine.state.others("refusal") if isinstance(c, Refusal)]
         return sorted((r for r in (*logged, *committed) if self.sees(r.scope)), key=lambda r: r.at)
 
-    def check(self) -> health.Report:
+    def check(self, *, progress: health.Progress | None = None) -> health.Report:
         """Prove the chain of versions, the buffers and the state; name the first damage in each file."""
-        return health.check(self._spine)
+        return health.check(self._spine, progress)
 
-    def repair(self, *, accept: bool = False) -> health.Report:
+    def repair(self, *, accept: bool = False, progress: health.Progress | None = None) -> health.Report:
         """Make everything derived anew; restores nothing by guessing."""
         self._spine.must_write()
-        return health.repair(self._spine, accept=accept)
+        return health.repair(self._spine, accept=accept, progress=progress)
 
-    def backup(self, path: str | Path) -> Path:
+    def backup(self, path: str | Path, *, progress: health.Progress | None = None) -> Path:
         """Copy ledger, buffers and policy into a folder that opens like the original."""
-        return health.backup(self._spine, Path(path))
+        return health.backup(self._spine, Path(path), progress)
 
     def close(self) -> None:
         """Let go of the account."""

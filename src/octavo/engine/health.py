@@ -64,7 +64,7 @@ def repair(spine: Spine, *, accept: bool = False, progress: Progress | None = No
     return check(spine)
 
 
-def backup(spine: Spine, path: Path) -> Path:
+def backup(spine: Spine, path: Path, progress: Progress | None = None) -> Path:
     """Copy what is true (account file, policy, ledger, buffers) into a new folder."""
     target = path / folder_of(spine.identity.account)
     if target.exists():
@@ -77,6 +77,8 @@ def backup(spine: Spine, path: Path) -> Path:
             copy.create(key, data)
     for version in range(1, head + 1):
         copy.create(key_of(version), spine.store.read(key_of(version)) or b"")
+        if progress:
+            progress(version, head)
     for key in spine.store.list("buffers/"):
         found = spine.store.lines(key)
         if found is not None:
