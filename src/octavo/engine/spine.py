@@ -69,6 +69,7 @@ class Spine:
         self.read_only = read_only
         self._policy_hash = codec.policy_hash(policy)
         self._key = bytes.fromhex(identity.key)
+        self._durable = 0  # the newest version that this process knows to be durable
 
     def now(self) -> datetime:
         """The time, aware and in UTC."""
@@ -98,13 +99,21 @@ class Spine:
                 view = self.head()
                 plan = decide(view)
                 if plan is None or not plan.changes:
+                    self.settle(view.version)
                     return None
                 version = self._write(plan, view.version, commit_id)
                 if version is not None:
+                    self._durable = version.header.version
                     self.state.apply(version)
                     return version
             time.sleep(_BACKOFF_SECONDS * secrets.randbelow(2 ** min(attempt + 1, 8)))
         raise Busy(f"{self.policy.commit.attempts} attempts to commit all lost to other writers")
+
+    def settle(self, version: int) -> None:
+        """Make a version durable before its presence is acknowledged or a buffer goes because of it."""
+        if version > self._durable:
+            self.ledger.settle(version)
+            self._durable = version
 
     def must_write(self) -> None:
         """Raise if the account was opened to read."""

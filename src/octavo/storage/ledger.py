@@ -178,6 +178,12 @@ class Ledger:
             return Version(header=header, hash=first.hash, lines=lines, written=draft.changes)
         return None
 
+    def settle(self, version: int) -> None:
+        """Make a version durable that somebody else wrote, who may have stopped before its sync."""
+        data = self._store.read(key_of(version))
+        if data is not None:
+            self._store.create(key_of(version), data)  # it exists, so this only waits until it is durable
+
     def rewrite(self, version: int, lines: Sequence[Line]) -> None:
         """Replace a version's lines by ones with the same hashes; only redaction's sweep does this."""
         old = self.read(version)

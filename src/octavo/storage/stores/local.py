@@ -177,6 +177,8 @@ class LocalStore:
     def _make_folder(self, folder: Path) -> None:
         if folder in self._made:
             return
+        if folder != self.folder:
+            self._make_folder(self.folder)
         missing = []
         at = folder
         while not self._disk.exists(at):
@@ -185,6 +187,8 @@ class LocalStore:
         for part in reversed(missing):
             self._disk.make_folder(part)
             self._disk.sync_folder(part.parent)
+        if not missing:  # who made it may have stopped before its sync
+            self._disk.sync_folder(folder.parent)
         self._made.add(folder)
 
     def _path(self, key: str) -> Path:
