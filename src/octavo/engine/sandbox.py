@@ -299,6 +299,7 @@ def _resumed(spine: Spine, held: Buffer) -> Sandbox:
     spine.head()
     done = max((last for _, last, _ in spine.state.commits_of(held.sandbox)), default=-1)
     if done >= found.last_line:
+        spine.settle(spine.state.watermark()[0])
         held.delete()
         return Sandbox(spine, None, found.opened, committed(spine, held.sandbox))
     if found.is_sealed:
