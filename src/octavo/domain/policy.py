@@ -37,7 +37,7 @@ class KindPolicies:
     )
     fact: KindPolicy = KindPolicy(rule="validate_and_merge", decay=0.99, min_confidence=0.7, duplicates=True)
     register: KindPolicy = KindPolicy(rule="latest_wins", duplicates=True)
-    canon: KindPolicy = KindPolicy(rule="careful_merge", duplicates=True)
+    canon: KindPolicy = KindPolicy(rule="careful_merge", min_confidence=0.7, duplicates=True)
     skill: KindPolicy = KindPolicy(rule="latest_wins", decay=0.999, max_length=None)
     core: KindPolicy = KindPolicy(rule="made", decay=0.99, max_length=None, noise=False, secrets="mask")
     sphere: KindPolicy = KindPolicy(rule="made", decay=0.999, max_length=None, noise=False, secrets="mask")

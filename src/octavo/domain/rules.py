@@ -33,6 +33,7 @@ Candidate = Wrote | SetState | Revised | Forgot | Used
 STATE = "state"
 PROFILE = "profile/"
 GUARDRAIL = "guardrail"
+CONCEPT = "concept"  # entries for one concept merge: the surer one stays, the other is recorded
 RELATIONSHIP = "relationship"
 UNCOUNTED = ("sensory", "event")
 
@@ -42,7 +43,8 @@ class Setting:
     """Everything a rule may know besides the state: who, when, which policy, where ids come from.
 
     `parent` is what the sandbox saw; a memory changed since is a clash. `keyed` makes the keyed hash
-    by which rejections and redactions recognise a text. `skip` names checks that do not apply (import).
+    by which rejections and redactions recognise a text. `visible` are the scopes the writer sees (None:
+    all); what is outside them does not exist for it. `skip` names checks that do not apply (import).
     """
 
     policy: Policy
@@ -53,6 +55,7 @@ class Setting:
     scope: str
     sandbox: str | None = None
     parent: View | None = None
+    visible: frozenset[str] | None = None
     skip: frozenset[str] = frozenset()
 
 
@@ -93,8 +96,9 @@ def write(state: State, wrote: Wrote, setting: Setting) -> Verdict:
     if state.get(memory.id) is not None:
         return _refuse(state, memory, "id", f"a memory {memory.id} exists already", "use revise", setting)
     floor = setting.policy.kinds.of(memory.kind).min_confidence
-    if floor is not None and memory.confidence <= floor and wrote.override is None:
-        detail = f"confidence {memory.confidence:g} is not above {floor:g}"
+    sure = floor is None or memory.confidence > floor or "confidence" in setting.skip
+    if not sure and wrote.override is None:
+        detail = f"confidence {memory.confidence:g} is not above {floor or 0:g}"
         return _refuse(state, memory, "confidence", detail, "confirm it, then remember it again", setting)
     if wrote.supersedes is not None:
         return _supersede(state, wrote.supersedes, memory, setting)
@@ -123,6 +127,8 @@ def tombstone(old: Memory, actor: str) -> Memory:
 def _settle(state: State, memory: Memory, setting: Setting, *, overridden: bool) -> Verdict:
     """Topic upsert, then near-duplicate, then capacity, then in."""
     old = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
+    if old is not None and memory.category == CONCEPT:
+        return _merge(state, old, memory, setting)
     if old is not None:
         return _next_revision(state, old, memory, setting)
     like = None
@@ -171,7 +177,7 @@ def _next_revision(state: State, old: Memory, new: Memory, setting: Setting) -> 
 
 def _supersede(state: State, old_id: str, new: Memory, setting: Setting) -> Verdict:
     """The new memory takes the old one's place; the old one ends in the same commit."""
-    old = state.live(old_id)
+    old = _seen(state, old_id, setting)
     if old is None:
         detail = f"there is no live memory {old_id} to supersede"
         return _refuse(state, new, "supersedes", detail, "look the id up and try again", setting)
@@ -210,6 +216,8 @@ def _merge(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
             )
         merged = replace(merged, rev=old.rev + 1, actor=setting.actor)
         state.apply(merged)
+    elif key_of(old.text) == key_of(new.text):
+        return Verdict(outcome="merged", memory=old, check="duplicate", detail=f"{old.id} says exactly this")
     loser = old if stronger else new
     state.apply(Merge(id=new.id, into=old.id, rev=merged.rev, text=loser.text, confidence=loser.confidence))
     return Verdict(outcome="merged", memory=merged, check="duplicate", detail=f"it restates {old.id}")
@@ -238,7 +246,7 @@ def _set_state(state: State, wanted: SetState, setting: Setting) -> Verdict:
 
 def _revise(state: State, wanted: Revised, setting: Setting) -> Verdict:
     """New values for some fields: the next revision, under the same gate."""
-    old = state.live(wanted.wanted.id)
+    old = _seen(state, wanted.wanted.id, setting)
     if old is None:
         return _missing(state, wanted.wanted.id, "revise", setting)
     changes: dict[str, Any] = {name: getattr(wanted.wanted, name) for name in wanted.fields}
@@ -258,7 +266,7 @@ def _revise(state: State, wanted: Revised, setting: Setting) -> Verdict:
 
 def _forget(state: State, id_: str, setting: Setting) -> Verdict:
     """A tombstone: the memory ends, its history stays."""
-    old = state.live(id_)
+    old = _seen(state, id_, setting)
     if old is None:
         return _missing(state, id_, "forget", setting)
     if _guarded(old, old, setting):
@@ -284,6 +292,13 @@ def _reach_derived(state: State, gone: Memory, setting: Setting) -> int:
             state.apply(replace(memory, rev=memory.rev + 1, actor="system", links=links, data=data))
         reached += 1
     return reached
+
+
+def _seen(state: State, id_: str, setting: Setting) -> Memory | None:
+    """A live memory that the writer may see."""
+    memory = state.live(id_)
+    hidden = memory is not None and setting.visible is not None and memory.scope not in setting.visible
+    return None if hidden else memory
 
 
 def _guarded(old: Memory, new: Memory, setting: Setting) -> bool:

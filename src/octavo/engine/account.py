@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from octavo.domain import gate, rules
-from octavo.domain.buffer import Forgot, Opened, Wrote
+from octavo.domain.buffer import Forgot, Opened, SessionBuffer, Wrote
 from octavo.domain.memory import (
     SHARED,
     Memory,
@@ -27,12 +27,13 @@ from octavo.domain.review import Doubt, Pair
 from octavo.domain.rules import Candidate
 from octavo.domain.state import State
 from octavo.domain.verdicts import Verdict
-from octavo.engine import health, redaction, review
+from octavo.engine import bulk, health, redaction, review
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
 from octavo.engine.sandbox import Sandbox, SandboxInfo, listed, resume
 from octavo.engine.spine import Plan, Spine
+from octavo.engine.upkeep import Upkeep, upkeep
 from octavo.engine.writing import Writer
-from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope
+from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed
 from octavo.storage import buffers, refusals
 from octavo.storage.buffers import Buffer
 from octavo.storage.codec import REDACTED
@@ -67,13 +68,14 @@ class Account(Reader):
         scope: str = SHARED,
         started_at: datetime | None = None,
         strict: bool = False,
+        id: str | None = None,  # noqa: A002  # the glossary's word
     ) -> Sandbox:
-        """Open a sandbox on the newest version; it is durable at once."""
+        """Open a sandbox on the newest version; it is durable at once. An import may bring its id."""
         self._spine.must_write()
         self._must_see(scope)
         started = self._spine.now() if started_at is None else check_time(started_at, "started_at")
         opened = Opened(
-            sandbox=f"sandbox_{self._spine.new_id()}",
+            sandbox=f"sandbox_{self._spine.new_id()}" if id is None else self._unused(id),
             name=name or f"Sandbox {started:%H:%M}",
             scope=check_scope(scope),
             parent=self._spine.head().version,
@@ -94,6 +96,13 @@ class Account(Reader):
             if self.sees(buffer.opened.scope):
                 found.append(buffer)
         return listed(found, self._spine.now())
+
+    def buffer(self, sandbox: str) -> SessionBuffer:
+        """A sandbox's buffer as it stands, read without owning it."""
+        found = buffers.read(self._spine.store, check_id(sandbox, "sandbox"))
+        if not self.sees(found.opened.scope):
+            raise OutOfScope(f"sandbox {sandbox!r} belongs to scope {found.opened.scope!r}")
+        return found
 
     def resume(self, sandbox: str) -> Sandbox:
         """Take up a sandbox again; SandboxBusy while another owner has it."""
@@ -155,6 +164,32 @@ class Account(Reader):
             outcome = writer.checked(wrote)
             wanted.append(outcome if isinstance(outcome, Verdict) else (writer, outcome))
         return self._write(wanted, "remember")
+
+    def write_many(
+        self,
+        wanted: Iterable[bulk.Finished],
+        *,
+        cause: str,
+        base: int | None = None,
+        skip: frozenset[str] = frozenset(),
+        whole: bool = False,
+    ) -> list[Verdict]:
+        """Write finished candidates in one commit, a verdict for each; imports and documents come this way.
+
+        A memory without an id gets one. `base` is the version the caller has seen; `whole` raises if one
+        candidate is refused, and nothing is written; `skip` names checks that do not apply.
+        """
+        self._spine.must_write()
+        return bulk.write(
+            self._spine,
+            self._writer(None),
+            wanted,
+            cause=cause,
+            scope=self.scope,
+            base=base,
+            skip=skip,
+            whole=whole,
+        )
 
     def revise(self, id_: str, **changes: Any) -> Verdict:
         """Give a memory a new revision with some fields changed."""
@@ -254,6 +289,10 @@ class Account(Reader):
         committed = [c for _, c in self._spine.state.others("refusal") if isinstance(c, Refusal)]
         return sorted((r for r in (*logged, *committed) if self.sees(r.scope)), key=lambda r: r.at)
 
+    def upkeep(self) -> Upkeep:
+        """Do the work that no conversation waits for."""
+        return upkeep(self._spine, Writer(spine=self._spine, actor="system", scope=SHARED))
+
     def check(self, *, progress: health.Progress | None = None) -> health.Report:
         """Prove the chain of versions, the buffers and the state; name the first damage in each file."""
         return health.check(self._spine, progress)
@@ -298,6 +337,13 @@ class Account(Reader):
             refusals.add(self._spine.store, refusal, keep=self.policy.gate.refusals_kept)
         return verdicts
 
+    def _unused(self, sandbox: str) -> str:
+        """The id, unless a consolidation has made it part of the ledger."""
+        self._spine.head()
+        if self._spine.state.commits_of(check_id(sandbox, "sandbox")):
+            raise SandboxClosed(f"sandbox {sandbox!r} was consolidated already")
+        return sandbox
+
     def _settled(self, state: State, writer: Writer, candidate: Candidate) -> Verdict:
         if isinstance(candidate, Wrote) and candidate.memory.id.startswith("key_"):
             known = state.live(candidate.memory.id)
@@ -330,7 +376,8 @@ class Account(Reader):
     def _writer(self, scope: str | None) -> Writer:
         name = check_scope(scope or self.scope or SHARED)
         self._must_see(name)
-        return Writer(spine=self._spine, actor=self.actor, scope=name)
+        visible = None if self.scope is None else frozenset({SHARED, self.scope})
+        return Writer(spine=self._spine, actor=self.actor, scope=name, visible=visible)
 
     def _must_see(self, scope: str) -> None:
         if not self.sees(check_scope(scope)):

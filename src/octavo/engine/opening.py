@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from octavo.domain.memory import check_actor, check_scope
 from octavo.domain.policy import Policy
 from octavo.engine import redaction
 from octavo.engine.account import Account
@@ -35,6 +36,9 @@ def open(  # noqa: A001  # octavo.open is the public name
     """
     if "://" in str(root):
         raise BadInput(f"{root} is no folder", hint="remote stores come as extras; hand in a folder's path")
+    check_actor(actor)
+    if scope is not None:
+        check_scope(scope)
     tick = clock or (lambda: datetime.now(UTC))
     store = LocalStore(Path(root) / folder_of(account))
     identity = identify(store, account, tick(), create=not read_only)

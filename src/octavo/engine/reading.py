@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from octavo.domain.brief import Brief, Counter
 from octavo.domain.filters import Filter
 from octavo.domain.memory import (
     LAYERS,
@@ -19,6 +20,7 @@ from octavo.domain.memory import (
 )
 from octavo.domain.rules import UNCOUNTED
 from octavo.domain.state import View
+from octavo.engine import briefing
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, OutOfScope
 from octavo.storage.state_view import DbView
@@ -125,6 +127,24 @@ class Reader:
             newest=newest,
         )
         return list(self._view().memories(wanted))
+
+    def revisions(self, *, after: int = 0) -> list[Revision]:
+        """Every revision that came in after a version, in the order they came, tombstones included."""
+        found = self._spine.state.revisions_since(after, self._base().version)
+        return [Revision(version=version, memory=m) for version, m in found if self.sees(m.scope)]
+
+    def brief(
+        self,
+        query: str | None = None,
+        *,
+        scope: str | None = None,
+        k: int = 20,
+        budget: int | None = None,
+        format: str = "markdown",  # noqa: A002  # the glossary's word
+        count: Counter | None = None,
+    ) -> Brief:
+        """The text for a prompt: what always stands and what is relevant, fenced and within the budget."""
+        return briefing.brief(self, query, scope=scope, k=k, budget=budget, format=format, count=count)
 
     def stats(self) -> Stats:
         """Counts by kind, scope and category."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -11,7 +11,7 @@ from typing import Any, Self
 from octavo.domain import buffer as entries
 from octavo.domain import gate, rules
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
-from octavo.domain.memory import Memory, Turn, check_id, check_time, check_unit
+from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
 from octavo.domain.state import State, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
 from octavo.engine.reading import Reader
@@ -53,7 +53,13 @@ class Sandbox(Reader):
         self.result = result
         self._opened = opened
         self._buffer = buffer
-        self._writer = Writer(spine=spine, actor=opened.actor, scope=opened.scope, sandbox=opened.sandbox)
+        self._writer = Writer(
+            spine=spine,
+            actor=opened.actor,
+            scope=opened.scope,
+            sandbox=opened.sandbox,
+            visible=frozenset({SHARED, opened.scope}),
+        )
         self._overlay: State | None = None
         self._open = entries.open_episode(buffer.entries()) if buffer else None
 
@@ -125,15 +131,7 @@ class Sandbox(Reader):
 
     def update_state(self, name: str, data: Mapping[str, Any], *, patch: bool = False) -> Verdict:
         """Replace a named state, or merge into it by RFC 7396."""
-        if not isinstance(data, Mapping):
-            raise BadInput(f"state {name!r} is {type(data).__name__}, not an object")
-        wrote = self._writer.candidate("", kind="register", topic=name, category=rules.STATE, data=data)
-        masked = replace(self._spine.policy.kinds.register, secrets="mask", noise=False)
-        kinds = replace(self._spine.policy.kinds, register=masked)
-        outcome = gate.check_text(wrote.memory, replace(self._spine.policy, kinds=kinds))
-        memory = outcome if isinstance(outcome, Memory) else wrote.memory
-        entry = SetState(id=memory.id, name=memory.topic or name, data=memory.data, at=memory.at, patch=patch)
-        return self._append(entry)
+        return self._append(self._writer.state(name, data, patch=patch))
 
     def revise(self, id_: str, **changes: Any) -> Verdict:
         """Ask for new values of some fields of a memory."""

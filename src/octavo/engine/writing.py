@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from octavo.domain import episodes, gate
-from octavo.domain.buffer import Revised, Wrote
+from octavo.domain.buffer import Revised, SetState, Wrote
 from octavo.domain.memory import (
     Emotion,
     Link,
@@ -25,7 +25,7 @@ from octavo.domain.memory import (
     is_temporary,
     transcript,
 )
-from octavo.domain.rules import Setting
+from octavo.domain.rules import STATE, Setting
 from octavo.domain.verdicts import Verdict
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, HumanOnly
@@ -45,6 +45,7 @@ class Writer:
     actor: str
     scope: str
     sandbox: str | None = None
+    visible: frozenset[str] | None = None
 
     def candidate(
         self,
@@ -123,6 +124,17 @@ class Writer:
             memory = episodes.at_level(memory, level)
         return Wrote(memory=memory, alias=found.id if temporary else None)
 
+    def state(self, name: str, data: Mapping[str, Any], *, patch: bool = False) -> SetState:
+        """A named state to set; secrets in it are masked, nothing of it is refused."""
+        if not isinstance(data, Mapping):
+            raise BadInput(f"state {name!r} is {type(data).__name__}, not an object")
+        wrote = self.candidate("", kind="register", topic=name, category=STATE, data=data)
+        masked = replace(self.spine.policy.kinds.register, secrets="mask", noise=False)
+        kinds = replace(self.spine.policy.kinds, register=masked)
+        outcome = gate.check_text(wrote.memory, replace(self.spine.policy, kinds=kinds))
+        memory = outcome if isinstance(outcome, Memory) else wrote.memory
+        return SetState(id=memory.id, name=memory.topic or name, data=memory.data, at=memory.at, patch=patch)
+
     def revision(self, old: Memory | None, id_: str, changes: Mapping[str, Any]) -> Revised | Verdict:
         """New values for a memory, checked as if it were written anew; a missing one is left to the rules."""
         wanted = dict(changes)
@@ -184,6 +196,7 @@ class Writer:
             keyed=self.spine.keyed,
             scope=self.scope,
             sandbox=self.sandbox,
+            visible=self.visible,
             **more,
         )
 

@@ -1,0 +1,43 @@
+"""What many tests begin with: a fresh folder, and an account in it opened by a person or by an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import octavo
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder for accounts."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def opened(root: Path) -> Iterator[Callable[..., octavo.Account]]:
+    """Open the account `User01` of the test's folder, any number of times, for any actor."""
+    handles = []
+
+    def open_(actor: str = "human:you", account: str = "User01", **more: Any) -> octavo.Account:
+        handles.append(octavo.open(root, account, actor=actor, **more))
+        return handles[-1]
+
+    yield open_
+    for handle in handles:
+        handle.close()
+
+
+@pytest.fixture
+def account(opened: Callable[..., octavo.Account]) -> octavo.Account:
+    """The owner's handle."""
+    return opened()
+
+
+@pytest.fixture
+def agent(opened: Callable[..., octavo.Account]) -> octavo.Account:
+    """An agent's handle on the same account."""
+    return opened("agent:bot")

@@ -1,0 +1,201 @@
+"""Redaction: the text is in no file any more, its neighbour is, and the chain still holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+import octavo
+from octavo.errors import NotFound
+from octavo.storage.stores.local import LocalStore
+from octavo.testing import Stopped, StoppingDisk, open_on
+
+CANARY = "zebraquux canary song"
+THAI = "นกขมิ้นลับเฉพาะ"
+
+
+def strings(value):
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, item in value.items():
+                yield from strings(key)
+                yield from strings(item)
+        case list():
+            for item in value:
+                yield from strings(item)
+
+
+def readable(path: Path) -> str:
+    """Everything a reader who decodes a file could see in it: raw, JSON escapes undone, SQLite's values."""
+    raw = path.read_bytes()
+    seen = [raw.decode("utf-8", "replace"), raw.decode("utf-16-le", "replace")]
+    if path.suffix in (".json", ".jsonl"):
+        for line in raw.splitlines():
+            seen += strings(json.loads(line))
+    if path.suffix == ".db":
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            for row in db.execute(f'SELECT * FROM "{table}"'):
+                seen += [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in row]
+        db.close()
+    return "\n".join(seen)
+
+
+def holding(root: Path, text: str) -> list[str]:
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    return [path.name for path in files if text in readable(path)]
+
+
+@pytest.mark.parametrize("text", [CANARY, THAI])
+def test_a_redacted_text_is_in_no_file_and_its_neighbour_stays(root, account, text):
+    memory = account.remember(f"sings the {text}", topic="song", kind="register").memory
+    account.remember(f"hums the {text}", topic="song", kind="register")
+    account.remember(f"sings the {text}, again", tags=[text])
+    neighbour = account.remember("plays the guitar well").memory
+    repeat = account.memories(kind="fact")[0]
+    assert len(holding(root, text)) >= 3
+    first = account.redact(memory.id, reason="asked to")
+    account.redact(repeat.id, reason="asked to")
+    assert holding(root, text) == []
+    assert (first.versions[0], account.check().problems) == (1, ())
+    assert [m.id for m in account.memories()] == [neighbour.id]
+    assert {r.memory.text for r in account.history(memory.id)} == {"[redacted]"}
+    assert account.at(1).get(memory.id).text == "[redacted]"
+
+
+def test_an_episodes_turns_are_erased_and_masked_when_they_return(root, account):
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", CANARY)
+        sandbox.turn("assistant", "I see.")
+    (episode,) = account.memories(kind="episode")
+    account.redact(episode.id, reason="asked to")
+    assert holding(root, CANARY) == []
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", CANARY.upper())
+        sandbox.turn("assistant", "something new")
+    (again,) = account.memories(kind="episode")
+    assert [t.text for t in again.turns] == ["[redacted]", "something new"]
+
+
+def test_what_was_erased_cannot_return_by_any_way_in(root, account, opened, tmp_path):
+    memory = account.remember(CANARY).memory
+    control = account.remember("plays the guitar well").memory
+    account.backup(tmp_path / "old")
+    account.redact(memory.id, reason="asked to")
+    assert account.remember(CANARY).check == "redaction"
+    assert account.remember(CANARY.upper() + " !").check == "redaction"
+    assert account.remember(CANARY, supersedes=control.id).check == "redaction"
+    assert account.revise(control.id, text=CANARY).check == "redaction"
+    with account.sandbox() as sandbox:
+        sandbox.remember(CANARY)
+    account.restore(2)
+    account.repair()
+    account.close()
+    again = opened()
+    assert [m.id for m in again.memories(kind="fact")] == [control.id]
+    assert holding(root, CANARY) == []
+
+
+def test_merged_wordings_refusals_and_proposals_lose_the_text_too(root, account, agent):
+    memory = agent.remember(f"{CANARY} is loved", confidence=0.8).memory
+    agent.remember(f"{CANARY} is LOVED!", confidence=0.95)
+    agent.remember(f"{CANARY} is loved", kind="canon")
+    with agent.sandbox() as sandbox:
+        sandbox.turn("user", "hello")
+        sandbox.remember(f"{CANARY} is loved", confidence=0.2)
+    assert agent.remember(f"{CANARY} is loved", confidence=0.1).check == "confidence"
+    account.redact(memory.id, reason="asked to")
+    assert holding(root, CANARY) == []
+    assert account.proposals() == []
+    assert account.check()
+
+
+def test_an_open_sandbox_is_swept_too_and_one_held_by_its_owner_is_named(root, account, opened):
+    memory = account.remember(CANARY).memory
+    idle, held = account.sandbox(), account.sandbox()
+    for sandbox in (idle, held):
+        sandbox.turn("user", CANARY)
+    idle.close()
+    done = account.redact(memory.id, reason="asked to")
+    assert done.waiting == (held.id,)
+    assert any("not swept" in problem for problem in account.check().problems)
+    held.consolidate()
+    opened()  # opening finishes what waited
+    assert holding(root, CANARY) == []
+    assert account.check()
+    assert account.resume(idle.id).buffer.entries[0].turn.text == "[redacted]"
+
+
+def test_redacting_says_where_else_the_text_stands_and_what_does_not_exist(account):
+    memory = account.remember(CANARY).memory
+    other = account.remember(CANARY, scope="orion").memory
+    assert account.redact(memory.id, reason="asked to").also_in == (other.id,)
+    assert account.get(other.id).text == CANARY
+    with pytest.raises(NotFound):
+        account.redact("nothere", reason="asked to")
+    with pytest.raises(octavo.OctavoError, match="reason"):
+        account.redact(other.id, reason="")
+
+
+def test_a_redaction_stopped_at_any_call_is_finished_on_reopening(tmp_path):
+    with octavo.open(tmp_path / "data", actor="human:you") as account:
+        memory = account.remember(CANARY).memory
+        account.revise(memory.id, text=f"{CANARY} revised")
+        account.remember("plays the guitar well")
+        sandbox = account.sandbox()
+        sandbox.turn("user", CANARY)
+        sandbox.close()
+    counted = StoppingDisk(None)
+    _redact(tmp_path / "data", tmp_path / "count", counted, memory.id)
+    for stop_at in range(1, len(counted.calls) + 1):
+        target = tmp_path / f"run{stop_at}"
+        with pytest.raises(Stopped):
+            _redact(tmp_path / "data", target, StoppingDisk(stop_at), memory.id)
+        with octavo.open(target, actor="human:you") as again:
+            if again.get(memory.id) is not None:
+                again.redact(memory.id, reason="asked to")
+            assert holding(target, CANARY) == [], stop_at
+            assert again.check().problems == ()
+            assert [m.text for m in again.memories()] == ["plays the guitar well"]
+        shutil.rmtree(target)
+
+
+def _redact(source: Path, target: Path, disk: StoppingDisk, id_: str) -> None:
+    shutil.copytree(source, target)
+    account = open_on(
+        LocalStore(target / "default", disk=disk), target / "default" / "index", actor="human:you"
+    )
+    try:
+        account.redact(id_, reason="asked to")
+    finally:
+        account.close()
+
+
+def test_a_redaction_killed_for_real_is_finished_on_reopening(tmp_path):
+    script = (
+        "import octavo, os, sys, threading\n"
+        "a = octavo.open(sys.argv[1], actor='human:you')\n"
+        "threading.Timer(float(sys.argv[3]), lambda: os.kill(os.getpid(), 9)).start()\n"
+        "a.redact(sys.argv[2], reason='asked to')\n"
+    )
+    for round_ in range(8):
+        root = tmp_path / f"round{round_}"
+        with octavo.open(root, actor="human:you") as account:
+            memory = account.remember(CANARY).memory
+            for n in range(5):
+                account.revise(memory.id, text=f"{CANARY} {n}")
+        subprocess.run([sys.executable, "-c", script, root, memory.id, str(0.004 * round_)], check=False)
+        with octavo.open(root, actor="human:you") as again:
+            if again.get(memory.id) is None:
+                assert holding(root, CANARY) == []
+                assert again.check().problems == ()
+            else:
+                assert again.get(memory.id).text == f"{CANARY} 4"
