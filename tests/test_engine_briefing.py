@@ -1,0 +1,104 @@
+"""What a handle's brief holds: scopes, older versions, sandboxes, and what recall hands in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from briefs import memory, read
+from octavo import Account, Memory
+from octavo.engine import briefing
+from octavo.errors import BadInput, OutOfScope
+
+
+@dataclass(frozen=True)
+class Hit:
+    memory: Memory
+
+
+@pytest.fixture
+def full(account: Account) -> Account:
+    account.remember("Mission: stabilise the runtime", kind="canon", category="mission")
+    account.remember("orion explores boundaries", kind="canon", scope="orion")
+    account.remember("elysia writes poems", kind="canon", scope="elysia")
+    account.remember("เชียงใหม่", kind="register", topic="home", scope="orion")
+    account.remember("likes green tea", kind="fact")
+    return account
+
+
+def test_the_standing_part_needs_no_query(full: Account) -> None:
+    assert "Mission: stabilise the runtime" in read(str(full.brief())).texts
+    assert "likes green tea" not in str(full.brief())
+
+
+def test_a_scope_sees_shared_and_its_own(full: Account) -> None:
+    assert set(read(str(full.brief(scope="orion"))).texts) == {
+        "Mission: stabilise the runtime",
+        "orion explores boundaries",
+        "เชียงใหม่",
+    }
+    assert read(str(full.brief(scope="shared"))).texts == ["Mission: stabilise the runtime"]
+
+
+def test_a_bound_handle_cannot_widen(full: Account, opened: Callable[..., Account]) -> None:
+    bound = opened(scope="orion")
+    assert str(bound.brief()) == str(full.brief(scope="orion"))
+    with pytest.raises(OutOfScope):
+        bound.brief(scope="elysia")
+
+
+@pytest.mark.parametrize("scope", ["*", "", "Orion", "a b"])
+def test_a_wildcard_or_a_malformed_scope_is_an_error(full: Account, scope: str) -> None:
+    with pytest.raises(BadInput):
+        full.brief(scope=scope)
+
+
+def test_two_calls_give_the_same_bytes(full: Account) -> None:
+    assert str(full.brief(scope="orion")) == str(full.brief(scope="orion"))
+
+
+def test_updating_a_register_leaves_every_other_line_as_it_was(full: Account) -> None:
+    before = str(full.brief(scope="orion")).splitlines()
+    full.remember("กรุงเทพ", kind="register", topic="home", scope="orion")
+    after = str(full.brief(scope="orion")).splitlines()
+    assert [a == b for a, b in zip(before, after, strict=True)].count(False) == 1
+
+
+def test_an_older_version_and_a_sandbox_brief_like_the_account(full: Account) -> None:
+    then = full.version
+    full.remember("new canon", kind="canon")
+    assert "new canon" in str(full.brief())
+    assert "new canon" not in str(full.at(then).brief())
+    with full.sandbox("s", scope="orion") as sandbox:
+        sandbox.remember("only in here", kind="canon")
+        assert "only in here" in str(sandbox.brief())
+        assert "only in here" not in str(full.brief())
+
+
+def test_the_relevant_part_comes_from_recall_without_what_stands(full: Account) -> None:
+    everything = full.memories(scope=["shared"])
+
+    def recall(query: str, *, k: int, scope: Sequence[str] | None) -> list[Hit]:
+        assert (query, scope) == ("tea", ("shared",))
+        return [Hit(m) for m in everything][:k]
+
+    found = read(str(briefing.brief(full, "tea", scope="shared", recall=recall)))
+    assert found.texts == ["Mission: stabilise the runtime", "likes green tea"]
+
+
+def test_a_recall_that_reaches_too_far_does_not_widen_the_brief(full: Account) -> None:
+    stray = memory("x1", "elysia's secret", "fact", scope="elysia")
+    found = briefing.brief(full, "x", scope="orion", recall=lambda q, k, scope: [Hit(stray)])
+    assert "secret" not in str(found)
+
+
+def test_k_zero_or_no_query_asks_nothing(full: Account) -> None:
+    def never(*_: object, **__: object) -> list[Hit]:
+        raise AssertionError("recall was asked")
+
+    for query, k in (("tea", 0), (None, 5), ("  ", 5)):
+        assert briefing.brief(full, query, k=k, recall=never).relevant == ""
+    with pytest.raises(BadInput):
+        briefing.brief(full, "tea", k=-1)
