@@ -259,7 +259,7 @@ def test_sensory_records_and_events_do_not_count_as_interactions() -> None:
 
 def test_themes_are_words_a_person_would_use() -> None:
     assert set(core_of(ENGLISH).compressed_narrative.recurring_themes) >= {"pottery", "Juno", "bakery"}
-    assert set(core_of(THAI).compressed_narrative.recurring_themes) >= {"กาแฟ", "คุณแม่", "ซ้อมวิ่ง", "เชียงใหม่"}
+    assert set(core_of(THAI).compressed_narrative.recurring_themes) >= {"ร้านกาแฟ", "คุณแม่", "ซ้อมวิ่ง", "เชียงใหม่"}
     for talk in (ENGLISH, THAI):
         weights = [concept.weight for concept in core_of(talk).compressed_narrative.concept_clusters]
         assert weights == sorted(weights, reverse=True)
@@ -424,7 +424,7 @@ def test_without_a_model_a_sphere_tells_what_lasts_rises_and_falls() -> None:
     assert known.relationship_evolution is None
     assert len(known.summary) <= 800
     assert "pottery" in known.summary
-    assert {"pottery", "กาแฟ"} <= {row.pattern for row in known.behavioral_patterns}
+    assert {"pottery", "ร้านกาแฟ"} <= {row.pattern for row in known.behavioral_patterns}
     assert is_intact(sphere)
     assert sphere_from_json(to_json(sphere)) == sphere
 

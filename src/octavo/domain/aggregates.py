@@ -9,7 +9,7 @@ from typing import Any
 from octavo.domain import cues
 from octavo.domain.cores import AggregatedState, EmotionalArc
 from octavo.domain.memory import Emotion, Memory
-from octavo.domain.sentences import SessionSource, counts, split
+from octavo.domain.sentences import SessionSource, counts, split, spoken
 from octavo.domain.text import words
 
 Feeling = tuple[str, float]
@@ -85,7 +85,7 @@ def _recorded(episode: Memory) -> Iterator[Feeling]:
 
 
 def _stated(episode: Memory) -> Iterator[Feeling]:
-    for turn in episode.turns:
+    for turn in spoken(episode):
         for sentence in split(turn.text):
             own = _THAI.search(sentence) or any(word in cues.FIRST_PERSON for word in words(sentence))
             if own and not _NEGATED.search(sentence):

@@ -12,6 +12,8 @@ from octavo.domain.sentences import Sentence, content, cosine, is_empty, topics
 from octavo.domain.text import words
 
 _ROUNDS = 12
+_CANDIDATES = 400
+_LEAST_WORTH = 0.2
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}|\b[A-Z]{2,}\b")
 _THAI = re.compile("[\u0e00-\u0e7f]")
 
@@ -45,20 +47,25 @@ def choose(
     `cost` is what each sentence takes besides its text; likeness to a chosen one, a topic that already has
     one (`repeat`) and length (`thrift`, per 100 characters) make a sentence worth less.
     """
-    open_ones = sorted(ranked, key=lambda item: (-item.score, item.sentence.at, item.sentence.turn))
+    able = sorted(ranked, key=lambda item: (-item.score, item.sentence.at, item.sentence.turn))[:_CANDIDATES]
+    worth = [item.score - thrift * len(item.sentence.text) / 100 for item in able]
+    likeness = [0.0] * len(able)
+    covered = [False] * len(able)
     chosen: list[Ranked] = []
-    while open_ones:
-        worth = [
-            _worth(item, chosen, novelty, repeat) - thrift * len(item.sentence.text) / 100
-            for item in open_ones
-        ]
-        best = max(range(len(worth)), key=lambda n: (worth[n], -n))
-        item = open_ones.pop(best)
-        if worth[best] <= 0.2:
+    while able:
+        values = [round(worth[n] - novelty * likeness[n] - repeat * covered[n], 6) for n in range(len(able))]
+        best = max(range(len(able)), key=lambda n: (values[n], -n))
+        if values[best] <= _LEAST_WORTH:
             break
+        item = able[best]
+        for row in (able, worth, likeness, covered):
+            del row[best]
         if len(item.sentence.text) + cost <= budget:
             budget -= len(item.sentence.text) + cost
             chosen.append(item)
+            for n, other in enumerate(able):
+                likeness[n] = max(likeness[n], cosine(item.sentence.bag, other.sentence.bag))
+                covered[n] = covered[n] or _place(other) == _place(item)
     return chosen
 
 
@@ -151,9 +158,5 @@ def _length(size: int) -> float:
     return 0.1 if size <= 140 else -0.1 if size <= 220 else -0.4
 
 
-def _worth(item: Ranked, chosen: Sequence[Ranked], novelty: float, repeat: float) -> float:
-    likeness = max((cosine(item.sentence.bag, other.sentence.bag) for other in chosen), default=0.0)
-    same = any(
-        (item.topic, item.sentence.session) == (other.topic, other.sentence.session) for other in chosen
-    )
-    return round(item.score - novelty * likeness - (repeat if same else 0.0), 6)
+def _place(item: Ranked) -> tuple[str, int]:
+    return item.sentence.session, item.topic

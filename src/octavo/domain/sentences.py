@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import sqrt
 from typing import Any
@@ -31,6 +31,7 @@ _LEAD = re.compile(
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _THAI_PIECE = 110
 _LONGEST = 200
+_TURN = 6_000  # a longer turn is a paste or a document; its beginning tells what it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +82,17 @@ def told(session: SessionSource) -> list[Sentence]:
 
 
 def said(session: SessionSource) -> Iterator[tuple[Memory, Turn]]:
-    """Every turn of a session with its episode; a text without turns is one; no sensory records."""
+    """Every turn of a session with its episode; sensory records are left out."""
     for episode in session.episodes:
         if episode.category != "sensory":
-            for turn in episode.turns or (Turn(speaker="", text=episode.text),):
+            for turn in spoken(episode):
                 yield episode, turn
+
+
+def spoken(episode: Memory) -> Iterator[Turn]:
+    """The turns of an episode, each with its first few thousand characters; a text without turns is one."""
+    for turn in episode.turns or (Turn(speaker="", text=episode.text),):
+        yield turn if len(turn.text) <= _TURN else replace(turn, text=turn.text[:_TURN])
 
 
 def split(text: str) -> list[str]:
@@ -93,7 +100,7 @@ def split(text: str) -> list[str]:
     pieces: list[str] = []
     for piece in _ENDS.split(_CODE.sub("\n", text)):
         whole = _MARKS.sub("", piece or "").strip()
-        if pieces and _ABBREVIATION.search(pieces[-1]) and whole:
+        if pieces and whole and len(pieces[-1]) < _LONGEST and _ABBREVIATION.search(pieces[-1]):
             pieces[-1] = f"{pieces[-1]} {whole}"
         elif whole:
             pieces.extend(_clauses(whole) if _THAI.search(whole) else [whole])

@@ -25,7 +25,8 @@ from octavo.domain.cores import (
     integrity_hash,
 )
 from octavo.domain.pages import core_page, is_thai, listed, on_day, period, quoted, sphere_page
-from octavo.domain.sentences import content, cosine, root
+from octavo.domain.sentence_rank import is_telling
+from octavo.domain.sentences import cosine, root
 from octavo.domain.text import key_of, words
 
 _BELIEFS = 8
@@ -157,7 +158,7 @@ def _said(cores: Sequence[Core]) -> list[_Said]:
 
 
 def _topic_words(text: str) -> list[str]:
-    return content(text) or words(text)
+    return [root(word) for word in words(text) if is_telling(word)]
 
 
 def _is_same(group: Sequence[_Said], item: _Said) -> bool:
@@ -230,8 +231,9 @@ def _movements(cores: Sequence[Core], trends: Sequence[Trend], thai: bool) -> li
 
 
 def _mark(core: Core, thai: bool) -> list[Trace]:
-    """The weightiest event of a core; its shortest among equals."""
-    able = [event for event in core.compressed_narrative.key_events if event.at]
+    """The weightiest event that the core's own summary quotes; the shortest of equals."""
+    told = core.compressed_narrative
+    able = [event for event in told.key_events if event.at and event.event[1:] in told.summary]
     if not able:
         return []
     event = min(able, key=lambda row: (-(row.ri or 0.0), len(row.event)))

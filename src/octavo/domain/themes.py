@@ -29,6 +29,9 @@ _NO_START = frozenset(
 )
 _NO_END = frozenset("เแโใไ")
 _LONGEST = 20
+_THAI_CHARACTERS = 8_000  # of each text; what recurs shows within that
+_CANDIDATES = 500
+_LEAST_BOUNDED = 0.3
 
 
 @dataclass(slots=True)
@@ -67,7 +70,7 @@ def themes(
         if len(item.per_text) >= fewest and item.count >= 2
     ]
     scored.sort(key=lambda row: (-row[0], row[1]))
-    kept = _distinct(scored)[:limit]
+    kept = _distinct(scored, limit)
     total = sum(weight for weight, _, _ in scored) or 1.0
     return tuple(Concept(theme=name, weight=round(weight / total, 4), sessions=n) for weight, name, n in kept)
 
@@ -91,13 +94,15 @@ def _surface(item: _Found) -> str:
     return max(item.surfaces.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))[0]
 
 
-def _distinct(scored: list[tuple[float, str, int]]) -> list[tuple[float, str, int]]:
-    """Leave out a theme that is part of a heavier one, or contains it."""
+def _distinct(scored: Iterable[tuple[float, str, int]], limit: int) -> list[tuple[float, str, int]]:
+    """The heaviest themes of which none is part of another."""
     kept: list[tuple[float, str, int]] = []
     for row in scored:
         parts = set(row[1].split())
         if not any(parts & set(other.split()) or row[1] in other or other in row[1] for _, other, _ in kept):
             kept.append(row)
+            if len(kept) == limit:
+                break
     return kept
 
 
@@ -156,27 +161,35 @@ def _segmented(texts: Sequence[Sequence[str]], segment: Segment, without: set[st
 def _repeated(texts: Sequence[Sequence[str]], without: set[str]) -> dict[str, _Found]:
     """What repeats in runs of Thai and stands between boundaries; the longest form of it."""
     runs = [(number, run) for number, text in enumerate(texts) for run in _runs(text)]
-    grown = {
-        word: places
-        for word, places in _grow(runs).items()
-        if word not in without
-        and word not in cues.THAI_GENERIC
-        and _is_bounded(word, places, runs)
-        and not _has_edge(word)
-    }
+    fewest = min(2, len(texts))
+    grown: dict[str, list[tuple[int, int]]] = {}
+    sure: dict[str, float] = {}
+    for word, places in _grow(runs).items():
+        spread = len({runs[place][0] for place, _ in places})
+        if spread >= fewest and word not in without and not _has_edge(word) and not _is_generic(word):
+            bounded = _boundedness(word, places, runs)
+            if bounded >= _LEAST_BOUNDED:
+                grown[word], sure[word] = places, bounded
+    heaviest = sorted(grown, key=lambda item: (-len(item) * len(grown[item]), item))[:_CANDIDATES]
     found: dict[str, _Found] = {}
-    for word in sorted(grown, key=lambda item: (-len(item), item)):
+    for word in sorted(heaviest, key=lambda item: (-len(item), item)):
         longer = (other for other in found if word in other)
         if not any(len(grown[word]) <= 1.5 * found[other].count for other in longer):
             # A long repeat is more likely a word, and says more, than a short one.
-            item = found.setdefault(word, _Found(length=min(1.6, 0.5 + len(word) / 8)))
+            item = found.setdefault(word, _Found(length=sure[word] * min(1.6, 0.5 + len(word) / 8)))
             for place, _ in grown[word]:
                 item.see(runs[place][0], word)
     return found
 
 
 def _runs(text: Iterable[str]) -> list[str]:
-    return [run for line in text for run in _THAI_RUN.findall(cues.THAI_BREAK.sub(" ", line))]
+    found: list[str] = []
+    room = _THAI_CHARACTERS
+    for line in text:
+        for run in _THAI_RUN.findall(cues.THAI_BREAK.sub(" ", line)) if room > 0 else ():
+            found.append(run[: max(0, room)])
+            room -= len(run)
+    return found
 
 
 def _grow(runs: Sequence[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
@@ -199,18 +212,25 @@ def _grow(runs: Sequence[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def _is_bounded(word: str, places: Sequence[tuple[int, int]], runs: Sequence[tuple[int, str]]) -> bool:
+def _boundedness(word: str, places: Sequence[tuple[int, int]], runs: Sequence[tuple[int, str]]) -> float:
+    """How sure it is that a word begins and ends here, 0..1: how often a function word, a space or an end is
+    next to it; where a vowel binds it to a neighbour it is no word at all."""
     if word[-1] in _NO_END:
-        return False
-    before, after = set(), set()
+        return 0.0
+    left = right = bound = 0
     for place, start in places:
         run, end = runs[place][1], start + len(word)
-        before.add("" if not start or run.endswith(cues.THAI_EDGES, 0, start) else run[start - 1])
-        after.add("" if end == len(run) or run.startswith(cues.THAI_EDGES, end) else run[end])
-    if after & _NO_START:
-        return False
-    varied = 2 if len(word) > 6 else 3
-    return all("" in side or len(side) >= varied for side in (before, after))
+        bound += (start > 0 and run[start - 1] in _NO_END) or (end < len(run) and run[end] in _NO_START)
+        left += not start or run.endswith(cues.THAI_EDGES, 0, start)
+        right += end == len(run) or run.startswith(cues.THAI_EDGES, end)
+    if bound > 0.2 * len(places):
+        return 0.0
+    return sqrt(left * right) / len(places)
+
+
+def _is_generic(word: str) -> bool:
+    """Whether it is one of the words that recur everywhere, or a piece of one."""
+    return word in cues.THAI_GENERIC or any(word in other for other in cues.THAI_GENERIC if len(other) > 4)
 
 
 def _has_edge(word: str) -> bool:
