@@ -217,9 +217,9 @@ def test_a_read_only_handle_reads_and_never_writes(account, opened, root):
     assert texts(reader) == ["likes tea"]
     for act in (
         lambda: reader.remember("x y"),
-        lambda: reader.sandbox(),
+        reader.sandbox,
         lambda: reader.forget("x"),
-        lambda: reader.repair(),
+        reader.repair,
     ):
         with pytest.raises(ReadOnly):
             act()

@@ -80,9 +80,10 @@ def test_leaving_the_block_consolidates_and_the_result_says_what_happened(accoun
 
 
 def test_an_exception_keeps_the_sandbox_to_be_resumed(account):
-    with pytest.raises(RuntimeError), account.sandbox() as sandbox:
-        sandbox.turn("user", "hello")
-        raise RuntimeError
+    sandbox = account.sandbox()
+    sandbox.turn("user", "hello")
+    with pytest.raises(ZeroDivisionError), sandbox:
+        sandbox.turn("user", f"{1 / 0}")
     assert account.version == 0
     (waiting,) = account.sandboxes()
     assert (waiting.id, waiting.lines, waiting.age.total_seconds() >= 0) == (sandbox.id, 1, True)
