@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from octavo.domain.memory import Emotion, Link, Memory, Turn
+from octavo.domain.memory import Emotion, Link, Memory, Turn, is_id
 from octavo.errors import BadInput
 
 _TEXTS = ("raw_text", "text", "text_excerpt", "content", "summary")
 _SPEAKERS = ("speaker", "role")
-# What a turn's data says about how its document spelt it; it goes out the same way.
-_TEXT_FIELD, _SPEAKER_FIELD, _LIST_FORM = "text_field", "speaker_field", "turns_as_list"
+_RESONANCES = ("RI_global", "Resonance_index", "RI")
 _SNAPSHOTS = ("state_snapshot", "emotive_snapshot", "timestamp", "ri_level", "RI_global")
+# What data says about how a document spelt something; it goes out the same way. A document's own field
+# of this name moves inside, under `own`.
+SPELLING = "spelling"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,44 +33,80 @@ class Document:
     data: dict[str, Any]
 
 
-def from_document(given: Mapping[str, Any]) -> Document:
-    """Read a document's episode; every field that has no word of ours stays in `data`."""
-    numbered = [key for key in given if _is_numbered(key) and isinstance(given[key], Mapping)]
-    as_list = not numbered and isinstance(given.get("turns"), list | tuple)
-    if as_list:
-        spoken = [_turn(turn, n) for n, turn in enumerate(given["turns"])]
-    else:
-        spoken = [_turn(given[key], n) for n, key in enumerate(sorted(numbered))]
-    taken = {"episode_id", *numbered, *(["turns"] if as_list else [])}
-    data = {key: value for key, value in given.items() if key not in taken}
-    if as_list:
-        data[_LIST_FORM] = True
+def from_document(given: Mapping[str, Any], *, lenient: bool = False) -> Document:
+    """Read a document's episode; every field that has no word of ours stays in `data`.
+
+    A time that cannot be read is an error, or, if lenient, only kept.
+    """
+    numbers = sorted(int(key[5:]) for key in given if _is_turn(key, given[key]))
+    as_list = not numbers and _is_turn_list(given.get("turns"))
+    spoken = given["turns"] if as_list else [given[f"turn_{n}"] for n in numbers]
     id_ = given.get("episode_id")
+    taken = {f"turn_{n}" for n in numbers} | ({"turns"} if as_list else set())
+    if id_ is None or is_id(id_):
+        taken.add("episode_id")
+    spelling: dict[str, Any] = {}
+    if as_list:
+        spelling["turns"] = "list"
+    elif numbers != list(range(1, len(numbers) + 1)):
+        spelling["turns"] = numbers
     return Document(
-        id=None if id_ is None else str(id_),
-        at=moment(given.get("timestamp") or given.get("created_at")),
-        turns=tuple(spoken),
+        id=id_ if is_id(id_) else None,
+        at=_time(given.get("timestamp") or given.get("created_at"), lenient),
+        turns=tuple(_turn(turn, n, lenient) for n, turn in enumerate(spoken)),
         salience=_salience(given),
         emotion=_emotion(given),
         tags=tuple(str(tag) for tag in _list(given.get("episode_tag"))),
         links=_links(given.get("crosslinks")),
-        data=data,
+        data=spelt({key: value for key, value in given.items() if key not in taken}, spelling),
     )
 
 
-def to_document(memory: Memory) -> dict[str, Any]:
-    """Write an episode the way its document spelt it, or in the seed's form."""
-    data = dict(memory.data)
-    as_list = data.pop(_LIST_FORM, False)
-    written: dict[str, Any] = {"episode_id": memory.id}
-    if memory.session is not None:
-        written["session_id"] = memory.session
-    written["timestamp"] = iso(memory.at)
+def to_document(memory: Memory, *, bare: bool = False) -> dict[str, Any]:
+    """Write an episode the way its document spelt it, or in the seed's form.
+
+    `bare` adds nothing that the document did not say.
+    """
+    data, spelling = unspelt(memory.data)
+    written: dict[str, Any] = {"episode_id": memory.id, **({} if bare else _added(memory, data))}
+    for key in spelling.get("absent", ()):
+        written.pop(key, None)
     turns = [_turn_out(turn) for turn in memory.turns]
-    written |= {"turns": turns} if as_list else {f"turn_{n}": turn for n, turn in enumerate(turns, 1)}
-    if not _has_resonance(data):
-        written["RI_global"] = memory.salience
+    numbers = spelling.get("turns", range(1, len(turns) + 1))
+    if numbers == "list":
+        written["turns"] = turns
+    else:
+        written |= {f"turn_{n}": turn for n, turn in zip(numbers, turns, strict=False)}
     return written | data
+
+
+def as_given(memory: Memory, given: Mapping[str, Any]) -> Memory:
+    """The episode, marked so that it goes out exactly as it came in: nothing added, its own id kept."""
+    written = to_document(memory)
+    absent = sorted(key for key in written if key not in given)
+    data = {**memory.data, **{k: v for k, v in given.items() if k == "episode_id" and written.get(k) != v}}
+    if absent:
+        data[SPELLING] = {**data.get(SPELLING, {}), "absent": absent}
+    return replace(memory, data=data)
+
+
+def spelt(data: Mapping[str, Any], spelling: Mapping[str, Any]) -> dict[str, Any]:
+    """Data with a note of how its document spelt it, if there is anything to note."""
+    kept = dict(data)
+    own = {"own": kept.pop(SPELLING)} if SPELLING in kept else {}
+    return {**kept, SPELLING: {**spelling, **own}} if spelling or own else kept
+
+
+def unspelt(data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Data as its document had it, and the note of how that spelt it."""
+    kept = dict(data)
+    noted = kept.pop(SPELLING, None)
+    if not isinstance(noted, Mapping):
+        return dict(data), {}
+    spelling = dict(noted)
+    if "own" in spelling:
+        kept[SPELLING] = spelling.pop("own")
+    return kept, spelling
 
 
 def at_level(memory: Memory, level: str) -> Memory:
@@ -76,10 +114,18 @@ def at_level(memory: Memory, level: str) -> Memory:
     if level not in ("L1", "L2"):
         return memory
     kept = {key: memory.data[key] for key in _SNAPSHOTS if key in memory.data} | {"ri_level": level}
-    summary = memory.data.get("summary") if level == "L2" else None
+    summary = _summary(memory) if level == "L2" else None
     if summary is not None:
         kept["summary"] = summary
     return replace(memory, turns=(), text=str(summary or ""), tags=(), links=(), data=kept)
+
+
+def _summary(memory: Memory) -> str | None:
+    """What the episode says in short: its own summary, or those of its turns."""
+    said = (memory.data, *(turn.data for turn in memory.turns))
+    found = [holder["summary"] for holder in said if isinstance(holder.get("summary"), str)]
+    own = isinstance(memory.data.get("summary"), str)
+    return found[0] if own else "\n".join(found) or None
 
 
 def moment(value: Any) -> datetime | None:
@@ -92,7 +138,10 @@ def moment(value: Any) -> datetime | None:
         case bool():
             raise BadInput(f"{value!r} is no time")
         case int() | float():
-            found = datetime.fromtimestamp(value, UTC)
+            try:
+                found = datetime.fromtimestamp(value, UTC)
+            except (ValueError, OverflowError, OSError) as error:
+                raise BadInput(f"{value!r} is no time", hint="use seconds since 1970") from error
         case str():
             try:
                 found = datetime.fromisoformat(value)
@@ -108,49 +157,103 @@ def iso(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _is_numbered(key: str) -> bool:
-    return key.startswith("turn_") and key.removeprefix("turn_").isdigit()
+def _time(value: Any, lenient: bool) -> datetime | None:
+    try:
+        return moment(value)
+    except BadInput:
+        if lenient:
+            return None
+        raise
 
 
-def _turn(given: Any, number: int) -> Turn:
-    if not isinstance(given, Mapping):
-        raise BadInput(f"turn {number + 1} is {type(given).__name__}, not an object with a text")
-    text_field = next((f for f in _TEXTS if isinstance(given.get(f), str)), "text")
-    speaker_field = next((f for f in _SPEAKERS if isinstance(given.get(f), str)), "speaker")
-    data = {key: value for key, value in given.items() if key not in (text_field, speaker_field)}
-    if text_field != "text":
-        data[_TEXT_FIELD] = text_field
-    if speaker_field != "speaker":
-        data[_SPEAKER_FIELD] = speaker_field
-    speaker = given.get(speaker_field) or ("user" if number % 2 == 0 else "assistant")
+def _is_turn(key: str, value: Any) -> bool:
+    number = key.removeprefix("turn_") if key.startswith("turn_") else ""
+    plain = number.isascii() and number.isdecimal() and len(number) < 6 and str(int(number)) == number
+    return plain and isinstance(value, Mapping | str)
+
+
+def _is_turn_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(turn, Mapping | str) for turn in value)
+
+
+def _turn(given: Mapping[str, Any] | str, number: int, lenient: bool) -> Turn:
+    speaker = "user" if number % 2 == 0 else "assistant"
+    if isinstance(given, str):
+        return Turn(speaker=speaker, text=given, data=spelt({}, {"form": "text"}))
+    text_field = next((f for f in _TEXTS if isinstance(given.get(f), str)), None)
+    speaker_field = next((f for f in _SPEAKERS if isinstance(given.get(f), str) and given[f]), None)
+    spelling = {} if text_field == "text" else {"text": text_field}
+    spelling |= {} if speaker_field == "speaker" else {"speaker": speaker_field}
+    rest = {key: value for key, value in given.items() if key not in (text_field, speaker_field)}
+    said = given.get("timestamp")
     return Turn(
-        speaker=str(speaker),
-        text=str(given.get(text_field) or ""),
-        at=moment(given.get("timestamp")) if isinstance(given.get("timestamp"), str) else None,
-        data=data,
+        speaker=given[speaker_field] if speaker_field else speaker,
+        text=given[text_field] if text_field else "",
+        at=_time(said, lenient) if isinstance(said, str) else None,
+        salience=_unit(given.get("salience")),
+        data=spelt(rest, spelling),
     )
 
 
-def _turn_out(turn: Turn) -> dict[str, Any]:
-    data = dict(turn.data)
-    text_field = data.pop(_TEXT_FIELD, "text")
-    speaker_field = data.pop(_SPEAKER_FIELD, "speaker")
-    return {speaker_field: turn.speaker, text_field: turn.text, **data}
+def _turn_out(turn: Turn) -> dict[str, Any] | str:
+    data, spelling = unspelt(turn.data)
+    if spelling.get("form") == "text" and not data:
+        return turn.text
+    written: dict[str, Any] = {}
+    if turn.at is not None:
+        written["timestamp"] = iso(turn.at)
+    if turn.salience is not None:
+        written["salience"] = turn.salience
+    text_field, speaker_field = spelling.get("text", "text"), spelling.get("speaker", "speaker")
+    if speaker_field is not None:
+        written[speaker_field] = turn.speaker
+    if text_field is not None:
+        written[text_field] = turn.text
+    return written | data
+
+
+def _added(memory: Memory, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What an episode of ours says besides its turns, in the documents' words."""
+    found: dict[str, Any] = {"timestamp": iso(memory.at)}
+    if memory.session is not None:
+        found["session_id"] = memory.session
+    if not _has_resonance(data):
+        found["RI_global"] = memory.salience
+    if memory.category is not None:
+        found["category"] = memory.category
+    if memory.tags:
+        found["episode_tag"] = list(memory.tags)
+    if memory.links:
+        found["crosslinks"] = _crosslinks(memory.links)
+    if memory.emotion is not None and memory.emotion.label and "state_snapshot" not in data:
+        found["emotion"] = memory.emotion.label
+    return found
+
+
+def _crosslinks(links: tuple[Link, ...]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for link in links:
+        found.setdefault(link.name, []).append(link.to)
+    return found
 
 
 def _salience(given: Mapping[str, Any]) -> float:
     for holder in (given, given.get("state_snapshot")):
-        for key in ("RI_global", "Resonance_index", "RI"):
+        for key in _RESONANCES:
             value = holder.get(key) if isinstance(holder, Mapping) else None
             if isinstance(value, int | float) and not isinstance(value, bool):
-                return min(max(float(value), 0.0), 1.0)
+                return float(min(max(value, 0), 1))
     return 0.5
+
+
+def _unit(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else None
 
 
 def _has_resonance(data: Mapping[str, Any]) -> bool:
     holders = (data, data.get("state_snapshot"))
-    keys = ("RI_global", "Resonance_index", "RI")
-    return any(isinstance(h, Mapping) and any(k in h for k in keys) for h in holders)
+    return any(isinstance(h, Mapping) and any(k in h for k in _RESONANCES) for h in holders)
 
 
 def _emotion(given: Mapping[str, Any]) -> Emotion | None:

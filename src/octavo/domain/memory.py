@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeGuard, cast, get_args
 
 from octavo.errors import BadInput
 
@@ -219,12 +219,17 @@ def check_scope(scope: str) -> str:
 
 def check_id(value: str, what: str = "id") -> str:
     """Return the id, or raise: ids are short, plain and safe in paths and queries."""
-    if not isinstance(value, str) or not _ID.fullmatch(value):
+    if not is_id(value):
         raise BadInput(
             f"{what} {value!r} cannot be used",
             hint="an id has at most 96 letters, digits, '_', '.', ':', '@', '-'",
         )
     return value
+
+
+def is_id(value: object) -> TypeGuard[str]:
+    """Whether a value can be an id."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 def check_kind(kind: str) -> Kind:
