@@ -29,10 +29,12 @@ def open(  # noqa: A001  # octavo.open is the public name
     read_only: bool = False,
     policy: Policy | str | Path | None = None,
     clock: Callable[[], datetime] | None = None,
+    accept_loss: bool = False,
 ) -> Account:
     """Open an account in a folder; it comes to be if it is not there, unless it is opened to read.
 
     `policy` is a Policy, or the path of a TOML file used instead of the account's own policy.toml.
+    `accept_loss` opens an account whose ledger has lost its end, at what is left of it.
     """
     if "://" in str(root):
         raise BadInput(f"{root} is no folder", hint="remote stores come as extras; hand in a folder's path")
@@ -44,7 +46,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     identity = identify(store, account, tick(), create=not read_only)
     rules = _policy(store, policy)
     ledger = Ledger(store)
-    state = _state_to_read(store, ledger) if read_only else _state(store, ledger)
+    state = _state_to_read(store, ledger) if read_only else _state(store, ledger, accept_loss)
     spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only)
     handle = Account(spine, actor=actor, scope=scope)
     if not read_only:
@@ -86,12 +88,14 @@ def _policy(store: LocalStore, given: Policy | str | Path | None) -> Policy:
     return Policy() if own is None else codec.decode_policy(own, str(store.folder / "policy.toml"))
 
 
-def _state(store: LocalStore, ledger: Ledger) -> StateDb:
+def _state(store: LocalStore, ledger: Ledger, accept_loss: bool) -> StateDb:
     """The account's own state file, made anew if it is damaged or tells another history."""
     path = store.folder / "index" / "state.db"
     _hide_from_git(path.parent)
     try:
         state = StateDb(path)
+        if accept_loss and not ledger.exists(state.watermark()[0]):
+            state.rebuild(ledger)
         state.follow(ledger)
     except IndexDamaged:
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
