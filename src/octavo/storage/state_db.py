@@ -31,12 +31,11 @@ from octavo.errors import IndexDamaged, LedgerTruncated, NotFound, OctavoError, 
 from octavo.storage import codec
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
-from octavo.storage.state_view import DbView
+from octavo.storage.state_view import OPEN, DbView
 
-SCHEMA = 1
+SCHEMA = 2
 COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 _BUSY_MILLISECONDS = 60_000
-OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -48,9 +47,9 @@ CREATE TABLE revision (
 );
 CREATE UNIQUE INDEX revision_id ON revision (id, rev);
 CREATE INDEX revision_since ON revision (since);
-CREATE INDEX revision_until ON revision (until) WHERE until < 4611686018427387904;
-CREATE INDEX revision_topic ON revision (topic, kind, scope) WHERE topic IS NOT NULL;
-CREATE INDEX revision_kind ON revision (kind, at);
+CREATE INDEX revision_live ON revision (kind, at, id) WHERE until = 4611686018427387904 AND gone = 0;
+CREATE INDEX revision_ended ON revision (until) WHERE until < 4611686018427387904;
+CREATE INDEX revision_topic ON revision (topic, kind, scope, until) WHERE topic IS NOT NULL;
 CREATE INDEX revision_session ON revision (session) WHERE session IS NOT NULL;
 CREATE TABLE gram (gram INTEGER NOT NULL, rare INTEGER NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (gram, rare, row)) WITHOUT ROWID;
@@ -211,7 +210,10 @@ class StateDb:
 
     def version_at(self, moment: datetime) -> int:
         """The newest version committed at or before a moment."""
-        found = self._one("SELECT max(version) FROM version WHERE at <= ?", (codec.micros(moment),))
+        found = self._one(
+            "SELECT version FROM version WHERE at <= ? ORDER BY at DESC, version DESC LIMIT 1",
+            (codec.micros(moment),),
+        )
         return int(found or 0)
 
     def commits(self, *, after: int = 0, limit: int = -1) -> list[Commit]:
@@ -315,6 +317,7 @@ class StateDb:
         revisions: list[tuple[Any, ...]] = []
         first = row = int(self._one("SELECT max(row) FROM revision") or 0)
         memories: list[Memory] = []
+        redacted: list[str] = []
         for position, line in enumerate(version.lines):
             body = line.body_bytes()
             change = version.change(position)
@@ -324,7 +327,7 @@ class StateDb:
                 memories.append(change)
             else:
                 if isinstance(change, Redaction):
-                    self._erase(change.memory)
+                    redacted.append(change.memory)
                 self._db.execute(
                     "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (number, position, line.t, *_reference(change), bytes(line.envelope), body),
@@ -333,6 +336,8 @@ class StateDb:
         self._tally(memories)  # after the insert: a version may hold two revisions of one memory
         self._end_older(number, memories)
         self._index(first, memories)
+        for id_ in redacted:  # last, because the counters go by the category that is erased
+            self._erase(id_)
         self._record(version.header, version.hash)
 
     def _erase(self, id_: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 from octavo.domain import likeness
 from octavo.domain.filters import Filter
-from octavo.domain.memory import Kind, Memory, Proposal
+from octavo.domain.memory import KINDS, Kind, Memory, Proposal
 from octavo.storage.codec import decode_change, micros
 
 
@@ -18,13 +18,14 @@ class Rows(Protocol):
         """All rows of a query."""
         ...
 
-    def watermark(self) -> tuple[int, str]:
-        """The version the state has reached, and its hash."""
-        ...
 
+OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 
-# Valid at the version that is bound twice behind it.
+# Valid at the version that is bound twice behind it; some of it is live to this day, some has ended since.
+# The number is spelt out because SQLite finds a partial index by the words of its condition.
 _VALID = "since <= ? AND until > ?"
+_LIVE = f"until = {OPEN} AND gone = 0"
+_ENDED = f"{_VALID} AND until < {OPEN}"
 
 
 class DbView:
@@ -34,15 +35,20 @@ class DbView:
         self._db = db
         self.version = version
         self._now = (version, version)
+        # A version never changes, and one write asks for the same id several times.
+        self._last: tuple[str, Memory | None] | None = None
 
     def get(self, id_: str) -> Memory | None:
         """The revision that is current at this version, a tombstone included."""
-        return self._memory(f"id = ? AND {_VALID}", (id_, *self._now))
+        if self._last is None or self._last[0] != id_:
+            found = self._memory("id = ? AND since <= ? ORDER BY rev DESC", (id_, self.version))
+            self._last = (id_, found)
+        return self._last[1]
 
     def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
         """The live memory that holds a topic."""
         return self._memory(
-            f"topic = ? AND kind = ? AND scope = ? AND gone = 0 AND {_VALID}",
+            f"topic = ? AND kind = ? AND scope = ? AND gone = 0 AND {_VALID} ORDER BY until",
             (topic, kind, scope, *self._now),
         )
 
@@ -63,17 +69,16 @@ class DbView:
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""
-        if self.version == self._db.watermark()[0]:
-            return self._number("SELECT sum(live) FROM tally WHERE kind = ?", (kind,))
-        return self._number(
-            f"SELECT count(*) FROM revision WHERE kind = ? AND gone = 0 AND {_VALID}", (kind, *self._now)
-        )
+        return sum(n for k, _, _, n in self.tallies() if k == kind)
 
     def sessions(self, scope: str) -> int:
         """How many sessions a scope has closed."""
-        return self._number(
-            "SELECT max(session) FROM version WHERE scope = ? AND version <= ?", (scope, self.version)
+        rows = self._db.rows(
+            "SELECT session FROM version WHERE scope = ? AND session IS NOT NULL AND version <= ? "
+            "ORDER BY session DESC LIMIT 1",
+            (scope, self.version),
         )
+        return int(rows[0][0]) if rows else 0
 
     def is_rejected(self, key: str, scope: str) -> bool:
         """Whether a person refused the value in this scope."""
@@ -108,33 +113,48 @@ class DbView:
     def memories(self, wanted: Filter) -> list[Memory]:
         """Live memories that pass a filter, oldest event first (or newest)."""
         where, values = _where(wanted)
+        parts: list[str] = []
+        bound: list[Any] = []
+        for source, given in self._sources(wanted):
+            parts.append(f"SELECT at, id, envelope, body FROM revision {source} {where}")
+            bound += [*given, *values]
         order = "DESC" if wanted.newest else "ASC"
         rows = self._db.rows(
-            f"SELECT envelope, body FROM revision WHERE gone = 0 AND {_VALID} {where} "
-            f"ORDER BY at {order}, id {order} LIMIT ?",
-            (*self._now, *values, -1 if wanted.limit is None else wanted.limit),
+            f"{' UNION ALL '.join(parts)} ORDER BY at {order}, id {order} LIMIT ?",
+            (*bound, -1 if wanted.limit is None else wanted.limit),
         )
-        return [_memory(envelope, body) for envelope, body in rows]
+        return [_memory(envelope, body) for _, _, envelope, body in rows]
+
+    def _sources(self, wanted: Filter) -> list[tuple[str, Sequence[Any]]]:
+        """Where to look, by which index: never at every revision there is.
+
+        What was live then and is so to this day stands in the order of events, kind by kind; what has
+        ended since is looked up by when it ended.
+        """
+        for column in ("session", "topic"):
+            if getattr(wanted, column) is not None:
+                return [(f"INDEXED BY revision_{column} WHERE gone = 0 AND {_VALID}", self._now)]
+        kinds = tuple(dict.fromkeys(KINDS if wanted.kinds is None else wanted.kinds))
+        live = f"INDEXED BY revision_live WHERE kind = ? AND {_LIVE} AND since <= ?"
+        ended = f"INDEXED BY revision_ended WHERE gone = 0 AND {_ENDED}"
+        return [*((live, (kind, self.version)) for kind in kinds), (ended, self._now)]
 
     def scopes(self) -> list[str]:
         """The scopes that hold live memories."""
         return sorted({scope for _, scope, _, _ in self.tallies()})
 
     def tallies(self) -> list[tuple[str, str, str, int]]:
-        """Live memories by kind, scope and category."""
-        if self.version == self._db.watermark()[0]:
-            rows = self._db.rows("SELECT kind, scope, category, live FROM tally WHERE live > 0")
-        else:
-            rows = self._db.rows(
-                "SELECT kind, scope, coalesce(category, ''), count(*) FROM revision "
-                f"WHERE gone = 0 AND {_VALID} GROUP BY 1, 2, 3",
-                self._now,
-            )
+        """Live memories by kind, scope and category: the counters of now, less what has happened since."""
+        rows = self._db.rows(
+            "SELECT kind, scope, category, sum(n) FROM ("
+            "SELECT kind, scope, category, live AS n FROM tally UNION ALL "
+            "SELECT kind, scope, coalesce(category, ''), -1 FROM revision INDEXED BY revision_since "
+            f"WHERE since > ? AND {_LIVE} UNION ALL "
+            "SELECT kind, scope, coalesce(category, ''), 1 FROM revision INDEXED BY revision_ended "
+            f"WHERE gone = 0 AND {_ENDED}) GROUP BY 1, 2, 3 HAVING sum(n) > 0",
+            (self.version, *self._now),
+        )
         return [(str(k), str(s), str(c), int(n)) for k, s, c, n in rows]
-
-    def _number(self, sql: str, values: Sequence[Any]) -> int:
-        rows = self._db.rows(sql, values)
-        return int(rows[0][0] or 0)
 
     def _memory(self, where: str, values: Sequence[Any]) -> Memory | None:
         rows = self._db.rows(f"SELECT envelope, body FROM revision WHERE {where} LIMIT 1", values)
