@@ -202,8 +202,9 @@ def test_unknown_formats_and_negative_bounds_are_bad_input() -> None:
             render([MISSION], **wrong)  # type: ignore[arg-type]
 
 
-def test_thai_counts_a_token_a_character_and_ids_a_token_a_digit() -> None:
-    assert count_tokens("สวัสดี") == len("สวัสดี")
+def test_thai_counts_three_tokens_for_two_characters_and_digits_one_each() -> None:
+    assert count_tokens("สวัสดี") == 9
+    assert count_tokens("我住在清迈") == 5
     assert count_tokens("a1b2c3") == 6
     assert count_tokens("international") == 4
     assert count_tokens("the cat") == 2
