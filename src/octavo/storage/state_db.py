@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ class StateDb:
             db = apsw.Connection(str(self._path))
             db.set_busy_timeout(_BUSY_MILLISECONDS)
             if db.pragma("user_version") != SCHEMA:
-                db.pragma("journal_mode", "wal")
+                _log_ahead(db)
                 _create(db)
             db.pragma("synchronous", "normal")
             db.pragma("secure_delete", "on")
@@ -446,6 +447,18 @@ class StateDb:
         )
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'version'", (header.version,))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'hash'", (hash_,))
+
+
+def _log_ahead(db: apsw.Connection) -> None:
+    """Switch to the write-ahead log; SQLite does not wait here for others who do so, so we do."""
+    for _ in range(_BUSY_MILLISECONDS // 10):
+        try:
+            db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            time.sleep(0.01)
+        else:
+            return
+    db.pragma("journal_mode", "wal")
 
 
 def _create(db: apsw.Connection) -> None:
