@@ -283,6 +283,15 @@ def test_a_speakers_name_is_no_theme() -> None:
     assert found == {"paints"}
 
 
+def test_no_theme_is_longer_than_a_word() -> None:
+    endless = [
+        (f"2026-03-{day:02d}", [("Maya", f"I saw {'x' * 5000} and the {'ก' * 5000}.")]) for day in range(1, 9)
+    ]
+    core = core_of(endless)
+    assert all(len(theme) <= 40 for theme in core.compressed_narrative.recurring_themes)
+    assert len(core.compressed_narrative.summary) <= 600
+
+
 def test_a_segmenter_may_find_the_words_of_thai() -> None:
     texts = [["แมวดำ"], ["แมวขาว"], ["แมวส้ม"]]
     found = themes(texts, segment=lambda run: [run[:3], run[3:]])
@@ -468,3 +477,48 @@ def test_what_is_said_in_one_core_only_is_no_belief() -> None:
     ]
     known = summarise_sphere(due(64)[1], cores, made_at=NOW).abstracted_knowledge
     assert not [belief for belief in known.beliefs if "Juno" in belief.belief or "clay" in belief.belief]
+
+
+def test_the_tags_of_episodes_count_as_themes() -> None:
+    sessions = [
+        replace(one, episodes=tuple(replace(item, tags=("gardening", "ทำสวน")) for item in one.episodes))
+        for one in sessions_of(ENGLISH)
+    ]
+    told_core = summarise_core(due(8)[0], sessions, made_at=NOW).compressed_narrative
+    assert {"gardening", "ทำสวน"} <= set(told_core.recurring_themes)
+
+
+def test_what_the_person_says_comes_before_what_the_assistant_answers() -> None:
+    chat = session(
+        "s1", 1, "2026-06-01",
+        [
+            ("user", "hey, which database? it's a recipe app with maybe 500 users"),
+            ("assistant", "Sure! I suggest:\n1. SQLite, a file.\n```sql\nSELECT 1;\n```\nHope it helps!"),
+            ("user", "ok let's go with SQLite. also I prefer metric units"),
+            ("assistant", "Great choice! Let me know if you have any questions."),
+        ],
+    )  # fmt: skip
+    kinds = {sentence.text: sentence.kind for sentence in told(chat)}
+    assert kinds["let's go with SQLite."] == "decision"
+    assert kinds["I prefer metric units"] == "preference"
+    said = digest(chat).text
+    assert said.startswith("User: “")
+    assert "Let's go with SQLite." in said
+    assert "SELECT" not in said
+    assert "Hope it helps" not in said
+
+
+def test_snapshots_under_the_older_name_count_too() -> None:
+    data = {"emotive_snapshot": {"EVA_matrix": {"stress": 0.6, "emotion_label": "concern"}}}
+    core = summarise_core(due(8)[0], with_episode(sessions_of(ENGLISH), 0, data=data), made_at=NOW)
+    assert core.aggregated_state.avg_stress == 0.6
+    assert core.compressed_narrative.emotional_arc.start_state == "concern"
+
+
+def test_sentences_without_spaces_between_them_split_at_their_marks() -> None:
+    assert split("今日は雨でした。明日は晴れます！") == ["今日は雨でした。", "明日は晴れます！"]
+
+
+def test_a_very_long_turn_is_read_only_at_its_beginning() -> None:
+    pasted = session("s1", 1, "2026-06-01", [("user", "I moved to Lisbon in May. " + "x " * 500_000)])
+    assert digest(pasted).text == "User: “I moved to Lisbon in May.”"

@@ -243,6 +243,18 @@ def test_a_long_conversation_is_cut_to_the_token_budget_and_every_episode_stays_
     assert core.compressed_narrative.summary == "สั้น"
 
 
+def test_a_conversation_of_very_many_turns_keeps_to_the_budget_too() -> None:
+    many = [
+        (f"2026-03-{day:02d}", [("Ben", f"I planted tree number {n}.") for n in range(400)])
+        for day in range(1, 9)
+    ]
+    with llm_server(says({"summary": [{"text": "Ben planted trees.", "sources": ["s1_e0"]}]})) as server:
+        core_by(asked(server, prompt_tokens=6000), many)
+    sent = "".join(message["content"] for message in server.requests[0]["messages"])
+    assert tokens(sent) <= 6100
+    assert "[s1_e0]" in sent
+
+
 def test_thai_goes_to_the_model_and_comes_back_unharmed() -> None:
     answer = {"summary": [{"text": "โอย้ายไปเชียงใหม่และวิ่งทุกเช้า", "sources": ["s1_e0", "s5_e1"]}]}
     with llm_server(says(answer)) as server:

@@ -75,9 +75,10 @@ def _recorded(episode: Memory) -> Iterator[Feeling]:
     for emotion in (episode.emotion, *(turn.emotion for turn in episode.turns)):
         if isinstance(emotion, Emotion) and emotion.label:
             yield emotion.label, _strength(emotion.intensity, episode)
-    matrix = _mapping(_mapping(episode.data, "state_snapshot"), "EVA_matrix")
-    if isinstance(matrix.get("emotion_label"), str):
-        yield matrix["emotion_label"], _strength(None, episode)
+    for snapshot in _snapshots(episode):
+        label = _mapping(snapshot, "EVA_matrix").get("emotion_label")
+        if isinstance(label, str):
+            yield label, _strength(None, episode)
     for turn in episode.turns:
         inferred = _mapping(turn.data, "affective_inference")
         if isinstance(inferred.get("emotion_signal"), str):
@@ -109,11 +110,16 @@ def _dominant(feelings: Sequence[Feeling]) -> str | None:
 def _means(sessions: Iterable[SessionSource]) -> dict[str, float]:
     seen: dict[str, list[float]] = {}
     for session in sessions:
-        snapshots = [_mapping(episode.data, "state_snapshot") for episode in session.episodes]
+        snapshots = [snapshot for episode in session.episodes for snapshot in _snapshots(episode)]
         for snapshot in (*snapshots, session.states):
             for name, value in _numbers(snapshot):
                 seen.setdefault(name, []).append(value)
     return {name: round(sum(values) / len(values), 4) for name, values in sorted(seen.items())}
+
+
+def _snapshots(episode: Memory) -> list[Mapping[str, Any]]:
+    """The states recorded with an episode, under either name the documents use."""
+    return [_mapping(episode.data, name) for name in ("state_snapshot", "emotive_snapshot")]
 
 
 def _numbers(data: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

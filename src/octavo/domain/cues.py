@@ -78,7 +78,8 @@ GENERIC = frozenset(
         build building built connect connecting worth wait move moving run running turn turned
         stay staying visit question problem issue issues answer user assistant wild open handle
         deal deep fresh amazed close cared pay huge matter matters lately actually starting
-        pushing different local delicious future success unique powerful gives giving given
+        pushing different local delicious future success unique powerful gives giving given add
+        added adding
         """
     )
 )
@@ -124,116 +125,180 @@ VERB_BEFORE = frozenset(
     )
 )
 
-DECISION = re.compile(
-    r"\b(decided|decide|we agreed|agreed (to|that|on)|chose|chosen|picked|settled on|(am|are|'m|"
-    r"'re) going with|went with|"
-    r"made up my mind|the plan is|final(ly)? (choice|decision)|we('ll| will) go with|(i|we)('ve|"
-    r" have)? accepted|(i|we) (\w+ )?signed (up|the)|"
-    r"resolved to|approved|switch(ed|ing)? to|(i|we) (\w+ )?quit|quit my|moved? to)\b"
-    r"|ตัดสินใจ|ตกลง(ว่า|จะ|กัน|ใจ|เลือก|ใช้)|เลือก(ใช้|ที่จะ|แบบ|เอา)|สรุปว่า|เปลี่ยนไปใช้|อนุมัติ|ลาออก|ย้ายไป",
-    re.IGNORECASE,
+
+def cue(english: str, thai: str = "", *, anywhere: str = "") -> re.Pattern[str]:
+    """A pattern from blocks of one alternative a line; English ones match whole words only."""
+    whole = rf"\b(?:{'|'.join(_lines(english))})\b"
+    return re.compile("|".join([whole, *_lines(anywhere), *_lines(thai)]), re.IGNORECASE)
+
+
+def _lines(block: str) -> list[str]:
+    return [line.strip() for line in block.splitlines() if line.strip()]
+
+
+# What a sentence opens with before it says anything, if a comma or the like follows.
+OPENERS = _lines(
+    """
+    (oh|ah|ooh|hmm|wow|yay|gosh|aww?|haha|lol|man)
+    (hey|hi|hello|thanks|thank you)
+    (yeah|yep|yes|yup|no|nope|ok|okay|sure|exactly|of course|for sure|sounds good)
+    (well|so|and|but|also|plus|anyway|anyways|anyhow|btw|by the way|you know|i mean)
+    (actually|honestly|totally|definitely|absolutely|cool|great|nice)
+    (on another note|guess what|as for me|speaking of which)
+    """
 )
-COMMITMENT = re.compile(
-    r"\b((i|we)('ll| will| shall)|(i|we)('m| am|'re| are) (going|planning|hoping|about) to|(i'm|"
-    r"i am|we're|we are) gonna|"
-    r"gonna|promise[ds]?|plan(ning)? (to|on|for|a)|deadline|due (on|by)|by (monday|tuesday|"
-    r"wednesday|thursday|friday|"
-    r"saturday|sunday|tomorrow|next)|next (week|month|year|summer|weekend)|scheduled|booked|"
-    r"appointment|"
-    r"looking forward to|signed up|applied (to|for)|remind me)\b"
-    r"|สัญญา(ว่า|ไว้)|วางแผน|ตั้งใจ(จะ|ว่า)|นัด(หมาย|กัน|ไว้|หมอ|ลูกค้า)|กำหนดส่ง|ภายในวัน|(พรุ่งนี้|สัปดาห์หน้า|"
-    r"เดือนหน้า|ปีหน้า|"
-    r"อาทิตย์หน้า).{0,30}จะ|จะ.{0,40}(พรุ่งนี้|สัปดาห์หน้า|เดือนหน้า|ปีหน้า|อาทิตย์หน้า)|จองตั๋ว|จองที่พัก",
-    re.IGNORECASE,
+DECISION = cue(
+    r"""
+    decided?
+    (we agreed|agreed (to|that|on))
+    let's (go with|use|take|do)
+    (i|we)('ve| have)? (chosen?|accepted)
+    (chose|chosen|picked|settled on|went with)
+    (am|are|i'm|we're) going with
+    (we'll|we will) go with
+    made up my mind
+    the plan is
+    final(ly)? (choice|decision)
+    (i|we) (\w+ )?(signed (up|the)|quit)
+    quit my
+    (resolved to|approved|moved? to|switch(ed|ing)? to)
+    """,
+    """
+    ตัดสินใจ
+    ตกลง(ว่า|จะ|กัน|ใจ|เลือก|ใช้)
+    เลือก(ใช้|ที่จะ|แบบ|เอา)
+    สรุปว่า
+    เปลี่ยนไปใช้
+    (อนุมัติ|ลาออก|ย้ายไป)
+    """,
 )
-PREFERENCE = re.compile(
-    r"\b(i|we) (really |always |just |also |still |truly |absolutely )*(love|like|enjoy|prefer|"
-    r"hate|dislike|believe|"
-    r"value|care about|dream of|can't stand|usually|always|never)\b"
-    r"|\bmy (favou?rite|fave|goal is|dream is|dream job|passion (is|for)|hobby|hobbies|habit)\b|"
-    r"\b(means|matters) (a lot|so much|everything|most) to me\b"
-    r"|\bit'?s (really |so )?important (to|for) me\b|\b(is|are) (really |so |very )?important to me\b"
-    r"|\b(helps|keeps|makes) me (relax|calm|happy|feel|express|sane|going|focus)\w*"
-    r"|(ผม|ฉัน|หนู|เรา|ดิฉัน|พี่|น้อง)(ก็|ยัง)?(ไม่)?(ชอบ|รัก|เกลียด|เชื่อว่า|แพ้)|สำคัญ(มาก|ที่สุด|กับ|สำหรับ)|ความฝัน|"
-    r"เป้าหมาย|งานอดิเรก|"
-    r"เป็นประจำ|ทุก(วัน|เช้า|เย็น|สัปดาห์)",
-    re.IGNORECASE,
+COMMITMENT = cue(
+    r"""
+    (i'll|we'll|(i|we) (will|shall))
+    (i'm|i am|we're|we are) (going|planning|hoping|about) to
+    gonna
+    promise[ds]?
+    plan(ning|ned)? (to|on|for|a)
+    (deadline|due (on|by))
+    by (monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)
+    next (week|month|year|summer|weekend)
+    (scheduled|booked|appointment|signed up|applied (to|for))
+    looking forward to
+    remind me
+    """,
+    """
+    สัญญา(ว่า|ไว้)
+    วางแผน
+    ตั้งใจ(จะ|ว่า)
+    นัด(หมาย|กัน|ไว้|หมอ|ลูกค้า)
+    (กำหนดส่ง|ภายในวัน|จองตั๋ว|จองที่พัก)
+    (พรุ่งนี้|สัปดาห์หน้า|อาทิตย์หน้า|เดือนหน้า|ปีหน้า).{0,30}จะ
+    จะ.{0,40}(พรุ่งนี้|สัปดาห์หน้า|อาทิตย์หน้า|เดือนหน้า|ปีหน้า)
+    """,
 )
-EVENT = re.compile(
-    r"^(just |finally |recently |also )*(lost|got|went|finished|started|joined|won|met|bought|"
-    r"moved|visited|made|took|found|"
-    r"finishing|working on|researching|been \w+ing)\b|\b(i|we|my \w+) (\w+ly |just |also |finally |"
-    r"recently |even )*(went|had|got|made|took|started|joined|finished|won|met|bought|"
-    r"moved|visited|attended|ran|painted|wrote|built|learned|learnt|lost|found|saw|tried|began|"
-    r"gave|read|"
-    r"completed|passed|received|signed|adopted|opened|launched|created|hosted|participated|"
-    r"organi[sz]ed|\w{3,}ed)\b"
-    r"|\b(i|we)('ve| have) (\w+ly |just |also |been )*\w+(ed|en|ne|t|ing)\b"
-    r"|(ไป|ได้|ซื้อ|เจอ|เริ่ม|เสร็จ|พา|จอง|สมัคร|ส่ง|ทำ|แก้|เปิด|ย้าย|เรียน|สอบ).{0,60}(มา|แล้ว|เมื่อ)|เมื่อ(วาน|"
-    r"เช้า|คืน|วัน|สัปดาห์|เดือน|ปี)",
-    re.IGNORECASE,
+PREFERENCE = cue(
+    r"""
+    (i|we) ((really|always|just|also|still|truly|absolutely) )*(love|like|enjoy|prefer|hate|dislike)
+    (i|we) ((really|always|just|also|still|truly) )*(believe|value|care about|dream of|can't stand)
+    (i|we) (usually|always|never)
+    (i'm|i am) (allergic|vegan|vegetarian|lactose)
+    please (always|never)
+    my (favou?rite|fave|goal is|dream is|dream job|passion (is|for)|hobby|hobbies|habit)
+    (means|matters) (a lot|so much|everything|most) to me
+    (it's|is|are) ((really|so|very) )?important (to|for) me
+    (helps|keeps|makes) me (relax|calm|happy|feel|express|sane|going|focus)\w*
+    """,
+    """
+    (ผม|ฉัน|หนู|เรา|ดิฉัน|พี่|น้อง)(ก็|ยัง)?(ไม่)?(ชอบ|รัก|เกลียด|เชื่อว่า|แพ้)
+    สำคัญ(มาก|ที่สุด|กับ|สำหรับ)
+    (ความฝัน|เป้าหมาย|งานอดิเรก|เป็นประจำ)
+    ทุก(วัน|เช้า|เย็น|สัปดาห์)
+    """,
 )
-# Encouragement that could stand in any conversation, and pronouns that point outside the sentence.
-VAGUE = re.compile(
-    r"\b(keep (going|at it|pushing|working|chasing|plugging|up|doing|it up|trying|striving)|"
-    r"give up|giving up|(won't|not) quit|"
-    r"(my|our) best|(gonna|going to|will|'ll) make it\b(?! to)|stay (positive|strong|optimistic|"
-    r"focused)|(my|our) hearts?|"
-    r"no matter what|i'm sure|anything is possible|means? a lot|means the world|worth it|"
-    r"believe in (my|our|your)sel\w+|"
-    r"bring joy|reach my dreams|those moments|i'll (always )?remember|in mind|is (the )?key|"
-    r"chasing)\b|สู้ๆ|พยายามต่อไป",
-    re.IGNORECASE,
+EVENT = cue(
+    r"""
+    (i|we|my \w+) ((\w+ly|just|even|also) )*(went|had|got|made|took|won|met|bought|ran|wrote|built|lost)
+    (i|we|my \w+) ((\w+ly|just|even|also) )*(found|saw|began|gave|read|learnt|came|fell|sold|\w{3,}ed)
+    (i|we)('ve| have) ((\w+ly|just|also|been) )*\w+(ed|en|ne|t|ing)
+    """,
+    """
+    (ไป|ได้|ซื้อ|เจอ|เริ่ม|เสร็จ|พา|จอง|สมัคร).{0,60}(มา|แล้ว|เมื่อ)
+    (ส่ง|ทำ|แก้|เปิด|ย้าย|เรียน|สอบ).{0,60}(มา|แล้ว|เมื่อ)
+    เมื่อ(วาน|เช้า|คืน|วัน|สัปดาห์|เดือน|ปี)
+    """,
+    anywhere=r"""
+    ^((just|finally|recently|also) )*(lost|got|went|finished|started|joined|won|met|bought|moved)\b
+    ^((just|finally|recently|also) )*(visited|made|took|found|finishing|working on|researching)\b
+    ^been \w+ing\b
+    """,
 )
+# Encouragement that could stand in any conversation.
+VAGUE = cue(
+    r"""
+    keep (going|at it|pushing|working|chasing|plugging|up|doing|it up|trying|striving)
+    (give|giving) up
+    (won't|not) quit
+    (my|our) (best|hearts?)
+    (gonna|going to|will|i'll|we'll) make it(?! to)
+    stay (positive|strong|optimistic|focused)
+    (no matter what|i'm sure|anything is possible|in mind|worth it|bring joy|chasing)
+    means? (a lot|the world)
+    believe in (my|our|your)sel\w+
+    reach my dreams
+    those moments
+    i'll (always )?remember
+    is (the )?key
+    """,
+    "(สู้ๆ|พยายามต่อไป)",
+)
+# Pronouns that point outside the sentence when nothing in it comes before them.
 POINTING = re.compile(
-    r"\b(it|them|this|these|those|that|one)\b(?=\s*([.,!;–-]|$|(and|for|because|with|to|so|but|"
-    r"when|is|was|has|too|again|"
-    r"out|up|on|at|in|as|from|before|after|really|all)\b))",
+    r"\b(it|them|this|these|those|that|one)\b(?=\s*([.,!;–-]|$|(and|for|because|with|to|so|but|when|is|was|has"
+    r"|too|again|out|up|on|at|in|as|from|before|after|really|all)\b))",
     re.IGNORECASE,
 )
-WHEN = re.compile(
-    r"\d|\b(yesterday|tomorrow|last (night|week|month|year|summer|weekend|fri|sat|sun|mon|tue|wed|"
-    r"thu)\w*|"
-    r"(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|"
-    r"september|october|"
-    r"november|december|years? ago|months? ago|weeks? ago|next (week|month|year))\b"
-    r"|เมื่อวาน|พรุ่งนี้|เดือน(ที่แล้ว|หน้า|ก่อน)|สัปดาห์(ที่แล้ว|หน้า|ก่อน)|วัน(จันทร์|อังคาร|พุธ|พฤหัส|ศุกร์|เสาร์|อาทิตย์)|"
-    r"ปี(ที่แล้ว|หน้า|ก่อน)",
-    re.IGNORECASE,
+WHEN = cue(
+    r"""
+    (yesterday|tomorrow|next (week|month|year)|(years?|months?|weeks?|days?) ago)
+    last (night|week|month|year|summer|weekend|(mon|tue|wed|thu|fri|sat|sun)\w*)
+    (mon|tues|wednes|thurs|fri|satur|sun)day
+    (january|february|march|april|june|july|august|september|october|november|december)
+    """,
+    """
+    (เมื่อวาน|พรุ่งนี้)
+    (เดือน|สัปดาห์|ปี)(ที่แล้ว|หน้า|ก่อน)
+    วัน(จันทร์|อังคาร|พุธ|พฤหัส|ศุกร์|เสาร์|อาทิตย์)
+    """,
+    anywhere=r"\d",
 )
 ARTEFACT = re.compile(
     r"`[^`]+`|\b\w+\(\)|\b[\w/.-]+\.(py|js|ts|go|rs|md|json|toml|yaml|sql|sh)\b|\bv?\d+\.\d+\.\d+\b"
 )
-DEAD_END = re.compile(
-    r"\b(never ?mind|scratch that|forget it|not sure|no idea|dunno|i don't know|just kidding)\b"
-    r"|ช่างมัน|ไม่แน่ใจ|ไม่รู้(สิ|เหมือนกัน)|ล้อเล่น",
-    re.IGNORECASE,
+DEAD_END = cue(
+    r"""
+    (never ?mind|scratch that|forget it|not sure|no idea|dunno|i don't know|just kidding)
+    """,
+    "(ช่างมัน|ไม่แน่ใจ|ไม่รู้(สิ|เหมือนกัน)|ล้อเล่น)",
 )
 QUESTION_TH = re.compile(
-    r"(ไหม|มั้ย|หรือเปล่า|รึเปล่า|หรือยัง|รึยัง|ยังไง|อย่างไร|อะไร|ทำไม|เมื่อไหร่|เมื่อไร|ที่ไหน|ใคร|กี่\S{0,12}|เท่าไหร่|"
-    r"เท่าไร|หรอ|เหรอ)"
-    r"\s*(ครับ|ค่ะ|คะ|นะ|บ้าง|ดี|กัน|จ๊ะ|จ้ะ|ล่ะ)*\s*\??$"
+    r"(ไหม|มั้ย|หรือเปล่า|รึเปล่า|หรือยัง|รึยัง|ยังไง|อย่างไร|อะไร|ทำไม|เมื่อไหร่|เมื่อไร|ที่ไหน|ใคร|กี่\S{0,12}"
+    r"|เท่าไหร่|เท่าไร|หรอ|เหรอ)\s*(ครับ|ค่ะ|คะ|นะ|บ้าง|ดี|กัน|จ๊ะ|จ้ะ|ล่ะ)*\s*\??$"
 )
-
 DANGLING_TH = re.compile("^(แต่|แล้วก็|ก็|เพราะ|ซึ่ง|และ|เลย|ส่วน)")
 WISH_TH = re.compile("^(ขอให้|อย่าลืม|เป็นความคิดที่ดี|ดีใจด้วย|ยินดีด้วย|เก่งมาก|ดีจัง|น่าสนุก|สู้)")
 
 # Feelings a speaker names outright, by the label they count for.
-FEELINGS: dict[str, re.Pattern[str]] = {
-    label: re.compile(pattern, re.IGNORECASE)
-    for label, pattern in {
-        "joy": r"\b(happy|happiest|thrilled|overjoyed|delighted|over the moon)\b|ดีใจ|มีความสุข|สนุกมาก",
-        "excitement": r"\b(excited|can't wait|pumped|stoked)\b|ตื่นเต้น|รอไม่ไหว",
-        "gratitude": r"\b(grateful|thankful|blessed)\b|ซาบซึ้ง|ขอบคุณมาก",
-        "pride": r"\bproud\b|ภูมิใจ",
-        "calm": r"\b(calm|peaceful|relaxed|at peace)\b|สบายใจ|สงบ|ผ่อนคลาย",
-        "hope": r"\b(hopeful|optimistic)\b|มีความหวัง",
-        "worry": r"\b(worried|nervous|anxious|anxiety|scared|afraid|terrified)\b|กังวล|กลัว|ประหม่า",
-        "stress": r"\b(stressed|stressful|overwhelmed|swamped|exhausted|burnt out)\b|เครียด|เหนื่อยมาก",
-        "sadness": r"\b(sad|heartbroken|devastated|lonely|depressed|miss (him|her|them))\b|เสียใจ|"
-        r"เศร้า|คิดถึง",
-        "anger": r"\b(angry|furious|annoyed|frustrated|frustrating)\b|โกรธ|หงุดหงิด",
-    }.items()
+FEELINGS = {
+    "joy": cue("(happy|happiest|thrilled|overjoyed|delighted|over the moon)", "(ดีใจ|มีความสุข|สนุกมาก)"),
+    "excitement": cue("(excited|can't wait|pumped|stoked)", "(ตื่นเต้น|รอไม่ไหว)"),
+    "gratitude": cue("(grateful|thankful|blessed)", "(ซาบซึ้ง|ขอบคุณมาก)"),
+    "pride": cue("proud", "ภูมิใจ"),
+    "calm": cue("(calm|peaceful|relaxed|at peace)", "(สบายใจ|สงบ|ผ่อนคลาย)"),
+    "hope": cue("(hopeful|optimistic)", "มีความหวัง"),
+    "worry": cue("(worried|nervous|anxious|anxiety|scared|afraid|terrified)", "(กังวล|กลัว|ประหม่า)"),
+    "stress": cue("(stressed|stressful|overwhelmed|swamped|exhausted|burnt out)", "(เครียด|เหนื่อยมาก)"),
+    "sadness": cue("(sad|heartbroken|devastated|lonely|depressed|miss (him|her|them))", "(เสียใจ|เศร้า|คิดถึง)"),
+    "anger": cue("(angry|furious|annoyed|frustrated|frustrating)", "(โกรธ|หงุดหงิด)"),
 }
 
 # Thai is written without spaces; a content word neither begins nor ends with one of these.

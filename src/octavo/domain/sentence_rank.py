@@ -13,7 +13,10 @@ from octavo.domain.text import words
 
 _ROUNDS = 12
 _CANDIDATES = 400
-_LEAST_WORTH = 0.2
+_LEAST_WORTH = 0.1
+_ANSWERING = frozenset(
+    {"assistant", "ai", "agent", "system", "tool", "eva"}
+)  # what the person says lasts longer
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}|\b[A-Z]{2,}\b")
 _THAI = re.compile("[\u0e00-\u0e7f]")
 
@@ -111,7 +114,7 @@ def _rarity(sentences: Sequence[Sentence]) -> dict[str, float]:
 def informs(sentence: Sentence) -> float:
     """How much a sentence tells by its form: decisions, events, numbers, names; less for praise."""
     text, spoken = sentence.text, words(sentence.text)
-    score = {"decision": 0.35, "commitment": 0.3, "preference": 0.15}.get(sentence.kind or "", 0.0)
+    score = {"decision": 0.35, "commitment": 0.3, "preference": 0.2}.get(sentence.kind or "", 0.0)
     score += 0.25 if cues.EVENT.search(text) else 0.0
     score += 0.15 if cues.WHEN.search(text) else 0.0
     score += 0.2 if cues.ARTEFACT.search(text) else 0.0
@@ -120,9 +123,10 @@ def informs(sentence: Sentence) -> float:
     score -= 0.35 if spoken and spoken[0] in cues.DANGLING else 0.0
     score -= 0.35 if is_vague(text) else 0.0
     score -= 0.2 if _points_away(text) else 0.0
-    score -= 0.25 if len([word for word in set(spoken) if is_telling(word)]) < 2 else 0.0
+    score -= 0.25 if not sentence.kind and sum(map(is_telling, set(spoken))) < 2 else 0.0
+    score -= 0.15 if sentence.speaker in _ANSWERING else 0.0
     score += _person(text, spoken)
-    return score + _length(len(text))
+    return score + (0.0 if sentence.kind and len(text) < 25 else _length(len(text)))
 
 
 def is_vague(text: str) -> bool:

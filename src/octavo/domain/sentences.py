@@ -15,19 +15,17 @@ from octavo.domain.text import UNSPACED, key_of, words
 
 _CODE = re.compile(r"```.*?(```|$)", re.DOTALL)
 _MARKS = re.compile(r"^\s*([-*•>]|#{1,6}|\d{1,2}[.)])\s+")
-_ENDS = re.compile(r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\sa-z])|\n+")
+_ENDS = re.compile(
+    r"(?<=[.!?…])(?<!\.\.\.)\s+|(?:(?<=\.\.\.)|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])|\n+"
+)
 _ABBREVIATION = re.compile(r"\b(mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|[a-z])\.$", re.IGNORECASE)
 _THAI = re.compile("[\u0e00-\u0e7f]")
 _THAI_ENDS = re.compile(r"(?:(?<=ครับ)|(?<=ค่ะ)|(?<=คะ)|(?<=จ้ะ)|(?<=จ้า))\s+")
-_LEAD = re.compile(
-    r"^((oh|hey|hi|hello|wow|yeah|yep|yes|yup|no|nope|well|so|and|but|also|haha|thanks|thank you|"
-    r"anyway|btw|"
-    r"by the way|actually|honestly|totally|definitely|absolutely|sure|okay|ok|man|gosh|aww?|cool|"
-    r"great|nice|"
-    r"sounds good|for sure|plus|anyways|hmm|ah|ooh|yay|lol|exactly|of course|on another note|"
-    r"guess what|as for me|anyhow|speaking of which|you know|i mean)\b(\s+\w+)?\s*[,!.…-]+\s+)+",
-    re.IGNORECASE,
+_LEAD = re.compile(rf"^((?:{'|'.join(cues.OPENERS)})\b(\s+\w+)?\s*[,!.…-]+\s+)+", re.IGNORECASE)
+_BARE_LEAD = re.compile(
+    r"^(ok|okay|also|so|and|but|btw|plus)\s+(?=(i|i'm|i'll|i've|we|we're|my|let's)\b)", re.IGNORECASE
 )
+_ENDINGS = (("ies", "y"), ("sses", "ss"), ("ings", ""), ("ing", ""), ("ied", "y"), ("ed", ""))
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _THAI_PIECE = 110
 _LONGEST = 200
@@ -58,15 +56,7 @@ class Sentence:
     turn: int
     salience: float
     bag: tuple[str, ...]
-
-    @property
-    def kind(self) -> str | None:
-        """Whether it decides, commits or tells a preference."""
-        if cues.DECISION.search(self.text):
-            return "decision"
-        if cues.COMMITMENT.search(self.text):
-            return "commitment"
-        return "preference" if cues.PREFERENCE.search(self.text) else None
+    kind: str | None = None
 
 
 def told(session: SessionSource) -> list[Sentence]:
@@ -104,7 +94,12 @@ def split(text: str) -> list[str]:
             pieces[-1] = f"{pieces[-1]} {whole}"
         elif whole:
             pieces.extend(_clauses(whole) if _THAI.search(whole) else [whole])
-    return [shorten(_LEAD.sub("", piece).strip() or piece, _LONGEST) for piece in pieces]
+    return [shorten(_without_lead(piece), _LONGEST) for piece in pieces]
+
+
+def _without_lead(piece: str) -> str:
+    bare = _LEAD.sub("", piece).strip()
+    return _BARE_LEAD.sub("", bare) or piece
 
 
 def shorten(text: str, length: int) -> str:
@@ -134,14 +129,7 @@ def root(word: str) -> str:
     """A word without its English ending, so that `paintings`, `painted` and `painting` meet."""
     if _UNSPACED.match(word) or len(word) < 5:
         return word[:-1] if len(word) == 4 and word.endswith("s") and word[-2] not in "su" else word
-    for ending, instead in (
-        ("ies", "y"),
-        ("sses", "ss"),
-        ("ings", ""),
-        ("ing", ""),
-        ("ied", "y"),
-        ("ed", ""),
-    ):
+    for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return _undouble(word[: len(word) - len(ending)] + instead)
     if word.endswith("s") and word[-2] not in "su":
@@ -156,7 +144,17 @@ def says_something(text: str, bag: Sequence[str]) -> bool:
     if _THAI.search(text):
         rest = cues.THAI_SMALL_TALK.sub("", text)
         return len(_THAI.findall(rest)) + len(re.findall(r"[A-Za-z0-9]", rest)) >= 8
-    return len(set(bag)) >= 2
+    # One content word is enough where somebody decides, commits or prefers: "let's go with SQLite".
+    return len(set(bag)) >= (1 if kind_of(text) else 2)
+
+
+def kind_of(text: str) -> str | None:
+    """Whether a sentence decides, commits or tells a preference."""
+    if cues.DECISION.search(text):
+        return "decision"
+    if cues.COMMITMENT.search(text):
+        return "commitment"
+    return "preference" if cues.PREFERENCE.search(text) else None
 
 
 def is_question(text: str) -> bool:
@@ -222,6 +220,7 @@ def _sentence(
         turn=number,
         salience=episode.salience if turn.salience is None else max(turn.salience, episode.salience),
         bag=bag,
+        kind=kind_of(text),
     )
 
 

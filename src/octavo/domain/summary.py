@@ -51,13 +51,13 @@ def summarise_core(
         core_id=due.id,
         sphere_seq=place["sphere_seq"],
         core_seq=place["core_seq"],
-        timestamp_start=sessions[0].started_at.isoformat(),
+        timestamp_start=min(session.started_at for session in sessions).isoformat(),
         timestamp_end=max(session.ended_at for session in sessions).isoformat(),
         session_count=len(sessions),
         source_sessions=ids,
         compressed_narrative=_narrative(sessions, ranked, due.level.summary_length, policy, segment),
         aggregated_state=aggregate(sessions),
-        salience_anchors=_anchors(episodes, ranked, policy),
+        salience_anchors=_anchors(sessions, ranked, policy),
         meta=CoreMeta(compression_method=STATISTICAL, compression_timestamp=made_at.isoformat()),
         scope=due.scope,
         source_episodes=tuple(episode.id for episode in episodes),
@@ -92,11 +92,9 @@ def _narrative(
     policy: CompressionPolicy,
     segment: Segment | None,
 ) -> CompressedNarrative:
-    concepts = themes(
-        [[turn.text for _, turn in said(session)] for session in sessions], _speakers(sessions), segment
-    )
+    concepts = themes([_spoken_of(session) for session in sessions], _speakers(sessions), segment)
     kept = [choose(row, policy.digest_length, _quote_cost(sessions)) for row in ranked]
-    traces = _summary(sessions, [item for row in kept for item in row], concepts, length)
+    traces = _summary(sessions, [item for row in kept for item in row], concepts, length, policy)
     return CompressedNarrative(
         summary="\n".join(trace.sentence for trace in traces),
         key_events=_events(sessions, ranked, policy),
@@ -109,13 +107,23 @@ def _narrative(
     )
 
 
+def _spoken_of(session: SessionSource) -> list[str]:
+    """What was said in a session, and the tags its episodes were given."""
+    tags = [tag for episode in session.episodes for tag in episode.tags]
+    return [*(turn.text for _, turn in said(session)), *tags]
+
+
 def _summary(
-    sessions: Sequence[SessionSource], kept: Sequence[Ranked], concepts: Sequence[Concept], length: int
+    sessions: Sequence[SessionSource],
+    kept: Sequence[Ranked],
+    concepts: Sequence[Concept],
+    length: int,
+    policy: CompressionPolicy,
 ) -> tuple[Trace, ...]:
     """An opening line of when, who and what about, then the best quotes in order, within a length."""
     thai = is_thai(turn.text for session in sessions for _, turn in said(session))
     opening = _opening(sessions, kept, concepts, thai)
-    pool = [replace(item, topic=0, score=item.score + _on_theme(item, concepts)) for item in kept]
+    pool = [replace(item, topic=0, score=item.score + _weight(item, concepts, policy)) for item in kept]
     room = length - len(opening.sentence)
     lines = choose(pool, room, _quote_cost(sessions, 14), repeat=0.3, thrift=0.25)
     traces = [opening]
@@ -126,15 +134,18 @@ def _summary(
     return tuple(traces)
 
 
-def _on_theme(item: Ranked, concepts: Sequence[Concept]) -> float:
+def _weight(item: Ranked, concepts: Sequence[Concept], policy: CompressionPolicy) -> float:
+    """What speaks for a sentence in the summary besides its score: a milestone, a theme."""
     text = item.sentence.text.casefold()
-    return 0.15 if any(concept.theme.casefold() in text for concept in concepts) else 0.0
+    on_theme = any(concept.theme.casefold() in text for concept in concepts)
+    return 0.15 * on_theme + 0.5 * (item.sentence.salience > policy.milestone_salience)
 
 
 def _opening(
     sessions: Sequence[SessionSource], kept: Sequence[Ranked], concepts: Sequence[Concept], thai: bool
 ) -> Trace:
-    span = period(sessions[0].started_at, max(session.ended_at for session in sessions), thai=thai)
+    first, last = min(one.started_at for one in sessions), max(one.ended_at for one in sessions)
+    span = period(first, last, thai=thai)
     who = listed([shown_name(name) for name in _speakers(sessions)], thai=thai)
     about = listed([concept.theme for concept in concepts[:4]], thai=thai)
     count = f"{len(sessions)} ครั้ง" if thai else f"{len(sessions)} sessions"
@@ -205,26 +216,26 @@ def _event(item: Ranked, episode: Memory) -> KeyEvent:
 
 
 def _anchors(
-    episodes: Sequence[Memory], ranked: Sequence[Sequence[Ranked]], policy: CompressionPolicy
+    sessions: Sequence[SessionSource], ranked: Sequence[Sequence[Ranked]], policy: CompressionPolicy
 ) -> tuple[SalienceAnchor, ...]:
     """A phrase of every milestone, verbatim, the weightiest first; a recorded anchor is taken as it is."""
     best: dict[str, Ranked] = {}
-    for item in (item for row in ranked for item in row):
-        name = item.sentence.episode
-        if name not in best or item.score > best[name].score:
-            best[name] = item
+    for item in sorted((item for row in ranked for item in row), key=lambda item: item.score):
+        best[item.sentence.episode] = item
     found = []
-    for episode in episodes:
+    for session, episode in ((one, episode) for one in sessions for episode in one.episodes):
         phrase, rim = _recorded_anchor(episode)
-        if is_milestone(episode, policy) or (rim or 0) > policy.milestone_salience:
-            ranked_one = best.get(episode.id)
-            text = phrase or (ranked_one.sentence.text if ranked_one else shorten(text_of(episode), 280))
-            found.append((round(max(rim or 0, episode.salience), 4), text, episode))
-    found.sort(key=lambda row: -row[0])
-    return tuple(
-        SalienceAnchor(phrase=text, rim=rim, from_session=episode.session, episode=episode.id)
-        for rim, text, episode in found
-    )
+        weight = round(max(rim or 0.0, episode.salience), 4)
+        if weight > policy.milestone_salience:
+            told_best = (
+                best[episode.id].sentence.text if episode.id in best else shorten(text_of(episode), 280)
+            )
+            found.append(
+                SalienceAnchor(
+                    phrase=phrase or told_best, rim=weight, from_session=session.id, episode=episode.id
+                )
+            )
+    return tuple(sorted(found, key=lambda anchor: -(anchor.rim or 0.0)))
 
 
 def _recorded_anchor(episode: Memory) -> tuple[str | None, float | None]:

@@ -1,15 +1,13 @@
 """The themes that recur across texts, in words a person would use, with weights that sum to at most 1.
 
 English words meet by their root and are shown as people wrote them; two words that keep together are
-one theme. Thai has no spaces: without a segmenter, what repeats between function words and varied
-neighbours is taken for a word.
+one theme. Thai has no spaces: without a segmenter, what repeats between function words is taken for a word.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 
@@ -28,7 +26,9 @@ _NO_START = frozenset(
     + "\u0e31\u0e34\u0e35\u0e36\u0e37\u0e38\u0e39\u0e3a\u0e47\u0e48\u0e49\u0e4a\u0e4b\u0e4c\u0e4d\u0e4e"
 )
 _NO_END = frozenset("เแโใไ")
-_LONGEST = 20
+_GENERIC = frozenset(root(word) for word in cues.GENERIC)
+_LONGEST_REPEAT = 20
+_LONGEST_WORD = 40
 _THAI_CHARACTERS = 8_000  # of each text; what recurs shows within that
 _CANDIDATES = 500
 _LEAST_BOUNDED = 0.3
@@ -39,14 +39,14 @@ class _Found:
     """What is known of one candidate while counting."""
 
     per_text: dict[int, int] = field(default_factory=dict)
-    surfaces: Counter[str] = field(default_factory=Counter)
+    surfaces: dict[str, float] = field(default_factory=dict)
     nouns: int = 0
     verbs: int = 0
-    length: float = 1.0
+    factor: float = 1.0
 
-    def see(self, text: int, surface: str) -> None:
+    def see(self, text: int, surface: str, sure: float = 1.0) -> None:
         self.per_text[text] = self.per_text.get(text, 0) + 1
-        self.surfaces[surface] += 1
+        self.surfaces[surface] = self.surfaces.get(surface, 0.0) + sure
 
     @property
     def count(self) -> int:
@@ -86,8 +86,7 @@ def _weight(item: _Found, texts: int) -> float:
     mass = sum(log(1 + count) for count in item.per_text.values())
     asked = item.nouns + item.verbs
     noun = (item.nouns + 0.5) / (asked + 1) if asked else 0.5
-    generic = 0.3 if any(fold(word) in cues.GENERIC for word in item.surfaces) else 1.0
-    return sqrt(spread) * mass * (0.25 + noun) * generic * item.length
+    return sqrt(spread) * mass * (0.25 + noun) * item.factor
 
 
 def _surface(item: _Found) -> str:
@@ -114,6 +113,7 @@ def _latin(texts: Sequence[Sequence[str]], without: set[str]) -> dict[str, _Foun
             _count(number, _LATIN.findall(phrase), singles, pairs, without)
     for key, pair in pairs.items():
         one, other = (singles[part] for part in key.split(" "))
+        pair.factor = max(one.factor, other.factor)
         if pair.count >= 3 and pair.count >= 0.4 * min(one.count, other.count):
             singles[key] = pair
             pair.nouns, pair.verbs = pair.count, 0
@@ -130,10 +130,12 @@ def _count(
     before, last = "", ""
     for place, word in enumerate(spoken):
         plain = fold(word)
-        key = "" if is_empty(plain) or plain in without or len(plain) < 3 else root(plain)
+        is_word = 3 <= len(plain) <= _LONGEST_WORD and plain not in without and not is_empty(plain)
+        key = root(plain) if is_word else ""
         if key:
-            item = singles.setdefault(key, _Found())
-            item.see(number, _shown(word, place))
+            item = singles.setdefault(key, _Found(factor=0.3 if key in _GENERIC else 1.0))
+            # A capital at the start of a sentence says nothing, so the form inside one decides.
+            item.see(number, _shown(word, place), 1.0 if place else 0.3)
             item.nouns += before in cues.NOUN_BEFORE
             item.verbs += before in cues.VERB_BEFORE
             if last and last != key:
@@ -153,7 +155,7 @@ def _segmented(texts: Sequence[Sequence[str]], segment: Segment, without: set[st
     for number, text in enumerate(texts):
         for run in _runs(text):
             for word in segment(run):
-                if len(word) >= 3 and word not in edges and word not in without:
+                if 3 <= len(word) <= _LONGEST_WORD and word not in edges and word not in without:
                     found.setdefault(word, _Found()).see(number, word)
     return found
 
@@ -176,7 +178,7 @@ def _repeated(texts: Sequence[Sequence[str]], without: set[str]) -> dict[str, _F
         longer = (other for other in found if word in other)
         if not any(len(grown[word]) <= 1.5 * found[other].count for other in longer):
             # A long repeat is more likely a word, and says more, than a short one.
-            item = found.setdefault(word, _Found(length=sure[word] * min(1.6, 0.5 + len(word) / 8)))
+            item = found.setdefault(word, _Found(factor=sure[word] * min(1.6, 0.5 + len(word) / 8)))
             for place, _ in grown[word]:
                 item.see(runs[place][0], word)
     return found
@@ -200,7 +202,7 @@ def _grow(runs: Sequence[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
             if run[start] not in _NO_START:
                 level.setdefault(run[start : start + 3], []).append((place, start))
     found: dict[str, list[tuple[int, int]]] = {}
-    for size in range(3, _LONGEST + 1):
+    for size in range(3, _LONGEST_REPEAT + 1):
         level = {word: places for word, places in level.items() if len(places) >= 2}
         found.update(level)
         longer: dict[str, list[tuple[int, int]]] = {}
@@ -213,8 +215,10 @@ def _grow(runs: Sequence[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
 
 
 def _boundedness(word: str, places: Sequence[tuple[int, int]], runs: Sequence[tuple[int, str]]) -> float:
-    """How sure it is that a word begins and ends here, 0..1: how often a function word, a space or an end is
-    next to it; where a vowel binds it to a neighbour it is no word at all."""
+    """How sure it is that a word begins and ends here, 0..1, by the function words and spaces next to it.
+
+    Where a vowel binds it to a neighbour it is no word at all.
+    """
     if word[-1] in _NO_END:
         return 0.0
     left = right = bound = 0
@@ -235,8 +239,3 @@ def _is_generic(word: str) -> bool:
 
 def _has_edge(word: str) -> bool:
     return word.startswith(cues.THAI_EDGES) or word.endswith(cues.THAI_EDGES)
-
-
-def shares(concepts: Iterable[Concept]) -> Mapping[str, float]:
-    """The weight of each theme by its name."""
-    return {concept.theme: concept.weight for concept in concepts}

@@ -41,6 +41,7 @@ from octavo.models.schemas import schema
 D = TypeVar("D", bound=CoreDraft | SphereDraft)
 
 _ECHO = 4_000
+_SHORTEST = 100
 
 
 class Summariser(Protocol):
@@ -138,13 +139,20 @@ def _messages(
 
 
 def _fitted(lines: Sequence[tuple[str, str]], room: int) -> str:
-    """The lines within a number of tokens: the longest are cut first, none is left out."""
+    """The lines within a number of tokens: the longest are cut first, then every second one is left out."""
     longest = max((len(text) for _, text in lines), default=0)
-    while True:
-        body = "\n".join(f"[{source}] {shorten(text, longest)}" for source, text in lines)
-        if tokens(body) <= room or longest <= 40:
-            return body
+    body = _body(lines, longest)
+    while tokens(body) > room and longest > _SHORTEST:
         longest = longest * 3 // 4
+        body = _body(lines, longest)
+    while tokens(body) > room and len(lines) > 1:
+        lines = lines[::2]
+        body = _body(lines, longest)
+    return body
+
+
+def _body(lines: Sequence[tuple[str, str]], longest: int) -> str:
+    return "\n".join(f"[{source}] {shorten(text, longest)}" for source, text in lines)
 
 
 def _session_lines(sessions: Sequence[SessionSource]) -> list[tuple[str, str]]:
