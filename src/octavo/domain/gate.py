@@ -5,7 +5,7 @@ Text checks run before any durable byte; state checks run again, binding, at eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,14 +66,16 @@ def check_state(
         if refused and not overridden:
             detail = "a person refused this value and it stays refused"
             return Stop(check="rejection", detail=detail, advice="a person may lift the rejection")
-    if memory.kind == "episode" and any(view.is_redacted(keyed(key_of(t.text))) for t in memory.turns):
+    if memory.kind != "episode" or not view.has_redactions():
+        return memory
+    if any(view.is_redacted(keyed(key_of(turn.text))) for turn in memory.turns):
         turns = tuple(_without_redacted(turn, view, keyed) for turn in memory.turns)
         return replace(memory, turns=turns, text=transcript(turns))
     return memory
 
 
 def nearest(view: View, memory: Memory, policy: GatePolicy) -> Like | None:
-    """The live memory of the same kind and scope that says nearly the same; a restatement before a contrast."""
+    """The live memory of its kind and scope that says nearly the same; a restatement before a contrast."""
     contrasting: Like | None = None
     for other in view.alike(memory.kind, memory.scope, memory.text):
         if other.topic or other.id == memory.id or not likeness.is_near(other.text, memory.text, policy):
@@ -118,11 +120,9 @@ def _findings(memory: Memory, policy: PrivacyPolicy) -> set[str]:
     parts: list[Any] = [memory.topic or "", memory.category or "", *memory.tags, memory.data]
     parts += [part for t in memory.turns for part in (t.speaker, t.text, t.data)] or [memory.text]
     found: set[str] = set()
-    for part in parts:
-        if isinstance(part, Mapping):
-            found.update(f.what for f in privacy.find_data(part, policy))
-        elif part:
-            found.update(f.what for f in privacy.find(part, policy))
+    for part in filter(None, parts):
+        look = privacy.find if isinstance(part, str) else privacy.find_data
+        found.update([f.what for f in look(part, policy)])
     return found
 
 

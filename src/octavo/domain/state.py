@@ -42,6 +42,10 @@ class View(Protocol):
         """Whether the text was erased and must not return."""
         ...
 
+    def has_redactions(self) -> bool:
+        """Whether anything was ever erased; where nothing was, nobody need look turn by turn."""
+        ...
+
     def proposal(self, id_: str) -> Proposal | None:
         """A proposal that still waits."""
         ...
@@ -140,6 +144,10 @@ class State:
     def is_redacted(self, key: str) -> bool:
         """Whether the text was erased and must not return."""
         return key in self._redacted or (self.parent.is_redacted(key) if self.parent else False)
+
+    def has_redactions(self) -> bool:
+        """Whether anything was ever erased."""
+        return bool(self._redacted) or (self.parent.has_redactions() if self.parent else False)
 
     def proposal(self, id_: str) -> Proposal | None:
         """A proposal that still waits."""

@@ -22,6 +22,7 @@ from octavo.storage.state_db import StateDb
 from octavo.storage.state_view import DbView
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 _BACKOFF_SECONDS = 0.002
 
 
@@ -77,7 +78,7 @@ class Spine:
 
     def new_id(self) -> str:
         """A new id: twenty letters and digits that sort by time."""
-        return _spelt(int(self.now().timestamp() * 1000), 10) + _spelt(secrets.randbits(50), 10)
+        return _spelt(int(self.now().timestamp() * 1000)) + _spelt(secrets.randbits(50))
 
     def keyed(self, text: str) -> str:
         """The keyed hash by which a text is recognised without being kept."""
@@ -161,5 +162,6 @@ def identify(store: Store, account: str, now: datetime, *, create: bool) -> Iden
     return identity
 
 
-def _spelt(number: int, letters: int) -> str:
-    return "".join(_LETTERS[number >> 5 * place & 31] for place in reversed(range(letters)))
+def _spelt(number: int) -> str:
+    """Fifty bits as ten letters, two at a time."""
+    return "".join([_PAIRS[number >> place & 1023] for place in (40, 30, 20, 10, 0)])

@@ -46,7 +46,7 @@ CREATE TABLE revision (
   since INTEGER NOT NULL, until INTEGER NOT NULL, gone INTEGER NOT NULL,
   envelope BLOB NOT NULL, body BLOB
 );
-CREATE UNIQUE INDEX revision_id ON revision (id, rev);
+CREATE INDEX revision_id ON revision (id, until);
 CREATE INDEX revision_since ON revision (since);
 CREATE INDEX revision_live ON revision (kind, at, id) WHERE until = 4611686018427387904 AND gone = 0;
 CREATE INDEX revision_ended ON revision (until) WHERE until < 4611686018427387904;
@@ -237,6 +237,20 @@ class StateDb:
             return _commit(row)
         raise NotFound(f"there is no version {version}", hint="`octavo versions` lists them")
 
+    def sessions(self, scope: str, first: int, last: int) -> list[Commit]:
+        """The versions that closed the sessions first..last of a scope, in order."""
+        rows = self.rows(
+            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
+            "WHERE scope = ? AND session BETWEEN ? AND ? ORDER BY session",
+            (scope, first, last),
+        )
+        return [_commit(row) for row in rows]
+
+    def session_scopes(self) -> list[str]:
+        """The scopes that have closed a session."""
+        rows = self.rows("SELECT DISTINCT scope FROM version WHERE session IS NOT NULL ORDER BY scope")
+        return [str(row[0]) for row in rows]
+
     def commits_of(self, sandbox: str) -> list[tuple[int, int, int | None]]:
         """The versions a sandbox went into: version, last buffer line, session ordinal."""
         return [
@@ -386,7 +400,7 @@ class StateDb:
     def _end_older(self, version: int, memories: Iterable[Memory]) -> None:
         """Close the revision before each later one."""
         self._db.executemany(
-            "UPDATE revision SET until = ? WHERE id = ? AND rev = ?",
+            f"UPDATE revision SET until = ? WHERE id = ? AND until = {OPEN} AND rev = ?",
             [(version, m.id, m.rev - 1) for m in memories if m.rev > 1],
         )
 
@@ -407,7 +421,8 @@ class StateDb:
 
     def _before(self, memory: Memory) -> tuple[str, str, str] | None:
         found = self._db.execute(
-            "SELECT kind, scope, coalesce(category, ''), gone FROM revision WHERE id = ? AND rev = ?",
+            "SELECT kind, scope, coalesce(category, ''), gone FROM revision "
+            f"WHERE id = ? AND until = {OPEN} AND rev = ?",
             (memory.id, memory.rev - 1),
         ).fetchone()
         return None if found is None or found[3] else (found[0], found[1], found[2])

@@ -37,18 +37,19 @@ class DbView:
         self._now = (version, version)
         # A version never changes, and one write asks for the same id several times.
         self._last: tuple[str, Memory | None] | None = None
+        self._redactions: bool | None = None
 
     def get(self, id_: str) -> Memory | None:
         """The revision that is current at this version, a tombstone included."""
         if self._last is None or self._last[0] != id_:
-            found = self._memory("id = ? AND since <= ? ORDER BY rev DESC", (id_, self.version))
+            found = self._memory(f"id = ? AND {_VALID}", (id_, *self._now))
             self._last = (id_, found)
         return self._last[1]
 
     def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
         """The live memory that holds a topic."""
         return self._memory(
-            f"topic = ? AND kind = ? AND scope = ? AND gone = 0 AND {_VALID} ORDER BY until",
+            f"topic = ? AND kind = ? AND scope = ? AND gone = 0 AND {_VALID}",
             (topic, kind, scope, *self._now),
         )
 
@@ -89,9 +90,20 @@ class DbView:
         )
         return bool(rows and rows[0][0])
 
+    def has_refused(self) -> bool:
+        """Whether a person ever refused or erased anything, so that most accounts need not look closer."""
+        rows = self._db.rows("SELECT 1 FROM other WHERE tag IN ('rejection', 'redaction') LIMIT 1")
+        return bool(rows)
+
     def is_redacted(self, key: str) -> bool:
         """Whether the text was erased and must not return."""
         return bool(self._db.rows("SELECT 1 FROM other WHERE tag = 'redaction' AND ref = ? LIMIT 1", (key,)))
+
+    def has_redactions(self) -> bool:
+        """Whether anything was ever erased, as known when this view was first asked."""
+        if self._redactions is None:
+            self._redactions = bool(self._db.rows("SELECT 1 FROM other WHERE tag = 'redaction' LIMIT 1"))
+        return self._redactions
 
     def proposal(self, id_: str) -> Proposal | None:
         """A proposal that still waits."""
@@ -196,7 +208,7 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
             values.append(micros(moment))
     if wanted.after is not None:
         sign = "<" if wanted.newest else ">"
-        newest = "SELECT at, id FROM revision WHERE id = ? ORDER BY rev DESC LIMIT 1"
+        newest = "SELECT at, id FROM revision WHERE id = ? ORDER BY until DESC LIMIT 1"
         parts.append(f"AND (at, id) {sign} ({newest})")
         values.append(wanted.after)
     return " ".join(parts), values
