@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from math import log
 from pathlib import Path
 from statistics import mean, median
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from octavo.domain.compression import backlog
@@ -117,9 +117,9 @@ def main() -> None:
         sessions = sessions_of(row["conversation"], str(number))
         for due in backlog(len(sessions)):
             eight = [sessions[ordinal - 1] for ordinal in due.sessions]
-            begun = perf_counter()
+            begun = process_time()
             cores.append(summarise_core(due, eight, made_at=eight[-1].ended_at))
-            seconds.append(perf_counter() - begun)
+            seconds.append(process_time() - begun)
             whole.append("\n".join(text_of(episode) for session in eight for episode in session.episodes))
         asked.extend(questions(row, str(number), {name for core in cores for name in core.source_sessions}))
     report(cores, whole, seconds, asked)
@@ -143,7 +143,7 @@ def report(
     ratio = sum(map(len, whole)) / sum(map(len, pages))
     print(f"characters: source {sum(map(len, whole))}, pages {sum(map(len, pages))}, ratio {ratio:.1f} : 1")
     print(f"longest summary {max(len(core.compressed_narrative.summary) for core in cores)} characters")
-    print(f"time per core: median {median(seconds) * 1000:.0f} ms, longest {max(seconds) * 1000:.0f} ms")
+    print(f"CPU time per core: median {median(seconds) * 1000:.0f} ms, longest {max(seconds) * 1000:.0f} ms")
     summaries = [core.compressed_narrative.summary for core in cores]
     print(f"evidence session reachable, {len(cores)} cores in one pool:   first   first two")
     for name, texts in (("core page", pages), ("summary only", summaries), ("whole source", whole)):

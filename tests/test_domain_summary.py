@@ -18,7 +18,7 @@ from octavo.domain.cores import Core, Sphere, core_from_json, is_intact, sphere_
 from octavo.domain.memory import Emotion, Turn
 from octavo.domain.pages import core_page, period, sphere_page
 from octavo.domain.records import to_json
-from octavo.domain.sentences import SessionSource, is_question, root, split, told, topics
+from octavo.domain.sentences import SessionSource, content, is_question, split, told, topics
 from octavo.domain.spheres import summarise_sphere
 from octavo.domain.summary import digest, summarise_core, text_of
 from octavo.domain.themes import themes
@@ -390,9 +390,8 @@ def test_a_question_is_recognised(text: str) -> None:
     assert is_question(text)
 
 
-def test_forms_of_a_word_meet_by_their_root() -> None:
-    assert len({root(word) for word in ("painting", "paintings", "painted", "paint", "paints")}) == 1
-    assert root("running") == root("runs") == "run"
+def test_forms_of_a_word_meet() -> None:
+    assert content("painting paintings painted the paints, thanks") == ["paint"] * 4
 
 
 def test_a_topic_ends_where_a_turn_shares_little_with_the_two_before() -> None:
@@ -433,6 +432,8 @@ def test_without_a_model_a_sphere_tells_what_lasts_rises_and_falls() -> None:
     assert known.relationship_evolution is None
     assert len(known.summary) <= 800
     assert "pottery" in known.summary
+    lines = known.summary.split("\n")
+    assert len(lines) == len(set(lines))
     assert {"pottery", "ร้านกาแฟ"} <= {row.pattern for row in known.behavioral_patterns}
     assert is_intact(sphere)
     assert sphere_from_json(to_json(sphere)) == sphere

@@ -7,36 +7,30 @@ from __future__ import annotations
 
 import re
 
+from octavo.domain.text import STOP_WORDS
+
 
 def listed(block: str) -> list[str]:
     """The words of a block of text."""
     return block.split()
 
 
-STOP = frozenset(
+# Words that tell no topic, besides the stop words of search.
+STOP = STOP_WORDS | frozenset(
     listed(
         """
-        a about above after again against ago all almost along already also although always am an
-        and another any anyone anything are arent around as at away back be became because become
-        been before being below between both but by can cant cause come could couldnt couple did
-        didnt do does doesnt doing done dont down during each either else enough even ever every
-        everyone everything few first for found from further gave get gets getting give go goes
-        going gone gonna got gotta had hadnt half has hasnt have havent having he hell her here
-        heres hers herself hes him himself his how however i id if ill im in instead into is isnt
-        it itd itll its itself ive just keep kind kinda knew know known last later least less let
-        lets like likely little made make makes making many may maybe me might mine more most much
-        must my myself near need needs never new next no none nor not nothing now of off often oh
-        ok okay on once one ones only onto or other others our ours ourselves out over own part
-        past per perhaps put quite rather re really s said same saw say says see seem seems seen
-        several shall she shes should shouldnt since so some someone something sometimes soon sort
-        still such sure t take taken takes taking tell than that thatll thats the their theirs
-        them themselves then there theres these they theyd theyll theyre theyve thing things think
-        this those though three through til till to today together told tomorrow tonight too took
-        toward towards tried try trying two under until up upon us use used using usually ve very
-        want wanted wants was wasnt way we wed week weeks well went were werent weve what whats
-        when where wheres whether which while who whole whos whose why will with within without
-        wont would wouldnt yall yesterday yet you youd youll your youre yours yourself youve month
-        months year years day days hour hours minute minutes time times lot lots bit ya em bout
+        against ago almost along already although always another anyone anything around away back
+        became become bit bout cause come couple day days done em enough even every everyone
+        everything first found gave get gets getting give go goes going gone gonna got gotta half
+        hell heres hour hours however instead itd itll keep kind kinda knew know known last later
+        least less let lets like likely little lot lots made make makes making many maybe mine
+        minute minutes month months much near need needs never new next none nothing often oh ok
+        okay one ones onto others part past per perhaps put quite rather re really said saw say
+        says see seem seems seen several shall since someone something sometimes soon sort still
+        sure take taken takes taking tell thatll theyd theyll thing things think though three til
+        till time times today together told tomorrow tonight took toward towards tried try trying
+        two use used using usually ve want wanted wants way wed week weeks well went wheres
+        whether whole whos within without ya yall year years yesterday
         """
     )
 )

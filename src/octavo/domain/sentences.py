@@ -11,7 +11,7 @@ from typing import Any
 
 from octavo.domain import cues
 from octavo.domain.memory import Memory, Turn
-from octavo.domain.text import UNSPACED, key_of, words
+from octavo.domain.text import UNSPACED, key_of, stem, words
 
 _CODE = re.compile(r"```.*?(```|$)", re.DOTALL)
 _MARKS = re.compile(r"^\s*([-*•>]|#{1,6}|\d{1,2}[.)])\s+")
@@ -25,7 +25,6 @@ _LEAD = re.compile(rf"^((?:{'|'.join(cues.OPENERS)})\b(\s+\w+)?\s*[,!.…-]+\s+)
 _BARE_LEAD = re.compile(
     r"^(ok|okay|also|so|and|but|btw|plus)\s+(?=(i|i'm|i'll|i've|we|we're|my|let's)\b)", re.IGNORECASE
 )
-_ENDINGS = (("ies", "y"), ("sses", "ss"), ("ings", ""), ("ing", ""), ("ied", "y"), ("ed", ""))
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _THAI_PIECE = 110
 _LONGEST = 200
@@ -114,8 +113,8 @@ def shorten(text: str, length: int) -> str:
 
 
 def content(text: str) -> list[str]:
-    """The content words of a text: no stop words, no small talk, English words by their root."""
-    return [root(word) for word in words(text) if not is_empty(word)]
+    """The content words of a text: no stop words, no small talk, English words by their stem."""
+    return [stem(word) for word in words(text) if not is_empty(word)]
 
 
 def is_empty(word: str) -> bool:
@@ -123,18 +122,6 @@ def is_empty(word: str) -> bool:
     if _UNSPACED.match(word):
         return len(word) < 3
     return word in cues.STOP or word in cues.SMALL_TALK or word.isdigit() or len(word) < 2
-
-
-def root(word: str) -> str:
-    """A word without its English ending, so that `paintings`, `painted` and `painting` meet."""
-    if _UNSPACED.match(word) or len(word) < 5:
-        return word[:-1] if len(word) == 4 and word.endswith("s") and word[-2] not in "su" else word
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return _undouble(word[: len(word) - len(ending)] + instead)
-    if word.endswith("s") and word[-2] not in "su":
-        return _undouble(word[:-1])
-    return _undouble(word)
 
 
 def says_something(text: str, bag: Sequence[str]) -> bool:
@@ -237,9 +224,3 @@ def _clauses(text: str) -> list[str]:
                 line = f"{line} {clause}".strip()
         packed.append(line)
     return packed
-
-
-def _undouble(word: str) -> str:
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lse":
-        return word[:-1]
-    return word[:-1] if len(word) > 3 and word.endswith("e") else word

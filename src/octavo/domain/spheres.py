@@ -26,8 +26,8 @@ from octavo.domain.cores import (
 )
 from octavo.domain.pages import core_page, is_thai, listed, on_day, period, quoted, sphere_page
 from octavo.domain.sentence_rank import is_telling
-from octavo.domain.sentences import cosine, root
-from octavo.domain.text import key_of, words
+from octavo.domain.sentences import cosine
+from octavo.domain.text import key_of, stem, words
 
 _BELIEFS = 8
 _PATTERNS = 8
@@ -88,7 +88,7 @@ def _trends(cores: Sequence[Core]) -> tuple[Trend, ...]:
     names: dict[str, str] = {}
     for place, core in enumerate(cores):
         for concept in core.compressed_narrative.concept_clusters:
-            key = " ".join(root(word) for word in key_of(concept.theme).split())
+            key = " ".join(stem(word) for word in key_of(concept.theme).split())
             names.setdefault(key, concept.theme)
             row = weights.setdefault(key, [0.0] * len(cores))
             row[place] = round(row[place] + concept.weight, 4)
@@ -158,7 +158,7 @@ def _said(cores: Sequence[Core]) -> list[_Said]:
 
 
 def _topic_words(text: str) -> list[str]:
-    return [root(word) for word in words(text) if is_telling(word)]
+    return [stem(word) for word in words(text) if is_telling(word)]
 
 
 def _is_same(group: Sequence[_Said], item: _Said) -> bool:
@@ -195,7 +195,7 @@ def _summary(
     lines += [Trace(sentence=belief.belief, sources=belief.evidence) for belief in beliefs[:3]]
     lines += [line for core in cores for line in _mark(core, thai)]
     kept: list[Trace] = []
-    for line in lines:
+    for line in {line.sentence: line for line in lines}.values():
         if sum(len(trace.sentence) + 1 for trace in kept) + len(line.sentence) <= length:
             kept.append(line)
     return tuple(kept)

@@ -1,6 +1,6 @@
 """The themes that recur across texts, in words a person would use, with weights that sum to at most 1.
 
-English words meet by their root and are shown as people wrote them; two words that keep together are
+English words meet by their stem and are shown as people wrote them; two words that keep together are
 one theme. Thai has no spaces: without a segmenter, what repeats between function words is taken for a word.
 """
 
@@ -13,8 +13,8 @@ from math import log, sqrt
 
 from octavo.domain import cues
 from octavo.domain.cores import Concept
-from octavo.domain.sentences import is_empty, root
-from octavo.domain.text import fold
+from octavo.domain.sentences import is_empty
+from octavo.domain.text import fold, stem
 
 Segment = Callable[[str], Sequence[str]]
 
@@ -26,7 +26,7 @@ _NO_START = frozenset(
     + "\u0e31\u0e34\u0e35\u0e36\u0e37\u0e38\u0e39\u0e3a\u0e47\u0e48\u0e49\u0e4a\u0e4b\u0e4c\u0e4d\u0e4e"
 )
 _NO_END = frozenset("เแโใไ")
-_GENERIC = frozenset(root(word) for word in cues.GENERIC)
+_GENERIC = frozenset(stem(word) for word in cues.GENERIC)
 _LONGEST_REPEAT = 20
 _LONGEST_WORD = 40
 _THAI_CHARACTERS = 8_000  # of each text; what recurs shows within that
@@ -131,7 +131,7 @@ def _count(
     for place, word in enumerate(spoken):
         plain = fold(word)
         is_word = 3 <= len(plain) <= _LONGEST_WORD and plain not in without and not is_empty(plain)
-        key = root(plain) if is_word else ""
+        key = stem(plain) if is_word else ""
         if key:
             item = singles.setdefault(key, _Found(factor=0.3 if key in _GENERIC else 1.0))
             # A capital at the start of a sentence says nothing, so the form inside one decides.
