@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +11,7 @@ import msgspec
 
 from octavo.domain.memory import Change
 from octavo.domain.ports import Store
-from octavo.errors import LedgerDamaged, NewerFormat
+from octavo.errors import LedgerDamaged, LedgerTruncated, NewerFormat
 from octavo.storage import codec
 from octavo.storage.codec import Header, Line
 
@@ -49,7 +50,8 @@ class Version:
         if self.written is not None:
             return self.written[position]
         line = self.lines[position]
-        return codec.decode_change(line.t, bytes(line.envelope), line.body_bytes())
+        with _naming(self.header.version, position + 2):
+            return codec.decode_change(line.t, bytes(line.envelope), line.body_bytes())
 
     def changes(self) -> Iterator[Change]:
         """The changes it holds, in order."""
@@ -154,6 +156,8 @@ class Ledger:
         compared by commit id.
         """
         version = parent + 1
+        if not self.exists(parent):
+            raise LedgerTruncated(f"{key_of(parent)} has gone, and nothing is written on top of a gap")
         lines = [codec.encode_change(c, s) for c, s in zip(draft.changes, draft.salts, strict=True)]
         header = Header(
             format=codec.FORMAT,
@@ -217,6 +221,15 @@ def _damage(version: int, line: int, why: str) -> LedgerDamaged:
     return LedgerDamaged(f"{key_of(version)}, line {line}: {why}")
 
 
+@contextmanager
+def _naming(version: int, line: int) -> Iterator[None]:
+    """Say where it is that a newer Octavo wrote."""
+    try:
+        yield
+    except NewerFormat as error:
+        raise NewerFormat(f"{key_of(version)}, line {line}: {error.message}") from error
+
+
 def _parsed(version: int, number: int, raw: bytes) -> Line:
     try:
         line = codec.decode_line(raw)
@@ -234,7 +247,8 @@ def _parsed(version: int, number: int, raw: bytes) -> Line:
 def _header_of(version: int, line: Line) -> Header:
     if line.t != "version":
         raise _damage(version, 1, "the first line is no header")
-    header = codec.decode_header(line)
+    with _naming(version, 1):
+        header = codec.decode_header(line)
     if header.version != version or header.parent != version - 1:
         raise _damage(version, 1, f"the file holds version {header.version}")
     return header
