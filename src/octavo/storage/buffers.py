@@ -8,7 +8,7 @@ import msgspec
 
 from octavo.domain.buffer import Discarded, Entry, Opened, Reopened, Sealed, SessionBuffer
 from octavo.domain.ports import Lines, Store
-from octavo.errors import BufferDamaged, NotFound, SandboxBusy, SandboxClosed
+from octavo.errors import BufferDamaged, NewerFormat, NotFound, SandboxBusy, SandboxClosed
 from octavo.storage import codec
 
 _FOLDER = "buffers/"
@@ -110,6 +110,8 @@ def _decoded(sandbox: str, raws: Sequence[bytes]) -> list[Entry]:
             seq, entry = codec.decode_entry(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BufferDamaged(f"{_key(sandbox)}, line {number + 1}: {error}") from error
+        except NewerFormat as error:
+            raise NewerFormat(f"{_key(sandbox)}, line {number + 1}: {error.message}") from error
         if seq != number:
             raise BufferDamaged(f"{_key(sandbox)}, line {number + 1}: it is numbered {seq}, not {number}")
         entries.append(entry)
