@@ -9,7 +9,7 @@ import msgspec
 
 from octavo.domain.memory import Refusal
 from octavo.domain.ports import Store
-from octavo.errors import NotFound, SandboxBusy
+from octavo.errors import Damaged, NotFound, SandboxBusy
 from octavo.storage import codec
 
 _KEY = "refusals.jsonl"
@@ -43,7 +43,15 @@ def add(store: Store, refusal: Refusal, *, keep: int) -> None:
 def read(store: Store) -> Sequence[Refusal]:
     """The refusals that are kept, oldest first."""
     found = store.lines(_KEY)
-    return [] if found is None else [msgspec.json.decode(line, type=Refusal) for line in found[0]]
+    return [] if found is None else [_decoded(line, n) for n, line in enumerate(found[0], start=1)]
+
+
+def _decoded(line: bytes, number: int) -> Refusal:
+    try:
+        return msgspec.json.decode(line, type=Refusal)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        hint = "remove the line; the log of refusals is for people and nothing depends on it"
+        raise Damaged(f"{_KEY}, line {number}: {error}", hint=hint) from error
 
 
 def replace(store: Store, kept: Sequence[Refusal]) -> None:
