@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -17,12 +18,13 @@ from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
 from octavo.errors import Busy, Damaged, NewerFormat, NotFound, ReadOnly
 from octavo.storage import codec
-from octavo.storage.ledger import Draft, Ledger, Version
+from octavo.storage.ledger import Draft, Ledger, Version, key_of
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_view import DbView
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+_KEY = re.compile("[0-9a-f]{64}")
 _BACKOFF_SECONDS = 0.002
 
 
@@ -145,6 +147,8 @@ class Spine:
 def identify(store: Store, account: str, now: datetime, *, create: bool) -> Identity:
     """Read the account's own file, or begin the account."""
     data = store.read("account.json")
+    if data is None and store.exists(key_of(1)):
+        raise Damaged(f"account.json of {account!r} is missing beside its ledger; its key is in it")
     if data is None and create:
         fresh = Identity(format=codec.FORMAT, account=account, key=secrets.token_hex(32), created=now)
         store.create("account.json", codec.encode_json(fresh) + b"\n")
@@ -157,8 +161,12 @@ def identify(store: Store, account: str, now: datetime, *, create: bool) -> Iden
         raise NewerFormat(f"account.json holds what this Octavo does not know: {error}") from error
     except msgspec.DecodeError as error:
         raise Damaged(f"account.json of {account!r} is not JSON: {error}") from error
+    except UnicodeDecodeError as error:
+        raise Damaged(f"account.json of {account!r} is not UTF-8: {error.reason}") from error
     if identity.format > codec.FORMAT:
-        raise NewerFormat(f"account {account!r} has format {identity.format}")
+        raise NewerFormat(f"account.json of {account!r} has format {identity.format}")
+    if not _KEY.fullmatch(identity.key):
+        raise Damaged(f"account.json of {account!r} holds no key of 64 hexadecimal digits")
     return identity
 
 
