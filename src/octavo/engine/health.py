@@ -8,7 +8,7 @@ from pathlib import Path
 
 from octavo.engine import redaction
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, Damaged, OctavoError
+from octavo.errors import BadInput, Damaged, LedgerDamaged, OctavoError
 from octavo.storage import buffers
 from octavo.storage.ledger import GENESIS, key_of, listed
 from octavo.storage.stores.local import LocalStore
@@ -76,7 +76,10 @@ def backup(spine: Spine, path: Path, progress: Progress | None = None) -> Path:
         if data is not None:
             copy.create(key, data)
     for version in range(1, head + 1):
-        copy.create(key_of(version), spine.store.read(key_of(version)) or b"")
+        data = spine.store.read(key_of(version))
+        if data is None:
+            raise LedgerDamaged(f"{key_of(version)} is missing; the backup in {target} ends before it")
+        copy.create(key_of(version), data)
         if progress:
             progress(version, head)
     for key in spine.store.list("buffers/"):
