@@ -1,0 +1,123 @@
+"""The command line door: `octavo`, with one command for each row of the table of operations."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from octavo.errors import OctavoError, Unavailable
+from octavo.interfaces import cli_commands, settings
+from octavo.interfaces.later import Later
+from octavo.interfaces.operations import OPERATIONS
+
+metadata = Later("importlib.metadata")
+render = Later("octavo.interfaces.render")
+traceback = Later("traceback")
+
+_SECTIONS = {
+    "accounts": "Accounts",
+    "sandboxes": "Sandboxes (a conversation before it counts)",
+    "memories": "Memories",
+    "review": "Review (what a person decides)",
+    "versions": "Versions (what was, and the way back)",
+    "health": "Health, copies and other systems",
+}
+_INTERRUPTED = 130
+
+
+class Sections(TyperGroup):
+    """The commands under the table's sections; typer's own panels would load rich for `--help`."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, section by section."""
+        for section, title in _SECTIONS.items():
+            rows = [(cli_commands.spelt(o), o.summary) for o in OPERATIONS if o.section == section]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+app = typer.Typer(
+    cls=Sections,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
+)
+
+
+@app.callback()
+def common(
+    ctx: typer.Context,
+    root: Annotated[str | None, cli_commands.ROOT] = None,
+    account: Annotated[str | None, cli_commands.ACCOUNT] = None,
+    scope: Annotated[str | None, cli_commands.SCOPE] = None,
+    actor: Annotated[str | None, cli_commands.ACTOR] = None,
+    json: Annotated[bool, cli_commands.JSON] = False,
+    version: Annotated[bool, cli_commands.VERSION] = False,
+) -> None:
+    """Long-term memory for AI agents: versioned, explained, undoable, offline."""
+    ctx.obj = {"root": root, "account": account, "scope": scope, "actor": actor, "json": json}
+
+
+for _operation in OPERATIONS:
+    cli_commands.add(app, _operation)
+
+
+def main() -> None:
+    """Run `octavo` and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str], program: Callable[..., Any] = app) -> int:
+    """Run one command line; every failure becomes a message, advice and an exit code."""
+    own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    try:
+        code = program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
+        sys.stdout.flush()
+    except OctavoError as error:
+        return _failed(type(error).__name__, error.message, error.advice, error.exit_code, own)
+    except (KeyboardInterrupt, typer.Abort):
+        return _failed("Interrupted", "stopped", "nothing half-written remains", _INTERRUPTED, own)
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough (`octavo memories | head`); nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(
+            "Unavailable", f"{where}{error.strerror}", Unavailable.hint, Unavailable.exit_code, own
+        )
+    except Exception as error:  # the outermost door: nobody above could do better than say it
+        return _unexpected(error, own)
+    return code if isinstance(code, int) else 0
+
+
+def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
+    # typer carries its own copy of click, whose usage errors have no public class to catch.
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        path = getattr(getattr(error, "ctx", None), "command_path", "octavo")
+        advice = f"`{path} --help` shows what can be said"
+        return _failed("BadInput", error.format_message(), advice, int(error.exit_code), arguments)
+    if settings.is_debugging():
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    message = f"{type(error).__name__}: {error}"
+    advice = "this is a defect of Octavo; OCTAVO_DEBUG=1 shows where, please report it"
+    return _failed(type(error).__name__, message, advice, 1, arguments)
+
+
+def _failed(name: str, message: str, advice: str, code: int, arguments: Sequence[str]) -> int:
+    if "--json" in arguments:
+        fault = {"error": {"type": name, "message": message, "advice": advice, "exit_code": code}}
+        typer.echo(cli_commands.plain.document(fault), err=True)
+    else:
+        render.error(message, advice)
+    return code
+
+
+if __name__ == "__main__":
+    main()

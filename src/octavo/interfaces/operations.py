@@ -1,0 +1,472 @@
+"""The one table of operations: what can be asked and done, through whichever door.
+
+A door reads a name and its parameters from here, hands what it was given to `perform`, and shows the
+value that comes back; it adds nothing of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from octavo.interfaces import acts
+from octavo.interfaces.operation import Operation
+from octavo.interfaces.parameters import AT_VERSION, IN_SANDBOX, Parameter
+
+
+def _needed(name: str, summary: str, **more: Any) -> Parameter:
+    return Parameter(name=name, summary=summary, required=True, positional=True, **more)
+
+
+def _option(name: str, summary: str, **more: Any) -> Parameter:
+    return Parameter(name=name, summary=summary, **more)
+
+
+_KINDS = ("episode", "fact", "register", "canon", "skill", "core", "sphere", "assembly")
+_LAYERS = ("episodic", "semantic", "procedural")
+_FORMATS = ("msp",)
+
+_ID = _needed("id", "The memory's id.")
+_PROPOSAL = _needed("id", "The proposal's id.")
+_SANDBOX = _needed("sandbox", "The sandbox's id, or its name if only one has it.")
+_TIME = _option("at", "When it happened (now if not said).", form="time")
+_SALIENCE = _option("salience", "How much it matters, 0 to 1.", form="number")
+_EMOTION = _option("emotion", "How it felt, in a word.")
+_DATA = _option("data", "What it carries besides text, a JSON object.", form="object")
+_FIELDS = (
+    _option("topic", "Its topic; a register or canon has one memory a topic."),
+    _option("category", "A word of your own to filter by."),
+    _option("tags", "A tag; may be repeated.", form="texts"),
+    _TIME,
+    _SALIENCE,
+    _option("confidence", "How sure it is, 0 to 1.", form="number"),
+    _EMOTION,
+    _option("links", "An edge to another memory, name=id; may be repeated.", form="links"),
+    _DATA,
+    _option("override", "Pass a check of the gate, with this reason (humans only)."),
+)
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="init",
+        summary="Begin an account, with its policy if one is given.",
+        section="accounts",
+        example='octavo init --account "User01"',
+        parameters=(_option("policy", "A TOML file to begin with as policy.toml.", form="path"),),
+        on="root",
+        writes=True,
+        run=acts.init,
+    ),
+    Operation(
+        name="accounts",
+        summary="List the accounts in the folder.",
+        section="accounts",
+        example="octavo accounts",
+        on="root",
+        run=acts.accounts,
+        result="accounts",
+    ),
+    Operation(
+        name="delete_account",
+        summary="Delete an account whole, with its history.",
+        section="accounts",
+        example="octavo delete-account User01 --yes",
+        parameters=(_needed("name", "The account to delete."),),
+        on="root",
+        writes=True,
+        asks="Delete account {name} with its whole history? Nothing can bring it back.",
+        run=acts.delete_account,
+        result="deleted",
+    ),
+    Operation(
+        name="sandbox",
+        summary="Open a sandbox on the newest version; prints its id.",
+        section="sandboxes",
+        example='octavo sandbox "Sandbox 09:30"',
+        parameters=(
+            Parameter(name="name", summary="What to call it (the time if not said).", positional=True),
+            _option("started_at", "When the conversation began (now if not said).", form="time"),
+            _option("strict", "Refuse to consolidate if the account has moved on.", form="flag"),
+        ),
+        writes=True,
+        begins=True,
+        run=acts.sandbox,
+    ),
+    Operation(
+        name="sandboxes",
+        summary="List the open sandboxes with their age.",
+        section="sandboxes",
+        example="octavo sandboxes",
+        result="sandboxes",
+    ),
+    Operation(
+        name="turn",
+        summary="Add what one speaker said; durable when it returns.",
+        section="sandboxes",
+        example='octavo turn "Sandbox 09:30" user "I moved to Chiang Mai."',
+        parameters=(
+            _SANDBOX,
+            _needed("role", "Who spoke: user, assistant, or any name."),
+            _needed("text", "What was said; - reads standard input."),
+            _TIME,
+            _SALIENCE,
+            _EMOTION,
+            _DATA,
+        ),
+        on="sandbox",
+        writes=True,
+        result="episode",
+    ),
+    Operation(
+        name="write_episode",
+        summary="Add a whole episode in the documents' form.",
+        section="sandboxes",
+        example='octavo write-episode "Sandbox 09:30" episode.json',
+        parameters=(
+            _SANDBOX,
+            _needed("episode", "A JSON object (turn_1, turn_2 …), its file, or -.", form="object"),
+            _option("ri_level", "Its write level, if the policy has them."),
+        ),
+        on="sandbox",
+        writes=True,
+        result="episode",
+    ),
+    Operation(
+        name="update_state",
+        summary="Replace a named state, or patch it by RFC 7396.",
+        section="sandboxes",
+        example="""octavo update-state "Sandbox 09:30" ire_state '{"calm": 0.8}'""",
+        parameters=(
+            _SANDBOX,
+            _needed("name", "The state's name."),
+            _needed("data", "A JSON object, its file, or -.", form="object"),
+            _option("patch", "Merge into what is there instead of replacing it.", form="flag"),
+        ),
+        on="sandbox",
+        writes=True,
+    ),
+    Operation(
+        name="use",
+        summary="Note that a memory was used, and how well it served.",
+        section="sandboxes",
+        example='octavo use "Sandbox 09:30" 01kajx2f6w9m4d8c7t5s --feedback 0.5',
+        parameters=(_SANDBOX, _ID, _option("feedback", "From -1 to 1.", form="number")),
+        on="sandbox",
+        writes=True,
+        result="used",
+    ),
+    Operation(
+        name="buffer",
+        summary="Show what a sandbox has written so far.",
+        section="sandboxes",
+        example='octavo buffer "Sandbox 09:30"',
+        parameters=(_SANDBOX,),
+        run=acts.buffer,
+    ),
+    Operation(
+        name="consolidate",
+        summary="Turn a sandbox into the next version, all or nothing.",
+        section="sandboxes",
+        example='octavo consolidate "Sandbox 09:30"',
+        parameters=(_SANDBOX,),
+        on="sandbox",
+        writes=True,
+    ),
+    Operation(
+        name="discard",
+        summary="Throw a sandbox away; the account stays as it is.",
+        section="sandboxes",
+        example='octavo discard "Sandbox 09:30"',
+        parameters=(_SANDBOX,),
+        on="sandbox",
+        writes=True,
+        run=acts.discard,
+        result="discarded",
+    ),
+    Operation(
+        name="remember",
+        summary="Write one memory: a version of its own, or into a sandbox.",
+        section="memories",
+        example='octavo remember "lives in Chiang Mai" --confidence 0.9',
+        parameters=(
+            _needed("text", "What to remember; - reads standard input."),
+            _option("kind", "Which kind it is.", default="fact", choices=_KINDS),
+            *_FIELDS,
+            _option("source", "chat, manual, tool, operator or promotion."),
+            _option("id", "An id of your own."),
+            _option("supersedes", "The id of the memory it replaces."),
+            _option("key", "Makes a retry safe: the same key never writes twice."),
+            IN_SANDBOX,
+        ),
+        writes=True,
+        begins=True,
+    ),
+    Operation(
+        name="remember_many",
+        summary="Write several memories in one version; a verdict for each.",
+        section="memories",
+        example="octavo remember-many facts.jsonl",
+        parameters=(
+            _needed(
+                "items",
+                "JSON objects with text, kind …: one a line or an array; a file, or -.",
+                form="objects",
+            ),
+        ),
+        writes=True,
+        begins=True,
+        run=acts.remember_many,
+        result="verdicts",
+    ),
+    Operation(
+        name="revise",
+        summary="Give a memory a new revision; the old one stays in its history.",
+        section="memories",
+        example='octavo revise 01kajx2f6w9m4d8c7t5s --text "lives in Lampang"',
+        parameters=(_ID, _option("text", "Its new text."), *_FIELDS, IN_SANDBOX),
+        writes=True,
+    ),
+    Operation(
+        name="forget",
+        summary="End memories; their history stays.",
+        section="memories",
+        example="octavo forget 01kajx2f6w9m4d8c7t5s",
+        parameters=(_needed("ids", "The memories' ids.", form="texts"), IN_SANDBOX),
+        writes=True,
+        run=acts.forget,
+        result="verdicts",
+    ),
+    Operation(
+        name="get",
+        summary="Show one memory.",
+        section="memories",
+        example="octavo get 01kajx2f6w9m4d8c7t5s --at 41",
+        parameters=(_ID, AT_VERSION, IN_SANDBOX),
+        run=acts.get,
+    ),
+    Operation(
+        name="memories",
+        summary="List memories in the order of their events.",
+        section="memories",
+        example="octavo memories --kind fact --since 2026-05-01 --limit 20",
+        parameters=(
+            _option("kind", "Only this kind; may be repeated.", form="texts", choices=_KINDS),
+            _option("layer", "Only this layer; may be repeated.", form="texts", choices=_LAYERS),
+            _option("topic", "Only this topic."),
+            _option("category", "Only this category."),
+            _option("tags", "Only with this tag; may be repeated.", form="texts"),
+            _option("session", "Only from this sandbox's session, by its id."),
+            _option("since", "Not before this time.", form="time"),
+            _option("until", "Not after this time.", form="time"),
+            _option("newest", "Newest first.", form="flag"),
+            _option("limit", "At most so many.", form="count", default=50),
+            _option("after", "Continue behind this memory's id.", form="text"),
+            AT_VERSION,
+            IN_SANDBOX,
+        ),
+        run=acts.memories,
+    ),
+    Operation(
+        name="history",
+        summary="Show every revision of a memory.",
+        section="memories",
+        example="octavo history 01kajx2f6w9m4d8c7t5s",
+        parameters=(_ID, AT_VERSION),
+        run=acts.history,
+        result="revisions",
+    ),
+    Operation(
+        name="refusals",
+        summary="List what the gate kept out, and why.",
+        section="memories",
+        example="octavo refusals",
+        result="refusals",
+    ),
+    Operation(
+        name="proposals",
+        summary="List what waits for a person's yes.",
+        section="review",
+        example="octavo proposals",
+        result="proposals",
+    ),
+    Operation(
+        name="proposal",
+        summary="Show one proposal and the difference it would make.",
+        section="review",
+        example="octavo proposal 01kajx2f6w9m4d8c7t5s",
+        parameters=(_PROPOSAL,),
+    ),
+    Operation(
+        name="approve",
+        summary="Put a proposal into effect.",
+        section="review",
+        example="octavo approve 01kajx2f6w9m4d8c7t5s",
+        parameters=(
+            _PROPOSAL,
+            _option("seen", "Insist that it still says this: the digest that `proposal` showed."),
+        ),
+        writes=True,
+        who="human",
+        result="approved",
+    ),
+    Operation(
+        name="decline",
+        summary="Refuse a proposal; what it wanted to write stays refused.",
+        section="review",
+        example='octavo decline 01kajx2f6w9m4d8c7t5s --reason "a guess"',
+        parameters=(_PROPOSAL, _option("reason", "Why.")),
+        writes=True,
+        who="human",
+        result="declined",
+    ),
+    Operation(
+        name="reject",
+        summary="Keep a value out for ever, and end what says exactly this.",
+        section="review",
+        example='octavo reject "allergic to peanuts" --reason "never true"',
+        parameters=(_needed("value", "The text to keep out."), _option("reason", "Why.")),
+        writes=True,
+        who="human",
+        result="ended",
+    ),
+    Operation(
+        name="unreject",
+        summary="Let a refused value in again.",
+        section="review",
+        example='octavo unreject "allergic to peanuts"',
+        parameters=(_needed("value", "The text to let in."), _option("reason", "Why.")),
+        writes=True,
+        who="human",
+        result="lifted",
+    ),
+    Operation(
+        name="rejections",
+        summary="List the rejections in force; they keep no clear text.",
+        section="review",
+        example="octavo rejections",
+        result="rejections",
+    ),
+    Operation(
+        name="redact",
+        summary="Erase a memory's text from every version, leaving its hash.",
+        section="review",
+        example='octavo redact 01kajx2f6w9m4d8c7t5s --reason "asked to" --yes',
+        parameters=(_ID, _option("reason", "Why; it stays in the ledger.", required=True)),
+        writes=True,
+        who="human",
+        asks="Erase the text of {id} from every version? Nothing can bring it back.",
+    ),
+    Operation(
+        name="promote",
+        summary="Raise a memory to the next kind, or ask a person to.",
+        section="review",
+        example="octavo promote 01kajx2f6w9m4d8c7t5s",
+        parameters=(
+            _ID,
+            Parameter(name="text", summary="Its wording there, if another.", positional=True),
+            _option("tags", "A tag; may be repeated.", form="texts"),
+        ),
+        writes=True,
+    ),
+    Operation(
+        name="versions",
+        summary="List the newest versions: when, why, by whom.",
+        section="versions",
+        example="octavo versions --limit 5",
+        parameters=(
+            _option("after", "Begin behind this version instead.", form="count"),
+            _option("limit", "At most so many.", form="count", default=20),
+        ),
+        run=acts.versions,
+    ),
+    Operation(
+        name="diff",
+        summary="Show what differs between two versions (the last two if not said).",
+        section="versions",
+        example="octavo diff 41 42",
+        parameters=(
+            Parameter(name="before", summary="A version or time.", form="when", positional=True),
+            Parameter(name="after", summary="Another; the newest if not said.", form="when", positional=True),
+        ),
+        run=acts.diff,
+    ),
+    Operation(
+        name="restore",
+        summary="Make the memories what they were, as a new version.",
+        section="versions",
+        example="octavo restore 41",
+        parameters=(_needed("version", "The version or time to go back to.", form="when"),),
+        writes=True,
+        who="human",
+        result="version",
+    ),
+    Operation(
+        name="sessions",
+        summary="List the closed sessions.",
+        section="versions",
+        example="octavo sessions --scope orion",
+        result="sessions",
+    ),
+    Operation(
+        name="stats",
+        summary="Count what there is.",
+        section="health",
+        example="octavo stats --at 41",
+        parameters=(AT_VERSION,),
+    ),
+    Operation(
+        name="check",
+        summary="Prove that every byte is what was written.",
+        section="health",
+        example="octavo check",
+        reports_progress=True,
+    ),
+    Operation(
+        name="repair",
+        summary="Make everything derived anew from the ledger.",
+        section="health",
+        example="octavo repair",
+        parameters=(_option("accept", "Accept that the end of the ledger is lost.", form="flag"),),
+        writes=True,
+        reports_progress=True,
+    ),
+    Operation(
+        name="upkeep",
+        summary="Do the work that no conversation waits for.",
+        section="health",
+        example="octavo upkeep",
+        writes=True,
+    ),
+    Operation(
+        name="backup",
+        summary="Copy the account into another folder, ready to open.",
+        section="health",
+        example="octavo backup /mnt/backups/monday",
+        parameters=(_needed("path", "The folder to copy it into.", form="path"),),
+        result="path",
+        reports_progress=True,
+    ),
+    Operation(
+        name="export",
+        summary="Write the account in another system's files.",
+        section="health",
+        example="octavo export tree --format msp",
+        parameters=(
+            _needed("path", "The folder to write.", form="path"),
+            _option("format", "Which files to write.", default="msp", choices=_FORMATS),
+        ),
+        run=acts.export,
+    ),
+    Operation(
+        name="import",
+        summary="Read another system's files through the gate.",
+        section="health",
+        example="octavo import tree --format msp",
+        parameters=(
+            _needed("path", "The folder to read.", form="path"),
+            _option("format", "Which files they are.", default="msp", choices=_FORMATS),
+        ),
+        writes=True,
+        begins=True,
+        run=acts.import_,
+    ),
+)

@@ -1,0 +1,65 @@
+"""The only module that reads the environment: where the accounts are, whose memory, who asks."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a door needs to know before it opens an account; `scope` None is the owner's handle."""
+
+    root: Path
+    account: str = "default"
+    scope: str | None = None
+    actor: str = "human"
+    debug: bool = False
+
+
+VARIABLES = {
+    "root": "OCTAVO_ROOT",
+    "account": "OCTAVO_ACCOUNT",
+    "scope": "OCTAVO_SCOPE",
+    "actor": "OCTAVO_ACTOR",
+}
+
+
+def read(given: Mapping[str, str | None] | None = None) -> Settings:
+    """The settings: what was said on the command line, else the environment, else the defaults.
+
+    An empty variable counts as unset.
+    """
+    said = {name: (given or {}).get(name) for name in VARIABLES}
+    found = {
+        name: os.environ.get(VARIABLES[name]) or None if value is None else value
+        for name, value in said.items()
+    }
+    for name, value in said.items():
+        if value == "":
+            raise BadInput(f"--{name} is empty", hint=f"name one, or leave --{name} out")
+    return Settings(
+        root=Path(found["root"] or "~/.octavo").expanduser(),
+        account=found["account"] or "default",
+        scope=found["scope"],
+        actor=found["actor"] or _login(),
+        debug=is_debugging(),
+    )
+
+
+def is_debugging() -> bool:
+    """Whether an unexpected error shows its traceback."""
+    return os.environ.get("OCTAVO_DEBUG") not in (None, "", "0")
+
+
+def _login() -> str:
+    """The person at the keyboard; a container without a user database still has a person."""
+    try:
+        return f"human:{getpass.getuser()}"
+    except (KeyError, OSError, ImportError):
+        return "human"
