@@ -120,10 +120,15 @@ def _findings(memory: Memory, policy: PrivacyPolicy) -> set[str]:
     parts: list[Any] = [memory.topic or "", memory.category or "", *memory.tags, memory.data]
     parts += [part for t in memory.turns for part in (t.speaker, t.text, t.data)] or [memory.text]
     found: set[str] = set()
-    for part in filter(None, parts):
+    for part in filter(_may_hide, parts):
         look = privacy.find if isinstance(part, str) else privacy.find_data
         found.update([f.what for f in look(part, policy)])
     return found
+
+
+def _may_hide(part: Any) -> bool:
+    """Whether a secret can be in it: not in nothing, nor in a short word of letters, as most names are."""
+    return bool(part) and not (isinstance(part, str) and len(part) < 16 and part.isalpha())
 
 
 def _without_redacted(turn: Turn, view: View, keyed: Callable[[str], str]) -> Turn:

@@ -62,14 +62,15 @@ class Setting:
 def consolidate(view: View, wanted: Sequence[Candidate], setting: Setting) -> tuple[State, list[Verdict]]:
     """Apply the rules to candidates in order, each on top of the ones before it."""
     state = State(view)
-    aliases = {w.alias: w.memory.id for w in wanted if isinstance(w, Wrote) and w.alias}
+    aliases: dict[str | None, str] = {
+        w.alias: w.memory.id for w in wanted if isinstance(w, Wrote) and w.alias
+    }
     verdicts = []
     uses: dict[str, tuple[int, float]] = {}
     for candidate in wanted:
         match candidate:
             case Wrote():
-                resolved = replace(candidate, memory=_resolved(candidate.memory, aliases))
-                verdicts.append(write(state, resolved, setting))
+                verdicts.append(write(state, _resolved(candidate, aliases), setting))
             case SetState():
                 verdicts.append(_set_state(state, candidate, setting))
             case Revised():
@@ -426,15 +427,16 @@ def _note_uses(uses: dict[str, tuple[int, float]], used: Used, aliases: Mapping[
         uses[id_] = (count + 1, feedback + used.feedback)
 
 
-def _resolved(memory: Memory, aliases: Mapping[str | None, str]) -> Memory:
-    """The memory with crosslinks to temporary ids turned to permanent ones."""
+def _resolved(wrote: Wrote, aliases: Mapping[str | None, str]) -> Wrote:
+    """The candidate with crosslinks to temporary ids turned to permanent ones."""
     if not aliases:
-        return memory
+        return wrote
+    memory = wrote.memory
     links = tuple(replace(link, to=aliases.get(link.to, link.to)) for link in memory.links)
     data = dict(memory.data)
     if "crosslinks" in data:
         data["crosslinks"] = _renamed(data["crosslinks"], aliases)
-    return replace(memory, links=links, data=data)
+    return replace(wrote, memory=replace(memory, links=links, data=data))
 
 
 def _renamed(value: Any, aliases: Mapping[str | None, str]) -> Any:

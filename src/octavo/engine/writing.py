@@ -153,7 +153,7 @@ class Writer:
         """The candidate after the text checks, masked where its kind allows, or the refusal."""
         outcome = gate.check_text(wrote.memory, self.spine.policy, overridden=wrote.override is not None)
         if isinstance(outcome, Memory):
-            return replace(wrote, memory=outcome)
+            return wrote if outcome is wrote.memory else replace(wrote, memory=outcome)
         return self.refused(wrote.memory, outcome)
 
     @property
