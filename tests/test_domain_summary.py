@@ -523,3 +523,13 @@ def test_sentences_without_spaces_between_them_split_at_their_marks() -> None:
 def test_a_very_long_turn_is_read_only_at_its_beginning() -> None:
     pasted = session("s1", 1, "2026-06-01", [("user", "I moved to Lisbon in May. " + "x " * 500_000)])
     assert digest(pasted).text == "User: “I moved to Lisbon in May.”"
+
+
+def test_a_session_of_twenty_episodes_is_one_of_the_eight() -> None:
+    sessions = list(sessions_of(ENGLISH))
+    many = [("Maya", "I planted a cherry tree."), ("Ben", "Nice!")]
+    sessions[3] = session("s4", 4, "2026-03-22", many * 20)
+    core = summarise_core(due(8)[0], sessions, made_at=NOW)
+    assert core.source_sessions == tuple(f"s{n}" for n in range(1, 9))
+    assert core.session_count == 8
+    assert len([name for name in core.source_episodes if name.startswith("s4_")]) == 20

@@ -166,9 +166,8 @@ def _repeated(texts: Sequence[Sequence[str]], without: set[str]) -> dict[str, _F
     fewest = min(2, len(texts))
     grown: dict[str, list[tuple[int, int]]] = {}
     sure: dict[str, float] = {}
-    for word, places in _grow(runs).items():
-        spread = len({runs[place][0] for place, _ in places})
-        if spread >= fewest and word not in without and not _has_edge(word) and not _is_generic(word):
+    for word, places in _grow(runs, fewest).items():
+        if word not in without and not _has_edge(word) and not _is_generic(word):
             bounded = _boundedness(word, places, runs)
             if bounded >= _LEAST_BOUNDED:
                 grown[word], sure[word] = places, bounded
@@ -194,8 +193,8 @@ def _runs(text: Iterable[str]) -> list[str]:
     return found
 
 
-def _grow(runs: Sequence[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
-    """Every substring of 3 or more characters that occurs twice or more, with its places."""
+def _grow(runs: Sequence[tuple[int, str]], fewest: int) -> dict[str, list[tuple[int, int]]]:
+    """Every substring of 3 or more characters that occurs twice or more in enough texts, with its places."""
     level: dict[str, list[tuple[int, int]]] = {}
     for place, (_, run) in enumerate(runs):
         for start in range(len(run) - 2):
@@ -203,7 +202,11 @@ def _grow(runs: Sequence[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
                 level.setdefault(run[start : start + 3], []).append((place, start))
     found: dict[str, list[tuple[int, int]]] = {}
     for size in range(3, _LONGEST_REPEAT + 1):
-        level = {word: places for word, places in level.items() if len(places) >= 2}
+        level = {
+            word: places
+            for word, places in level.items()
+            if len(places) >= 2 and len({runs[place][0] for place, _ in places}) >= fewest
+        }
         found.update(level)
         longer: dict[str, list[tuple[int, int]]] = {}
         for places in level.values():
