@@ -18,6 +18,7 @@ from octavo.domain.text import key_of
 # Checks whose refusal must not keep the refused text.
 SILENT = frozenset({"secret", "rejection", "redaction"})
 
+_STORES = frozenset({"concept", "relationship", "gks"})
 _STATEMENTS = ("fact", "register", "canon", "skill")
 
 
@@ -78,13 +79,20 @@ def nearest(view: View, memory: Memory, policy: GatePolicy) -> Like | None:
     """The live memory of its kind and scope that says nearly the same; a restatement before a contrast."""
     contrasting: Like | None = None
     for other in view.alike(memory.kind, memory.scope, memory.text):
-        if other.topic or other.id == memory.id or not likeness.is_near(other.text, memory.text, policy):
+        if other.topic or other.id == memory.id or _are_apart(other, memory):
+            continue
+        if not likeness.is_near(other.text, memory.text, policy):
             continue
         contrast = likeness.contrast(other.text, memory.text)
         if contrast is None:
             return Like(memory=other, contrast=None)
         contrasting = contrasting or Like(memory=other, contrast=contrast)
     return contrasting
+
+
+def _are_apart(one: Memory, other: Memory) -> bool:
+    """Whether two memories belong to different stores of knowledge: an edge of the graph is no fact."""
+    return one.category != other.category and bool({one.category, other.category} & _STORES)
 
 
 def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: bool) -> Memory | Stop:
