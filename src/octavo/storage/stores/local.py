@@ -25,6 +25,20 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _POLL_SECONDS = 0.001
 
 
+@contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Turn the operating system's refusals into ours."""
+    try:
+        yield
+    except OctavoError:
+        raise
+    except OSError as error:
+        if error.errno in _FULL:
+            raise StoreFull(f"{what}: {error.strerror}") from error
+        hint = "check the folder's permissions, or open the account with read_only=True"
+        raise Unavailable(f"{what}: {error.strerror}", hint=hint) from error
+
+
 class LocalStore:
     """One account's entries as files below a folder."""
 
@@ -39,7 +53,7 @@ class LocalStore:
     def create(self, key: str, data: bytes) -> bool:
         """Write a new entry durably; False, and nothing changed, if the key exists."""
         path = self._path(key)
-        with self._saying(f"writing {path}"):
+        with _saying(f"writing {path}"):
             self._make_folder(path.parent)
             temporary = self._write_temporary(path, data)
             try:
@@ -52,7 +66,7 @@ class LocalStore:
     def read(self, key: str, *, first: int | None = None) -> bytes | None:
         """The bytes under a key (or only the first of them), None if there are none."""
         path = self._path(key)
-        with self._saying(f"reading {path}"):
+        with _saying(f"reading {path}"):
             try:
                 return self._disk.read(path, first)
             except FileNotFoundError:
@@ -60,18 +74,20 @@ class LocalStore:
 
     def exists(self, key: str) -> bool:
         """Whether a key exists."""
-        return self._disk.exists(self._path(key))
+        path = self._path(key)
+        with _saying(f"looking for {path}"):
+            return self._disk.exists(path)
 
     def list(self, prefix: str) -> Sequence[str]:
         """The keys in a folder, sorted; the prefix ends in a slash."""
         folder = self._path(prefix.rstrip("/"))
-        with self._saying(f"listing {folder}"):
+        with _saying(f"listing {folder}"):
             return [f"{prefix}{name}" for name in self._disk.names(folder) if not name.startswith(".")]
 
     def delete(self, key: str) -> None:
         """Remove a key; one that does not exist is fine."""
         path = self._path(key)
-        with self._saying(f"removing {path}"):
+        with _saying(f"removing {path}"):
             try:
                 self._disk.remove(path)
             except FileNotFoundError:
@@ -81,7 +97,7 @@ class LocalStore:
     def replace(self, key: str, data: bytes) -> None:
         """Write an entry durably over what is there."""
         path = self._path(key)
-        with self._saying(f"writing {path}"):
+        with _saying(f"writing {path}"):
             self._make_folder(path.parent)
             temporary = self._write_temporary(path, data)
             self._disk.replace(temporary, path)
@@ -90,7 +106,7 @@ class LocalStore:
     def append(self, key: str) -> LocalLines:
         """Take hold of a series of lines as its one owner; SandboxBusy if somebody else has it."""
         path = self._path(key)
-        with self._saying(f"opening {path}"):
+        with _saying(f"opening {path}"):
             return LocalLines(path, self._disk)
 
     def lines(self, key: str) -> tuple[Sequence[bytes], int] | None:
@@ -101,11 +117,13 @@ class LocalStore:
     @contextmanager
     def lock(self, wait_seconds: float) -> Iterator[bool]:
         """Stand in line for the account's commits; yields whether the turn came in time."""
-        with self._saying(f"locking {self.folder}"):
+        with _saying(f"locking {self.folder}"):
             self._make_folder(self.folder)
             fd = self._disk.open_lock(self.folder / "lock")
         try:
-            yield self._wait_for(fd, wait_seconds)
+            with _saying(f"locking {self.folder}"):
+                taken = self._wait_for(fd, wait_seconds)
+            yield taken
         finally:
             self._disk.close(fd)
 
@@ -197,19 +215,6 @@ class LocalStore:
             raise BadInput(f"key {key!r} does not name a place inside the account")
         return self.folder.joinpath(*parts)
 
-    @contextmanager
-    def _saying(self, what: str) -> Iterator[None]:
-        """Turn the operating system's refusals into ours."""
-        try:
-            yield
-        except OctavoError:
-            raise
-        except OSError as error:
-            if error.errno in _FULL:
-                raise StoreFull(f"{what}: {error.strerror}") from error
-            hint = "check the folder's permissions, or open the account with read_only=True"
-            raise Unavailable(f"{what}: {error.strerror}", hint=hint) from error
-
 
 class LocalLines:
     """The owner's hold on one file of lines, by flock for as long as it is open."""
@@ -217,6 +222,7 @@ class LocalLines:
     def __init__(self, path: Path, disk: Disk) -> None:
         self._path = path
         self._disk = disk
+        self._has_failed = False
         try:
             self._fd = disk.open_append(path)
         except FileNotFoundError as error:
@@ -244,22 +250,31 @@ class LocalLines:
 
     def append(self, line: bytes) -> None:
         """Add a line that ends in a newline; on return it is durable."""
-        try:
-            self._disk.write(self._fd, line)
-            self._disk.sync(self._fd)
-        except OSError as error:
-            with suppress(OSError):
-                self._disk.truncate(self._fd, self._size)
-            if error.errno in _FULL:
-                raise StoreFull(f"writing {self._path}: {error.strerror}") from error
-            raise Unavailable(f"writing {self._path}: {error.strerror}") from error
+        with _saying(f"writing {self._path}"):
+            self._take_back()
+            self._has_failed = True
+            try:
+                self._disk.write(self._fd, line)
+                self._disk.sync(self._fd)
+            except OSError:
+                with suppress(OSError):  # if not now, then before the next line
+                    self._take_back()
+                raise
+        self._has_failed = False
         self._size += len(line)
+
+    def _take_back(self) -> None:
+        """Cut off what a failed append left, so that no line ever follows half a line."""
+        if self._has_failed:
+            self._disk.truncate(self._fd, self._size)
+            self._has_failed = False
 
     def delete(self) -> None:
         """Remove the file and let go."""
-        with suppress(FileNotFoundError):
-            self._disk.remove(self._path)
-        self._disk.sync_folder(self._path.parent)
+        with _saying(f"removing {self._path}"):
+            with suppress(FileNotFoundError):
+                self._disk.remove(self._path)
+            self._disk.sync_folder(self._path.parent)
         self.close()
 
     def close(self) -> None:
