@@ -99,25 +99,34 @@ class StateDb:
         self._db = self._connect()
 
     @classmethod
-    def private(cls, path: Path) -> StateDb:
+    def private(cls, path: Path | None) -> StateDb:
         """A copy of a state file (or a new one) in a temporary folder that goes when the state is closed."""
         folder = tempfile.TemporaryDirectory(prefix="octavo-")
         target = Path(folder.name) / "state.db"
-        if path.exists():
-            with (
-                closing(_reading(path)) as source,
-                closing(apsw.Connection(str(target))) as copy,
-                copy.backup("main", source, "main") as task,
-            ):
-                task.step()
-        state = cls(target)
+        try:
+            if path is not None and path.exists():
+                with (
+                    closing(_reading(path)) as source,
+                    closing(apsw.Connection(str(target))) as copy,
+                    copy.backup("main", source, "main") as task,
+                ):
+                    task.step()
+            state = cls(target)
+        except BaseException as error:
+            folder.cleanup()
+            if isinstance(error, apsw.Error):
+                raise _failure(path or target, error) from error
+            raise
         state._cleanup = folder.cleanup
         return state
 
     def _connect(self) -> apsw.Connection:
         try:
             if self._read_only:
-                return _reading(self._path)
+                db = _reading(self._path)
+                if db.pragma("user_version") != SCHEMA:
+                    raise IndexDamaged(f"{self._path} is not laid out as this Octavo does it")
+                return db
             self._path.parent.mkdir(parents=True, exist_ok=True)
             db = apsw.Connection(str(self._path))
             db.set_busy_timeout(_BUSY_MILLISECONDS)
@@ -195,6 +204,8 @@ class StateDb:
     def rebuild(self, ledger: Ledger, progress: Callable[[int, int], None] | None = None) -> int:
         """Throw the state away and derive it again."""
         head = ledger.must_be_whole()
+        if self.is_damaged():
+            self._remake()
         with self._writing():
             for name in ("revision", "gram", "link", "version", "other", "tally", "meta"):
                 self._db.execute(f"DELETE FROM {name}")  # our own table names
@@ -300,6 +311,20 @@ class StateDb:
     def check(self) -> list[str]:
         """What SQLite's own check finds wrong with the file."""
         return [str(row[0]) for row in self.rows("PRAGMA quick_check") if row[0] != "ok"]
+
+    def is_damaged(self) -> bool:
+        """Whether the file must be made anew before anything can be written to it."""
+        try:
+            return bool(self.check())
+        except IndexDamaged:
+            return True
+
+    def _remake(self) -> None:
+        """Begin a new file in the damaged one's place."""
+        with self._lock:
+            self._db.close()
+            remove(self._path)
+            self._db = self._connect()
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -462,6 +487,12 @@ class StateDb:
         )
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'version'", (header.version,))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'hash'", (hash_,))
+
+
+def remove(path: Path) -> None:
+    """Delete a state file and what SQLite keeps beside it; it is derived, so nothing is lost."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
 
 
 def _log_ahead(db: apsw.Connection) -> None:
