@@ -15,7 +15,7 @@ from octavo.engine.spine import Spine, identify
 from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
-from octavo.storage.state_db import StateDb
+from octavo.storage.state_db import StateDb, remove
 from octavo.storage.stores.local import LocalStore
 from octavo.storage.stores.names import account_of, folder_of
 
@@ -96,12 +96,18 @@ def _state(store: LocalStore, ledger: Ledger, accept_loss: bool) -> StateDb:
         state = StateDb(path)
         if accept_loss and not ledger.exists(state.watermark()[0]):
             state.rebuild(ledger)
-        state.follow(ledger)
+        return _followed(state, ledger)
     except IndexDamaged:
-        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-            path.with_name(name).unlink(missing_ok=True)
-        state = StateDb(path)
+        remove(path)
+        return _followed(StateDb(path), ledger)
+
+
+def _followed(state: StateDb, ledger: Ledger) -> StateDb:
+    try:
         state.follow(ledger)
+    except BaseException:
+        state.close()
+        raise
     return state
 
 
@@ -119,11 +125,12 @@ def _hide_from_git(index: Path) -> None:
 def _state_to_read(store: LocalStore, ledger: Ledger) -> StateDb:
     """The account's state if it is current, else a private copy brought up to date; nothing is touched."""
     path = store.folder / "index" / "state.db"
-    if path.exists():
-        state = StateDb(path, read_only=True)
-        if state.is_current(ledger):
-            return state
-        state.close()
-    state = StateDb.private(path)
-    state.follow(ledger)
-    return state
+    try:
+        if path.exists():
+            state = StateDb(path, read_only=True)
+            if state.is_current(ledger):
+                return state
+            state.close()
+        return _followed(StateDb.private(path), ledger)
+    except IndexDamaged:
+        return _followed(StateDb.private(None), ledger)
