@@ -8,7 +8,7 @@ from pathlib import Path
 
 from octavo.engine import redaction
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, Damaged, LedgerDamaged, OctavoError
+from octavo.errors import BadInput, Damaged, IndexDamaged, LedgerDamaged, OctavoError
 from octavo.storage import buffers
 from octavo.storage.ledger import GENESIS, key_of, listed
 from octavo.storage.stores.local import LocalStore
@@ -39,8 +39,12 @@ def check(spine: Spine, progress: Progress | None = None) -> Report:
     head = _listed_head(spine, problems)
     lines = _check_versions(spine, head, problems, progress)
     open_ = _check_buffers(spine, problems, notes)
-    reached = _check_state(spine, head, problems)
-    problems += [f"the redaction of {r.memory} is not swept yet" for r in redaction.unswept(spine)]
+    reached = 0
+    try:
+        reached = _check_state(spine, head, problems)
+        problems += [f"the redaction of {r.memory} is not swept yet" for r in redaction.unswept(spine)]
+    except IndexDamaged as error:
+        problems.append(error.message)
     if isinstance(spine.store, LocalStore) and (left := len(spine.store.leftovers())):
         notes.append(f"{left} temporary files of a killed writer; `octavo repair` removes them")
     return Report(
@@ -55,7 +59,7 @@ def check(spine: Spine, progress: Progress | None = None) -> Report:
 
 def repair(spine: Spine, *, accept: bool = False, progress: Progress | None = None) -> Report:
     """Derive the state again from the ledger; a ledger that lost its end needs `accept`."""
-    if not accept:
+    if not accept and not spine.state.is_damaged():
         spine.state.must_not_be_ahead_of(spine.ledger)
     spine.state.rebuild(spine.ledger, progress)
     redaction.sweep(spine)
@@ -148,9 +152,10 @@ def _check_state(spine: Spine, head: int, problems: list[str]) -> int:
 
 
 def _compare(spine: Spine, reached: int) -> list[str]:
-    """Whether the state holds exactly the revisions of the ledger."""
-    wanted = 0
+    """Whether the state holds exactly the revisions of the ledger, byte by byte."""
+    found = []
     for version in range(1, reached + 1):
-        wanted += sum(1 for line in spine.ledger.read(version).lines if line.t == "memory")
-    held = spine.state.revisions()
-    return [] if held == wanted else [f"index/state.db holds {held} revisions, the ledger {wanted}"]
+        lines = [line for line in spine.ledger.read(version).lines if line.t == "memory"]
+        if spine.state.lines_in(version) != [(bytes(line.envelope), line.body_bytes()) for line in lines]:
+            found.append(f"index/state.db does not hold the memories of version {version} as they are")
+    return found
