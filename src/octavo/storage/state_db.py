@@ -170,9 +170,10 @@ class StateDb:
         version, hash_ = self.watermark()
         return ledger.head(version) == version and ledger.hash_of(version) == hash_
 
-    def revisions(self) -> int:
-        """How many revisions the state holds."""
-        return int(self._one("SELECT count(*) FROM revision"))
+    def lines_in(self, version: int) -> list[tuple[bytes, bytes | None]]:
+        """Envelope and body of each memory of a version, as they stand in the file."""
+        sql = "SELECT envelope, body FROM revision WHERE since = ? ORDER BY row"
+        return [(envelope, body) for envelope, body in self.rows(sql, (version,))]
 
     def watermark(self) -> tuple[int, str]:
         """The version this state has reached, and the hash of that version's header."""
