@@ -20,7 +20,7 @@ from octavo.domain import buffer as entries
 from octavo.domain import memory as records
 from octavo.domain.memory import Change, Memory
 from octavo.domain.policy import Policy
-from octavo.errors import BadPolicy, NewerFormat
+from octavo.errors import BadPolicy, IndexDamaged, NewerFormat
 
 FORMAT = 1
 REDACTED = "[redacted]"
@@ -152,6 +152,9 @@ def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
             values |= _values(twin.read_body.decode(body), twin.plain_body, twin.nested)
     except msgspec.ValidationError as error:
         raise NewerFormat(f"a {tag} line holds what this Octavo does not know: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        # A line of the ledger has passed its hash by now, so these bytes come from what is derived.
+        raise IndexDamaged(f"a {tag} line is no JSON: {error}") from error
     if body is None and twin.body is not None:
         values |= _masked(tag, values)
     if tag == "memory" and values.get("turns") and not values.get("text"):
