@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from octavo.domain.compression import CompressionPolicy
 from octavo.domain.memory import Kind
 
 Rule = Literal["append_all", "validate_and_merge", "latest_wins", "careful_merge", "made"]
@@ -122,4 +123,5 @@ class Policy:
     gate: GatePolicy = field(default_factory=GatePolicy)
     privacy: PrivacyPolicy = field(default_factory=PrivacyPolicy)
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
+    compression: CompressionPolicy = field(default_factory=CompressionPolicy)
     commit: CommitPolicy = field(default_factory=CommitPolicy)

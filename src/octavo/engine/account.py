@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from octavo.domain import gate, rules
 from octavo.domain.buffer import Forgot, Opened, SessionBuffer, Wrote
+from octavo.domain.compression import position
 from octavo.domain.memory import (
     SHARED,
     Memory,
@@ -26,14 +27,16 @@ from octavo.domain.memory import (
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.rules import Candidate
 from octavo.domain.state import State
-from octavo.domain.verdicts import Verdict
-from octavo.engine import bulk, health, redaction, review
+from octavo.domain.verdicts import Consolidation, Verdict
+from octavo.engine import bulk, compress, health, redaction, review
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
 from octavo.engine.sandbox import Sandbox, SandboxInfo, listed, resume
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.upkeep import Upkeep, upkeep
+from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed
+from octavo.models.summarisers import StatisticalSummariser, Summariser
 from octavo.storage import buffers, refusals
 from octavo.storage.buffers import Buffer
 from octavo.storage.codec import REDACTED
@@ -43,21 +46,28 @@ from octavo.storage.state_view import DbView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A closed session: its ordinal within its scope and the version it became."""
+    """A closed session: its ordinal within its scope, the version it became, its place (compression_meta)."""
 
     ordinal: int
     scope: str
     sandbox: str
     version: int
     at: datetime
+    position: Mapping[str, int]
 
 
 class Account(Reader):
     """A handle on one account, for one actor, within one scope or (scope=None) all of them."""
 
-    def __init__(self, spine: Spine, *, actor: str, scope: str | None) -> None:
+    def __init__(
+        self, spine: Spine, *, actor: str, scope: str | None, summariser: Summariser | None = None
+    ) -> None:
         super().__init__(spine, scope)
         self.actor = check_actor(actor)
+        self._summariser = summariser or StatisticalSummariser(policy=spine.policy.compression)
+        self._worker = Worker(
+            lambda: compress.compress(spine, self._summariser), attempts=spine.policy.compression.attempts
+        )
         self.name = spine.identity.account
         self.policy = spine.policy
 
@@ -83,7 +93,7 @@ class Account(Reader):
             at=started,
             strict=strict,
         )
-        return Sandbox(self._spine, Buffer.create(self._spine.store, opened), opened, None)
+        return Sandbox(self._spine, Buffer.create(self._spine.store, opened), opened, None, self._closed)
 
     def sandboxes(self) -> list[SandboxInfo]:
         """Open sandboxes, oldest first; nothing removes them but their owners."""
@@ -107,7 +117,7 @@ class Account(Reader):
     def resume(self, sandbox: str) -> Sandbox:
         """Take up a sandbox again; SandboxBusy while another owner has it."""
         self._spine.must_write()
-        found = resume(self._spine, sandbox)
+        found = resume(self._spine, sandbox, self._closed)
         if not self.sees(str(found.scope)):
             found.close()
             raise OutOfScope(f"sandbox {sandbox!r} belongs to scope {found.scope!r}")
@@ -136,6 +146,7 @@ class Account(Reader):
                 sandbox=c.sandbox or "",
                 version=c.version,
                 at=c.at,
+                position=position(c.session, self.policy.compression),
             )
             for c in self.versions()
             if c.session is not None and self.sees(c.scope or SHARED) and scope in (None, c.scope)
@@ -291,11 +302,38 @@ class Account(Reader):
 
     def upkeep(self) -> Upkeep:
         """Do the work that no conversation waits for."""
-        return upkeep(self._spine, Writer(spine=self._spine, actor="system", scope=SHARED))
+        writer = Writer(spine=self._spine, actor="system", scope=SHARED)
+        return upkeep(self._spine, writer, self._summariser)
+
+    def compress(self, id_: str | None = None) -> list[Memory]:
+        """Make every core and sphere that is due, or one that was removed; returns those made."""
+        if id_ is not None:
+            return [compress.remake(self._spine, self._summariser, check_id(id_))]
+        return compress.compress(self._spine, self._summariser)
+
+    def uncompress(self, id_: str) -> list[str]:
+        """Remove a core or sphere until it is asked for again; its sources stay. Returns what was removed."""
+        memory = self.get(id_)
+        if memory is None:
+            raise NotFound(f"there is no core or sphere {id_!r}", hint="`octavo cores` lists them")
+        return compress.uncompress(self._spine, self.actor, memory.id)
+
+    def counters(self, scope: str = SHARED) -> dict[str, Any]:
+        """The seed's counters of a scope: Session_seq, Core_seq, Sphere_seq, Total_sessions, last_update."""
+        self._must_see(scope)
+        return compress.counters(self._spine, scope)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the background work that is under way; False if the time ran out."""
+        return self._worker.wait(seconds)
 
     def check(self, *, progress: health.Progress | None = None) -> health.Report:
         """Prove the chain of versions, the buffers and the state; name the first damage in each file."""
-        return health.check(self._spine, progress)
+        report = health.check(self._spine, progress)
+        failure = self._worker.failure
+        if failure is None:
+            return report
+        return replace(report, notes=(*report.notes, f"background work failed: {failure.message}"))
 
     def repair(self, *, accept: bool = False, progress: health.Progress | None = None) -> health.Report:
         """Make everything derived anew; restores nothing by guessing."""
@@ -307,7 +345,8 @@ class Account(Reader):
         return health.backup(self._spine, Path(path), progress)
 
     def close(self) -> None:
-        """Let go of the account."""
+        """Finish background work and let go of the account."""
+        self._worker.stop()
         self._spine.state.close()
 
     def __enter__(self) -> Self:
@@ -378,6 +417,16 @@ class Account(Reader):
         self._must_see(name)
         visible = None if self.scope is None else frozenset({SHARED, self.scope})
         return Writer(spine=self._spine, actor=self.actor, scope=name, visible=visible)
+
+    def _closed(self, result: Consolidation) -> None:
+        """A session has closed: make what became due, when the policy says."""
+        policy = self.policy.compression
+        if result.session is None or result.session % policy.levels[0].radix or policy.mode == "manual":
+            return
+        if policy.mode == "immediate":
+            compress.compress(self._spine, self._summariser)
+        else:
+            self._worker.wake()
 
     def _must_see(self, scope: str) -> None:
         if not self.sees(check_scope(scope)):

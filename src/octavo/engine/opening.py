@@ -13,6 +13,7 @@ from octavo.engine import redaction
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
 from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
+from octavo.models.summarisers import Summariser
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
 from octavo.storage.state_db import StateDb, remove
@@ -28,6 +29,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     scope: str | None = None,
     read_only: bool = False,
     policy: Policy | str | Path | None = None,
+    summariser: Summariser | None = None,
     clock: Callable[[], datetime] | None = None,
     accept_loss: bool = False,
 ) -> Account:
@@ -48,7 +50,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     ledger = Ledger(store)
     state = _state_to_read(store, ledger) if read_only else _state(store, ledger, accept_loss)
     spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only)
-    handle = Account(spine, actor=actor, scope=scope)
+    handle = Account(spine, actor=actor, scope=scope, summariser=summariser)
     if not read_only:
         redaction.sweep(spine)  # one that was interrupted is finished before anybody reads
     return handle

@@ -5,18 +5,19 @@ Committing the redaction masks reads at once; the sweep then erases the bytes an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from octavo.domain import buffer as entries
 from octavo.domain.memory import Change, Clash, Decision, Memory, Merge, Proposal, Redaction, Refusal
+from octavo.domain.review import REVIEWED
 from octavo.domain.rules import tombstone
 from octavo.domain.text import key_of
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
 from octavo.errors import NotFound, SandboxBusy
-from octavo.storage import buffers, refusals
+from octavo.storage import buffers, codec, refusals
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
 from octavo.storage.state_view import DbView
@@ -56,8 +57,9 @@ def redact(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) 
         current = view.get(id_)
         if current is not None and not current.gone:
             changes.append(tombstone(current, writer.actor))
-        derived[:], also[:] = _repeating(view, id_, texts)
-        changes += [tombstone(m, writer.actor) for d in derived if (m := view.get(d)) is not None]
+        derived[:], also[:] = _derived(spine, id_), _repeated(view, id_, texts)
+        live = [m for d in derived if (m := view.get(d)) and not m.gone]
+        changes += [tombstone(memory, writer.actor) for memory in live]
         changes += _closed(view, id_, texts, writer)
         keys = sorted(spine.keyed(key_of(text)) for text in texts) or [spine.keyed(f"id {id_}")]
         changes += [_line(id_, key, reason, writer) for key in keys]
@@ -75,13 +77,13 @@ def redact(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) 
     )
 
 
-def unswept(spine: Spine) -> list[Redaction]:
-    """Redactions whose bytes may still be somewhere."""
-    latest: dict[tuple[str, str], Redaction] = {}
-    for _, change in reversed(spine.state.others("redaction")):
+def unswept(spine: Spine) -> dict[Redaction, int]:
+    """Redactions whose bytes may still be somewhere, and the version each came in."""
+    latest: dict[tuple[str, str], tuple[Redaction, int]] = {}
+    for version, change in reversed(spine.state.others("redaction")):
         if isinstance(change, Redaction):
-            latest[change.memory, change.key] = change
-    return [redaction for redaction in latest.values() if not redaction.swept]
+            latest[change.memory, change.key] = (change, version)
+    return {redaction: version for redaction, version in latest.values() if not redaction.swept}
 
 
 def sweep(spine: Spine) -> tuple[list[int], list[str]]:
@@ -89,25 +91,26 @@ def sweep(spine: Spine) -> tuple[list[int], list[str]]:
     pending = unswept(spine)
     if not pending:
         return [], []
-    ids = {redaction.memory for redaction in pending}
+    # A core may be made anew under its id before the sweep ends: only what was there is erased.
+    upto = {redaction.memory: version for redaction, version in pending.items()}
     keys = {redaction.key for redaction in pending}
 
-    def holds(change: Change) -> bool:
-        return _holds(change, ids, lambda text: spine.keyed(key_of(text)) in keys)
+    def is_erased(text: str) -> bool:
+        return spine.keyed(key_of(text)) in keys
 
-    versions = {version for id_ in ids for version in spine.state.versions_of(id_)}
+    def holds(change: Change) -> bool:
+        return _holds(change, upto.keys(), is_erased)
+
+    versions = {v for id_, last in upto.items() for v in spine.state.versions_of(id_) if v <= last}
+    versions |= {v for id_ in upto for v in spine.state.mentions_of(id_)}
     for version, line, change in spine.state.spoken(_SPOKEN):
         if holds(change):
             spine.state.erase_other(version, line)
             versions.add(version)
-    versions |= {v for id_ in ids for v in spine.state.mentions_of(id_)}
     for number in sorted(versions):
         _erase_lines(spine, spine.ledger.read(number), holds)
-    waiting = _sweep_buffers(spine, ids, lambda text: spine.keyed(key_of(text)) in keys)
-    noted = refusals.read(spine.store)
-    kept = [refusal for refusal in noted if not holds(refusal)]
-    if len(kept) < len(noted):
-        refusals.replace(spine.store, kept)
+    waiting = _sweep_buffers(spine, upto.keys(), is_erased)
+    _sweep_notes(spine, upto.keys(), holds)
     if isinstance(spine.store, LocalStore):
         spine.store.clear_leftovers()
     spine.state.scrub()
@@ -115,6 +118,19 @@ def sweep(spine: Spine) -> tuple[list[int], list[str]]:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda view: Plan(changes=done, cause="swept", actor="system"))
     return sorted(versions), waiting
+
+
+def _sweep_notes(spine: Spine, ids: Collection[str], holds: Callable[[Change], bool]) -> None:
+    """Take the text out of the log of refusals and out of the archive."""
+    noted = refusals.read(spine.store)
+    kept = [refusal for refusal in noted if not holds(refusal)]
+    if len(kept) < len(noted):
+        refusals.replace(spine.store, kept)
+    for key in spine.store.list("archive/"):
+        lines = (spine.store.read(key) or b"").splitlines(keepends=True)
+        clean = [line for line in lines if codec.decode_json(line)["id"] not in ids]
+        if len(clean) < len(lines):
+            spine.store.replace(key, b"".join(clean))
 
 
 def _texts(memories: list[Memory]) -> set[str]:
@@ -127,20 +143,27 @@ def _line(id_: str, key: str, reason: str, writer: Writer) -> Redaction:
     return Redaction(memory=id_, key=key, by=writer.actor, at=writer.spine.now(), reason=reason)
 
 
-def _repeating(view: DbView, id_: str, texts: set[str]) -> tuple[list[str], list[str]]:
-    """Derived memories that quote a text, and other live memories that say exactly the same."""
+def _derived(spine: Spine, id_: str) -> list[str]:
+    """Every core, sphere and assembly that was ever made from a memory, and from those in turn."""
+    found: list[str] = []
+    queue = [id_]
+    while queue:
+        fresh = [d for d in spine.state.made_from(queue.pop(), _DERIVED) if d not in found]
+        found += fresh
+        queue += fresh
+    return sorted(found)
+
+
+def _repeated(view: DbView, id_: str, texts: set[str]) -> list[str]:
+    """Other live memories that say exactly the same."""
     folded = {key_of(text) for text in texts}
-    derived, also = [], []
-    for memory in view.referring(id_):
-        if memory.kind in _DERIVED and any(key in key_of(f"{memory.text} {memory.data}") for key in folded):
-            derived.append(memory.id)
+    found: set[str] = set()
     for text in texts:
-        for kind in ("fact", "register", "canon", "skill"):
+        for kind in REVIEWED:
             for scope in view.scopes():
-                also += [
-                    m.id for m in view.alike(kind, scope, text) if key_of(m.text) in folded and m.id != id_
-                ]
-    return sorted(set(derived)), sorted(set(also))
+                alike = view.alike(kind, scope, text)
+                found |= {m.id for m in alike if key_of(m.text) in folded and m.id != id_}
+    return sorted(found)
 
 
 def _closed(view: DbView, id_: str, texts: set[str], writer: Writer) -> list[Change]:
@@ -153,7 +176,7 @@ def _closed(view: DbView, id_: str, texts: set[str], writer: Writer) -> list[Cha
     ]
 
 
-def _holds(change: Change, ids: set[str], is_erased: Callable[[str], bool]) -> bool:
+def _holds(change: Change, ids: Collection[str], is_erased: Callable[[str], bool]) -> bool:
     """Whether a change must lose its body."""
     match change:
         case Memory():
@@ -179,7 +202,7 @@ def _erase_lines(spine: Spine, version: Version, holds: Callable[[Change], bool]
         spine.ledger.rewrite(version.header.version, lines)
 
 
-def _sweep_buffers(spine: Spine, ids: set[str], is_erased: Callable[[str], bool]) -> list[str]:
+def _sweep_buffers(spine: Spine, ids: Collection[str], is_erased: Callable[[str], bool]) -> list[str]:
     """Mask the text in open sandboxes; returns those whose owners hold them."""
     waiting = []
     for name in buffers.names(spine.store):
@@ -199,7 +222,7 @@ def _sweep_buffers(spine: Spine, ids: set[str], is_erased: Callable[[str], bool]
     return waiting
 
 
-def _masked(entry: entries.Entry, ids: set[str], is_erased: Callable[[str], bool]) -> entries.Entry:
+def _masked(entry: entries.Entry, ids: Collection[str], is_erased: Callable[[str], bool]) -> entries.Entry:
     match entry:
         case entries.Spoke() if is_erased(entry.turn.text):
             return replace(entry, turn=replace(entry.turn, text=REDACTED, data={}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -20,6 +20,9 @@ from octavo.engine.writing import Feeling, Writer, feeling, plain_json
 from octavo.errors import BadInput, Immutable, NotFound, OctavoError, Refused, SandboxClosed, VersionConflict
 from octavo.storage.buffers import Buffer
 from octavo.storage.state_view import DbView
+
+# What the account does when a sandbox has been consolidated.
+Closed = Callable[[Consolidation], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,12 @@ class Sandbox(Reader):
     """
 
     def __init__(
-        self, spine: Spine, buffer: Buffer | None, opened: Opened, result: Consolidation | None
+        self,
+        spine: Spine,
+        buffer: Buffer | None,
+        opened: Opened,
+        result: Consolidation | None,
+        closed: Closed | None = None,
     ) -> None:
         super().__init__(spine, opened.scope)
         self.id = opened.sandbox
@@ -53,6 +61,7 @@ class Sandbox(Reader):
         self.result = result
         self._opened = opened
         self._buffer = buffer
+        self._closed = closed
         self._writer = Writer(
             spine=spine,
             actor=opened.actor,
@@ -163,6 +172,8 @@ class Sandbox(Reader):
         self.result = self._committed() or Consolidation(version=self._spine.head().version)
         held.delete()
         self._buffer = None
+        if self._closed is not None:
+            self._closed(self.result)
         return self.result
 
     def discard(self) -> None:
@@ -272,7 +283,7 @@ def committed(spine: Spine, sandbox: str) -> Consolidation | None:
     return summarise(version, spine.state.changes_in(version), session)
 
 
-def resume(spine: Spine, sandbox: str) -> Sandbox:
+def resume(spine: Spine, sandbox: str, closed: Closed | None = None) -> Sandbox:
     """Take up a sandbox again after a crash or a restart; a finished one comes back with its result."""
     check_id(sandbox, "sandbox")
     try:
@@ -283,13 +294,13 @@ def resume(spine: Spine, sandbox: str) -> Sandbox:
             raise
         return Sandbox(spine, None, _ghost(spine, sandbox), result)
     try:
-        return _resumed(spine, held)
+        return _resumed(spine, held, closed)
     except BaseException:
         held.close()
         raise
 
 
-def _resumed(spine: Spine, held: Buffer) -> Sandbox:
+def _resumed(spine: Spine, held: Buffer, closed: Closed | None) -> Sandbox:
     found = held.read()
     if found.is_discarded:
         held.delete()
@@ -302,7 +313,7 @@ def _resumed(spine: Spine, held: Buffer) -> Sandbox:
         return Sandbox(spine, None, found.opened, committed(spine, held.sandbox))
     if found.is_sealed:
         held.append(entries.Reopened(at=spine.now()))
-    return Sandbox(spine, held, found.opened, None)
+    return Sandbox(spine, held, found.opened, None, closed)
 
 
 def _ghost(spine: Spine, sandbox: str) -> Opened:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.engine import redaction, review
+from octavo.engine import compress, redaction, review
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
+from octavo.models.summarisers import Summariser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,10 +16,19 @@ class Upkeep:
 
     expired: int = 0
     swept: int = 0
+    made: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+    contested: tuple[str, ...] = ()
 
 
-def upkeep(spine: Spine, writer: Writer) -> Upkeep:
-    """One round: lapsed proposals, unfinished redactions."""
-    expired = review.expire(spine, writer)
+def upkeep(spine: Spine, writer: Writer, summariser: Summariser) -> Upkeep:
+    """One round: redactions, due cores and spheres, retirement, contested beliefs, lapsed proposals."""
     versions, _ = redaction.sweep(spine)
-    return Upkeep(expired=expired, swept=len(versions))
+    made = compress.compress(spine, summariser) if spine.policy.compression.mode != "manual" else []
+    return Upkeep(
+        swept=len(versions),
+        made=tuple(memory.id for memory in made),
+        retired=tuple(compress.retire(spine)),
+        contested=tuple(compress.contest(spine)),
+        expired=review.expire(spine, writer),
+    )

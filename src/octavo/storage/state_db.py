@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 import apsw
 
-from octavo.domain import likeness
 from octavo.domain.memory import (
     Change,
     Clash,
@@ -29,12 +28,12 @@ from octavo.domain.memory import (
     Use,
 )
 from octavo.errors import IndexDamaged, LedgerTruncated, NotFound, OctavoError, StoreFull, Unavailable
-from octavo.storage import codec
+from octavo.storage import codec, postings
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
 from octavo.storage.state_view import OPEN, DbView
 
-SCHEMA = 2
+SCHEMA = 3
 COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 _BUSY_MILLISECONDS = 60_000
 
@@ -168,6 +167,8 @@ class StateDb:
     def is_current(self, ledger: Ledger) -> bool:
         """Whether the state is at the head of this very ledger."""
         version, hash_ = self.watermark()
+        if version == 0:  # probes alone would take a ledger without its first version for an empty one
+            return ledger.must_be_whole() == 0
         return ledger.head(version) == version and ledger.hash_of(version) == hash_
 
     def lines_in(self, version: int) -> list[tuple[bytes, bytes | None]]:
@@ -334,6 +335,13 @@ class StateDb:
             except apsw.Error as error:
                 raise _failure(self._path, error) from error
 
+    def rows_of_each(self, sql: str, values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            try:
+                return cast(list[tuple[Any, ...]], self._db.executemany(sql, values).fetchall())
+            except apsw.Error as error:
+                raise _failure(self._path, error) from error
+
     def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         rows = self.rows(sql, values)
         return rows[0][0] if rows else None
@@ -367,7 +375,7 @@ class StateDb:
                 revisions.append(_revision_row(row, change, number, bytes(line.envelope), body))
                 memories.append(change)
             else:
-                if isinstance(change, Redaction):
+                if isinstance(change, Redaction) and not change.swept:
                     redacted.append(change.memory)
                 self._db.execute(
                     "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -408,6 +416,16 @@ class StateDb:
     def versions_of(self, id_: str) -> list[int]:
         """The versions that hold a revision of a memory."""
         return [int(row[0]) for row in self.rows("SELECT since FROM revision WHERE id = ?", (id_,))]
+
+    def made_from(self, target: str, kinds: Sequence[str]) -> list[str]:
+        """The ids of memories of these kinds that ever linked to a memory."""
+        marks = ",".join("?" * len(kinds))
+        rows = self.rows(
+            "SELECT DISTINCT r.id FROM link l JOIN revision r USING (row) "
+            f"WHERE l.target = ? AND r.kind IN ({marks})",
+            (target, *kinds),
+        )
+        return [str(row[0]) for row in rows]
 
     def mentions_of(self, id_: str) -> list[int]:
         """The versions with a merge into a memory or a clash about it."""
@@ -462,10 +480,10 @@ class StateDb:
         if links:
             self._db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", links)
         grams = [
-            gram
+            (*posting, row)
             for row, memory in enumerate(memories, start=first + 1)
             if memory.kind in COMPARED and memory.text and not memory.gone
-            for gram in _grams(memory.text, row)
+            for posting in postings.left_by(memory.kind, memory.scope, memory.text)
         ]
         if grams:
             self._db.executemany("INSERT OR IGNORE INTO gram VALUES (?, ?, ?)", grams)
@@ -531,11 +549,6 @@ def _revision_row(row: int, m: Memory, version: int, envelope: bytes, body: byte
         row, m.id, m.rev, m.kind, m.scope, m.layer, m.topic, m.category, tags, m.session, codec.micros(m.at),
         version, OPEN, int(m.gone), envelope, body,
     )  # fmt: skip
-
-
-def _grams(text: str, row: int) -> list[tuple[int, int, int]]:
-    print_ = likeness.fingerprint(text)
-    return [(g, 0, row) for g in print_.all] + [(g, 1, row) for g in print_.rare]
 
 
 def _reference(change: Change) -> tuple[str, str | None]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from octavo.domain import likeness
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, Kind, Memory, Proposal
+from octavo.storage import postings
 from octavo.storage.codec import decode_change, micros
 
 
@@ -16,6 +16,10 @@ class Rows(Protocol):
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
+        ...
+
+    def rows_of_each(self, sql: str, values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """All rows of the same query asked with one set of values after the other."""
         ...
 
 
@@ -54,19 +58,19 @@ class DbView:
         )
 
     def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
-        """Live memories that may say the same, by their grams."""
-        print_ = likeness.fingerprint(text)
-        wanted = [(g, 0) for g in print_.rare] + [(g, 1) for g in print_.all]
-        if not wanted:
+        """Live memories that may say the same, those with the same key first, then by what they share."""
+        if not text:
             return ()
-        marks = ",".join("(?,?)" for _ in wanted)
-        rows = self._db.rows(
-            "SELECT r.envelope, r.body, count(*) AS shared FROM gram g JOIN revision r USING (row) "
-            f"WHERE (g.gram, g.rare) IN (VALUES {marks}) AND r.kind = ? AND r.scope = ? AND r.gone = 0 "
-            f"AND {_VALID} GROUP BY r.row ORDER BY shared DESC LIMIT 64",
-            (*(v for pair in wanted for v in pair), kind, scope, *self._now),
+        shared = self._db.rows_of_each(
+            "SELECT row, rare FROM gram WHERE gram = ? AND rare = ? ORDER BY row DESC LIMIT ?",
+            postings.sought_by(kind, scope, text),
         )
-        return [_memory(envelope, body) for envelope, body, _ in rows]
+        best = postings.best_of(shared)
+        found = self._db.rows_of_each(
+            f"SELECT envelope, body FROM revision WHERE row = ? AND gone = 0 AND {_VALID}",
+            [(row, *self._now) for row in best],
+        )
+        return [_memory(envelope, body) for envelope, body in found]
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""

@@ -1,0 +1,346 @@
+"""Compression: eight sessions fold into a core, eight cores into a sphere; originals stay.
+
+What a core says depends on the version that closed its last session and on nothing later, so it can be
+made by whoever comes first, removed, and made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from octavo.domain import compression, cores, gate, likeness
+from octavo.domain.compression import Due
+from octavo.domain.cores import Core, Sphere
+from octavo.domain.episodes import iso, moment
+from octavo.domain.filters import Filter
+from octavo.domain.memory import SHARED, Change, Link, Memory, Proposal, Turn, transcript
+from octavo.domain.pages import core_page, sphere_page
+from octavo.domain.records import to_json
+from octavo.domain.rules import STATE, counts_as_episode, tombstone
+from octavo.domain.sentences import SessionSource, split
+from octavo.domain.text import key_of
+from octavo.engine.spine import Plan, Spine
+from octavo.errors import BadInput, NotFound
+from octavo.models.summarisers import Summariser
+from octavo.storage import codec
+from octavo.storage.state_view import DbView
+
+MADE_FROM, REMOVED, RETIRED, LOST = "made_from", "removed", "retired", "forgotten_sources"
+_CHALLENGES, _CONTESTED_CONFIDENCE = 3, 0.4
+
+
+def compress(spine: Spine, summariser: Summariser) -> list[Memory]:
+    """Make every core and sphere that is due and not there, oldest first."""
+    made = []
+    for due in _due(spine):
+        memory = make(spine, summariser, due)
+        if memory is not None:
+            made.append(memory)
+    return made
+
+
+def remake(spine: Spine, summariser: Summariser, id_: str) -> Memory:
+    """Make one core or sphere that a person removed, from the version it was made from."""
+    due = compression.recognise(id_, spine.policy.compression)
+    if due is None:
+        raise BadInput(f"{id_!r} is no core or sphere", hint="core_000_001 and sphere_000 are")
+    closed = spine.head().sessions(due.scope)
+    if closed < due.sessions[-1]:
+        raise NotFound(f"{id_} is due after session {due.sessions[-1]}; {closed} are closed")
+    memory = make(spine, summariser, due, asked=True)
+    if memory is None:
+        raise BadInput(f"{id_} is there already, or a core below it is missing")
+    return memory
+
+
+def make(spine: Spine, summariser: Summariser, due: Due, *, asked: bool = False) -> Memory | None:
+    """Make one; None if it is there, was removed, or lacks its members. All or nothing, never twice."""
+    view = spine.head()
+    if not _is_wanted(view.get(due.id), asked):
+        return None
+    found = _content(spine, view, summariser, due)
+    if found is None:
+        return None
+    content, links, made_from = found
+    memory = _memory(spine, due, content, links, made_from)
+
+    def decide(now: DbView) -> Plan | None:
+        old = now.get(due.id)
+        if not _is_wanted(old, asked):
+            return None
+        changes: list[Change] = [replace(memory, rev=old.rev + 1 if old else 1)]
+        if isinstance(content, Sphere) and (old is None or asked):
+            changes += _hypotheses(spine, now, memory, content)
+        return Plan(changes=changes, cause=f"compress {due.id}", actor="system", scope=due.scope)
+
+    return memory if spine.commit(decide) else None
+
+
+def uncompress(spine: Spine, actor: str, id_: str) -> list[str]:
+    """Remove a core or sphere and what is made of it; originals retired for it come back."""
+    removed: list[str] = []
+
+    def decide(view: DbView) -> Plan:
+        removed.clear()
+        changes: list[Change] = []
+        for memory in _with_dependents(view, id_):
+            changes.append(replace(tombstone(memory, actor), data={REMOVED: True}))
+            removed.append(memory.id)
+            changes += _revived(spine, view, memory, actor)
+        return Plan(changes=changes, cause=f"uncompress {id_}", actor=actor)
+
+    spine.commit(decide)
+    return removed
+
+
+def retire(spine: Spine) -> list[str]:
+    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids."""
+    policy = spine.policy.compression
+    if not policy.retire:
+        return []
+    retired: list[str] = []
+    view = spine.head()
+    for core in view.memories(Filter(kinds=("core",))):
+        content = cores.core_from_json(core.data)
+        if not cores.is_intact(content) or core.data.get(LOST):
+            continue
+        doomed = _routine(view, content, spine)
+        if doomed:
+            _archive(spine, core.id, doomed)
+            _commit_retired(spine, core.id, [m.id for m in doomed])
+            retired += [m.id for m in doomed]
+    return retired
+
+
+def counters(spine: Spine, scope: str) -> dict[str, Any]:
+    """The seed's counters, from arithmetic; `last_update` is when the last session closed."""
+    view = spine.head()
+    closed = view.sessions(scope)
+    last = spine.state.sessions(scope, closed, closed) if closed else []
+    return {
+        **compression.counters(closed, spine.policy.compression),
+        "last_update": iso(last[-1].at) if last else None,
+    }
+
+
+def contest(spine: Spine) -> list[str]:
+    """Beliefs that several of the last sessions contradict lose their approval; returns their ids."""
+    view = spine.head()
+    contested = []
+    for belief in view.memories(Filter(kinds=("canon",), category="worldview")):
+        if belief.data.get("epistemic_state") == "contested" or not belief.data.get("sphere"):
+            continue
+        if _challenges(spine, view, belief) >= _CHALLENGES:
+            contested.append(belief)
+    for belief in contested:
+        _commit_contested(spine, belief)
+    return [belief.id for belief in contested]
+
+
+def _due(spine: Spine) -> Iterator[Due]:
+    view = spine.head()
+    for scope in spine.state.session_scopes():
+        yield from compression.backlog(view.sessions(scope), scope, spine.policy.compression)
+
+
+def _is_wanted(old: Memory | None, asked: bool) -> bool:
+    if old is None:
+        return True
+    if old.gone:
+        return asked or not old.data.get(REMOVED)
+    return bool(old.data.get(LOST))
+
+
+def _content(
+    spine: Spine, view: DbView, summariser: Summariser, due: Due
+) -> tuple[Core | Sphere, tuple[str, ...], int] | None:
+    """What the core or sphere says, what it is made of, and from which version."""
+    if due.members:
+        members = [m for name in due.members if (m := view.get(name)) and not m.gone]
+        if len(members) < len(due.members):
+            return None
+        made_from = _version_made_from(spine, due.id) or view.version
+        content = [cores.core_from_json(m.data) for m in members]
+        at = spine.state.commit(made_from).at
+        return summariser.sphere(due, content, made_at=at), tuple(due.members), made_from
+    closed = spine.state.sessions(due.scope, due.sessions[0], due.sessions[-1])
+    made_from = closed[-1].version
+    sessions = [_source(spine, view, row.sandbox or "", row.session or 0, made_from) for row in closed]
+    core = summariser.core(due, sessions, made_at=closed[-1].at)
+    return core, core.source_episodes, made_from
+
+
+def _version_made_from(spine: Spine, id_: str) -> int | None:
+    history = [m.data[MADE_FROM] for _, m in spine.state.history(id_) if MADE_FROM in m.data]
+    return int(history[-1]) if history else None
+
+
+def _source(spine: Spine, view: DbView, sandbox: str, ordinal: int, version: int) -> SessionSource:
+    """A session as it was, without what was forgotten, refused or erased since."""
+    then = spine.state.at(version)
+    said = [m for m in then.memories(Filter(kinds=("episode",), session=sandbox)) if counts_as_episode(m)]
+    kept = [_admissible(spine, view, m) for m in said if _is_kept(view.get(m.id))]
+    states = then.memories(Filter(kinds=("register",), session=sandbox, category=STATE))
+    times = [t.at or m.at for m in kept or said for t in m.turns] or [m.at for m in said]
+    return SessionSource(
+        id=sandbox,
+        ordinal=ordinal,
+        started_at=min(times),
+        ended_at=max(times),
+        episodes=tuple(kept),
+        states={m.topic or m.id: m.data for m in states},
+    )
+
+
+def _is_kept(now: Memory | None) -> bool:
+    return now is not None and (not now.gone or bool(now.data.get(RETIRED)))
+
+
+def _admissible(spine: Spine, view: DbView, episode: Memory) -> Memory:
+    """An episode without the sentences that a person refused or erased."""
+
+    def is_out(text: str) -> bool:
+        key = spine.keyed(key_of(text))
+        return view.is_redacted(key) or view.is_rejected(key, episode.scope) or view.is_rejected(key, SHARED)
+
+    def cleaned(turn: Turn) -> Turn:
+        parts = split(turn.text)
+        kept = [part for part in parts if not is_out(part)]
+        return turn if len(kept) == len(parts) else replace(turn, text=" ".join(kept))
+
+    if not view.has_refused():
+        return episode
+    turns = tuple(cleaned(turn) for turn in episode.turns if not is_out(turn.text))
+    return replace(episode, turns=turns, text=transcript(turns))
+
+
+def _memory(
+    spine: Spine, due: Due, content: Core | Sphere, sources: tuple[str, ...], made_from: int
+) -> Memory:
+    memory = Memory(
+        id=due.id,
+        kind=due.kind,
+        text=sphere_page(content) if isinstance(content, Sphere) else core_page(content),
+        scope=due.scope,
+        source="promotion",
+        actor="system",
+        at=moment(content.timestamp_end) or spine.now(),
+        confidence=1.0,
+        links=tuple(Link(name="part", to=source) for source in sources),
+        data={**to_json(content), MADE_FROM: made_from},
+    )
+    checked = gate.check_text(memory, spine.policy)
+    return checked if isinstance(checked, Memory) else memory
+
+
+def _hypotheses(spine: Spine, view: DbView, sphere: Memory, content: Sphere) -> list[Change]:
+    """A sphere's beliefs as proposals; only a person makes them part of the standing brief."""
+    asked = {key_of(p.memory.text) for p in view.proposals()}
+    found: list[Change] = []
+    for belief in content.abstracted_knowledge.beliefs:
+        key = spine.keyed(key_of(belief.belief))
+        if key_of(belief.belief) in asked or view.is_rejected(key, sphere.scope) or view.is_redacted(key):
+            continue
+        canon = Memory(
+            id=spine.new_id(),
+            kind="canon",
+            text=belief.belief,
+            scope=sphere.scope,
+            category="worldview",
+            source="promotion",
+            actor="system",
+            at=sphere.at,
+            confidence=belief.confidence,
+            links=tuple(Link(name="evidence", to=source) for source in belief.evidence),
+            data={"sphere": sphere.id, "epistemic_state": "confirmed"},
+        )
+        reason = f"a belief of {sphere.id}, from {len(belief.evidence)} sources"
+        found.append(
+            Proposal(
+                id=spine.new_id(), action="write", memory=canon, reason=reason, by="system", at=spine.now()
+            )
+        )
+    return found
+
+
+def _with_dependents(view: DbView, id_: str) -> list[Memory]:
+    memory = view.get(id_)
+    if memory is None or memory.gone or memory.kind not in ("core", "sphere"):
+        raise NotFound(f"there is no core or sphere {id_!r}", hint="`octavo cores` lists them")
+    above = [m for m in view.referring(id_) if m.kind == "sphere" and id_ in m.linked("part")]
+    return [memory, *above]
+
+
+def _revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change]:
+    """Originals that were retired for a core, live again."""
+    found: list[Change] = []
+    for id_ in core.linked("part"):
+        now = view.get(id_)
+        if now is not None and now.gone and now.data.get(RETIRED) == core.id:
+            before = [m for _, m in spine.state.history(id_) if not m.gone][-1]
+            found.append(replace(before, rev=now.rev + 1))
+    return found
+
+
+def _routine(view: DbView, content: Core, spine: Spine) -> list[Memory]:
+    """The originals of a core that its policy lets go."""
+    found = []
+    for session in content.source_sessions:
+        episodes = [
+            m for m in view.memories(Filter(kinds=("episode",), session=session)) if counts_as_episode(m)
+        ]
+        allowed = set(compression.retirable(episodes, spine.policy.compression)) & set(
+            content.source_episodes
+        )
+        found += [m for m in episodes if m.id in allowed]
+    return found
+
+
+def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:
+    """Write the originals where people can read them before they leave the live memory."""
+    lines = b"".join(codec.encode_json(codec.plain(m)) + b"\n" for m in episodes)
+    spine.store.replace(f"archive/{core}.jsonl", lines)
+
+
+def _commit_retired(spine: Spine, core: str, ids: list[str]) -> None:
+    def decide(view: DbView) -> Plan:
+        live = [m for id_ in ids if (m := view.get(id_)) and not m.gone]
+        changes = [replace(tombstone(m, "system"), data={RETIRED: core}) for m in live]
+        return Plan(changes=changes, cause=f"retire {core}", actor="system")
+
+    spine.commit(decide)
+
+
+def _challenges(spine: Spine, view: DbView, belief: Memory) -> int:
+    """How many of the scope's last sessions say the opposite of a belief."""
+    closed = view.sessions(belief.scope)
+    radix = spine.policy.compression.levels[0].radix
+    count = 0
+    for row in spine.state.sessions(belief.scope, max(closed - radix, 0) + 1, closed):
+        wanted = Filter(kinds=("fact", "episode"), session=row.sandbox, scopes=(belief.scope,))
+        count += any(_contradicts(spine, belief.text, m) for m in view.memories(wanted))
+    return count
+
+
+def _contradicts(spine: Spine, belief: str, memory: Memory) -> bool:
+    texts = [part for turn in memory.turns for part in split(turn.text)] or [memory.text]
+    return any(
+        likeness.is_near(belief, text, spine.policy.gate) and likeness.contrast(belief, text) == "negation"
+        for text in texts
+    )
+
+
+def _commit_contested(spine: Spine, belief: Memory) -> None:
+    def decide(view: DbView) -> Plan | None:
+        now = view.get(belief.id)
+        if now is None or now.gone:
+            return None
+        data = {**now.data, "epistemic_state": "contested"}
+        contested = replace(
+            now, rev=now.rev + 1, actor="system", approved=None, confidence=_CONTESTED_CONFIDENCE, data=data
+        )
+        return Plan(changes=[contested], cause=f"contest {belief.id}", actor="system")
+
+    spine.commit(decide)
