@@ -52,7 +52,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only)
     handle = Account(spine, actor=actor, scope=scope, summariser=summariser)
     if not read_only:
-        redaction.sweep(spine)  # one that was interrupted is finished before anybody reads
+        _finish_sweeps(spine)
     return handle
 
 
@@ -102,6 +102,15 @@ def _state(store: LocalStore, ledger: Ledger, accept_loss: bool) -> StateDb:
     except IndexDamaged:
         remove(path)
         return _followed(StateDb(path), ledger)
+
+
+def _finish_sweeps(spine: Spine) -> None:
+    """Finish a redaction that was interrupted, before anybody reads."""
+    try:
+        redaction.sweep(spine)
+    except IndexDamaged:
+        spine.state.rebuild(spine.ledger)
+        redaction.sweep(spine)
 
 
 def _followed(state: StateDb, ledger: Ledger) -> StateDb:
