@@ -1,0 +1,613 @@
+"""Damaged, missing, swapped, newer: each a typed error that names the place, nothing overwritten or empty."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import octavo
+from octavo.errors import (
+    BadPolicy,
+    BufferDamaged,
+    Damaged,
+    LedgerDamaged,
+    LedgerTruncated,
+    NewerFormat,
+    OctavoError,
+    StoreFull,
+    Unavailable,
+)
+from octavo.storage import codec
+from octavo.storage.ledger import key_of
+from octavo.storage.stores.local import LocalStore
+from octavo.testing import FailingDisk, open_on
+
+VERSIONS = 5
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    """An account of five versions and a sandbox with three turns."""
+    root = tmp_path_factory.mktemp("original")
+    with octavo.open(root, actor="human:ann") as account:
+        with account.sandbox("เช้า") as sandbox:
+            sandbox.turn("user", "I moved to Chiang Mai last week.")
+            sandbox.turn("assistant", "ยินดีด้วยค่ะ")
+        for place in ("Bangkok", "เชียงใหม่", "Pai"):
+            account.remember(f"lives in {place}", kind="register", topic="home")
+        account.remember("มะลิชอบชาเขียว")
+        left = account.sandbox("บ่าย")
+        for text in ("หนึ่ง", "two", "สาม"):
+            left.turn("user", text)
+        left.close()
+    return root
+
+
+@pytest.fixture
+def root(original, tmp_path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "root"))
+
+
+def version_file(root: Path, version: int) -> Path:
+    return root / "default" / key_of(version)
+
+
+def buffer_file(root: Path) -> Path:
+    return next((root / "default" / "buffers").glob("*.jsonl"))
+
+
+def without_index(root: Path) -> Path:
+    shutil.rmtree(root / "default" / "index")
+    return root
+
+
+def truth_of(root: Path) -> dict[str, bytes]:
+    """Every byte of the account but what is derived and the empty lock."""
+    folder = root / "default"
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "index" not in path.parts and path.name != "lock"
+    }
+
+
+def problems_of(root: Path) -> tuple[str, ...]:
+    with octavo.open(root, actor="human:ann") as account:
+        return account.check().problems
+
+
+def must_be_told(root: Path, kind: type[OctavoError], *places: str) -> None:
+    """Opening without the derived state says what is wrong and where; nothing is touched by trying."""
+    before = truth_of(root)
+    for read_only in (False, True):
+        with pytest.raises(kind) as told:
+            octavo.open(root, actor="human:ann", read_only=read_only).close()
+        for place in places:
+            assert place in str(told.value)
+    assert truth_of(root) == before
+
+
+def test_a_version_file_with_any_byte_changed_is_damage_and_is_named(root):
+    path = version_file(root, 3)
+    good = path.read_bytes()
+    with octavo.open(root) as account:
+        ledger = account._spine.ledger
+        for position in range(len(good)):
+            for bit in (0, 5):
+                bad = bytearray(good)
+                bad[position] ^= 1 << bit
+                path.write_bytes(bad)
+                with pytest.raises(Damaged) as told:
+                    list(ledger.read(3).changes())
+                assert f"{key_of(3)}, line " in str(told.value)
+
+
+@pytest.mark.parametrize("version", [1, 3, VERSIONS])
+@pytest.mark.parametrize("kept", [0, 1, 0.3, 0.9, -1])
+def test_a_truncated_version_file_is_damage_and_is_named(version, kept, root):
+    path = version_file(root, version)
+    good = path.read_bytes()
+    path.write_bytes(good[: int(len(good) * kept)] if isinstance(kept, float) else good[:kept])
+    if version < VERSIONS:
+        assert any(key_of(version) in problem for problem in problems_of(root))
+    must_be_told(without_index(root), LedgerDamaged, f"{key_of(version)}, line")
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_missing_version_file_is_damage_and_is_named(version, root):
+    version_file(root, version).unlink()
+    assert f"{key_of(version)} is missing" in problems_of(root)
+    must_be_told(without_index(root), LedgerDamaged, f"{key_of(version)} is missing")
+
+
+def test_a_missing_last_version_is_a_truncated_ledger_until_a_person_accepts_the_loss(root):
+    version_file(root, VERSIONS).unlink()
+    must_be_told(root, LedgerTruncated, f"version {VERSIONS}", "--accept")
+    with octavo.open(root, actor="human:ann", accept_loss=True) as account:
+        assert account.version == VERSIONS - 1
+        assert account.check()
+    with octavo.open(root) as account:
+        assert account.version == VERSIONS - 1
+
+
+def test_repair_does_not_accept_a_loss_by_itself(root):
+    with octavo.open(root, actor="human:ann") as account:
+        version_file(root, VERSIONS).unlink()
+        before = truth_of(root)
+        assert any(f"the ledger ends at {VERSIONS - 1}" in p for p in account.check().problems)
+        with pytest.raises(LedgerTruncated):
+            account.repair()
+        assert truth_of(root) == before
+        assert account.repair(accept=True)
+        assert account.version == VERSIONS - 1
+
+
+def test_a_truncated_ledger_is_not_continued_by_a_handle_that_was_open(root):
+    with octavo.open(root, actor="human:ann") as account:
+        version_file(root, VERSIONS).unlink()
+        before = truth_of(root)
+        with pytest.raises(Damaged):
+            account.remember("built on nothing")
+        assert truth_of(root) == before
+
+
+def test_swapped_version_files_are_damage(root):
+    two, three = version_file(root, 2), version_file(root, 3)
+    first, second = two.read_bytes(), three.read_bytes()
+    two.write_bytes(second)
+    three.write_bytes(first)
+    problems = problems_of(root)
+    assert f"{key_of(2)}, line 1: the file holds version 3" in problems
+    assert f"{key_of(3)}, line 1: the file holds version 2" in problems
+    must_be_told(without_index(root), LedgerDamaged, f"{key_of(2)}, line 1", "holds version 3")
+
+
+def test_a_duplicated_version_file_is_damage(root):
+    version_file(root, VERSIONS + 1).write_bytes(version_file(root, VERSIONS).read_bytes())
+    must_be_told(root, LedgerDamaged, f"{key_of(VERSIONS + 1)}, line 1")
+    must_be_told(without_index(root), LedgerDamaged, f"{key_of(VERSIONS + 1)}, line 1")
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (0, 1, 1), (0, 1), (0, 1, 2, 2), (1, 2)])
+def test_reordered_repeated_and_removed_lines_are_damage(order, root):
+    with octavo.open(root, actor="human:ann") as account:
+        account.remember_many([{"text": "cats purr"}, {"text": "สุนัขเห่าตอนกลางคืน"}])
+    path = version_file(root, VERSIONS + 1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[n] for n in order))
+    must_be_told(without_index(root), LedgerDamaged, f"{key_of(VERSIONS + 1)}, line")
+
+
+def test_a_version_of_another_history_is_damage(original, root, tmp_path):
+    with octavo.open(tmp_path / "other", actor="human:ann") as other:
+        for n in range(VERSIONS):
+            other.remember(f"อีกประวัติหนึ่ง {n}", kind="register", topic="home")
+    shutil.copy(version_file(tmp_path / "other", 3), version_file(root, 3))
+    problems = problems_of(root)
+    assert any(p.startswith(f"{key_of(3)}, line 1: it does not stand on version 2") for p in problems)
+    must_be_told(without_index(root), LedgerDamaged, f"{key_of(3)}, line 1", "does not stand on version 2")
+
+
+def test_a_stray_file_in_the_ledger_is_named(root):
+    (root / "default" / "ledger" / "copy of 3.jsonl").write_text("x")
+    assert "ledger/copy of 3.jsonl is no version of the ledger" in problems_of(root)
+
+
+def rewritten(root: Path, version: int, *, header: dict | None = None, line: dict | None = None) -> None:
+    """Write a version as a newer Octavo might, with all hashes right."""
+    path = version_file(root, version)
+    first, second = [codec.decode_line(raw) for raw in path.read_bytes().splitlines()]
+    if line is not None:
+        envelope = json.dumps(json.loads(bytes(second.envelope)) | line.get("envelope", {})).encode()
+        tag = line.get("t", second.t)
+        second = codec.Line(
+            t=tag,
+            hash=codec.line_hash(tag, envelope, second.hash_of_body()),
+            envelope=codec.msgspec.Raw(envelope),
+            salt=second.salt,
+            body=second.body,
+        )
+    fields = json.loads(bytes(first.envelope)) | {"root": codec.root_of(iter([second.hash]))} | (header or {})
+    envelope = json.dumps(fields).encode()
+    first = codec.Line(
+        t="version", hash=codec.line_hash("version", envelope, ""), envelope=codec.msgspec.Raw(envelope)
+    )
+    path.write_bytes(codec.encode_line(first) + codec.encode_line(second))
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "said"),
+    [
+        ({"header": {"format": 2}}, 1, "format 2"),
+        ({"header": {"quantum": True}}, 1, "quantum"),
+        ({"line": {"t": "hologram"}}, 2, "hologram"),
+        ({"line": {"envelope": {"aura": "blue"}}}, 2, "aura"),
+    ],
+)
+def test_a_version_of_a_newer_format_is_refused_and_never_half_read(change, line, said, root):
+    rewritten(root, VERSIONS, **change)
+    must_be_told(without_index(root), NewerFormat, f"{key_of(VERSIONS)}, line {line}", said, "upgrade")
+
+
+def test_a_field_beside_the_known_ones_of_a_line_is_a_newer_format(root):
+    path = version_file(root, VERSIONS)
+    path.write_bytes(path.read_bytes().replace(b'{"t":"memory"', b'{"seal":1,"t":"memory"'))
+    must_be_told(without_index(root), NewerFormat, f"{key_of(VERSIONS)}, line 2", "seal")
+
+
+def test_a_damaged_line_of_a_buffer_is_named_and_the_account_goes_on(root):
+    path = buffer_file(root)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"two", b"six")
+    path.write_bytes(b"".join(lines))
+    before = truth_of(root)
+    with octavo.open(root, actor="human:ann") as account:
+        place = f"buffers/{path.name}, line 3"
+        with pytest.raises(BufferDamaged, match=place):
+            account.resume(path.stem)
+        with pytest.raises(BufferDamaged, match=place):
+            account.sandboxes()
+        assert [p for p in account.check().problems if place in p]
+        account.repair()
+        assert truth_of(root) == before
+        assert account.remember("the rest of the account goes on")
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 1, 1, 2, 3), (0, 1, 3), (1, 2, 3)])
+def test_reordered_repeated_and_removed_lines_of_a_buffer_are_damage(order, root):
+    path = buffer_file(root)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[n] for n in order))
+    before = truth_of(root)
+    with octavo.open(root) as account, pytest.raises(BufferDamaged, match=r"line \d: it is numbered"):
+        account.resume(path.stem)
+    assert truth_of(root) == before
+
+
+def test_an_empty_buffer_file_is_damage(root):
+    path = buffer_file(root)
+    path.write_bytes(b"")
+    with octavo.open(root) as account:
+        with pytest.raises(BufferDamaged, match="line 1: the opening line is missing"):
+            account.resume(path.stem)
+        assert not account.check()
+
+
+def test_a_torn_last_line_of_a_buffer_is_dropped_and_reported(root):
+    path = buffer_file(root)
+    path.write_bytes(path.read_bytes() + b'{"seq":4,"t":"tu')
+    with octavo.open(root) as account:
+        report = account.check()
+        assert report
+        assert any("torn last line of 16 bytes" in note for note in report.notes)
+        sandbox = account.resume(path.stem)
+        assert sandbox.buffer.torn == 16
+        assert len(sandbox.buffer.entries) == 3
+        sandbox.turn("assistant", "สี่")
+        sandbox.consolidate()
+        assert account.check()
+
+
+def test_a_buffer_of_a_newer_format_is_refused_and_named(root):
+    path = buffer_file(root)
+    body = b'{"glow":1}'
+    line = {"seq": 4, "t": "hologram", "crc": codec._crc(4, "hologram", body), "body": json.loads(body)}
+    raw = json.dumps(line, separators=(",", ":")).encode()
+    path.write_bytes(path.read_bytes() + raw + b"\n")
+    with octavo.open(root) as account:
+        with pytest.raises(NewerFormat, match=f"buffers/{path.name}, line 5: .*hologram"):
+            account.resume(path.stem)
+        assert [p for p in account.check().problems if "hologram" in p]
+
+
+@pytest.mark.parametrize("position", range(0, 400, 7))
+def test_a_damaged_account_file_never_opens_as_another_account(position, root):
+    path = root / "default" / "account.json"
+    good = path.read_bytes()
+    if position >= len(good):
+        position = -1 - position % len(good)
+    path.write_bytes(good[:position] + bytes([good[position] ^ 0x80]) + good[position + 1 :])
+    must_be_told(root, Damaged, "account.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"null", b"{", b"\xff\xfe"])
+def test_an_account_file_that_is_no_account_is_damage(content, root):
+    (root / "default" / "account.json").write_bytes(content)
+    must_be_told(root, Damaged, "account.json")
+
+
+def test_an_account_key_that_is_no_key_is_damage(root):
+    path = root / "default" / "account.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"key": "not hexadecimal"}))
+    must_be_told(root, Damaged, "account.json")
+
+
+def test_an_account_file_of_a_newer_format_is_refused(root):
+    path = root / "default" / "account.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    must_be_told(root, NewerFormat, "format 2")
+
+
+def test_a_missing_account_file_beside_a_ledger_is_damage_and_no_new_account(root):
+    (root / "default" / "account.json").unlink()
+    before = truth_of(root)
+    with pytest.raises(Damaged, match=r"account\.json"):
+        octavo.open(root, actor="human:ann").close()
+    assert truth_of(root) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[gate\n", "not TOML"),
+        (b"\xff\xfe", "not TOML"),
+        (b"[gate]\nno_such_key = 1\n", "gate.no_such_key"),
+        (b"[kinds.fact]\ndecay = 'often'\n", "kinds.fact.decay"),
+    ],
+)
+def test_a_damaged_policy_names_the_file_and_the_key(content, said, root):
+    (root / "default" / "policy.toml").write_bytes(content)
+    must_be_told(root, BadPolicy, "policy.toml", said)
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "flipped"])
+def test_a_damaged_state_heals_when_the_account_is_opened(damage, root):
+    with octavo.open(root) as account:
+        wanted = account.memories()
+    path = root / "default" / "index" / "state.db"
+    good = path.read_bytes()
+    spoilt = {
+        "cut": good[: len(good) // 2],
+        "noise": b"not a database at all, " * 500,
+        "empty": b"",
+        "flipped": good[:20] + bytes(b ^ 0xFF for b in good[20:8192]) + good[8192:],
+    }
+    path.write_bytes(spoilt[damage])
+    with octavo.open(root, read_only=True) as account:
+        assert account.memories() == wanted
+    assert path.read_bytes() == spoilt[damage]
+    with octavo.open(root) as account:
+        assert account.memories() == wanted
+        assert account.check()
+
+
+def with_much_in_it(root: Path) -> list[octavo.Memory]:
+    with octavo.open(root, actor="human:ann") as account:
+        for n in range(50):
+            account.remember(f"ข้อเท็จจริงที่ {n} {'ยาว' * 100}", kind="register", topic=f"t{n}")
+        return account.memories()
+
+
+def test_a_state_whose_pages_are_damaged_heals_by_opening_or_by_repair(root):
+    wanted = with_much_in_it(root)
+    path = root / "default" / "index" / "state.db"
+    good = path.read_bytes()
+    path.write_bytes(good[:8192] + b"\x5a" * (len(good) - 16384) + good[-8192:])
+    with octavo.open(root, actor="human:ann") as account:
+        assert account.repair()
+        assert account.memories() == wanted
+    with octavo.open(root) as account:
+        assert account.check()
+        assert account.memories() == wanted
+
+
+def test_a_word_changed_in_the_state_is_noticed_and_repair_heals_it(root):
+    wanted = with_much_in_it(root)
+    path = root / "default" / "index" / "state.db"
+    good = path.read_bytes()
+    assert "ข้อเท็จจริงที่ 7 ".encode() in good
+    path.write_bytes(good.replace("ข้อเท็จจริงที่ 7 ".encode(), "ข้อเท็จจริงที่ 8 ".encode()))
+    with octavo.open(root, actor="human:ann") as account:
+        assert account.memories() != wanted
+        assert any("does not hold the memories of version" in p for p in account.check().problems)
+        assert account.repair()
+        assert account.memories() == wanted
+
+
+def test_a_state_that_lacks_a_revision_is_noticed_and_repaired(root):
+    with octavo.open(root, actor="human:ann") as account:
+        account._spine.state._db.execute("DELETE FROM revision WHERE rev = 2")
+        assert any("does not hold the memories of version 3" in p for p in account.check().problems)
+        assert account.repair()
+
+
+def test_a_backup_of_a_damaged_ledger_is_refused_and_not_made_empty(root, tmp_path):
+    with octavo.open(root, actor="human:ann") as account:
+        version_file(root, 2).unlink()
+        with pytest.raises(LedgerDamaged, match=key_of(2)):
+            account.backup(tmp_path / "backup")
+
+
+def test_a_damaged_log_of_refusals_is_a_typed_error_that_names_the_line(root):
+    path = root / "default" / "refusals.jsonl"
+    with octavo.open(root, actor="human:ann") as account:
+        account.remember("maybe", confidence=0.1)
+        path.write_bytes(b'{"id": 1\n' + path.read_bytes())
+        with pytest.raises(Damaged, match=r"refusals\.jsonl, line 1"):
+            account.refusals()
+
+
+def writes(account: octavo.Account, sandbox: str) -> list:
+    def resumed(act):
+        found = account.resume(sandbox)
+        try:
+            act(found)
+        finally:
+            found.close()
+
+    return [
+        lambda: account.remember("มะลิย้ายบ้าน", kind="register", topic="home"),
+        lambda: account.remember("too unsure", confidence=0.1),
+        lambda: account.sandbox("ใหม่").close(),
+        lambda: account.restore(2),
+        lambda: resumed(lambda found: found.turn("user", "อีกคำ")),
+        lambda: resumed(lambda found: found.discard()),
+        lambda: resumed(lambda found: found.consolidate()),
+    ]
+
+
+@pytest.mark.parametrize("which", range(7))
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS])
+def test_a_disk_that_fails_at_any_call_is_a_typed_error_and_the_account_is_whole(which, number, original):
+    kind = StoreFull if number == errno.ENOSPC else Unavailable
+    for at in range(1, 60):
+        disk = FailingDisk(number, at=10_000, lasting=number in (errno.ENOSPC, errno.EROFS))
+        with memory_folder() as folder:
+            shutil.copytree(original, folder / "root")
+            store = LocalStore(folder / "root" / "default", disk=disk)
+            with open_on(store, folder / "root" / "default" / "index") as account:
+                path = buffer_file(folder / "root")
+                versions = account.version
+                disk.at, disk._seen = at, 0
+                with suppress(kind):  # anything else is a failure of this test
+                    writes(account, path.stem)[which]()
+                disk.mend()
+                failed = bool(disk.failed)
+            with octavo.open(folder / "root", actor="human:ann") as account:
+                report = account.check()
+                assert report, report.problems
+                assert account.version in (versions, versions + 1)
+                for info in account.sandboxes():
+                    account.resume(info.id).consolidate()
+                texts = [t.text for e in account.memories(kind="episode") for t in e.turns]
+                assert len(texts) == len(set(texts))
+                assert {"หนึ่ง", "two", "สาม"} <= set(texts) or which == 5
+        if not failed:
+            return
+    raise AssertionError("there was no end to the calls")
+
+
+class memory_folder:  # noqa: N801  # used like a function
+    """A temporary folder, in memory where there is some."""
+
+    def __enter__(self) -> Path:
+        import tempfile
+
+        shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.held = tempfile.TemporaryDirectory(dir=shared)
+        return Path(self.held.name)
+
+    def __exit__(self, *_: object) -> None:
+        self.held.cleanup()
+
+
+def test_an_append_that_failed_and_could_not_be_taken_back_never_damages_the_buffer(root):
+    disk = FailingDisk(errno.EIO, at=10_000, only={"write", "truncate"}, lasting=True)
+    path = buffer_file(root)
+    with open_on(LocalStore(root / "default", disk=disk), root / "default" / "index") as account:
+        sandbox = account.resume(path.stem)
+        disk.at, disk._seen = 1, 0
+        with pytest.raises(Unavailable):
+            sandbox.turn("user", "never written")
+        disk.mend()
+        sandbox.turn("user", "เขียนแล้ว")
+        sandbox.close()
+        again = account.resume(path.stem)
+        assert [e.turn.text for e in again.buffer.entries] == ["หนึ่ง", "two", "สาม", "เขียนแล้ว"]
+
+
+@pytest.fixture
+def tiny_disk(tmp_path) -> Iterator[Path]:
+    """A file system of 160 kB where one can be mounted, else an empty folder of an ordinary one."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mounted = mount("-t", "tmpfs", "-o", "size=160k", "tmpfs", str(place))
+    yield place
+    if mounted:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def mount(*how: str) -> bool:
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        return False
+    return subprocess.run(["mount", *how], check=False, capture_output=True).returncode == 0
+
+
+def test_a_really_full_disk_refuses_writes_and_loses_nothing(tiny_disk):
+    if not os.path.ismount(tiny_disk):
+        fill_a_failing_disk(tiny_disk)
+        return
+    said = []
+    with octavo.open(tiny_disk, actor="human:ann") as account:
+        sandbox = account.sandbox()
+        with pytest.raises(StoreFull, match="No space left"):
+            talk_for_ever(sandbox, said)
+        with pytest.raises(StoreFull):
+            sandbox.consolidate()
+        assert account.version == 0
+        sandbox.close()
+    grow = ["mount", "-o", "remount,size=8m", str(tiny_disk)]
+    subprocess.run(grow, check=True)
+    with octavo.open(tiny_disk, actor="human:ann") as account:
+        assert account.check()
+        result = account.resume(sandbox.id).consolidate()
+        assert result.version == 1
+        spoken = [t.speaker for e in account.memories() for t in e.turns]
+        assert sorted(spoken) == sorted(said)
+        assert len(said) > 20
+
+
+def talk_for_ever(sandbox: octavo.Sandbox, said: list[str]) -> None:
+    for n in range(10_000):
+        sandbox.turn(f"speaker {n}", f"คำที่ {n} " + "ยาวมาก " * 40)
+        said.append(f"speaker {n}")
+
+
+def fill_a_failing_disk(place: Path) -> None:
+    """The same without a mount: from some call on, nothing can be written."""
+    disk = FailingDisk(errno.ENOSPC, at=10_000, lasting=True)
+    with open_on(LocalStore(place / "default", disk=disk), place / "index") as account:
+        sandbox = account.sandbox()
+        sandbox.turn("user", "หนึ่ง")
+        disk.at, disk._seen = 1, 0
+        with pytest.raises(StoreFull):
+            sandbox.turn("user", "two")
+        disk.mend()
+        assert len(sandbox.buffer.entries) == 1
+
+
+def test_a_read_only_folder_can_be_read_and_refuses_writes(root, tmp_path):
+    with octavo.open(root) as account:
+        wanted = account.memories()
+    place = tmp_path / "sealed"
+    place.mkdir()
+    if not mount("--bind", str(root), str(place)):
+        refuse_on_a_read_only_disk(root)
+        return
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], check=True)
+        with octavo.open(place, read_only=True) as account:
+            assert account.memories() == wanted
+            assert account.check()
+            assert len(account.sandboxes()) == 1
+        with pytest.raises(Unavailable, match="read_only=True"):
+            octavo.open(place, actor="human:ann").close()
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+    shutil.rmtree(root / "default" / "index")
+    if mount("--bind", str(root), str(place)):
+        try:
+            subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], check=True)
+            with octavo.open(place, read_only=True) as account:
+                assert account.memories() == wanted
+        finally:
+            subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def refuse_on_a_read_only_disk(root: Path) -> None:
+    """The same without a mount: every call that writes is refused."""
+    disk = FailingDisk(errno.EROFS, at=1, lasting=True)
+    before = truth_of(root)
+    with open_on(LocalStore(root / "default", disk=disk), root / "default" / "index") as account:
+        for write in writes(account, buffer_file(root).stem):
+            with pytest.raises(Unavailable):
+                write()
+    assert truth_of(root) == before
