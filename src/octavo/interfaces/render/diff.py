@@ -35,7 +35,8 @@ def diff_lines(difference: Diff) -> Iterator[Text]:
         yield Text.assemble(("- ", "bold red"), (f"{memory.id} {memory.kind}  ", "red"), said(memory))
     for old, new in difference.changed:
         yield Text.assemble(("~ ", "bold yellow"), (f"{new.id} {new.kind}  ", "yellow"), _name(new))
-        yield from changed_fields(old, new)
+        seen = list(changed_fields(old, new))
+        yield from seen or [Text(f"    says the same, as revision {new.rev}", "dim")]
     if not difference:
         yield Text("nothing differs", "dim")
 
@@ -79,8 +80,13 @@ def _changed_keys(name: str, before: Mapping[str, Any], after: Mapping[str, Any]
 
 
 def _replaced(name: str, before: Any, after: Any) -> Text:
-    old, new = (clean(str(plain.plain(value))) for value in (before, after))
-    return Text.assemble((f"    {clean(name)} ", "dim"), (old, "red"), " → ", (new, "green"))
+    old, new = (
+        (clean(str(plain.plain(value))), colour) for value, colour in ((before, "red"), (after, "green"))
+    )
+    arrow = (
+        (old, " → ", new) if None not in (before, after) else ("- ", old) if after is None else ("+ ", new)
+    )
+    return Text.assemble((f"    {clean(name)} ", "dim"), *arrow)
 
 
 def _name(memory: Memory) -> Text:

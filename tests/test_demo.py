@@ -1,0 +1,64 @@
+"""The demo plays to its end and shows what it promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import octavo
+
+LIFE = Path(__file__).parent.parent / "examples" / "life.py"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("life") / "demo-data"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(LIFE), str(folder)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    return folder, done.stdout
+
+
+@pytest.mark.parametrize(
+    "sight",
+    [
+        "consolidated version 1, session 1",
+        "lives in [-Bangkok-]{+Chiang Mai+}",
+        "version 1: lives in Bangkok",
+        "today: lives in Chiang Mai",
+        "refused by the check `secret`",
+        "จ่ายค่าเช่าด้วยบัตร [card] นะ",
+        "teapots: 0",
+        "clash  plan/weekend",
+        "Nok approves: Nok is a vegetarian",
+        "restore 7",
+        "sound: 9 versions",
+    ],
+)
+def test_the_demo_shows(played: tuple[Path, str], sight: str) -> None:
+    assert sight in played[1]
+
+
+def test_the_account_of_the_demo_can_be_looked_at(played: tuple[Path, str]) -> None:
+    folder, _ = played
+    with octavo.open(folder, "nok", read_only=True) as account:
+        assert account.check()
+        assert [m.text for m in account.memories(topic="home")] == ["lives in Chiang Mai"]
+        kept = {memory.text for memory in account.memories(kind="register")}
+        assert {"paints the kitchen", "lives in Chiang Mai"} <= kept
+
+
+def test_no_secret_of_the_demo_is_on_disk(played: tuple[Path, str]) -> None:
+    folder, _ = played
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert files
+    assert not any(b"4111 1111" in path.read_bytes() for path in files)
+
+
+def test_the_demo_says_the_same_in_a_folder_that_goes_away(played: tuple[Path, str]) -> None:
+    done = subprocess.run([sys.executable, str(LIFE)], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == len(played[1].splitlines())

@@ -1,0 +1,96 @@
+"""The pages tell the truth: their snippets run, and every command and option is in them.
+
+In README.md and docs/*.md a ```python block is executed, in one namespace a page, and each line of a
+```console block that begins with `$ octavo` is run; `# exit 5` behind it says that it must fail so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from octavo.interfaces import cli, cli_reference, settings
+from octavo.interfaces.operations import OPERATIONS
+
+HOME = Path(__file__).parent.parent
+PAGES = [HOME / "README.md", *sorted((HOME / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXIT = re.compile(r"#\s*exit (\d+)\s*$")
+
+
+def snippets(page: Path) -> Iterator[tuple[str, str, int]]:
+    """The blocks of a page: language, text, and the line they begin in."""
+    text = page.read_text()
+    for found in FENCE.finditer(text):
+        yield found[1], found[2], text.count("\n", 0, found.start()) + 2
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to run a page in, with nothing of the environment."""
+    for name in [name for name in os.environ if name.startswith("OCTAVO_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OCTAVO_ROOT", str(tmp_path / "octavo"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_snippets_of_a_page_run(page: Path, elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for language, text, line in snippets(page):
+        if language == "python":
+            exec(compile("\n" * (line - 1) + text, str(page), "exec"), namespace)
+        elif language == "console":
+            for command in re.findall(r"^\$ octavo (.*)$", text, re.MULTILINE):
+                wanted = EXIT.search(command)
+                code = cli.run(shlex.split(command, comments=True))
+                assert code == int(wanted[1] if wanted else 0), (command, capfd.readouterr().err)
+
+
+def test_the_pages_have_snippets_in_both_languages() -> None:
+    found = {language for page in PAGES for language, _, _ in snippets(page)}
+    assert {"python", "console"} <= found
+
+
+def test_the_reference_of_the_command_line_is_current() -> None:
+    _, _, below = (HOME / "docs" / "cli.md").read_text().partition(cli_reference.MARK)
+    assert below.strip() == cli_reference.reference().strip(), "run `make docs`"
+
+
+def test_every_command_and_option_is_documented() -> None:
+    page = (HOME / "docs" / "cli.md").read_text()
+    above = page.partition(cli_reference.MARK)[0]
+    for name, command in typer.main.get_command(cli.app).commands.items():
+        part = re.search(rf"^### `octavo {name}[ `].*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+        assert part, f"octavo {name} is not documented"
+        for param in command.params:
+            for option in param.opts:
+                shown = option if option.startswith("-") else option.upper()
+                assert f"`{shown}" in part[0] or f"`{shown}" in above, f"octavo {name}: {shown}"
+
+
+def test_every_variable_and_exit_code_is_documented() -> None:
+    page = (HOME / "docs" / "cli.md").read_text()
+    for variable in (*settings.VARIABLES.values(), "OCTAVO_DEBUG"):
+        assert f"`{variable}" in page
+    for code in range(9):
+        assert f"\n| {code} |" in page
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    for page in [*PAGES, *(HOME / name for name in ("CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md"))]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_operation_says_what_it_does_in_a_sentence() -> None:
+    for operation in OPERATIONS:
+        assert operation.summary.endswith(".")
+        assert all(p.summary.endswith((".", ")")) for p in operation.parameters), operation.name
