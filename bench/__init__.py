@@ -1,0 +1,1 @@
+"""Benchmarks of the spine: run one with `python -m bench.<name>`."""

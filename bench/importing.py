@@ -1,0 +1,74 @@
+"""Import of 100,000 episodes by the engine's bulk path: gate, rules, ledger, state and words."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import octavo
+from bench import harness
+from bench.texts import Texts
+from octavo.domain.buffer import Wrote
+from octavo.domain.memory import Memory, Turn, transcript
+
+_TITLE = "Importing episodes"
+_BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
+_AT_ONCE = 2_000
+_SKIP = frozenset({"duplicate", "capacity"})
+
+Talk = Sequence[tuple[str, str]]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Import the same talk into a fresh account in each round."""
+    bench = harness.begin("importing", _TITLE, argv)
+    rounds, episodes = bench.options.rounds or bench.pick(3, 1), bench.pick(100_000, 50)
+    texts = Texts(100)
+    talks = [texts.turns() for _ in range(episodes)]
+    rates: list[float] = []
+    words: list[float] = []
+    for _ in range(rounds):
+        written, indexed = _import(talks)
+        rates.append(episodes / (written + indexed))
+        words.append(indexed / (written + indexed))
+    bench.figure("episodes imported", statistics.median(rates), "/s", at_least=10_000, samples=rates)
+    has_words = hasattr(octavo.Account, "catch_up")
+    if has_words:
+        bench.figure("of which the words took", statistics.median(words) * 100, "%")
+    bench.note(
+        f"{rounds} rounds of {episodes:,} episodes of two turns in English and Thai, {_AT_ONCE:,} a commit, durable; "
+        "from speakers and texts to acknowledged commits"
+        + (" and an index of words that has caught up." if has_words else "; there is no index of words yet.")
+    )
+    bench.finish()
+
+
+def _import(talks: Sequence[Talk]) -> tuple[float, float]:
+    """Seconds until all is committed, and until the words are indexed."""
+    with tempfile.TemporaryDirectory() as folder, octavo.open(folder, "bench") as account:
+        began = time.perf_counter()
+        with harness.progress("episodes", len(talks)) as step:
+            for first in range(0, len(talks), _AT_ONCE):
+                batch = talks[first : first + _AT_ONCE]
+                wanted = [_candidate(n, talk) for n, talk in enumerate(batch, start=first)]
+                verdicts = account.write_many(wanted, cause="import", skip=_SKIP)
+                assert all(verdicts)
+                step(len(batch))
+        written = time.perf_counter()
+        catch_up = getattr(account, "catch_up", None)
+        if catch_up is not None:
+            catch_up()
+        return written - began, time.perf_counter() - written
+
+
+def _candidate(number: int, talk: Talk) -> Wrote:
+    at = _BEGAN + timedelta(minutes=number)
+    turns = tuple(Turn(speaker=speaker, text=text, at=at) for speaker, text in talk)
+    return Wrote(memory=Memory(id="", kind="episode", text=transcript(turns), at=at, turns=turns))
+
+
+if __name__ == "__main__":
+    main()

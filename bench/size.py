@@ -1,0 +1,59 @@
+"""Bytes on disk a memory: the ledger, the state and its parts, the index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+
+from bench import accounts, harness
+from octavo.storage.stores.names import folder_of
+
+_TITLE = "Bytes on disk a memory"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Add up the files of a synthetic account, and the pages of each table and index of its state."""
+    bench = harness.begin("size", _TITLE, argv)
+    size = bench.pick(1_000_000, 300)
+    root = accounts.account(bench.cache, size)
+    folder = root / folder_of(accounts.NAME)
+    text = _text_bytes(folder)
+    ledger = _bytes(folder / "ledger")
+    state = sum(path.stat().st_size for path in (folder / "index").glob("state.db*"))
+    index = _bytes(folder / "index") - state
+    bench.figure("ledger", ledger / size, "B")
+    bench.figure("state", state / size, "B")
+    if index > size:
+        bench.figure("words and vectors", index / size, "B")
+    bench.figure("all of it", (ledger + state + index) / size, "B")
+    bench.figure("all of it / the JSON that holds the text", (ledger + state + index) / text, "×")
+    for name, taken in _parts(folder / "index" / "state.db"):
+        bench.figure(f"state: {name}", taken / size, "B")
+    versions = sum(1 for _ in (folder / "ledger").iterdir())
+    bench.note(
+        f"{size:,} memories (nine episodes of two turns to one fact) in {versions:,} versions, each of which "
+        f"also revises two registers; the JSON that holds their text is {text / size:.0f} bytes a memory. "
+        "Bytes of files, not of blocks."
+    )
+    bench.finish()
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _text_bytes(folder: Path) -> int:
+    db = apsw.Connection(str(folder / "index" / "state.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    return int(db.execute("SELECT sum(length(body)) FROM revision").get)
+
+
+def _parts(path: Path) -> list[tuple[str, int]]:
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    rows = db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC").fetchall()
+    return [(str(name), int(taken)) for name, taken in rows if taken > 1 << 16][:10]
+
+
+if __name__ == "__main__":
+    main()
