@@ -33,9 +33,10 @@ from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
 from octavo.storage.state_view import OPEN, DbView
 
-SCHEMA = 3
+SCHEMA = 4
 COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 _BUSY_MILLISECONDS = 60_000
+_CACHE_KIBIBYTES = 16_000  # grams land all over their table; with less, one commit reads a page many times
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -133,6 +134,7 @@ class StateDb:
                 _log_ahead(db)
                 _create(db)
             db.pragma("synchronous", "normal")
+            db.pragma("cache_size", -_CACHE_KIBIBYTES)
             db.pragma("secure_delete", "on")
         except (apsw.Error, OSError) as error:
             raise _failure(self._path, error) from error

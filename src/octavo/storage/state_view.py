@@ -62,7 +62,7 @@ class DbView:
         if not text:
             return ()
         shared = self._db.rows_of_each(
-            "SELECT row, rare FROM gram WHERE gram = ? AND rare = ? ORDER BY row DESC LIMIT ?",
+            "SELECT row, rare FROM gram WHERE gram = ? AND rare >= ? ORDER BY rare DESC, row DESC LIMIT ?",
             postings.sought_by(kind, scope, text),
         )
         best = postings.best_of(shared)
