@@ -300,6 +300,14 @@ def test_a_backup_opens_like_the_original(run: Run) -> None:
     assert "bicycle" in run("memories", "--root", "copy").out
 
 
+def test_an_account_travels_as_the_documents_tree(run: Run) -> None:
+    run("remember", "ชอบกาแฟดำ", "--confidence", "0.9")
+    assert run("export", "tree").code == 0
+    done = run("import", "tree", "--root", "elsewhere", "--json")
+    assert (done.code, done.json["format"]) == (0, "msp")
+    assert "ชอบกาแฟดำ" in run("memories", "--root", "elsewhere").out
+
+
 def test_an_account_is_deleted_only_with_a_yes(run: Run) -> None:
     run("init")
     assert run("delete-account", "default").code == 2

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.errors import BadInput, HumanOnly, NotFound, OctavoError
-from octavo.interfaces import cli, cli_commands, render
+from octavo.interfaces import cli, cli_commands, formats, render
 from octavo.interfaces.operation import perform
 from octavo.interfaces.operations import OPERATIONS
 from octavo.interfaces.parameters import Parameter, time_of, value_of
@@ -47,6 +47,11 @@ def test_every_parameter_is_an_argument_or_option_of_its_command() -> None:
 
 def test_every_operation_can_be_shown() -> None:
     assert set(render.VIEWS) == set(BY_NAME)
+
+
+def test_the_choices_of_the_table_are_those_of_the_engine() -> None:
+    choices = {p.name: p.choices for o in OPERATIONS for p in o.parameters if p.choices}
+    assert choices == {"kind": octavo.KINDS, "layer": octavo.LAYERS, "format": tuple(sorted(formats.FORMATS))}
 
 
 def test_names_are_unique() -> None:

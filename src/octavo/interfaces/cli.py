@@ -81,7 +81,9 @@ def run(arguments: Sequence[str], program: Callable[..., Any] = app) -> int:
         sys.stdout.flush()
     except OctavoError as error:
         return _failed(type(error).__name__, error.message, error.advice, error.exit_code, own)
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort:
+        return _failed("Interrupted", "not done", "nothing was changed", 1, own)
+    except KeyboardInterrupt:
         return _failed("Interrupted", "stopped", "nothing half-written remains", _INTERRUPTED, own)
     except BrokenPipeError:
         # The reader of a pipe has seen enough (`octavo memories | head`); nothing more can be said to it.

@@ -90,13 +90,17 @@ def carried_lines(value: Mapping[str, Any]) -> Iterator[Line]:
     done = plain.plain(value["result"])
     yield Text.assemble((value["format"], "bold green"), f" {clean(value['path'])}")
     if isinstance(done, dict):
-        yield grid(done)
+        yield grid({name: _listed(item) for name, item in done.items()})
 
 
 def upkeep_lines(done: Any) -> Iterator[Line]:
     """What a round of upkeep did."""
     yield Text("done", "bold green")
     yield grid({name: str(n) for name, n in plain.plain(done).items()})
+
+
+def _listed(value: Any) -> str:
+    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _counts(counts: Mapping[str, int]) -> str:
