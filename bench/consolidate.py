@@ -41,8 +41,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     for size, root in roots.items():
         bench.figure(f"resident memory, {size:,} memories", _resident(root) / 2**20, "MiB")
     bench.note(
-        f"{rounds} interleaved rounds; each consolidation commits {_EPISODES} episodes of two turns. Resident memory "
-        "is that of a fresh process that opens the account and consolidates five times. "
+        f"{rounds} interleaved rounds; each consolidation commits {_EPISODES} episodes of two turns. Resident "
+        "memory is that of a fresh process that opens the account and consolidates five times. "
         f"Building the account of {last} memories took {_built(bench, sizes[-1]):.0f} s."
     )
     bench.finish()

@@ -52,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         slow = harness.percentile(slowest[name], 99) * 1e3
         bench.figure(f"… the slowest one in a hundred, {name.rpartition(' ')[2]}", slow, "ms")
     bench.note(
-        f"{rounds} interleaved rounds of {checks} facts; a restated one is a fact of the account with a word more. "
-        "Mean of a round, then the median of the rounds."
+        f"{rounds} interleaved rounds of {checks} facts; a restated one is a fact of the account and a word "
+        "more. Mean of a round, then the median of the rounds."
     )
     bench.finish()
 

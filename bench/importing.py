@@ -39,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if has_words:
         bench.figure("of which the words took", statistics.median(words) * 100, "%")
     bench.note(
-        f"{rounds} rounds of {episodes:,} episodes of two turns in English and Thai, {_AT_ONCE:,} a commit, durable; "
-        "from speakers and texts to acknowledged commits"
+        f"{rounds} rounds of {episodes:,} episodes of two turns in English and Thai, {_AT_ONCE:,} a commit, "
+        "durable; from speakers and texts to acknowledged commits"
         + (" and an index of words that has caught up." if has_words else "; there is no index of words yet.")
     )
     bench.finish()

@@ -38,8 +38,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         wished = 50 if name.startswith(f"{sizes[-1]:,}") else None
         bench.figure(name, statistics.median(milliseconds), "ms", at_most=wished, samples=milliseconds)
     bench.note(
-        f"{rounds} fresh processes each; the time of `octavo.open` and of reading the version and the counts, "
-        "after `import octavo`, with the files in the operating system's cache."
+        f"{rounds} fresh processes each; the time of `octavo.open` and of reading version and counts, after "
+        "`import octavo`, with the files in the operating system's cache."
     )
     bench.finish()
 

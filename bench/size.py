@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import apsw
 
@@ -46,13 +47,15 @@ def _bytes(folder: Path) -> int:
 
 def _text_bytes(folder: Path) -> int:
     db = apsw.Connection(str(folder / "index" / "state.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    return int(db.execute("SELECT sum(length(body)) FROM revision").get)
+    rows = cast(list[tuple[int]], db.execute("SELECT sum(length(body)) FROM revision").fetchall())
+    return rows[0][0]
 
 
 def _parts(path: Path) -> list[tuple[str, int]]:
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    rows = db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC").fetchall()
-    return [(str(name), int(taken)) for name, taken in rows if taken > 1 << 16][:10]
+    sql = "SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC"
+    rows = cast(list[tuple[str, int]], db.execute(sql).fetchall())
+    return [(name, taken) for name, taken in rows if taken > 1 << 16][:10]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Sequence
 
-_ENGLISH = """
+_ENGLISH_TEXT = """
 the i to a you and it is of my in that for have we on was me with so but do at be like this not really just
 about what are they know think time one get going good there can out day if up work when would some from all
 went had week your want last more now how said because home people did been here next got friend house still
@@ -24,9 +24,9 @@ dress shoes jacket umbrella colour green blue red yellow purple silver golden qu
 nervous excited proud angry calm grateful worried hungry thirsty early late slowly quickly carefully together
 alone finally suddenly usually sometimes never remember forget promise decide choose borrow repair paint plant
 harvest cook bake clean wash drive walk visit travel arrive leave return begin finish cancel postpone deliver
-""".split()
+"""
 
-_THAI = """
+_THAI_TEXT = """
 ฉัน ไป ที่ มา และ ก็ ไม่ เป็น มี ว่า จะ ได้ ให้ นี้ กับ อยู่ คน แล้ว ของ วัน ดี มาก เรา เขา ทำ กิน ข้าว บ้าน งาน
 เพื่อน พรุ่งนี้ เมื่อวาน ตลาด โรงเรียน โรงพยาบาล เชียงใหม่ กรุงเทพ ภูเก็ต ทะเล ภูเขา ฝน ร้อน หนาว อากาศ กาแฟ ชา
 มะม่วง ส้มตำ ก๋วยเตี๋ยว แกงเขียวหวาน แมว หมา แม่ พ่อ พี่สาว น้องชาย ลูกสาว ครู หมอ ดนตรี กีตาร์ เปียโน หนังสือ
@@ -35,10 +35,10 @@ _THAI = """
 หมู่บ้าน เมือง ยา แพ้ ปวดหัว นอน ฝัน ออกกำลังกาย วิ่ง โยคะ ว่ายน้ำ ปีนเขา ฟุตบอล หมากรุก นิยาย เพลง เสื้อ รองเท้า
 ร่ม สีเขียว สีน้ำเงิน สีแดง เงียบ เหนื่อย มีความสุข เศร้า ตื่นเต้น ภูมิใจ ใจเย็น ขอบคุณ กังวล หิว เช้า สาย ช้า เร็ว
 ด้วยกัน คนเดียว ในที่สุด บางครั้ง จำ ลืม สัญญา เลือก ยืม ซ่อม ปลูก ทำอาหาร ล้าง ขับรถ เดิน เยี่ยม เดินทาง กลับ
-""".split()
+"""
 
-_STARTS = "ba be chi da do fa ga ha ja ka la lu ma mi na no pa ra ri sa so ta ti va wa ya za".split()
-_ENDS = "lin ren ston ford mar ley ville berg son dale wick nan rit chai pong sak wat ton kul met".split()
+_STARTS_TEXT = "ba be chi da do fa ga ha ja ka la lu ma mi na no pa ra ri sa so ta ti va wa ya za"
+_ENDS_TEXT = "lin ren ston ford mar ley ville berg son dale wick nan rit chai pong sak wat ton kul met"
 _SPEAKERS = ("user", "assistant", "Mali", "Somchai", "Alice", "Kenji")
 
 
@@ -47,10 +47,11 @@ class Texts:
 
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)  # a benchmark's texts, no secret
-        names = [f"{a}{b}{c}".capitalize() for a in _STARTS for b in _STARTS for c in _ENDS]
+        starts = _STARTS_TEXT.split()
+        names = [f"{a}{b}{c}".capitalize() for a in starts for b in starts for c in _ENDS_TEXT.split()]
         self._draw.shuffle(names)
-        self._english = [*_ENGLISH, *names[:6000]]
-        self._thai = _THAI
+        self._english = [*_ENGLISH_TEXT.split(), *names[:6000]]
+        self._thai = _THAI_TEXT.split()
         self._english_weights = _zipf(len(self._english))
         self._thai_weights = _zipf(len(self._thai))
 

@@ -34,12 +34,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         "a turn / a bare append + fdatasync", statistics.median(ratios), "×", at_most=1.5, samples=ratios
     )
     bench.figure("a turn", statistics.median(turn) * 1e6, "µs", samples=[s * 1e6 for s in turn])
-    bench.figure("a bare append + fdatasync", statistics.median(bare) * 1e6, "µs", samples=[s * 1e6 for s in bare])
+    bench.figure(
+        "a bare append + fdatasync", statistics.median(bare) * 1e6, "µs", samples=[s * 1e6 for s in bare]
+    )
     own = [(t - b) * 1e6 for t, b in zip(turn, bare, strict=True)]
     bench.figure("what the engine adds", statistics.median(own), "µs", samples=own)
     bench.note(
-        f"{rounds} rounds of {turns} turns in English and Thai, {statistics.mean(map(len, lines)):.0f} bytes "
-        "a line; every turn is followed by a bare append of the same bytes to another file of the same folder."
+        f"{rounds} rounds of {turns} turns in English and Thai, {statistics.mean(map(len, lines)):.0f} bytes a "
+        "line; every turn is followed by a bare append of the same bytes to another file of the same folder."
     )
     bench.finish()
 
