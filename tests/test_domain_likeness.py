@@ -218,7 +218,8 @@ def test_a_long_text_has_no_larger_fingerprint() -> None:
 # Words that share a head, common words, numbers and Thai among words of their own.
 _VOCABULARY = [
     "person", "personal", "personality", "the", "a", "in", "likes", "user", "prefers", "green", "tea",
-    "violet", "umbrella", "harbour", "sailing", "42", "7", "ชา", "กา", "หมา", "แมว", "ไป", "มา", "ชอบ", "Ελένη", "кот",
+    "violet", "umbrella", "harbour", "sailing", "42", "7", "ชา", "กา", "หมา", "แมว", "ไป", "มา", "ชอบ",
+    "Ελένη", "кот",
 ]  # fmt: skip
 
 
