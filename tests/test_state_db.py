@@ -1,0 +1,216 @@
+"""The state is derived: it equals the fold of the ledger at every version, and it follows."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import octavo
+from octavo.domain.filters import Filter, passes
+from octavo.domain.memory import Memory
+from octavo.domain.state import fold
+from octavo.errors import LedgerTruncated
+from octavo.storage.ledger import GENESIS, Ledger, key_of
+from octavo.storage.state_db import StateDb
+from octavo.storage.stores.local import LocalStore
+from octavo.testing import MemoryStore, open_on
+
+AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
+TEXTS = ("มะลิชอบชาเขียว", "cats purr", "lives in Pai", "ทำงานที่ตลาดกลางคืน")
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["remember", "register", "forget", "revise", "talk", "restore"]), st.integers(0, 9)
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+def play(account: octavo.Account, script: list[tuple[str, int]]) -> None:
+    """A small life, the same for the same script."""
+    for verb, n in script:
+        known = [m for m in account.memories() if m.kind != "episode"]
+        match verb:
+            case "remember":
+                account.remember(f"{TEXTS[n % 4]} {n}", tags=["a", "ข"][: n % 3], at=AT + timedelta(hours=n))
+            case "register":
+                account.remember(
+                    f"{TEXTS[n % 4]}", kind="register", topic=f"t{n % 3}", scope=["shared", "orion"][n % 2]
+                )
+            case "forget" if known:
+                account.forget(known[n % len(known)].id)
+            case "revise" if known:
+                account.revise(
+                    known[n % len(known)].id, text=f"{TEXTS[n % 4]} revised {n}", category=["x", "y"][n % 2]
+                )
+            case "talk":
+                with account.sandbox(scope=["shared", "orion"][n % 2]) as sandbox:
+                    sandbox.turn("user", TEXTS[n % 4])
+                    sandbox.update_state("mood", {"calm": n})
+            case "restore":
+                account.restore(n % (account.version + 1))
+
+
+def folded(ledger: Ledger, version: int) -> dict[str, Memory]:
+    """The live memories by folding the ledger in plain dictionaries."""
+    state = fold(c for v in ledger.chain(1, version, GENESIS) for c in v.changes())
+    return {id_: memory for id_, memory in state.own.items() if not memory.gone}
+
+
+def check_equal(state: StateDb, ledger: Ledger, version: int) -> None:
+    wanted = folded(ledger, version)
+    view = state.at(version)
+    assert {m.id: m for m in view.memories(Filter())} == wanted
+    for kind in octavo.KINDS:
+        assert view.count(kind) == sum(1 for m in wanted.values() if m.kind == kind)
+    for id_, memory in wanted.items():
+        assert view.get(id_) == memory
+        if memory.topic:
+            assert view.by_topic(memory.kind, memory.scope, memory.topic).topic == memory.topic
+    tallies = {(k, s, c): n for k, s, c, n in view.tallies()}
+    assert sum(tallies.values()) == len(wanted)
+    for chosen in (
+        Filter(scopes=("orion",)),
+        Filter(tags=("a", "ข")),
+        Filter(category="x"),
+        Filter(since=AT),
+    ):
+        assert {m.id for m in view.memories(chosen)} == {m.id for m in wanted.values() if passes(m, chosen)}
+
+
+@given(steps)
+@settings(max_examples=25, deadline=None)
+def test_the_state_equals_the_fold_of_the_ledger_at_every_version(tmp_path_factory, script):
+    store = MemoryStore()
+    folder = tmp_path_factory.mktemp("state")
+    with open_on(store, folder / "index") as account:
+        play(account, script)
+        head = account.version
+        for version in range(head + 1):
+            check_equal(account._spine.state, Ledger(store), version)
+        rebuilt = StateDb(folder / "rebuilt.db")
+        rebuilt.follow(Ledger(store))
+        assert dump(rebuilt) == dump(account._spine.state)
+        rebuilt.rebuild(Ledger(store))
+        assert dump(rebuilt) == dump(account._spine.state)
+        rebuilt.close()
+
+
+def dump(state: StateDb) -> dict[str, list]:
+    """Every row of every table."""
+    tables = [
+        name for (name,) in state.rows("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1")
+    ]
+    return {name: sorted(state.rows(f"SELECT * FROM {name}"), key=repr) for name in tables}
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    with octavo.open(tmp_path / "root", actor="human:ann") as account:
+        for n, text in enumerate(TEXTS):
+            account.remember(f"{text} {n}", kind="register", topic="now")
+    return tmp_path / "root"
+
+
+def state_of(root: Path) -> StateDb:
+    return StateDb(root / "default" / "index" / "state.db")
+
+
+def test_a_missing_state_is_derived_again(root):
+    with octavo.open(root) as account:
+        wanted = dump(account._spine.state)
+    shutil.rmtree(root / "default" / "index")
+    with octavo.open(root) as account:
+        assert dump(account._spine.state) == wanted
+
+
+def test_a_state_that_is_behind_catches_up(root, tmp_path):
+    behind = shutil.copytree(root / "default" / "index", tmp_path / "behind")
+    with octavo.open(root, actor="human:ann") as account:
+        account.remember("ย้ายไปปาย", kind="register", topic="now")
+        wanted = dump(account._spine.state)
+    shutil.rmtree(root / "default" / "index")
+    shutil.copytree(behind, root / "default" / "index")
+    with octavo.open(root) as account:
+        assert dump(account._spine.state) == wanted
+
+
+def test_the_state_of_another_history_is_rebuilt(root, tmp_path):
+    with octavo.open(tmp_path / "other", actor="human:ann") as other:
+        for n in range(3):
+            other.remember(f"อีกประวัติหนึ่ง {n}", kind="register", topic="now")
+    shutil.rmtree(root / "default" / "index")
+    shutil.copytree(tmp_path / "other" / "default" / "index", root / "default" / "index")
+    with octavo.open(root, read_only=True) as account:
+        assert account.version == 4
+        assert [m.text for m in account.memories()] == [f"{TEXTS[3]} 3"]
+    with octavo.open(root) as account:
+        assert account.version == 4
+        assert account.check()
+        assert [m.text for m in account.memories()] == [f"{TEXTS[3]} 3"]
+
+
+def test_a_ledger_shorter_than_its_state_is_truncated_and_the_state_is_left_alone(root):
+    (root / "default" / key_of(4)).unlink()
+    ledger = Ledger(LocalStore(root / "default"))
+    state = state_of(root)
+    before = dump(state)
+    with pytest.raises(LedgerTruncated, match="ends before version 4"):
+        state.follow(ledger)
+    assert dump(state) == before
+    assert state.rebuild(ledger) == 3
+    assert state.follow(ledger) == 3
+    state.close()
+
+
+def test_a_state_of_another_layout_is_made_anew(root):
+    state = state_of(root)
+    wanted = dump(state)
+    state._db.pragma("user_version", 99)
+    state.close()
+    with octavo.open(root, read_only=True) as account:
+        assert account.version == 4
+    with octavo.open(root) as account:
+        assert dump(account._spine.state) == wanted
+
+
+def test_a_version_applied_twice_counts_once(root):
+    state = state_of(root)
+    before = dump(state)
+    state.apply(Ledger(LocalStore(root / "default")).read(4))
+    assert dump(state) == before
+    state.close()
+
+
+def test_a_failed_catching_up_leaves_the_state_where_it_was(root, tmp_path):
+    with octavo.open(root, actor="human:ann") as account:
+        account.remember("ห้า", kind="register", topic="now")
+        account.remember("six", kind="register", topic="now")
+    path = root / "default" / key_of(6)
+    path.write_bytes(path.read_bytes()[:-3])
+    fresh = StateDb(tmp_path / "fresh.db")
+    with pytest.raises(octavo.OctavoError, match=key_of(6)):
+        fresh.follow(Ledger(LocalStore(root / "default")))
+    assert fresh.watermark() == (0, GENESIS)
+    fresh.close()
+
+
+def test_a_version_s_moment_finds_it(root):
+    with octavo.open(root) as account:
+        commits = account.versions()
+        for commit in commits:
+            assert account.at(commit.at).version >= commit.version
+        assert account.at(commits[0].at - timedelta(seconds=1)).version == 0
+        assert [c.version for c in account.versions(after=2, limit=1)] == [3]
+
+
+def test_two_handles_on_one_state_see_the_same(root):
+    with octavo.open(root, actor="human:ann") as one, octavo.open(root) as two:
+        one.remember("ย้ายไปปาย", kind="register", topic="now")
+        assert two.version == 5
+        assert two.memories() == one.memories()
