@@ -29,13 +29,16 @@ from octavo.domain.rules import Candidate
 from octavo.domain.state import State
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.engine import bulk, compress, health, redaction, review
+from octavo.engine.indexing import Indexing
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
-from octavo.engine.sandbox import Sandbox, SandboxInfo, listed, resume
+from octavo.engine.recall import Recaller
+from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo, listed, resume
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.upkeep import Upkeep, upkeep
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed
+from octavo.models.embedders import Embedder
 from octavo.models.summarisers import StatisticalSummariser, Summariser
 from octavo.storage import buffers, refusals
 from octavo.storage.buffers import Buffer
@@ -60,16 +63,21 @@ class Account(Reader):
     """A handle on one account, for one actor, within one scope or (scope=None) all of them."""
 
     def __init__(
-        self, spine: Spine, *, actor: str, scope: str | None, summariser: Summariser | None = None
+        self,
+        spine: Spine,
+        *,
+        actor: str,
+        scope: str | None,
+        embedder: Embedder | None = None,
+        summariser: Summariser | None = None,
     ) -> None:
-        super().__init__(spine, scope)
+        self._worker = Worker(self._work, attempts=spine.policy.compression.attempts)
+        self._indexing = Indexing(spine, spine.index, embedder)
+        super().__init__(spine, scope, Recaller(spine, self._indexing, self._worker.wake))
         self.actor = check_actor(actor)
-        self._summariser = summariser or StatisticalSummariser(policy=spine.policy.compression)
-        self._worker = Worker(
-            lambda: compress.compress(spine, self._summariser), attempts=spine.policy.compression.attempts
-        )
         self.name = spine.identity.account
         self.policy = spine.policy
+        self._summariser = summariser or StatisticalSummariser(policy=spine.policy.compression)
 
     def sandbox(
         self,
@@ -93,7 +101,7 @@ class Account(Reader):
             at=started,
             strict=strict,
         )
-        return Sandbox(self._spine, Buffer.create(self._spine.store, opened), opened, None, self._closed)
+        return Sandbox(self._spine, Buffer.create(self._spine.store, opened), opened, None, self._afterwards)
 
     def sandboxes(self) -> list[SandboxInfo]:
         """Open sandboxes, oldest first; nothing removes them but their owners."""
@@ -117,7 +125,7 @@ class Account(Reader):
     def resume(self, sandbox: str) -> Sandbox:
         """Take up a sandbox again; SandboxBusy while another owner has it."""
         self._spine.must_write()
-        found = resume(self._spine, sandbox, self._closed)
+        found = resume(self._spine, sandbox, self._afterwards)
         if not self.sees(str(found.scope)):
             found.close()
             raise OutOfScope(f"sandbox {sandbox!r} belongs to scope {found.scope!r}")
@@ -125,7 +133,7 @@ class Account(Reader):
 
     def at(self, when: int | datetime) -> Snapshot:
         """The account as it was at a version or a time, for the same reads."""
-        return Snapshot(self._spine, self.scope, self._number(when))
+        return Snapshot(self._spine, self.scope, self._number(when), self._recaller)
 
     def versions(self, *, after: int = 0, limit: int | None = None) -> list[Commit]:
         """The versions in order: when, why, by whom, how many changes."""
@@ -323,6 +331,17 @@ class Account(Reader):
         self._must_see(scope)
         return compress.counters(self._spine, scope)
 
+    def catch_up(self, *, progress: health.Progress | None = None) -> None:
+        """Bring words and vectors up to the ledger."""
+        self._spine.must_write()
+        self._indexing.catch_up(progress)
+
+    def reindex(self, *, progress: health.Progress | None = None) -> None:
+        """Throw words and vectors away and make them anew."""
+        self._spine.must_write()
+        self._indexing.discard()
+        self._indexing.catch_up(progress)
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the background work that is under way; False if the time ran out."""
         return self._worker.wait(seconds)
@@ -418,6 +437,11 @@ class Account(Reader):
         visible = None if self.scope is None else frozenset({SHARED, self.scope})
         return Writer(spine=self._spine, actor=self.actor, scope=name, visible=visible)
 
+    @property
+    def _afterwards(self) -> Afterwards:
+        """What a sandbox of this account shares with it: its recall, and what happens when it closes."""
+        return Afterwards(closed=self._closed, recaller=self._recaller)
+
     def _closed(self, result: Consolidation) -> None:
         """A session has closed: make what became due, when the policy says."""
         policy = self.policy.compression
@@ -427,6 +451,13 @@ class Account(Reader):
             compress.compress(self._spine, self._summariser)
         else:
             self._worker.wake()
+
+    def _work(self) -> None:
+        """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
+        if self.policy.compression.mode == "background":
+            compress.compress(self._spine, self._summariser)
+        if self._indexing.is_used:
+            self._indexing.catch_up()
 
     def _must_see(self, scope: str) -> None:
         if not self.sees(check_scope(scope)):

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from octavo.domain.memory import check_actor, check_scope
 from octavo.domain.policy import Policy
@@ -13,6 +14,7 @@ from octavo.engine import redaction
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
 from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
+from octavo.models.embedders import Embedder, is_offline_installed, offline_embedder
 from octavo.models.summarisers import Summariser
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
@@ -29,6 +31,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     scope: str | None = None,
     read_only: bool = False,
     policy: Policy | str | Path | None = None,
+    embedder: Embedder | Literal[False] | None = None,
     summariser: Summariser | None = None,
     clock: Callable[[], datetime] | None = None,
     accept_loss: bool = False,
@@ -36,6 +39,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     """Open an account in a folder; it comes to be if it is not there, unless it is opened to read.
 
     `policy` is a Policy, or the path of a TOML file used instead of the account's own policy.toml.
+    `embedder` turns text into vectors for recall: the offline default if None, words alone if False.
     `accept_loss` opens an account whose ledger has lost its end, at what is left of it.
     """
     if "://" in str(root):
@@ -49,8 +53,9 @@ def open(  # noqa: A001  # octavo.open is the public name
     rules = _policy(store, policy)
     ledger = Ledger(store)
     state = _state_to_read(store, ledger) if read_only else _state(store, ledger, accept_loss)
-    spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only)
-    handle = Account(spine, actor=actor, scope=scope, summariser=summariser)
+    index = store.folder / "index"
+    spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only, index=index)
+    handle = Account(spine, actor=actor, scope=scope, embedder=_embedder(embedder), summariser=summariser)
     if not read_only:
         _finish_sweeps(spine)
     return handle
@@ -76,6 +81,13 @@ def delete_account(root: str | Path, account: str) -> None:
     doomed = folder.with_name(f".deleted-{folder.name}")
     folder.rename(doomed)  # gone at once for everybody, even if the removal is interrupted
     shutil.rmtree(doomed)
+
+
+def _embedder(given: Embedder | Literal[False] | None) -> Embedder | None:
+    """The embedder asked for, or the offline default if installed; nothing loads before its first use."""
+    if given is None:
+        return offline_embedder() if is_offline_installed() else None
+    return given or None
 
 
 def _policy(store: LocalStore, given: Policy | str | Path | None) -> Policy:

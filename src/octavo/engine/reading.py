@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from octavo.domain.brief import Brief, Counter
+from octavo.domain.brief import Brief, Counter, count_tokens
 from octavo.domain.filters import Filter
 from octavo.domain.memory import (
     LAYERS,
@@ -18,14 +19,18 @@ from octavo.domain.memory import (
     check_scope,
     check_time,
 )
+from octavo.domain.recall import HEPT, Hit, Trail, within
 from octavo.domain.rules import UNCOUNTED
 from octavo.domain.state import View
 from octavo.engine import briefing
+from octavo.engine.indexing import is_indexed
+from octavo.engine.recall import Answer, Asked, Recaller, seen_by, streams_of
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, OutOfScope
+from octavo.errors import BadInput, OutOfScope, Unavailable
 from octavo.storage.state_view import DbView
 
 Many = str | Sequence[str] | None
+_EXPLAINED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +70,23 @@ class Stats:
     proposals: int
 
 
+class Hits(list[Hit]):
+    """Hits, best first; `notes` say what was missing, `trail` how a layered recall went."""
+
+    def __init__(
+        self, hits: Iterable[Hit], *, notes: Sequence[str] = (), trail: Sequence[Trail] = ()
+    ) -> None:
+        super().__init__(hits)
+        self.notes = tuple(notes)
+        self.trail = tuple(trail)
+
+
 class Reader:
     """What can be asked of an account, at one version or at the head, within the scopes a handle sees."""
 
-    def __init__(self, spine: Spine, scope: str | None) -> None:
+    def __init__(self, spine: Spine, scope: str | None, recaller: Recaller | None = None) -> None:
         self._spine = spine
+        self._recaller = recaller
         self.scope = None if scope is None else check_scope(scope)
 
     @property
@@ -109,21 +126,18 @@ class Reader:
         newest: bool = False,
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
-        if limit is not None and limit < 0:
-            raise BadInput(f"limit {limit} is negative")
-        kinds, layers = _many(kind), _many(layer)
-        wanted = Filter(
-            kinds=None if kinds is None else tuple(check_kind(k) for k in kinds),
-            layers=None if layers is None else tuple(_layer(item) for item in layers),
-            scopes=self._scopes(scope),
+        wanted = self._filter(
+            kind=kind,
+            layer=layer,
+            scope=scope,
             topic=topic,
             category=category,
-            tags=_many(tags),
+            tags=tags,
             session=session,
-            since=None if since is None else check_time(since, "since"),
-            until=None if until is None else check_time(until, "until"),
+            since=since,
+            until=until,
             limit=limit,
-            after=None if after is None else check_id(after, "after"),
+            after=after,
             newest=newest,
         )
         return list(self._view().memories(wanted))
@@ -144,7 +158,93 @@ class Reader:
         count: Counter | None = None,
     ) -> Brief:
         """The text for a prompt: what always stands and what is relevant, fenced and within the budget."""
-        return briefing.brief(self, query, scope=scope, k=k, budget=budget, format=format, count=count)
+        return briefing.brief(
+            self,
+            query,
+            scope=scope,
+            k=k,
+            budget=budget,
+            format=format,
+            count=count,
+            recall=self.recall if self._recaller else None,
+        )
+
+    def recall(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        unit: str = "episode",
+        scope: Many = None,
+        kinds: Many = None,
+        layers: Many = None,
+        category: str | None = None,
+        tags: Many = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        budget: int | None = None,
+        count: Counter | None = None,
+        streams: str | Sequence[str] | Mapping[str, float] | None = None,
+        strategy: str = "mixed",
+        emotion: str | None = None,
+        vector: Sequence[float] | None = None,
+        diverse: bool = False,
+    ) -> Hits:
+        """The memories that answer a query, best first, each with the parts of its score.
+
+        `unit="turn"` lets two turns of one episode be two hits; `strategy="layered"` asks spheres, then
+        cores, then episodes; `k` and `budget` (in tokens) are upper bounds.
+        """
+        wanted = self._filter(
+            kind=kinds,
+            layer=layers,
+            scope=seen_by(scope, self.scope),
+            category=category,
+            tags=tags,
+            session=session,
+            since=since,
+            until=until,
+        )
+        if unit not in ("episode", "turn"):
+            raise BadInput(f"unit {unit!r} is unknown", hint="use 'episode' or 'turn'")
+        if strategy not in ("mixed", "layered"):
+            raise BadInput(f"strategy {strategy!r} is unknown", hint="use 'mixed' or 'layered'")
+        if not isinstance(k, int) or k < 0:
+            raise BadInput(f"k {k!r} is not a number of hits")
+        base = self._base()
+        asked = Asked(
+            query=query,
+            k=k,
+            unit=unit,
+            filter=wanted,
+            version=base.version,
+            now=self._spine.now(),
+            streams=streams_of(streams, HEPT),
+            emotion=emotion,
+            vector=vector,
+            diverse=diverse,
+        )
+        answer = self._answer(base, asked, strategy)
+        return Hits(
+            within(answer.hits, budget, count or count_tokens), notes=answer.notes, trail=answer.trail
+        )
+
+    def explain(self, query: str, id_: str, **more: Any) -> str:
+        """Why a memory came for a query, or why it did not, in words."""
+        memory = self.get(id_)
+        if memory is None:
+            return f"{id_} is not among the live memories that this handle sees at version {self.version}."
+        hits = self.recall(query, k=_EXPLAINED, **more)
+        for rank, hit in enumerate(hits, start=1):
+            if hit.memory.id == id_:
+                return f"{id_} is hit {rank} of {len(hits)} with {hit.score:.3f}: {hit.why}."
+        if not is_indexed(memory):
+            return f"{id_} is not searched: it holds no text, or only raw state."
+        return (
+            f"{id_} did not come: {len(hits)} memories fit better. It shares too few words with the query, and "
+            "neither its meaning, its time, its speaker nor its links bring it closer."
+        )
 
     def stats(self) -> Stats:
         """Counts by kind, scope and category."""
@@ -164,6 +264,45 @@ class Reader:
             sessions={scope: n for scope, n in sorted(sessions.items()) if n},
             proposals=sum(1 for p in view.proposals() if self.sees(p.memory.scope)),
         )
+
+    def _filter(
+        self,
+        *,
+        kind: Many = None,
+        layer: Many = None,
+        scope: Many = None,
+        tags: Many = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        **more: Any,
+    ) -> Filter:
+        """A filter with every value checked; the scopes are always a set of names this handle sees."""
+        if limit is not None and limit < 0:
+            raise BadInput(f"limit {limit} is negative")
+        kinds, layers = _many(kind), _many(layer)
+        return Filter(
+            kinds=None if kinds is None else tuple(check_kind(k) for k in kinds),
+            layers=None if layers is None else tuple(_layer(item) for item in layers),
+            scopes=self._scopes(scope),
+            tags=_many(tags),
+            since=None if since is None else check_time(since, "since"),
+            until=None if until is None else check_time(until, "until"),
+            limit=limit,
+            after=None if after is None else check_id(after, "after"),
+            **more,
+        )
+
+    def _answer(self, base: DbView, asked: Asked, strategy: str) -> Answer:
+        if self._recaller is None:
+            raise Unavailable(
+                "this handle has no index to recall from", hint="open the account by octavo.open"
+            )
+        if not asked.query.strip() or asked.k == 0:
+            return Answer(hits=())
+        way = self._recaller.layered if strategy == "layered" else self._recaller.recall
+        return way(base, self._view(), asked)
 
     def _base(self) -> DbView:
         """The committed version below everything."""
@@ -191,8 +330,10 @@ class Reader:
 class Snapshot(Reader):
     """An older version, read like the account itself."""
 
-    def __init__(self, spine: Spine, scope: str | None, version: int) -> None:
-        super().__init__(spine, scope)
+    def __init__(
+        self, spine: Spine, scope: str | None, version: int, recaller: Recaller | None = None
+    ) -> None:
+        super().__init__(spine, scope, recaller)
         self._version = version
 
     def _base(self) -> DbView:

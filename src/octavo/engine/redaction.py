@@ -19,6 +19,7 @@ from octavo.engine.writing import Writer
 from octavo.errors import NotFound, SandboxBusy
 from octavo.storage import buffers, codec, refusals
 from octavo.storage.codec import REDACTED
+from octavo.storage.index import clear
 from octavo.storage.ledger import Version
 from octavo.storage.state_view import DbView
 from octavo.storage.stores.local import LocalStore
@@ -114,6 +115,8 @@ def sweep(spine: Spine) -> tuple[list[int], list[str]]:
     if isinstance(spine.store, LocalStore):
         spine.store.clear_leftovers()
     spine.state.scrub()
+    if spine.index.exists():
+        clear(spine.index)  # made anew from the ledger by the next recall
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda view: Plan(changes=done, cause="swept", actor="system"))

@@ -15,14 +15,20 @@ from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
 from octavo.domain.state import State, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
 from octavo.engine.reading import Reader
+from octavo.engine.recall import Recaller
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Feeling, Writer, feeling, plain_json
 from octavo.errors import BadInput, Immutable, NotFound, OctavoError, Refused, SandboxClosed, VersionConflict
 from octavo.storage.buffers import Buffer
 from octavo.storage.state_view import DbView
 
-# What the account does when a sandbox has been consolidated.
-Closed = Callable[[Consolidation], None]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What a sandbox shares with its account: how to recall, and what to do when it is consolidated."""
+
+    closed: Callable[[Consolidation], None]
+    recaller: Recaller | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +58,16 @@ class Sandbox(Reader):
         buffer: Buffer | None,
         opened: Opened,
         result: Consolidation | None,
-        closed: Closed | None = None,
+        shared: Afterwards | None = None,
     ) -> None:
-        super().__init__(spine, opened.scope)
+        super().__init__(spine, opened.scope, shared.recaller if shared else None)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
         self.result = result
         self._opened = opened
         self._buffer = buffer
-        self._closed = closed
+        self._shared = shared
         self._writer = Writer(
             spine=spine,
             actor=opened.actor,
@@ -172,8 +178,8 @@ class Sandbox(Reader):
         self.result = self._committed() or Consolidation(version=self._spine.head().version)
         held.delete()
         self._buffer = None
-        if self._closed is not None:
-            self._closed(self.result)
+        if self._shared is not None:
+            self._shared.closed(self.result)
         return self.result
 
     def discard(self) -> None:
@@ -283,7 +289,7 @@ def committed(spine: Spine, sandbox: str) -> Consolidation | None:
     return summarise(version, spine.state.changes_in(version), session)
 
 
-def resume(spine: Spine, sandbox: str, closed: Closed | None = None) -> Sandbox:
+def resume(spine: Spine, sandbox: str, shared: Afterwards | None = None) -> Sandbox:
     """Take up a sandbox again after a crash or a restart; a finished one comes back with its result."""
     check_id(sandbox, "sandbox")
     try:
@@ -294,13 +300,13 @@ def resume(spine: Spine, sandbox: str, closed: Closed | None = None) -> Sandbox:
             raise
         return Sandbox(spine, None, _ghost(spine, sandbox), result)
     try:
-        return _resumed(spine, held, closed)
+        return _resumed(spine, held, shared)
     except BaseException:
         held.close()
         raise
 
 
-def _resumed(spine: Spine, held: Buffer, closed: Closed | None) -> Sandbox:
+def _resumed(spine: Spine, held: Buffer, shared: Afterwards | None) -> Sandbox:
     found = held.read()
     if found.is_discarded:
         held.delete()
@@ -313,7 +319,7 @@ def _resumed(spine: Spine, held: Buffer, closed: Closed | None) -> Sandbox:
         return Sandbox(spine, None, found.opened, committed(spine, held.sandbox))
     if found.is_sealed:
         held.append(entries.Reopened(at=spine.now()))
-    return Sandbox(spine, held, found.opened, None, closed)
+    return Sandbox(spine, held, found.opened, None, shared)
 
 
 def _ghost(spine: Spine, sandbox: str) -> Opened:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
@@ -62,6 +63,7 @@ class Spine:
         policy: Policy,
         clock: Callable[[], datetime],
         read_only: bool,
+        index: Path | None = None,
     ) -> None:
         self.store = store
         self.ledger = Ledger(store)
@@ -70,6 +72,7 @@ class Spine:
         self.policy = policy
         self.clock = clock
         self.read_only = read_only
+        self.index = (index or state.folder) / "recall"
         self._policy_hash = codec.policy_hash(policy)
         self._key = bytes.fromhex(identity.key)
         self._durable = 0  # the newest version that this process knows to be durable

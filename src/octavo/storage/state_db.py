@@ -140,6 +140,11 @@ class StateDb:
             raise _failure(self._path, error) from error
         return db
 
+    @property
+    def folder(self) -> Path:
+        """Where the file lies; other derived files lie beside it."""
+        return self._path.parent
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -292,6 +297,34 @@ class StateDb:
         )
         for since, envelope, body in rows:
             yield int(since), _memory(envelope, body)
+
+    def version_after(self, version: int, revisions: int, limit: int) -> int:
+        """The last version within about so many revisions after one, at least the next."""
+        rows = self.rows(
+            "SELECT since FROM revision WHERE since > ? AND since <= ? ORDER BY since LIMIT 1 OFFSET ?",
+            (version, limit, revisions),
+        )
+        return max(version + 1, int(rows[0][0])) if rows else limit
+
+    def ended(self, after: int, upto: int) -> list[tuple[str, int, int]]:
+        """Revisions that ceased to be valid in (after, upto]: id, revision and the version that ended it."""
+        rows = self.rows("SELECT id, rev, until FROM revision WHERE until > ? AND until <= ?", (after, upto))
+        return [(str(id_), int(rev), int(until)) for id_, rev, until in rows]
+
+    def revision(self, id_: str, rev: int) -> Memory:
+        """One revision of a memory, or NotFound."""
+        rows = self.rows("SELECT envelope, body FROM revision WHERE id = ? AND rev = ?", (id_, rev))
+        if not rows:
+            raise NotFound(f"there is no revision {rev} of {id_}")
+        return _memory(*rows[0])
+
+    def turns_of(self, session: str, upto: int) -> int:
+        """How many turns of a session came in by a version."""
+        rows = self.rows(
+            "SELECT envelope, body FROM revision WHERE session = ? AND since <= ? AND kind = 'episode' AND rev = 1",
+            (session, upto),
+        )
+        return sum(len(_memory(*row).turns) for row in rows)
 
     def history(self, id_: str) -> list[tuple[int, Memory]]:
         """Every revision of a memory with the version it came in."""

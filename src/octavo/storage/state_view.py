@@ -155,6 +155,22 @@ class DbView:
         ended = f"INDEXED BY revision_ended WHERE gone = 0 AND {_ENDED}"
         return [*((live, (kind, self.version)) for kind in kinds), (ended, self._now)]
 
+    def since(self, id_: str, rev: int) -> int | None:
+        """The version in which a revision came."""
+        rows = self._db.rows("SELECT since FROM revision WHERE id = ? AND rev = ?", (id_, rev))
+        return int(rows[0][0]) if rows else None
+
+    def uses(self, ids: Sequence[str]) -> dict[str, tuple[int, float]]:
+        """How often memories were used and the feedback they got, up to this version."""
+        marks = ",".join("?" * len(ids))
+        rows = self._db.rows(
+            "SELECT ref, sum(coalesce(json_extract(envelope, '$.count'), 1)), "
+            "sum(coalesce(json_extract(envelope, '$.feedback'), 0)) FROM other "
+            f"WHERE tag = 'use' AND ref IN ({marks}) AND version <= ? GROUP BY ref",
+            (*ids, self.version),
+        )
+        return {str(ref): (int(count), float(feedback)) for ref, count, feedback in rows}
+
     def scopes(self) -> list[str]:
         """The scopes that hold live memories."""
         return sorted({scope for _, scope, _, _ in self.tallies()})

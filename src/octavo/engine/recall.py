@@ -1,0 +1,325 @@
+"""Recall: the index, what is above its watermark and the sandbox's own buffer, under one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from octavo.domain.filters import Filter, passes
+from octavo.domain.memory import SHARED
+from octavo.domain.query import Question
+from octavo.domain.recall import STREAMS, Hit, Trail, chosen, ordered, per_memory, weighed
+from octavo.domain.state import State, View
+from octavo.domain.units import Unit
+from octavo.engine.indexing import Indexing, is_indexed
+from octavo.engine.spine import Spine
+from octavo.errors import BadInput, ModelFailed
+from octavo.storage.index import Fresh, Match
+from octavo.storage.state_view import DbView
+from octavo.storage.words import Wanted
+
+_INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
+_EMBED_INLINE = 64  # passages embedded while a question waits
+_ABSTRACT = ("core", "sphere")
+_CONCRETE = ("episode", "fact", "register", "canon", "skill")
+_SUFFICIENT = 0.9
+_LINKED_FROM, _LINK_SHARE = 5, 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One recall's request, checked."""
+
+    query: str
+    k: int
+    unit: str
+    filter: Filter
+    version: int
+    now: datetime
+    streams: Mapping[str, float] | None = None
+    emotion: str | None = None
+    vector: Sequence[float] | None = None
+    diverse: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The hits and what a person should know about how they were found."""
+
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    trail: tuple[Trail, ...] = ()
+
+
+class Recaller:
+    """Asks one account's index, and whatever is not in it yet."""
+
+    def __init__(self, spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> None:
+        self._spine = spine
+        self._indexing = indexing
+        self._wake = wake
+
+    def recall(self, base: DbView, view: View, asked: Asked) -> Answer:
+        """The best hits among what the view holds."""
+        notes: list[str] = []
+        fresh = self._fresh(base, view, asked, notes)
+        question = self._indexing.index.read(
+            asked.query, now=asked.now.date(), version=asked.version, scopes=asked.filter.scopes
+        )
+        query = self._query_vector(question, asked, notes)
+        fresh = self._with_vectors(fresh, view, query, notes)
+        hits = self._search(view, base, asked, question, query, fresh, _CONCRETE)
+        abstract = self._abstractions(view, base, asked, question, query, fresh)
+        hits = self._boosted(hits, abstract, asked)
+        hits += self._linked(view, hits, asked)
+        found = ordered(hits if asked.unit == "turn" else per_memory(hits))
+        return Answer(hits=tuple(_spread(found, asked)[: asked.k]), notes=tuple(notes))
+
+    def layered(self, base: DbView, view: View, asked: Asked) -> Answer:
+        """Seed 001's way: spheres, then cores, then episodes, stopping when one suffices."""
+        trail: list[Trail] = []
+        notes: tuple[str, ...] = ()
+        hits: list[Hit] = []
+        for layer, kinds in (("sphere", ("sphere",)), ("core", ("core",)), ("episode", _CONCRETE)):
+            wanted = replace(asked, filter=replace(asked.filter, kinds=_only(asked.filter.kinds, kinds)))
+            answer = self.recall(base, view, wanted)
+            best = max((_relevance(hit) for hit in answer.hits), default=0.0)
+            sufficed = layer == "episode" or best >= _SUFFICIENT
+            trail.append(Trail(layer=layer, best=round(best, 3), sufficed=sufficed))
+            hits, notes = hits + list(answer.hits), answer.notes
+            if sufficed:
+                break
+        return Answer(hits=tuple(ordered(hits)[: asked.k]), notes=notes, trail=tuple(trail))
+
+    def _fresh(self, base: DbView, view: View, asked: Asked, notes: list[str]) -> Fresh:
+        """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
+        mark = self._indexing.watermark()
+        if base.version - mark.version > 0 and not self._spine.read_only:
+            behind = self._spine.state.version_after(mark.version, _INLINE, base.version)
+            if behind < base.version:
+                self._indexing.add_words()
+                mark = self._indexing.watermark()
+        units: list[Unit] = []
+        ends: set[tuple[str, int]] = set()
+        if mark.version < base.version:
+            units += self._indexing.units(mark.version, base.version)
+            ends |= {(m, r) for m, r, _ in self._spine.state.ended(mark.version, base.version)}
+        if isinstance(view, State):
+            places: dict[str, int] = {}
+            for memory in view.own.values():
+                ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
+                units += self._indexing.units_of(memory, base.version, places, base.version)
+        kept = [u for u in units if self._passes(view, u, asked.filter) and (u.memory, u.rev) not in ends]
+        return Fresh(units=tuple(kept), ends=frozenset(ends))
+
+    def _passes(self, view: View, unit: Unit, wanted: Filter) -> bool:
+        memory = view.get(unit.memory)
+        return memory is not None and memory.rev == unit.rev and is_indexed(memory) and passes(memory, wanted)
+
+    def _query_vector(self, question: Question, asked: Asked, notes: list[str]) -> object:
+        if asked.vector is not None:
+            return asked.vector
+        if self._indexing.embedder is None or (asked.streams is not None and "meaning" not in asked.streams):
+            notes.append("found by words alone; no embedder is in use")
+            return None
+        try:
+            missing = self._indexing.add_vectors(limit=_EMBED_INLINE)
+            if missing:
+                notes.append(f"{missing} passages have no vector yet; they are found by words")
+                self._wake()
+            return self._indexing.embed(list(question.phrasings)).sum(axis=0)
+        except ModelFailed as error:
+            notes.append(f"found by words alone: {error.message}")
+            return None
+
+    def _with_vectors(self, fresh: Fresh, view: View, query: object, notes: list[str]) -> Fresh:
+        """Vectors for what is above the watermark, so that it competes on equal terms."""
+        if query is None or not fresh.units or self._indexing.embedder is None:
+            return fresh
+        if len(fresh.units) > _EMBED_INLINE:
+            notes.append(f"{len(fresh.units)} new memories are compared by words only")
+            return fresh
+        memories = [m for m in (view.get(u.memory) for u in fresh.units) if m is not None]
+        own = self._indexing.own_vectors(memories)
+        try:
+            return replace(fresh, vectors=self._indexing.embed_units(fresh.units, own))
+        except ModelFailed as error:
+            notes.append(f"new memories are compared by words only: {error.message}")
+            return fresh
+
+    def _search(
+        self,
+        view: View,
+        base: DbView,
+        asked: Asked,
+        question: Question,
+        query: object,
+        fresh: Fresh,
+        kinds: Sequence[str],
+    ) -> list[Hit]:
+        wanted = asked.filter
+        allowed = _only(wanted.kinds, kinds)
+        if not allowed:
+            return []
+        matches = self._indexing.index.search(
+            question,
+            Wanted(
+                version=asked.version,
+                scopes=wanted.scopes,
+                kinds=None if wanted.kinds is None and kinds is _CONCRETE else allowed,
+                layers=wanted.layers,
+                category=wanted.category,
+                tags=wanted.tags,
+                session=wanted.session,
+                since=wanted.since,
+                until=wanted.until,
+            ),
+            limit=max(4 * asked.k, 40),
+            vectors=self._indexing.vectors() if query is not None else None,
+            query=query,
+            fresh=replace(fresh, units=tuple(u for u in fresh.units if u.kind in allowed)),
+        )
+        return self._hits(view, base, asked, [m for m in matches if m.score > 0], set(allowed))
+
+    def _hits(
+        self, view: View, base: DbView, asked: Asked, matches: Sequence[Match], kinds: set[str]
+    ) -> list[Hit]:
+        """Matches as hits, with the parts that come from the memory itself."""
+        used = base.uses([m.memory for m in matches]) if matches else {}
+        mark = self._indexing.index.watermark.version
+        hits = []
+        for match in matches:
+            memory = view.get(match.memory)
+            if memory is None or memory.gone or memory.rev != match.rev or memory.kind not in kinds:
+                continue
+            if not passes(memory, asked.filter):
+                continue
+            parts = weighed(
+                match.parts,
+                memory,
+                now=asked.now,
+                policy=self._spine.policy,
+                recipe=self._indexing.index.recipe,
+                used=used.get(memory.id, (0, 0.0)),
+                emotion=asked.emotion,
+            )
+            parts = chosen(parts, asked.streams)
+            version = base.since(memory.id, memory.rev) or 0
+            hits.append(
+                Hit(
+                    memory=memory,
+                    turn=match.turn,
+                    score=sum(parts.values()),
+                    parts=parts,
+                    version=version,
+                    is_fresh=0 < version <= mark,
+                )
+            )
+        return hits
+
+    def _abstractions(
+        self, view: View, base: DbView, asked: Asked, question: Question, query: object, fresh: Fresh
+    ) -> list[Hit]:
+        if asked.streams is not None and "abstractions" not in asked.streams:
+            return []
+        if not base.count("core") and not base.count("sphere"):
+            return []
+        return self._search(view, base, asked, question, query, fresh, _ABSTRACT)
+
+    def _boosted(self, hits: list[Hit], abstract: list[Hit], asked: Asked) -> list[Hit]:
+        """Abstractions lift their sources; they stand among the hits when nothing concrete fits better."""
+        if not abstract:
+            return hits
+        share = self._indexing.index.recipe.abstraction
+        lift: dict[str, float] = {}
+        for hit in abstract:
+            for source in hit.memory.linked("part"):
+                lift[source] = max(lift.get(source, 0.0), share * min(_relevance(hit), 1.0))
+        lifted = [_lifted(hit, lift.get(hit.memory.id, 0.0)) for hit in hits]
+        if asked.unit == "turn" and asked.filter.kinds is None:
+            return lifted
+        best = max((_relevance(hit) for hit in lifted), default=0.0)
+        asked_for = asked.filter.kinds is not None
+        return lifted + [hit for hit in per_memory(abstract) if asked_for or _relevance(hit) > best]
+
+    def _linked(self, view: View, hits: list[Hit], asked: Asked) -> list[Hit]:
+        """What the best hits point to, and what points to them."""
+        if asked.unit == "turn" or (asked.streams is not None and "links" not in asked.streams):
+            return []
+        known = {hit.memory.id for hit in hits}
+        found: dict[str, Hit] = {}
+        for hit in ordered(per_memory(hits))[:_LINKED_FROM]:
+            if hit.memory.kind in _ABSTRACT:
+                continue
+            pointed = [view.get(link.to) for link in hit.memory.links]
+            for memory in (*pointed, *view.referring(hit.memory.id)):
+                if memory is None or memory.gone or memory.id in known or memory.id in found:
+                    continue
+                if memory.kind in _ABSTRACT or not is_indexed(memory) or not passes(memory, asked.filter):
+                    continue
+                score = _LINK_SHARE * hit.score
+                found[memory.id] = Hit(
+                    memory=memory,
+                    turn=None,
+                    score=score,
+                    parts={"links": score},
+                    version=hit.version,
+                    notes=(f"linked with {hit.memory.id}",),
+                )
+        return list(found.values())
+
+
+def streams_of(
+    wanted: str | Sequence[str] | Mapping[str, float] | None, hept: Mapping[str, float]
+) -> Mapping[str, float] | None:
+    """Streams by name, by weight, or the preset `hept`; None means all of them as measured best."""
+    if wanted is None:
+        return None
+    if wanted == "hept":
+        return hept
+    chosen_ = (
+        dict(wanted)
+        if isinstance(wanted, Mapping)
+        else dict.fromkeys([wanted] if isinstance(wanted, str) else wanted, 1.0)
+    )
+    unknown = sorted(set(chosen_) - set(STREAMS))
+    if unknown or not chosen_:
+        raise BadInput(f"there is no stream {unknown}", hint=f"use {', '.join(STREAMS)}, or 'hept'")
+    return chosen_
+
+
+def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ...] | None:
+    """The scopes a recall looks into: `shared` and the one named, or exactly those listed."""
+    if scope is None:
+        return None if own is None else (SHARED, own)
+    return tuple(dict.fromkeys((SHARED, scope))) if isinstance(scope, str) else tuple(scope)
+
+
+def _only(asked: tuple[str, ...] | None, kinds: Sequence[str]) -> tuple[str, ...]:
+    return tuple(kinds) if asked is None else tuple(kind for kind in kinds if kind in asked)
+
+
+def _relevance(hit: Hit) -> float:
+    """What a hit owes to the question itself."""
+    return sum(hit.parts.get(name, 0.0) for name in ("words", "meaning"))
+
+
+def _lifted(hit: Hit, lift: float) -> Hit:
+    if not lift:
+        return hit
+    return replace(hit, score=hit.score + lift, parts={**hit.parts, "abstraction": lift})
+
+
+def _spread(hits: list[Hit], asked: Asked) -> list[Hit]:
+    """With diversity asked for, the best of each session first; it costs recall, so it is off by default."""
+    if not asked.diverse:
+        return hits
+    seen: set[str] = set()
+    first: list[Hit] = []
+    rest: list[Hit] = []
+    for hit in hits:
+        session = hit.memory.session or hit.memory.id
+        (rest if session in seen else first).append(hit)
+        seen.add(session)
+    return first + rest
