@@ -13,7 +13,7 @@ from octavo.domain.text import key_of
 # A gram in every other text says little: of each gram only the newest postings are looked at, so that a
 # look-up costs the same among a million texts as among a thousand.
 NEWEST = 128
-CANDIDATES = 64
+CANDIDATES = 32
 
 _ANY, _RARE, _KEY = 0, 1, 2
 
