@@ -364,6 +364,7 @@ class StateDb:
             self._db = self._connect()
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
         with self._lock:
             try:
                 return cast(list[tuple[Any, ...]], self._db.execute(sql, values).fetchall())
@@ -371,6 +372,7 @@ class StateDb:
                 raise _failure(self._path, error) from error
 
     def rows_of_each(self, sql: str, values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """All rows of a query run once for each set of values."""
         with self._lock:
             try:
                 return cast(list[tuple[Any, ...]], self._db.executemany(sql, values).fetchall())
