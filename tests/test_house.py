@@ -1,0 +1,205 @@
+"""The house: who may import whom, a pure domain, documented names, one tree of errors, short modules."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import octavo
+from octavo import errors
+
+SOURCE = Path(octavo.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# Stairs go down only: a floor may use itself and the floors named here.
+FLOORS = {
+    "domain": {"errors"},
+    "storage": {"errors", "domain"},
+    "models": {"errors", "domain"},
+    "engine": {"errors", "domain", "storage", "models"},
+    "interfaces": {"errors", "domain", "storage", "models", "engine"},
+    "testing": {"errors", "domain", "storage", "models", "engine"},
+}
+
+# The domain knows no clock, disk, network, randomness, environment or logging.
+IMPURE = {
+    *("asyncio", "ctypes", "fcntl", "getpass", "http", "io", "locale", "logging", "mmap", "multiprocessing"),
+    *(
+        "os",
+        "pathlib",
+        "platform",
+        "random",
+        "secrets",
+        "shutil",
+        "signal",
+        "socket",
+        "sqlite3",
+        "subprocess",
+    ),
+    *("sys", "tempfile", "threading", "time", "urllib", "uuid", "warnings"),
+}
+STEMMER = {"domain/text.py": {"Stemmer"}}
+
+# Modules past 400 lines, each with the reason why it is one idea and not two.
+LONG = {
+    "engine/account.py": "one method an operation: the table of what an open account can do",
+    "interfaces/operations.py": "one entry an operation: the table that every door is fed from",
+    "domain/rules.py": "the four rules share the verbs they are made of (refuse, propose, merge, clash)",
+    "domain/privacy.py": "one table of patterns with its checks; splitting it would hide their order",
+    "storage/state_db.py": "one table layout, and everything that writes it",
+}
+
+
+TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in MODULES}
+LENGTHS = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in MODULES}
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Import):
+            yield from (name.name for name in part.names)
+        elif isinstance(part, ast.ImportFrom):
+            assert part.level == 0, "imports are written out in full"
+            yield part.module or ""
+            if part.module == "octavo":
+                yield from (f"octavo.{name.name}" for name in part.names)
+
+
+def floor_of(name: str) -> str:
+    return name.partition("/")[0].removesuffix(".py")
+
+
+def of_floor(floor: str) -> dict[str, ast.Module]:
+    return {name: tree for name, tree in TREES.items() if floor_of(name) == floor}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_stairs_go_down_only(floor):
+    assert of_floor(floor)
+    for name, tree in of_floor(floor).items():
+        own = {module.split(".")[1] for module in imported(tree) if module.startswith("octavo.")}
+        assert own <= FLOORS[floor] | {floor}, name
+
+
+def test_the_domain_imports_nothing_but_pure_parts_of_the_standard_library_and_the_stemmer():
+    for name, tree in of_floor("domain").items():
+        tops = {module.partition(".")[0] for module in imported(tree)} - {"octavo", ""}
+        assert not tops & IMPURE, name
+        assert tops - set(sys.stdlib_module_names) <= STEMMER.get(name, set()), name
+
+
+def test_the_domain_asks_no_clock_and_touches_no_file():
+    for name, tree in of_floor("domain").items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                asked = (node.value.id, node.attr)
+                assert asked[0] not in ("datetime", "date") or asked[1] not in ("now", "utcnow", "today"), (
+                    name
+                )
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("open", "print", "input", "eval", "exec", "__import__"), name
+
+
+def test_our_own_package_is_never_imported_inside_a_function():
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inside = [m for m in imported(node) if m.partition(".")[0] == "octavo"]
+                assert not inside, f"{name}: {node.name}"
+
+
+def undocumented(body: list[ast.stmt], inside: str) -> Iterator[str]:
+    for node in body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        # A test's name is its sentence; everything else that is public has one of its own.
+        is_public = not node.name.startswith(("_", "test_"))
+        if is_public and not ast.get_docstring(node):
+            yield f"{inside}.{node.name}"
+        if isinstance(node, ast.ClassDef) and is_public:
+            yield from undocumented(node.body, f"{inside}.{node.name}")
+
+
+def test_every_module_class_and_public_function_says_what_it_is():
+    silent = [name for name, tree in TREES.items() if not ast.get_docstring(tree)]
+    silent += [what for name, tree in TREES.items() for what in undocumented(tree.body, name)]
+    assert silent == []
+
+
+def test_nothing_below_the_interfaces_catches_everything_or_swallows():
+    for name, tree in TREES.items():
+        if floor_of(name) == "interfaces":
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type) if node.type else "BaseException"
+                assert not re.search(r"\bException\b", caught), f"{name}, line {node.lineno}"
+                again = any(isinstance(part, ast.Raise) for part in ast.walk(node))
+                assert "BaseException" not in caught or again, f"{name}, line {node.lineno}"
+
+
+def test_a_module_is_short_or_says_why_it_is_long():
+    long = {name: lines for name, lines in LENGTHS.items() if lines > 400}
+    assert sorted(long) == sorted(LONG), long
+
+
+def test_no_module_is_named_after_nothing():
+    vague = {"utils", "util", "helpers", "common", "manager", "base", "misc"}
+    assert not vague & {Path(name).stem for name in TREES}
+
+
+def error_classes() -> dict[str, type[errors.OctavoError]]:
+    found = inspect.getmembers(errors, lambda c: inspect.isclass(c) and issubclass(c, errors.OctavoError))
+    return dict(found)
+
+
+def drawing() -> dict[str, tuple[int, int, str]]:
+    """Every line of the drawn tree: the error, its exit code, its status, and whom it hangs on."""
+    found: dict[str, tuple[int, int, str]] = {}
+    above: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        match = re.match(r"([│├└─ ]*)([A-Z]\w+)\s+(\d+)\s+(\d+)", line)
+        if match:
+            depth = len(match[1]) // 4
+            above[depth:] = [match[2]]
+            found[match[2]] = (int(match[3]), int(match[4]), above[depth - 1] if depth else "Exception")
+    return found
+
+
+def test_every_error_stands_in_the_drawing_with_its_code_and_status():
+    told = {
+        name: (cls.exit_code, cls.http_status, cls.__bases__[0].__name__)
+        for name, cls in error_classes().items()
+    }
+    assert drawing() == told
+
+
+@pytest.mark.parametrize("cls", error_classes().values())
+def test_every_error_says_what_to_do(cls):
+    error = cls("writing x failed")
+    assert error.hint
+    assert str(error) == f"writing x failed ({error.hint})"
+    assert str(cls("writing x failed", hint="do y")) == "writing x failed (do y)"
+    assert issubclass(errors.BadInput, ValueError)
+
+
+def test_the_public_names_are_there_sorted_and_documented():
+    assert list(octavo.__all__) == sorted(octavo.__all__, key=lambda n: (not n.isupper(), n[0].islower(), n))
+    assert {"open", "accounts", "delete_account", "Account", "Sandbox", "Memory", "OctavoError"} <= set(
+        octavo.__all__
+    )
+    for name in octavo.__all__:
+        value = getattr(octavo, name)
+        assert not callable(value) or inspect.getdoc(value), name
+
+
+def test_no_file_of_ours_speaks_of_the_machine_it_was_written_on():
+    for path in (*MODULES, *sorted(Path(__file__).parent.glob("*.py"))):
+        if path.name != Path(__file__).name:
+            assert not re.search(r"/work/|/tmp/|/home/|/root/", path.read_text()), path.name
