@@ -205,6 +205,9 @@ def test_a_wrong_command_suggests_the_right_one(run: Run) -> None:
         (["--actor", "agent:orion", "restore", "0"], 6),
         (["--scope", "orion", "restore", "0"], 6),
         (["delete-account", "default"], 2),
+        (["--account", "", "stats"], 2),
+        (["stats", "--account", ""], 2),
+        (["stats", "--actor", "root"], 2),
     ],
 )
 def test_exit_codes_come_from_the_tree_of_errors(run: Run, line: list[str], code: int) -> None:

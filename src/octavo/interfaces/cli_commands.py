@@ -146,7 +146,8 @@ def _completion(parameter: Parameter) -> Callable[..., Any] | None:
 
 def _run(operation: Operation, before: Mapping[str, Any], given: dict[str, Any]) -> int:
     """Do what a command line asks and show what came of it; the exit code says whether it is in."""
-    common = {name: given.pop(name) or before[name] for name in _COMMON}
+    after = {name: given.pop(name) for name in _COMMON}
+    common = {name: before[name] if said is None else said for name, said in after.items()}
     as_json = given.pop("json") or before["json"]
     if operation.asks and not given.pop("yes"):
         _ask(operation.asks.format(**given))
