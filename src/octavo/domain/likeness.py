@@ -7,7 +7,7 @@ stretches, on the normal form. Three rules of our own keep it sensible at the en
   shared word of one says nothing.
 - A text of more than twice as many words is not near by its words: it says more, not the same.
 - Past 200 characters the stretches are counted in words, not in characters: letters make all long texts
-  alike, and comparing them costs a thousand times more.
+  alike, and comparing them takes far too long.
 """
 
 from __future__ import annotations
@@ -274,8 +274,8 @@ def _says_more(forms: list[str]) -> bool:
 # The fingerprint of a text is made of pairs of its rarest units under one fixed order. A unit is the head of
 # a word, so that endings do not matter, or a gram of a script without spaces.
 #
-# Why pairs: the prefix of single words that a sound filter needs holds common words too, and its postings are
-# a fifth of all memories; those of pairs are a hundredth. Why it is sound: let the smaller text have n words,
+# Why pairs: the prefix of single words that a sound filter needs holds common words too, and these stand in a
+# large share of all memories; two of them together seldom do. Why it is sound: let the smaller text have n words,
 # of which at least c = 0.6 n are in the larger one, of b words. Of the smaller one's units at most n - c are
 # not shared, so its first two shared units are among its first n - c + 2 (`rare`), and among the first
 # b - c + 2 of the larger one, which for b <= 2 n is at most 0.7 b + 2 (`all`). Words that share a head make a
