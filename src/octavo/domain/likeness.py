@@ -275,11 +275,13 @@ def _says_more(forms: list[str]) -> bool:
 # a word, so that endings do not matter, or a gram of a script without spaces.
 #
 # Why pairs: the prefix of single words that a sound filter needs holds common words too, and these stand in a
-# large share of all memories; two of them together seldom do. Why it is sound: let the smaller text have n words,
-# of which at least c = 0.6 n are in the larger one, of b words. Of the smaller one's units at most n - c are
-# not shared, so its first two shared units are among its first n - c + 2 (`rare`), and among the first
-# b - c + 2 of the larger one, which for b <= 2 n is at most 0.7 b + 2 (`all`). Words that share a head make a
-# pair of the head with itself. The bounds cut both for larger texts; the tests hold what that misses.
+# large share of all memories; two of them together seldom do.
+#
+# Why it is sound: let the smaller text have n words, of which at least c = 0.6 n are in the larger one, of b
+# words. Of the smaller one's units at most n - c are not shared, so its first two shared units are among its
+# first n - c + 2 (`rare`), and among the first b - c + 2 of the larger one, which for b <= 2 n is at most
+# 0.7 b + 2 (`all`). Words that share a head make a pair of the head with itself. The bounds cut both for
+# larger texts; the tests hold what that misses.
 _HEAD = 5
 _RARE, _ALL = 6, 10
 _FLOOR = 0.6
