@@ -88,6 +88,16 @@ def test_the_relevant_part_comes_from_recall_without_what_stands(full: Account) 
     assert found.texts == ["Mission: stabilise the runtime", "likes green tea"]
 
 
+def test_a_query_brings_what_the_account_recalls_behind_what_stands(
+    full: Account, opened: Callable[..., Account]
+) -> None:
+    found = read(str(full.brief("green tea", scope="orion")))
+    assert found.texts[-1] == "likes green tea"
+    assert "Mission: stabilise the runtime" in found.texts
+    bound = opened(scope="elysia")
+    assert "orion explores" not in str(bound.brief("orion boundaries"))
+
+
 def test_a_recall_that_reaches_too_far_does_not_widen_the_brief(full: Account) -> None:
     stray = memory("x1", "elysia's secret", "fact", scope="elysia")
     found = briefing.brief(full, "x", scope="orion", recall=lambda q, k, scope: [Hit(stray)])

@@ -1,0 +1,220 @@
+"""What can be asked of a Memory Vault: its records, searched, reviewed, counted and told to a prompt."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import Any
+
+from octavo.domain import brief, privacy
+from octavo.domain.brief import Counter as TokenCounter
+from octavo.domain.memory import SHARED, check_scope
+from octavo.domain.policy import PrivacyPolicy
+from octavo.domain.text import UNSPACED, words
+from octavo.errors import BadInput
+from octavo.interfaces.documents.vault.desk import Desk
+from octavo.interfaces.documents.vault.live_file import VaultFile
+from octavo.interfaces.documents.vault.view import VaultView
+from octavo.interfaces.formats.vault_records import Entry, VaultMemory, parse, time_of
+
+VALID_SCOPES = (SHARED, "orion", "elysia")
+
+_TOKEN = re.compile(r"\w+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+Scopes = str | Sequence[str] | None
+
+
+class VaultReader:
+    """The reading half of a vault: without a desk and a view it is switched off and holds nothing."""
+
+    def __init__(
+        self,
+        file: VaultFile,
+        desk: Desk | None,
+        *,
+        scopes: Sequence[str] | None,
+        max_active: int,
+        max_items: int,
+    ) -> None:
+        self.max_active = max_active
+        self.max_items = max_items
+        self._file = file
+        self._desk = desk
+        self._view = None if desk is None else VaultView(desk, file)
+        self._scopes = None if scopes is None else tuple(check_scope(name) for name in scopes)
+
+    def get(self, memory_id: str) -> VaultMemory | None:
+        """A live memory, or None."""
+        entry = self._latest().get(memory_id)
+        return entry.record if entry and self._is_shown(entry) else None
+
+    def resolve_latest(self) -> dict[str, VaultMemory]:
+        """Every memory at its highest version, tombstones included."""
+        return {id_: entry.record for id_, entry in self._latest().items() if self._sees(entry.record.scope)}
+
+    def recall(
+        self,
+        scope: Scopes = None,
+        category: str | None = None,
+        tags: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[VaultMemory]:
+        """Live memories of these scopes, newest first; one matching tag is enough."""
+        found = [
+            record
+            for record in (entry.record for entry in self._shown(scope))
+            if (category is None or record.category == category.strip().lower())
+            and (not tags or any(tag in record.tags for tag in tags))
+        ]
+        return found if limit is None else found[: max(limit, 0)]
+
+    def search_memories(self, query: str, scope: Scopes = None, limit: int = 10) -> list[VaultMemory]:
+        """Live memories that share a word with the query, best first, each with the seed's score."""
+        scored = [
+            replace(entry.record, score=score)
+            for entry in self._shown(scope)
+            if (score := search_score(query, entry.record.text)) > 0
+        ]
+        scored.sort(key=lambda record: -(record.score or 0))
+        return scored[: max(limit, 0)]
+
+    def find_consolidation_candidates(
+        self, scope: str | None = None, similarity_floor: float = 0.50
+    ) -> list[tuple[VaultMemory, VaultMemory, float]]:
+        """Pairs of live memories that look alike, best first, for a person to review."""
+        if self._desk is None:
+            return []
+        shown = {entry.memory.id: entry.record for entry in self._shown(scope)}
+        pairs = self._desk.merge_candidates(scope=scope, floor=similarity_floor)
+        return [
+            (shown[pair.first.id], shown[pair.second.id], pair.score)
+            for pair in pairs
+            if pair.first.id in shown and pair.second.id in shown
+        ]
+
+    def propose_deletions(self, scope: str | None = None) -> list[dict[str, Any]]:
+        """Memories that might go, each with a reason; nothing is deleted."""
+        if self._desk is None:
+            return []
+        shown = {entry.memory.id: entry.record for entry in self._shown(scope)}
+        return [
+            {**shown[doubt.memory.id].to_dict(), "reason": doubt.reason}
+            for doubt in self._desk.deletion_candidates(scope=scope)
+            if doubt.memory.id in shown
+        ]
+
+    def build_snapshot(self, scope: Scopes = None, budget: int | None = None) -> str:
+        """Canon and the registers with a topic, as a block for every prompt."""
+        memories = [entry.memory for entry in self._shown(self._seen_by(scope))]
+        return str(brief.render(memories, budget=budget))
+
+    def build_block(
+        self,
+        scope: Scopes = None,
+        query: str | None = None,
+        max_items: int | None = None,
+        budget: int | None = None,
+        count: TokenCounter | None = None,
+    ) -> str:
+        """What is relevant to a query, or newest without one, as a block for a prompt."""
+        limit = self.max_items if max_items is None else max_items
+        scopes = self._seen_by(scope)
+        found = (
+            self.recall(scopes, limit=limit) if query is None else self.search_memories(query, scopes, limit)
+        )
+        latest = self._latest()
+        memories = [latest[record.id].memory for record in found]
+        return str(brief.render([], memories, budget=budget, count=count))
+
+    def vault_stats(self) -> dict[str, Any]:
+        """How full the vault is, and how much of its file is history."""
+        active = [entry.record for entry in self._latest().values() if entry.record.deleted_at is None]
+        data = self._file.read() or b""
+        raw = sum(1 for line in data.split(b"\n") if line.strip())
+        return {
+            "active_count": len(active),
+            "max_active": self.max_active,
+            "utilization_pct": round(100 * len(active) / self.max_active, 1) if self.max_active else 0.0,
+            "deleted_count": _tombstones(data),
+            "raw_lines": raw,
+            "compactable_lines": raw - len(active),
+            "bloat_ratio": round(raw / len(active), 2) if active else float(raw),
+            "by_scope": dict(Counter(record.scope for record in active)),
+            "by_tier": dict(Counter(record.tier for record in active)),
+            "by_category": dict(Counter(record.category for record in active)),
+            "register_topics": sum(1 for r in active if r.tier == "register" and r.topic_id),
+        }
+
+    def _holder(self, topic_id: str | None, scope: str) -> VaultMemory | None:
+        """The live register that holds a topic."""
+        wanted = ("register", scope, topic_id, None)
+        records = (entry.record for entry in self._latest().values())
+        return next((r for r in records if (r.tier, r.scope, r.topic_id, r.deleted_at) == wanted), None)
+
+    def _shown(self, scope: Scopes = None) -> list[Entry]:
+        """Live memories in these scopes, newest first."""
+        wanted = None if scope is None else {scope} if isinstance(scope, str) else set(scope)
+        for name in wanted or ():
+            self._must_know(name)
+        found = [
+            entry
+            for entry in self._latest().values()
+            if self._is_shown(entry) and (wanted is None or entry.record.scope in wanted)
+        ]
+        found.sort(key=lambda entry: time_of(entry.record.created_at))
+        return found[::-1]
+
+    def _is_shown(self, entry: Entry) -> bool:
+        return entry.record.deleted_at is None and self._sees(entry.record.scope)
+
+    def _sees(self, scope: str) -> bool:
+        return self._scopes is None or scope in self._scopes
+
+    def _seen_by(self, scope: Scopes) -> Scopes:
+        """One agent's name stands for what that agent sees: `shared` and its own."""
+        return (SHARED, scope) if isinstance(scope, str) else scope
+
+    def _must_know(self, scope: str) -> None:
+        known = self._scopes
+        if known is None:
+            known = tuple({*VALID_SCOPES, *(e.record.scope for e in self._latest().values())})
+        if scope not in known:
+            raise BadInput(f"scope {scope!r} is unknown", hint=f"use one of {', '.join(sorted(known))}")
+
+    def _latest(self) -> dict[str, Entry]:
+        return {} if self._view is None else self._view.latest()
+
+
+def check_pii(text: str) -> list[str]:
+    """What in a text must not be kept: the names of secrets and personal data, none if it is clean."""
+    return list(dict.fromkeys(finding.what for finding in privacy.find(text, PrivacyPolicy())))
+
+
+def search_score(query: str, text: str) -> float:
+    """The seed's score: shared tokens, a bonus for the whole query, and the ratio of matching stretches."""
+    asked, said = query.lower().strip(), text.lower()
+    wanted = _tokens(asked)
+    shared = wanted & _tokens(said)
+    if not shared:
+        return 0.0
+    bonus = 0.3 if asked in said else 0.0
+    return len(shared) / len(wanted) + bonus + 0.4 * SequenceMatcher(None, asked, said).ratio()
+
+
+def _tokens(text: str) -> set[str]:
+    """The seed's tokens; a script without spaces has none, so there its grams stand in for words."""
+    return set(words(text) if _UNSPACED.search(text) else _TOKEN.findall(text))
+
+
+def _tombstones(data: bytes) -> int:
+    """How many memories of a file have ended in it."""
+    latest: dict[str, VaultMemory] = {}
+    for line in parse(data)[0]:
+        known = latest.get(line.record.id)
+        if known is None or line.record.version > known.version:
+            latest[line.record.id] = line.record
+    return sum(1 for record in latest.values() if record.deleted_at is not None)
