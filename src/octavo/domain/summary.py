@@ -149,7 +149,9 @@ def _opening(
     who = listed([shown_name(name) for name in _speakers(sessions)], thai=thai)
     about = listed([concept.theme for concept in concepts[:4]], thai=thai)
     count = f"{len(sessions)} ครั้ง" if thai else f"{len(sessions)} sessions"
-    if not kept:
+    if not any(session.episodes for session in sessions):
+        said_so = "nothing of them is left"
+    elif not kept:
         said_so = "มีแต่คำทักทาย" if thai else "nothing but greetings"
     elif thai:
         said_so = f"{who}คุยกันเรื่อง {about}" if about else who

@@ -36,7 +36,7 @@ from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo, listed, resu
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.upkeep import Upkeep, upkeep
 from octavo.engine.worker import Worker
-from octavo.engine.writing import Writer
+from octavo.engine.writing import Writer, plain_json
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed
 from octavo.models.embedders import Embedder
 from octavo.models.summarisers import StatisticalSummariser, Summariser
@@ -192,11 +192,13 @@ class Account(Reader):
         base: int | None = None,
         skip: frozenset[str] = frozenset(),
         whole: bool = False,
+        closes: str | None = None,
     ) -> list[Verdict]:
         """Write finished candidates in one commit, a verdict for each; imports and documents come this way.
 
         A memory without an id gets one. `base` is the version the caller has seen; `whole` raises if one
-        candidate is refused, and nothing is written; `skip` names checks that do not apply.
+        candidate is refused, and nothing is written; `skip` names checks that do not apply; `closes` names
+        the session, held elsewhere, that the candidates are.
         """
         self._spine.must_write()
         return bulk.write(
@@ -208,7 +210,14 @@ class Account(Reader):
             base=base,
             skip=skip,
             whole=whole,
+            closes=None if closes is None else check_id(closes, "session"),
         )
+
+    def adopt(self, id_: str, given: Mapping[str, Any]) -> Memory | None:
+        """Take in a core or sphere made elsewhere of the sessions that have its place here (import)."""
+        self._must_be_human("bring in a summary that was made elsewhere")
+        self._must_see(id_.partition("@")[2] or SHARED)
+        return bulk.adopt(self._spine, self.actor, check_id(id_), plain_json(given))
 
     def revise(self, id_: str, **changes: Any) -> Verdict:
         """Give a memory a new revision with some fields changed."""
@@ -483,8 +492,16 @@ def _back(now: Memory, then: Memory | None, actor: str) -> Memory | None:
     if then is None or then.gone:
         if now.gone:
             return None
+        # A tombstone's data says how it ended: a removed core stays removed, a retired original can return.
         return replace(
-            now, rev=now.rev + 1, gone=True, actor=actor, text="", turns=(), data={}, approved=None
+            now,
+            rev=now.rev + 1,
+            gone=True,
+            actor=actor,
+            text="",
+            turns=(),
+            data=then.data if then else {},
+            approved=None,
         )
     if replace(now, rev=then.rev, actor=then.actor) == then:
         return None

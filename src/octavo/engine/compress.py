@@ -6,7 +6,7 @@ made by whoever comes first, removed, and made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +22,14 @@ from octavo.domain.rules import STATE, counts_as_episode, tombstone
 from octavo.domain.sentences import SessionSource, split
 from octavo.domain.text import key_of
 from octavo.engine.spine import Plan, Spine
-from octavo.errors import BadInput, NotFound
+from octavo.errors import BadInput, BadPolicy, NotFound
 from octavo.models.summarisers import Summariser
 from octavo.storage import codec
+from octavo.storage.state_db import Commit
 from octavo.storage.state_view import DbView
 
 MADE_FROM, REMOVED, RETIRED, LOST = "made_from", "removed", "retired", "forgotten_sources"
+OWN = frozenset({MADE_FROM, REMOVED, RETIRED})  # what only the engine may say of a core
 _CHALLENGES, _CONTESTED_CONFIDENCE = 3, 0.4
 
 
@@ -58,21 +60,23 @@ def remake(spine: Spine, summariser: Summariser, id_: str) -> Memory:
 def make(spine: Spine, summariser: Summariser, due: Due, *, asked: bool = False) -> Memory | None:
     """Make one; None if it is there, was removed, or lacks its members. All or nothing, never twice."""
     view = spine.head()
-    if not _is_wanted(view.get(due.id), asked):
+    if not is_wanted(view.get(due.id), asked):
         return None
     found = _content(spine, view, summariser, due)
     if found is None:
         return None
-    content, links, made_from = found
-    memory = _memory(spine, due, content, links, made_from)
+    content, sources, made_from = found
+    memory = memory_of(spine, due, content, sources, {**to_json(content), MADE_FROM: made_from})
 
     def decide(now: DbView) -> Plan | None:
         old = now.get(due.id)
-        if not _is_wanted(old, asked):
+        if not is_wanted(old, asked):
             return None
         changes: list[Change] = [replace(memory, rev=old.rev + 1 if old else 1)]
         if isinstance(content, Sphere) and (old is None or asked):
-            changes += _hypotheses(spine, now, memory, content)
+            changes += hypotheses(spine, now, memory)
+        if old is not None and not old.gone:
+            changes += _outdated(now, due.id)
         return Plan(changes=changes, cause=f"compress {due.id}", actor="system", scope=due.scope)
 
     return memory if spine.commit(decide) else None
@@ -142,10 +146,27 @@ def contest(spine: Spine) -> list[str]:
 def _due(spine: Spine) -> Iterator[Due]:
     view = spine.head()
     for scope in spine.state.session_scopes():
+        _must_fit(spine, view, scope)
         yield from compression.backlog(view.sessions(scope), scope, spine.policy.compression)
 
 
-def _is_wanted(old: Memory | None, asked: bool) -> bool:
+def _must_fit(spine: Spine, view: DbView, scope: str) -> None:
+    """Raise if the policy's table of levels is not the one that the scope's cores were made by.
+
+    Another radix gives the same sessions other cores, and an id that is there another meaning.
+    """
+    for core in view.memories(Filter(kinds=("core",), scopes=(scope,), newest=True, limit=1)):
+        due = compression.recognise(core.id, spine.policy.compression)
+        closed = spine.state.sessions(scope, due.sessions[-1], due.sessions[-1]) if due else []
+        if [row.version for row in closed] != [core.data.get(MADE_FROM)]:
+            raise BadPolicy(
+                f"{core.id} was made by another table of compression levels than the policy has now",
+                hint="set the levels back; they stay as they are once the first core is made",
+            )
+
+
+def is_wanted(old: Memory | None, asked: bool = False) -> bool:
+    """Whether a core or sphere shall be made: it is not there, or it quotes what was forgotten since."""
     if old is None:
         return True
     if old.gone:
@@ -167,7 +188,7 @@ def _content(
         return summariser.sphere(due, content, made_at=at), tuple(due.members), made_from
     closed = spine.state.sessions(due.scope, due.sessions[0], due.sessions[-1])
     made_from = closed[-1].version
-    sessions = [_source(spine, view, row.sandbox or "", row.session or 0, made_from) for row in closed]
+    sessions = [_source(spine, view, row, made_from) for row in closed]
     core = summariser.core(due, sessions, made_at=closed[-1].at)
     return core, core.source_episodes, made_from
 
@@ -177,18 +198,18 @@ def _version_made_from(spine: Spine, id_: str) -> int | None:
     return int(history[-1]) if history else None
 
 
-def _source(spine: Spine, view: DbView, sandbox: str, ordinal: int, version: int) -> SessionSource:
+def _source(spine: Spine, view: DbView, closed: Commit, version: int) -> SessionSource:
     """A session as it was, without what was forgotten, refused or erased since."""
-    then = spine.state.at(version)
+    then, sandbox = spine.state.at(version), closed.sandbox or ""
     said = [m for m in then.memories(Filter(kinds=("episode",), session=sandbox)) if counts_as_episode(m)]
     kept = [_admissible(spine, view, m) for m in said if _is_kept(view.get(m.id))]
     states = then.memories(Filter(kinds=("register",), session=sandbox, category=STATE))
     times = [t.at or m.at for m in kept or said for t in m.turns] or [m.at for m in said]
     return SessionSource(
         id=sandbox,
-        ordinal=ordinal,
-        started_at=min(times),
-        ended_at=max(times),
+        ordinal=closed.session or 0,
+        started_at=min(times, default=closed.at),
+        ended_at=max(times, default=closed.at),
         episodes=tuple(kept),
         states={m.topic or m.id: m.data for m in states},
     )
@@ -198,12 +219,30 @@ def _is_kept(now: Memory | None) -> bool:
     return now is not None and (not now.gone or bool(now.data.get(RETIRED)))
 
 
+def quotes_refused(spine: Spine, view: DbView, scope: str, value: Any) -> bool:
+    """Whether JSON values hold a sentence that a person refused or erased."""
+    match value:
+        case str():
+            texts = {value, *split(value)} if view.has_refused() else ()
+            return any(_is_out(spine, view, scope, text) for text in texts)
+        case Mapping():
+            return any(quotes_refused(spine, view, scope, item) for item in value.values())
+        case list() | tuple():
+            return any(quotes_refused(spine, view, scope, item) for item in value)
+        case _:
+            return False
+
+
+def _is_out(spine: Spine, view: DbView, scope: str, text: str) -> bool:
+    key = spine.keyed(key_of(text))
+    return view.is_redacted(key) or view.is_rejected(key, scope) or view.is_rejected(key, SHARED)
+
+
 def _admissible(spine: Spine, view: DbView, episode: Memory) -> Memory:
     """An episode without the sentences that a person refused or erased."""
 
     def is_out(text: str) -> bool:
-        key = spine.keyed(key_of(text))
-        return view.is_redacted(key) or view.is_rejected(key, episode.scope) or view.is_rejected(key, SHARED)
+        return _is_out(spine, view, episode.scope, text)
 
     def cleaned(turn: Turn) -> Turn:
         parts = split(turn.text)
@@ -216,9 +255,10 @@ def _admissible(spine: Spine, view: DbView, episode: Memory) -> Memory:
     return replace(episode, turns=turns, text=transcript(turns))
 
 
-def _memory(
-    spine: Spine, due: Due, content: Core | Sphere, sources: tuple[str, ...], made_from: int
+def memory_of(
+    spine: Spine, due: Due, content: Core | Sphere, sources: Iterable[str], data: Mapping[str, Any]
 ) -> Memory:
+    """A core or sphere as a memory that has passed the gate's text checks."""
     memory = Memory(
         id=due.id,
         kind=due.kind,
@@ -229,20 +269,21 @@ def _memory(
         at=moment(content.timestamp_end) or spine.now(),
         confidence=1.0,
         links=tuple(Link(name="part", to=source) for source in sources),
-        data={**to_json(content), MADE_FROM: made_from},
+        data=data,
     )
     checked = gate.check_text(memory, spine.policy)
     return checked if isinstance(checked, Memory) else memory
 
 
-def _hypotheses(spine: Spine, view: DbView, sphere: Memory, content: Sphere) -> list[Change]:
-    """A sphere's beliefs as proposals; only a person makes them part of the standing brief."""
-    asked = {key_of(p.memory.text) for p in view.proposals()}
+def hypotheses(spine: Spine, view: DbView, sphere: Memory) -> list[Change]:
+    """A sphere's beliefs as proposals; only a person makes them part of the standing brief.
+
+    What waits already, holds already or may not be said is not asked.
+    """
+    holding = view.memories(Filter(kinds=("canon",), category="worldview", scopes=(sphere.scope,)))
+    asked = {key_of(m.text) for m in (*holding, *(p.memory for p in view.proposals()))}
     found: list[Change] = []
-    for belief in content.abstracted_knowledge.beliefs:
-        key = spine.keyed(key_of(belief.belief))
-        if key_of(belief.belief) in asked or view.is_rejected(key, sphere.scope) or view.is_redacted(key):
-            continue
+    for belief in cores.sphere_from_json(sphere.data).abstracted_knowledge.beliefs:
         canon = Memory(
             id=spine.new_id(),
             kind="canon",
@@ -256,6 +297,8 @@ def _hypotheses(spine: Spine, view: DbView, sphere: Memory, content: Sphere) -> 
             links=tuple(Link(name="evidence", to=source) for source in belief.evidence),
             data={"sphere": sphere.id, "epistemic_state": "confirmed"},
         )
+        if key_of(canon.text) in asked or not _may_be_said(spine, view, canon):
+            continue
         reason = f"a belief of {sphere.id}, from {len(belief.evidence)} sources"
         found.append(
             Proposal(
@@ -265,12 +308,29 @@ def _hypotheses(spine: Spine, view: DbView, sphere: Memory, content: Sphere) -> 
     return found
 
 
+def _may_be_said(spine: Spine, view: DbView, canon: Memory) -> bool:
+    """Whether the gate would let a belief in: no secret, nothing that a person refused or erased."""
+    checked = gate.check_text(canon, spine.policy)
+    return isinstance(checked, Memory) and isinstance(gate.check_state(view, checked, spine.keyed), Memory)
+
+
+def _outdated(view: DbView, id_: str) -> list[Change]:
+    """What is made of a core that is made anew, marked to be made anew too."""
+    return [
+        replace(m, rev=m.rev + 1, actor="system", data={**m.data, LOST: [*m.data.get(LOST, ()), id_]})
+        for m in _above(view, id_)
+    ]
+
+
+def _above(view: DbView, id_: str) -> list[Memory]:
+    return [m for m in view.referring(id_) if m.kind == "sphere" and id_ in m.linked("part")]
+
+
 def _with_dependents(view: DbView, id_: str) -> list[Memory]:
     memory = view.get(id_)
     if memory is None or memory.gone or memory.kind not in ("core", "sphere"):
         raise NotFound(f"there is no core or sphere {id_!r}", hint="`octavo cores` lists them")
-    above = [m for m in view.referring(id_) if m.kind == "sphere" and id_ in m.linked("part")]
-    return [memory, *above]
+    return [memory, *_above(view, id_)]
 
 
 def _revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change]:
@@ -300,8 +360,9 @@ def _routine(view: DbView, content: Core, spine: Spine) -> list[Memory]:
 
 def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:
     """Write the originals where people can read them before they leave the live memory."""
-    lines = b"".join(codec.encode_json(codec.plain(m)) + b"\n" for m in episodes)
-    spine.store.replace(f"archive/{core}.jsonl", lines)
+    before = spine.store.read(f"archive/{core}.jsonl") or b""
+    lines = [codec.encode_json(codec.plain(m)) + b"\n" for m in episodes]
+    spine.store.replace(f"archive/{core}.jsonl", before + b"".join(n for n in lines if n not in before))
 
 
 def _commit_retired(spine: Spine, core: str, ids: list[str]) -> None:
