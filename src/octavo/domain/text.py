@@ -4,19 +4,75 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
+
+from Stemmer import Stemmer
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
 UNSPACED = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+
+# Of these, the ones whose words are a character or two long: pairs find them, triples would not.
+_SHORT_WORDED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_LONG_WORDED = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _WORD = re.compile(f"[{UNSPACED}]+|[^\\W{UNSPACED}]+")
 _SPACES = re.compile(r"\s+")
 _APOSTROPHES = re.compile("['’ʼ`]")
+_TERM = re.compile(f"[{_SHORT_WORDED}]+|[{_LONG_WORDED}]+|[^\\W_{UNSPACED}]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…。！？ฯ])\s+|\n+")
+
+_FIRST_UNSPACED, _FIRST_SHORT_WORDED = "\u0e00", "\u3040"
+_STEMMER = Stemmer("english", 0)  # its own cache is off: ours is one dictionary look-up
+
+PASSAGE_CHARACTERS = 400
+
+# Words that carry grammar, not content: articles, auxiliaries, pronouns, prepositions, question words.
+# Written without apostrophes because folding drops them.
+STOP_WORDS = frozenset(
+    """
+    a about above after again all also am an and any are arent as at be because been before being below
+    between both but by can cant could couldnt did didnt do does doesnt doing dont down during each
+    either else ever few for from further had hadnt has hasnt have havent having he her here hers herself
+    hes him himself his how i id if ill im in into is isnt it its itself ive just may me might more most
+    must my myself no nor not now of off on once only or other our ours ourselves out over own s same she
+    shes should shouldnt so some such t than that thats the their theirs them themselves then there theres
+    these they theyre theyve this those through to too under until up upon us very was wasnt we were werent
+    weve what whats when where which while who whom whose why will with wont would wouldnt yet you youd
+    youll your youre yours yourself yourselves youve
+    """.split()  # noqa: SIM905 - a list of words reads better than a list of strings
+)
 
 # Letters of other alphabets that look like Latin ones; only keys and comparisons fold them.
 _LOOK_ALIKES = str.maketrans(
     "аеорсухіјѕԁɡһкмтвнԛԝαορνικτυχβεηγ",
     "aeopcyxijsdghkmtbhqwaopviktuxbeny",
+)
+
+
+# Past forms and plurals that no suffix rule reaches, each with the word it is counted as.
+_IRREGULAR = dict(
+    pair.split("/")
+    for pair in """
+    ate/eat arose/arise awoke/awake beaten/beat became/become began/begin begun/begin bent/bend bit/bite
+    bitten/bite bled/bleed blew/blow blown/blow bore/bear born/bear bought/buy bound/bind bred/breed
+    broke/break broken/break brought/bring built/build burnt/burn came/come caught/catch children/child
+    chose/choose chosen/choose crept/creep dealt/deal dove/dive drank/drink drawn/draw dreamt/dream
+    drew/draw driven/drive drove/drive drunk/drink dug/dig eaten/eat fallen/fall fed/feed feet/foot
+    fell/fall felt/feel fled/flee flew/fly flown/fly forgave/forgive forgiven/forgive forgot/forget
+    forgotten/forget fought/fight found/find froze/freeze frozen/freeze gave/give given/give goes/go
+    gone/go got/get gotten/get grew/grow grown/grow heard/hear held/hold hid/hide hidden/hide hung/hang
+    kept/keep knew/know knives/knife known/know laid/lay learnt/learn leaves/leaf led/lead left/leave
+    lent/lend lit/light lives/life lost/lose made/make meant/mean men/man met/meet mice/mouse
+    mistook/mistake overcame/overcome paid/pay people/person ran/run rang/ring ridden/ride risen/rise
+    rode/ride rose/rise rung/ring said/say sang/sing sank/sink sat/sit saw/see seen/see sent/send
+    sewn/sew shook/shake shot/shoot shown/show slept/sleep sold/sell sought/seek sped/speed spent/spend
+    spoke/speak spoken/speak sprang/spring sprung/spring spun/spin stole/steal stolen/steal stood/stand
+    struck/strike stuck/stick stung/sting sung/sing swam/swim swept/sweep swore/swear swum/swim
+    swung/swing taken/take taught/teach teeth/tooth thought/think threw/throw thrown/throw told/tell
+    took/take tore/tear torn/tear understood/understand undertook/undertake went/go wept/weep wives/wife
+    woke/wake woken/wake women/woman won/win wore/wear worn/wear wound/wind written/write wrote/write
+    """.split()  # noqa: SIM905
 )
 
 
@@ -55,3 +111,59 @@ def grams(run: str, size: int = 3) -> list[str]:
     if len(run) <= size:
         return [run]
     return [run[i : i + size] for i in range(len(run) - size + 1)]
+
+
+def terms(text: str) -> list[str]:
+    """The terms a text is indexed by, in order: stems without stop words, grams of unspaced scripts."""
+    found: list[str] = []
+    for run in _TERM.findall(fold(text)):
+        if run[0] >= _FIRST_UNSPACED:
+            found.extend(terms_of_run(run))
+        elif run not in STOP_WORDS:
+            found.append(stem(run))
+    return found
+
+
+def split_runs(folded: str) -> list[str]:
+    """The runs of a folded text, each of one kind of script."""
+    return _TERM.findall(folded)
+
+
+def terms_of_run(run: str) -> list[str]:
+    """The terms of one run: its grams if its script has no spaces, else its stem unless a stop word."""
+    if _UNSPACED_RUN.fullmatch(run):
+        return grams(run, 2 if run[0] >= _FIRST_SHORT_WORDED else 3)
+    return [] if run in STOP_WORDS else [stem(run)]
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """The English stem of a word, irregular forms included; what is not ASCII passes unchanged."""
+    return _STEMMER.stemWord(_IRREGULAR.get(word, word)) if word.isascii() else word
+
+
+def passages(text: str, limit: int = PASSAGE_CHARACTERS) -> list[str]:
+    """The text in pieces of at most `limit` characters, cut at sentence ends where there are any."""
+    if len(text) <= limit:
+        return [text]
+    packed: list[str] = []
+    for piece in _pieces(text, limit):
+        if packed and len(packed[-1]) + 1 + len(piece) <= limit:
+            packed[-1] = f"{packed[-1]} {piece}"
+        else:
+            packed.append(piece)
+    return packed or [text[:limit]]
+
+
+def _pieces(text: str, limit: int) -> list[str]:
+    pieces: list[str] = []
+    for sentence in _SENTENCE_END.split(text):
+        rest = sentence.strip()
+        while len(rest) > limit:
+            cut = rest.rfind(" ", 1, limit + 1)
+            cut = cut if cut > 0 else limit
+            pieces.append(rest[:cut].rstrip())
+            rest = rest[cut:].lstrip()
+        if rest:
+            pieces.append(rest)
+    return pieces

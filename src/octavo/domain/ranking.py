@@ -1,0 +1,115 @@
+"""The recipe of recall: its weights and its formulas, for one number or for arrays of them alike.
+
+The formulas use arithmetic only, so that the index can hand in whole columns; what they mean is here, how
+the columns are gathered is the index's business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from octavo.domain.memory import Layer
+
+Numbers = Any  # a float, or an array of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """The weights of the ranker; docs/recall.md says what each of them adds."""
+
+    saturation: float = 0.6
+    length_weight: float = 0.5
+    full_length: float = 20.0
+    unknown_idf: float = 4.0
+    overlap: float = 0.5
+    neighbours: tuple[float, ...] = (0.35, 0.2, 0.1)
+    session: float = 0.1
+    passages: float = 0.5
+    meaning: float = 0.7
+    meaning_neighbours: tuple[float, ...] = (0.4, 0.15)
+    speaker: float = 0.4
+    time: float = 1.0
+    day_reach: float = 4.0
+    month_reach: float = 15.0
+    passage_count: float = 0.1
+    person: float = 0.1
+    salience: float = 0.1
+    decay: float = 0.1
+    emotion: float = 0.1
+    abstraction: float = 0.03
+    layers: Mapping[str, float] = field(
+        default_factory=lambda: {"episodic": 0.0, "semantic": 0.02, "procedural": 0.04}
+    )
+
+
+def idf(total: int, containing: int, recipe: Recipe) -> float:
+    """How telling a term is; a term nobody used yet is bounded, so that it cannot drown the others."""
+    value = math.log(1 + (total - containing + 0.5) / (containing + 0.5))
+    return min(value, recipe.unknown_idf) if containing == 0 else value
+
+
+def term_weights(
+    terms: Sequence[str],
+    previous: Mapping[str, str],
+    containing: Mapping[str, int],
+    total: int,
+    recipe: Recipe,
+) -> list[float]:
+    """The weight of each query term.
+
+    Overlapping grams of one word tell the same thing again when they occur equally often: such a gram
+    counts less, or long words would outvote short ones.
+    """
+    return [
+        idf(total, containing[term], recipe)
+        * (1 - recipe.overlap * _likeness(containing, term, previous.get(term)))
+        for term in terms
+    ]
+
+
+def _likeness(containing: Mapping[str, int], term: str, before: str | None) -> float:
+    if before is None:
+        return 0.0
+    one, two = containing[term] + 0.5, containing[before] + 0.5
+    return min(one, two) / max(one, two)
+
+
+def frequency(count: Numbers, length: Numbers, average: float, recipe: Recipe) -> Numbers:
+    """A term's frequency in a passage, corrected for the passage's length."""
+    b = recipe.length_weight
+    return count / (1 - b + b * length / average)
+
+
+def saturated(frequency: Numbers, recipe: Recipe) -> Numbers:
+    """What a frequency is worth: the first occurrence most, between 0 and 1 + saturation."""
+    return (1 + recipe.saturation) * frequency / (frequency + recipe.saturation)
+
+
+def passage_prior(count: Numbers, log: Any, recipe: Recipe) -> Numbers:
+    """What a long text loses because it has more chances to match."""
+    return -recipe.passage_count * log(count)
+
+
+def reach(days: int, recipe: Recipe) -> float:
+    """How many days around an interval still count: fewer around a day or week than around a month."""
+    return recipe.day_reach if days <= 7 else recipe.month_reach
+
+
+def retention(factor: float, days: float, floor: float = 0.3) -> float:
+    """What age leaves of a memory: the kind's factor a day, never below the floor."""
+    return max(floor, factor ** max(0.0, days))
+
+
+def importance(
+    *, salience: float, retained: float, layer: Layer, recipe: Recipe, boost: float = 0.0
+) -> dict[str, float]:
+    """The parts of a score that do not come from the query: small, so that relevance decides."""
+    return {
+        "salience": recipe.salience * (salience - 0.5),
+        "age": -recipe.decay * (1 - retained),
+        "layer": recipe.layers[layer],
+        "assembly": min(max(boost, 0.0), 1.0),
+    }

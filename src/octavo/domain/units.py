@@ -1,0 +1,83 @@
+"""What recall finds: one turn of an episode, or one other memory, with all that ranking asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from octavo.domain.memory import Kind, Layer, Memory
+
+# Speakers that are roles, not names: nobody is looked for by them.
+ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai", "agent", "bot"})
+_MACHINES = frozenset({"assistant", "system", "tool", "ai", "agent", "bot"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One indexed thing; `position` is its place among the turns of its session, None outside of one."""
+
+    memory: str
+    rev: int
+    turn: int | None
+    scope: str
+    kind: Kind
+    layer: Layer
+    text: str
+    at: datetime
+    valid_from: int
+    session: str | None = None
+    position: int | None = None
+    speaker: str | None = None
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The version at which a revision ceases to be valid."""
+
+    memory: str
+    rev: int
+    valid_to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermark:
+    """Up to where something derived follows the ledger: a version and the hash of its header."""
+
+    version: int
+    header: str
+
+
+def units_of(memory: Memory, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
+    """The units of a memory; `position` is the place of its first turn among those of its session."""
+    for turn, (speaker, text, at) in _said(memory):
+        yield Unit(
+            memory=memory.id,
+            rev=memory.rev,
+            turn=turn,
+            scope=memory.scope,
+            kind=memory.kind,
+            layer=memory.layer,
+            text=text,
+            at=at or memory.at,
+            valid_from=valid_from,
+            session=memory.session,
+            position=None if turn is None or memory.session is None else position + turn,
+            speaker=speaker,
+            category=memory.category,
+            tags=memory.tags,
+        )
+
+
+def is_person(speaker: str | None) -> bool:
+    """Whether a turn was said by a person rather than by a machine."""
+    return speaker is None or speaker.casefold() not in _MACHINES
+
+
+def _said(memory: Memory) -> Iterator[tuple[int | None, tuple[str | None, str, datetime | None]]]:
+    if not memory.turns:
+        yield None, (None, memory.text, None)
+    for index, turn in enumerate(memory.turns):
+        yield index, (turn.speaker, turn.text, turn.at)

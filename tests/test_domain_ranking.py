@@ -1,0 +1,137 @@
+"""The recipe's formulas, and how a question is read."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.domain.dates import Interval
+from octavo.domain.memory import Memory, Turn
+from octavo.domain.query import read_question
+from octavo.domain.ranking import (
+    Recipe,
+    frequency,
+    idf,
+    importance,
+    reach,
+    retention,
+    saturated,
+    term_weights,
+)
+from octavo.domain.units import is_person, units_of
+
+NOW = date(2023, 6, 15)
+RECIPE = Recipe()
+
+
+def test_the_one_named_speaker_becomes_i_and_leaves_the_terms():
+    question = read_question("Where did Mali's friend go?", now=NOW, speakers=["Mali", "Somchai"])
+    assert question.speaker == "Mali"
+    assert question.terms == ("friend", "go")
+    assert question.phrasings == ("Where did my friend go?", "my friend go")
+
+
+def test_two_named_speakers_are_nobody_in_particular():
+    question = read_question("What did Mali tell Somchai?", now=NOW, speakers=["Mali", "Somchai"])
+    assert question.speaker is None
+    assert question.terms == ("tell",)
+
+
+def test_a_thai_name_is_found_inside_a_run_without_spaces():
+    question = read_question("สมชายชอบกินอะไร", now=NOW, speakers=["สมชาย", "มะลิ"])
+    assert question.speaker == "สมชาย"
+    assert question.phrasings[0] == "Iชอบกินอะไร"
+
+
+def test_a_name_inside_another_word_is_no_name():
+    assert read_question("the Malian team", now=NOW, speakers=["Mali"]).speaker is None
+
+
+def test_thai_question_words_are_not_looked_for():
+    assert read_question("ชอบอะไร", now=NOW).terms == ("ชอบ",)
+
+
+def test_a_time_is_matched_as_time_and_not_as_words():
+    question = read_question("What did I plant in May 2023?", now=NOW)
+    assert question.terms == ("plant",)
+    assert question.intervals == (Interval(first=date(2023, 5, 1), last=date(2023, 5, 31)),)
+
+
+def test_a_question_of_stop_words_alone_has_no_terms_but_still_a_phrasing():
+    question = read_question("what was it?", now=NOW)
+    assert question.terms == ()
+    assert question.phrasings
+
+
+@given(st.text(max_size=60), st.lists(st.text(min_size=1, max_size=8), max_size=3))
+def test_any_question_can_be_read(text, speakers):
+    question = read_question(text, now=NOW, speakers=speakers)
+    assert len(set(question.terms)) == len(question.terms)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6))
+def test_a_rarer_term_never_tells_less(total, containing):
+    containing = min(containing, total)
+    assert idf(total, containing, RECIPE) > 0
+    if 0 < containing < total:
+        assert idf(total, containing, RECIPE) >= idf(total, containing + 1, RECIPE)
+
+
+def test_a_term_nobody_used_is_bounded():
+    assert idf(10**6, 0, RECIPE) == RECIPE.unknown_idf
+
+
+def test_grams_that_occur_equally_often_count_less_than_the_first_of_them():
+    terms, previous = ("เชี", "ชีย", "ียง"), {"ชีย": "เชี", "ียง": "ชีย"}
+    first, second, third = term_weights(terms, previous, dict.fromkeys(terms, 3), 100, RECIPE)
+    assert first > second == third
+
+
+@given(st.floats(0, 100), st.floats(0, 100))
+def test_more_of_a_term_never_counts_less_and_its_worth_is_bounded(one, more):
+    low, high = sorted((one, more))
+    assert 0 <= saturated(low, RECIPE) <= saturated(high, RECIPE) <= 1 + RECIPE.saturation
+
+
+def test_the_same_count_weighs_more_in_a_shorter_passage():
+    assert frequency(1, 5, 10.0, RECIPE) > frequency(1, 50, 10.0, RECIPE)
+
+
+@given(st.floats(0.5, 1), st.floats(0, 10_000), st.floats(0, 10_000))
+def test_age_weakens_but_never_below_the_floor(factor, one, other):
+    young, old = sorted((one, other))
+    assert 0.3 <= retention(factor, old) <= retention(factor, young) <= 1
+
+
+def test_a_month_reaches_farther_than_a_day():
+    assert reach(1, RECIPE) < reach(31, RECIPE)
+
+
+@pytest.mark.parametrize("boost", [-1.0, 0.0, 0.5, 7.0])
+def test_an_assembly_boost_is_clamped(boost):
+    parts = importance(salience=0.5, retained=1.0, layer="semantic", recipe=RECIPE, boost=boost)
+    assert 0 <= parts["assembly"] <= 1
+
+
+def test_at_equal_relevance_procedural_comes_before_semantic_before_episodic():
+    worth = [
+        sum(importance(salience=0.5, retained=1.0, layer=layer, recipe=RECIPE).values())
+        for layer in ("procedural", "semantic", "episodic")
+    ]
+    assert worth == sorted(worth, reverse=True)
+    assert len(set(worth)) == 3
+
+
+def test_an_episode_is_a_unit_a_turn_and_everything_else_is_one():
+    at = datetime(2023, 5, 1, tzinfo=UTC)
+    turns = (Turn(speaker="มะลิ", text="สวัสดี"), Turn(speaker="assistant", text="hello"))
+    episode = Memory(id="e1", kind="episode", at=at, session="s1", turns=turns)
+    said = list(units_of(episode, valid_from=3, position=10))
+    assert [(unit.turn, unit.position, unit.text) for unit in said] == [(0, 10, "สวัสดี"), (1, 11, "hello")]
+    assert [is_person(unit.speaker) for unit in said] == [True, False]
+    fact = Memory(id="f1", kind="fact", at=at, text="ชอบชาเขียว", session="s1")
+    (unit,) = units_of(fact, valid_from=3)
+    assert (unit.turn, unit.position, unit.text) == (None, None, "ชอบชาเขียว")
