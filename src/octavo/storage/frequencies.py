@@ -1,0 +1,108 @@
+"""In how many passages each term occurs, by scope: a counted base, and a scan of what came after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from octavo.storage.libraries import Array, np
+from octavo.storage.units import Manifest, Units, append, damaged
+
+_ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a plain array to search in
+_TAIL_ROWS = 16_384
+_TAIL_SHARE = 32
+
+
+def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
+    """In how many of the first `rows` passages, in some scopes, each term occurs.
+
+    Every passage that ever became valid counts, so that the numbers follow from the version alone and not
+    from the order in which the index was made.
+    """
+    base = units.manifest.base
+    counts = _counted(units, codes, scopes) if base else np.zeros(len(codes), dtype=np.int64)
+    if rows > base:
+        return counts + _scanned(units, codes, scopes, base, rows)
+    return counts - _scanned(units, codes, scopes, rows, base)
+
+
+def matches(tokens: Array, codes: Array) -> tuple[Array, Array]:
+    """Where in an array of terms each of a few codes stands: positions, and which code."""
+    # One look-up in a small table rejects nearly every term; only the rest is compared in full.
+    table = np.zeros(65536, dtype=bool)
+    table[codes & 0xFFFF] = True
+    places = np.flatnonzero(table[tokens & 0xFFFF])
+    order = np.argsort(codes, kind="stable")
+    ranked = codes[order]
+    which = np.minimum(np.searchsorted(ranked, tokens[places]), len(codes) - 1)
+    hit = ranked[which] == tokens[places]
+    return places[hit], order[which[hit]]
+
+
+def rebase(units: Units) -> int:
+    """Count the frequencies anew when the scanned tail grew long; returns the rows the base covers."""
+    manifest = units.manifest
+    tail = manifest.rows - manifest.base
+    if tail <= max(_TAIL_ROWS, manifest.base // _TAIL_SHARE):
+        return manifest.base
+    rows = units.column("rows")
+    lengths = _lengths(units, 0, manifest.rows)
+    owner = np.repeat(np.arange(manifest.rows, dtype=np.uint64), lengths)
+    tokens = np.asarray(units.column("terms")[: int(lengths.sum())], dtype=np.uint64)
+    scope = np.repeat(rows["scope"].astype(np.uint64), lengths)
+    order = np.lexsort((owner, tokens, scope))
+    key, owner = (scope[order] << np.uint64(32)) | tokens[order], owner[order]
+    new_pair = np.ones(len(key), dtype=bool)
+    new_pair[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])
+    keys, counts = np.unique(key[new_pair], return_counts=True)
+    data = keys.astype("<u8").tobytes() + counts.astype("<u4").tobytes()
+    append(_path(units.folder, manifest.rows), data, at=0)
+    return manifest.rows
+
+
+def sweep(folder: Path, manifest: Manifest) -> None:
+    """Remove the bases that no manifest names any more."""
+    keep = _path(folder, manifest.base)
+    for path in folder.glob("frequencies-*.bin"):
+        if path != keep:
+            path.unlink(missing_ok=True)
+
+
+def _counted(units: Units, codes: Array, scopes: Array) -> Array:
+    keys, counts = _base(units)
+    total = np.zeros(len(codes), dtype=np.int64)
+    for scope in scopes.tolist():
+        wanted = (np.uint64(scope) << np.uint64(32)) | codes.astype(np.uint64)
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        total += np.where(keys[at] == wanted, counts[at], 0)
+    return total
+
+
+def _base(units: Units) -> tuple[Array, Array]:
+    path = _path(units.folder, units.manifest.base)
+    try:
+        size = path.stat().st_size // _ENTRY_BYTES
+    except FileNotFoundError as error:
+        raise damaged(path, "it is missing") from error
+    keys = np.memmap(path, dtype="<u8", mode="r", shape=(size,))
+    return keys, np.memmap(path, dtype="<u4", mode="r", offset=8 * size, shape=(size,))
+
+
+def _scanned(units: Units, codes: Array, scopes: Array, first: int, last: int) -> Array:
+    if first >= last or len(codes) == 0:
+        return np.zeros(len(codes), dtype=np.int64)
+    rows = units.column("rows")[first:last]
+    start = int(rows["terms"][0])
+    end = int(rows["terms"][-1]) + int(rows["length"][-1])
+    places, which = matches(units.column("terms")[start:end], codes)
+    owner = np.searchsorted(rows["terms"], places.astype(np.uint64) + np.uint64(start), "right") - 1
+    seen = np.unique(owner.astype(np.int64) * len(codes) + which)
+    owner, which = seen // len(codes), seen % len(codes)
+    return np.bincount(which[np.isin(rows["scope"][owner], scopes)], minlength=len(codes))
+
+
+def _lengths(units: Units, first: int, last: int) -> Array:
+    return units.column("rows")["length"][first:last].astype("int64")
+
+
+def _path(folder: Path, rows: int) -> Path:
+    return folder / f"frequencies-{rows}.bin"

@@ -1,0 +1,142 @@
+"""The index of one account: columns, words and vectors behind one door, for one writer and many readers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from octavo.domain.dates import Interval
+from octavo.domain.query import Question, read_question
+from octavo.domain.ranking import Recipe
+from octavo.domain.units import ROLES, End, Unit, Watermark
+from octavo.storage import frequencies, words
+from octavo.storage.batches import Batch, end_rows
+from octavo.storage.search import Fresh, Limits, Match, Search
+from octavo.storage.units import EMPTY, Units, open_units, publish, read_manifest, writing
+from octavo.storage.vectors import Vectors
+from octavo.storage.words import Wanted, Words
+
+__all__ = ["Fresh", "Index", "Limits", "Match", "clear", "extend", "passages_of"]
+
+
+@dataclass(slots=True)
+class Index:
+    """A reader's hold on the index; it follows what writers publish."""
+
+    folder: Path
+    recipe: Recipe = field(default_factory=Recipe)
+    limits: Limits = field(default_factory=Limits)
+    _units: Units | None = None
+    _words: Words | None = None
+    _stamp: tuple[int, int] | None = None
+
+    @property
+    def watermark(self) -> Watermark:
+        """Up to where the index follows the ledger."""
+        return read_manifest(self.folder).watermark
+
+    def units(self) -> Units:
+        """The columns as they are published now."""
+        try:
+            status = (self.folder / "manifest.json").stat()
+            stamp: tuple[int, int] | None = (status.st_ino, status.st_mtime_ns)
+        except FileNotFoundError:
+            stamp = None
+        if self._units is None or stamp != self._stamp:
+            self._units, self._words, self._stamp = open_units(self.folder), None, stamp
+        return self._units
+
+    def read(self, text: str, *, now: date, version: int, scopes: Iterable[str] | None) -> Question:
+        """Read a question in the light of who spoke and of the time the account has lived through."""
+        units = self.units()
+        codes = units.scope_codes(scopes)
+        names = [name for name in units.speakers(version, codes) if name.casefold() not in ROLES]
+        return read_question(text, now=now, speakers=names, lived=_lived(units, version))
+
+    def search(
+        self,
+        question: Question,
+        wanted: Wanted,
+        *,
+        limit: int,
+        vectors: Vectors | None = None,
+        query: Any = None,
+        fresh: Fresh | None = None,
+    ) -> list[Match]:
+        """The best units for a question among what is wanted, best first."""
+        search = Search(
+            self.units(),
+            self.words(),
+            question,
+            wanted,
+            recipe=self.recipe,
+            limits=self.limits,
+            fresh=fresh or Fresh(),
+            vectors=vectors,
+            query=query,
+        )
+        return search.run(limit)
+
+    def words(self) -> Words:
+        """The word index that belongs to the columns."""
+        units = self.units()
+        if self._words is None:
+            self._words = Words(self.folder / "words", units)
+        return self._words
+
+
+def extend(
+    folder: Path, new: Iterable[Unit], ends: Iterable[End], watermark: Watermark, *, since: Watermark
+) -> bool:
+    """Run one indexing pass from `since` to `watermark`; False if the index stands elsewhere meanwhile."""
+    with writing(folder):
+        units = open_units(folder)
+        if units.manifest.watermark != since:
+            return False
+        batch = Batch(manifest=units.manifest)
+        for unit in new:
+            batch.add(unit)
+        ended = end_rows(units, batch, ends)
+        manifest = batch.write(folder, ended, watermark)
+        stamp = words.add_batch(folder / "words", units, batch, ended)
+        manifest = replace(manifest, words=stamp)
+        manifest = replace(manifest, base=frequencies.rebase(Units(folder, manifest)))
+        publish(folder, manifest)
+        frequencies.sweep(folder, manifest)
+    return True
+
+
+def clear(folder: Path) -> None:
+    """Forget everything, so that the next pass builds the index from the ledger's start."""
+    with writing(folder):
+        publish(folder, EMPTY)
+        shutil.rmtree(folder / "words", ignore_errors=True)
+        for path in folder.glob("vectors-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in folder.glob("*.bin"):
+            path.unlink(missing_ok=True)
+
+
+def passages_of(new: Iterable[Unit]) -> list[str]:
+    """The texts to embed for some units, one a passage, in the order of their rows."""
+    batch = Batch(manifest=EMPTY)
+    for unit in new:
+        batch.add(unit)
+    return batch.texts
+
+
+def _lived(units: Units, version: int) -> Interval | None:
+    if version >= units.manifest.watermark.version:
+        span = units.manifest.lived
+    else:
+        rows = units.rows_until(version)
+        times = units.column("rows")["at"][:rows]
+        span = (int(times.min()), int(times.max())) if rows else None
+    if span is None:
+        return None
+    first, last = (datetime.fromtimestamp(seconds, UTC).date() for seconds in span)
+    return Interval(first=first, last=last)

@@ -1,0 +1,310 @@
+"""The columns of the index: fixed records and terms of every unit, append-only and memory-mapped.
+
+Files only grow; a manifest, replaced atomically, says how much of each counts and up to which version it
+follows the ledger. Bytes behind that are a torn pass and are cut off by the next writer.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from octavo.domain.units import Watermark
+from octavo.errors import Damaged, NewerFormat
+from octavo.storage.libraries import Array, np
+
+FORMAT = 1
+OPEN = 2**63 - 1
+NO_POSITION = 2**32 - 1
+# A record is a multiple of eight bytes long, so that its fields are aligned in memory.
+ROW = [
+    ("terms", "<u8"), ("key", "<u8"), ("session", "<u8"), ("valid_from", "<i8"), ("at", "<i8"),
+    ("name", "<u8"), ("position", "<u4"), ("rev", "<u4"), ("turn", "<i4"), ("speaker", "<u4"),
+    ("unit_length", "<u4"),
+    ("scope", "<u2"), ("length", "<u2"), ("passage", "<u2"), ("passages", "<u2"), ("name_length", "<u2"),
+    ("kind", "u1"), ("layer", "u1"), ("person", "u1"), ("padding", "u1", (3,)),
+]  # fmt: skip
+END = [("row", "<u8"), ("valid_to", "<i8")]
+RUN = [("session", "<u8"), ("first", "<u8"), ("count", "<u8")]
+FILES = {"rows": ROW, "terms": "<u4", "names": "u1", "ends": END, "runs": RUN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """How much of each file counts, what the codes in the records mean, and the watermark."""
+
+    watermark: Watermark
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
+    checksums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
+    scopes: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    said_since: tuple[tuple[int, int, int], ...] = ()  # speaker, scope, first version
+    lived: tuple[int, int] | None = None
+    words: int = 0  # tantivy's stamp of the commit that belongs to this manifest
+    base: int = 0  # rows that the counted document frequencies cover
+
+    @property
+    def rows(self) -> int:
+        """How many passages are indexed."""
+        return self.counts["rows"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """The words that belong to a record."""
+
+    memory: str
+    session: str | None
+    category: str | None
+    tags: tuple[str, ...]
+
+
+EMPTY = Manifest(watermark=Watermark(version=0, header=""))
+
+
+class Units:
+    """One reader's or writer's view of the columns, pinned to one manifest."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._maps: dict[str, Array] = {}
+        self._ends: Array | None = None
+        self._runs: tuple[Array, Array, Array] | None = None
+
+    def column(self, name: str) -> Array:
+        """A file as an array, mapped when first asked for."""
+        if name not in self._maps:
+            self._maps[name] = _map(self.folder / f"{name}.bin", FILES[name], self.manifest.counts[name])
+        return self._maps[name]
+
+    def valid_to(self) -> Array:
+        """The version at which each row ceases to be valid."""
+        if self._ends is None:
+            ends = np.full(self.manifest.rows, OPEN, dtype=np.int64)
+            log = self.column("ends")
+            ends[log["row"]] = log["valid_to"]
+            self._ends = ends
+        return self._ends
+
+    def runs(self) -> tuple[Array, Array, Array]:
+        """The runs of consecutive rows of one session: sessions in order, first rows, rows behind the last.
+
+        Runs that only the end of an indexing pass divided are one again.
+        """
+        if self._runs is None:
+            runs = self.column("runs")
+            order = np.lexsort((runs["first"], runs["session"]))
+            session, first = runs["session"][order], runs["first"][order].astype(np.int64)
+            last = first + runs["count"][order].astype(np.int64)
+            fresh = np.ones(len(order), dtype=bool)
+            fresh[1:] = (session[1:] != session[:-1]) | (first[1:] != last[:-1])
+            ends = np.append(np.flatnonzero(fresh)[1:], len(order)) - 1
+            self._runs = (session[fresh], first[fresh], last[ends] if len(order) else last)
+        return self._runs
+
+    def take(self, rows: Array) -> Array:
+        """The records of some rows; copied as plain bytes, which is many times faster than by field."""
+        records = self.column("rows")
+        return np.take(records.view(f"V{records.itemsize}"), rows).view(records.dtype)
+
+    def visible(self, rows: Array, records: Array, version: int, scopes: Array) -> Array:
+        """Which of some rows are valid at a version and lie in one of the scopes."""
+        seen = np.ones(len(rows), dtype=bool)
+        if version < self.manifest.watermark.version:
+            seen &= records["valid_from"] <= version
+        if self.manifest.counts["ends"]:
+            seen &= self.valid_to()[rows] > version
+        if len(scopes) < len(self.manifest.scopes):
+            seen &= np.isin(records["scope"], scopes)
+        return seen
+
+    def scope_codes(self, scopes: Iterable[str] | None) -> Array:
+        """The codes of some scopes (None: of all)."""
+        known = self.manifest.scopes
+        wanted = range(len(known)) if scopes is None else [known.index(s) for s in scopes if s in known]
+        return np.array(sorted(wanted), dtype=np.uint16)
+
+    def speakers(self, version: int, scopes: Array) -> list[str]:
+        """Who has spoken in some scopes up to a version."""
+        seen = set(scopes.tolist())
+        return sorted(
+            {self.manifest.speakers[s] for s, c, v in self.manifest.said_since if c in seen and v <= version}
+        )
+
+    def name_of(self, record: Any) -> Name:
+        """The id of the memory a record belongs to, and what else is known of it in words."""
+        start = int(record["name"])
+        data = bytes(self.column("names")[start : start + int(record["name_length"])])
+        memory, session, category, *tags = msgspec.json.decode(data, type=list[str | None])
+        return Name(
+            memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
+        )
+
+    def codes_at(self, row: int) -> list[int]:
+        """The codes of one passage's terms."""
+        record = self.column("rows")[row]
+        start = int(record["terms"])
+        found: list[int] = self.column("terms")[start : start + int(record["length"])].tolist()
+        return found
+
+    def rows_until(self, version: int) -> int:
+        """How many rows became valid at or before a version; rows are in version order."""
+        if version >= self.manifest.watermark.version:
+            return self.manifest.rows
+        return int(np.searchsorted(self.column("rows")["valid_from"], version, "right"))
+
+    def rows_of(self, revisions: Iterable[tuple[str, int]]) -> list[tuple[int, tuple[str, int]]]:
+        """The rows of some revisions, each with the revision it belongs to."""
+        wanted = set(revisions)
+        keys = np.array([key_code(memory) for memory, _ in wanted], dtype=np.uint64)
+        found = np.flatnonzero(np.isin(self.column("rows")["key"], keys))
+        records = self.column("rows")[found]
+        named = ((self.name_of(record).memory, int(record["rev"])) for record in records)
+        return [(int(row), name) for row, name in zip(found, named, strict=True) if name in wanted]
+
+    def verify(self) -> None:
+        """Raise `Damaged` unless every byte that counts is what was written."""
+        for name in FILES:
+            data = self.column(name)
+            if zlib.crc32(data.tobytes()) != self.manifest.checksums[name]:
+                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The published manifest, an empty one if there is none; `Damaged` if it is not what was written."""
+    path = folder / "manifest.json"
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return EMPTY
+    try:
+        document = json.loads(data)
+        body, digest = document["body"], document["hash"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(path, "it is not a manifest") from error
+    if digest != _digest(body):
+        raise damaged(path, "its hash is wrong")
+    if body["format"] != FORMAT:
+        raise NewerFormat(f"the index {folder} has format {body['format']}, this Octavo reads {FORMAT}")
+    return _manifest_of(body)
+
+
+def open_units(folder: Path) -> Units:
+    """The columns as last published; `Damaged` if a file is shorter than it must be."""
+    manifest = read_manifest(folder)
+    for name, dtype in FILES.items():
+        path, wanted = folder / f"{name}.bin", manifest.counts[name] * size_of(dtype)
+        if wanted and (not path.exists() or path.stat().st_size < wanted):
+            raise damaged(path, f"it is shorter than the {wanted} bytes that were published")
+    return Units(folder, manifest)
+
+
+def publish(folder: Path, manifest: Manifest) -> None:
+    """Make a manifest the one that counts, atomically and durably."""
+    body = {"format": FORMAT, **asdict(manifest)}
+    temporary, path = folder / "manifest.json.tmp", folder / "manifest.json"
+    with temporary.open("wb") as file:
+        file.write(json.dumps({"body": body, "hash": _digest(body)}).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_folder(folder)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Hold the index's write lock: one indexing pass at a time, over all processes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@lru_cache(maxsize=4096)
+def key_code(name: str) -> int:
+    """The 64-bit code of a memory's or a session's id."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def append(path: Path, data: bytes, *, at: int) -> None:
+    """Write bytes behind the first `at` of a file, which are all that counts of it, durably."""
+    with path.open("r+b" if path.exists() else "w+b") as file:
+        file.truncate(at)
+        file.seek(at)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _manifest_of(body: dict[str, Any]) -> Manifest:
+    lived = body["lived"]
+    return Manifest(
+        watermark=Watermark(**body["watermark"]),
+        counts=body["counts"],
+        checksums=body["checksums"],
+        scopes=tuple(body["scopes"]),
+        speakers=tuple(body["speakers"]),
+        said_since=tuple((s, c, v) for s, c, v in body["said_since"]),
+        lived=(lived[0], lived[1]) if lived else None,
+        words=body["words"],
+        base=body["base"],
+    )
+
+
+def _map(path: Path, dtype: Any, count: int) -> Array:
+    if count == 0:
+        return np.empty(0, dtype=dtype)
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=(count,)))
+
+
+def ranges(low: Array, high: Array) -> Array:
+    """Every index of the half-open ranges, one after the other."""
+    lengths = high - low
+    starts = np.repeat(low - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
+    return starts + np.arange(int(lengths.sum()))
+
+
+def distinct(values: Array) -> Array:
+    """The values once each, in order; for the nearly sorted arrays of row numbers."""
+    ordered = np.sort(values, kind="stable")
+    fresh = np.ones(len(ordered), dtype=bool)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    return ordered[fresh]
+
+
+def size_of(dtype: Any) -> int:
+    """How many bytes one entry of a file takes."""
+    return np.dtype(dtype).itemsize
+
+
+def _digest(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def damaged(path: Path, why: str) -> Damaged:
+    """The error of an index file that is not what was written."""
+    return Damaged(
+        f"the index file {path.name} cannot be used: {why}",
+        hint="the index is derived; `octavo reindex` rebuilds it from the ledger",
+    )

@@ -1,0 +1,230 @@
+"""The word index: tantivy over the codes of the terms, filtered by version and scope inside the search."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from octavo.domain.memory import KINDS, LAYERS
+from octavo.domain.units import Unit
+from octavo.errors import Damaged
+from octavo.storage.batches import Batch
+from octavo.storage.libraries import tantivy
+from octavo.storage.units import OPEN, Units, damaged
+
+_HEAP_BYTES = 64_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What may be found: the version looked at, the scopes seen, and a condition for each field given."""
+
+    version: int
+    scopes: tuple[str, ...] | None = None
+    kinds: tuple[str, ...] | None = None
+    layers: tuple[str, ...] | None = None
+    category: str | None = None
+    tags: tuple[str, ...] | None = None
+    session: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything but version and scope restricts the search."""
+        fields = (self.kinds, self.layers, self.category, self.tags, self.session, self.since, self.until)
+        return any(field is not None for field in fields)
+
+
+class Words:
+    """A searcher over one published state of the word index."""
+
+    def __init__(self, folder: Path, units: Units) -> None:
+        self._units = units
+        self._index = _open(folder)
+        self._searcher = self._index.searcher()
+        # A commit that is not published yet shows documents from behind the watermark; ranges hide them.
+        self._exact = stamp_of(folder) == units.manifest.words
+
+    def search(
+        self, codes: Sequence[int], wanted: Wanted, *, limit: int, speaker: str | None = None
+    ) -> list[int]:
+        """The rows that match best by BM25."""
+        should = tantivy.Occur.Should
+        clauses = [(should, self._term("terms", f"{code:08x}", "freq")) for code in codes]
+        if not clauses:
+            return []
+        filters = self._filters(wanted)
+        if speaker is not None:
+            filters.append((tantivy.Occur.Must, self._term("speaker", speaker)))
+        anything = tantivy.Query.boolean_query(clauses)
+        return self._rows(tantivy.Query.boolean_query([(tantivy.Occur.Must, anything), *filters]), limit)
+
+    def between(self, first: int, last: int, wanted: Wanted, *, limit: int) -> list[int]:
+        """Rows whose time lies in a closed interval of seconds."""
+        interval = self._range("at", first, last, tantivy.FieldType.Integer)
+        query = [(tantivy.Occur.Must, tantivy.Query.const_score_query(interval, 1.0))]
+        return self._rows(tantivy.Query.boolean_query([*query, *self._filters(wanted)]), limit)
+
+    def all(self, wanted: Wanted) -> list[int]:
+        """Every row that the filters let through."""
+        everything = [(tantivy.Occur.Must, tantivy.Query.all_query())]
+        query = tantivy.Query.boolean_query([*everything, *self._filters(wanted)])
+        return self._rows(query, max(1, self._searcher.num_docs))
+
+    def _rows(self, query: tantivy.Query, limit: int) -> list[int]:
+        try:
+            hits = self._searcher.search(query, limit, count=False).hits
+            rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+        except (ValueError, OSError) as error:
+            raise Damaged("the word index cannot be searched", hint="`octavo reindex` rebuilds it") from error
+        return [int(row) for row in rows if row is not None]
+
+    def _filters(self, wanted: Wanted) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        must, never = tantivy.Occur.Must, tantivy.Occur.MustNot
+        found: list[tuple[tantivy.Occur, tantivy.Query]] = []
+        if self._exact and wanted.version >= self._units.manifest.watermark.version:
+            found.append((never, self._term("state", "ended")))
+        else:
+            version = min(wanted.version, self._units.manifest.watermark.version)
+            found.append((must, self._range("valid_from", 0, version)))
+            found.append((must, self._range("valid_to", version + 1, OPEN)))
+        if wanted.scopes is not None and set(self._units.manifest.scopes) - set(wanted.scopes):
+            found.append((must, self._any("scope", wanted.scopes)))
+        for field, values in (("kind", wanted.kinds), ("layer", wanted.layers)):
+            if values is not None:
+                found.append((must, self._any(field, values)))
+        found.extend((must, self._term("tag", tag)) for tag in wanted.tags or ())
+        for field, value in (("category", wanted.category), ("session", wanted.session)):
+            if value is not None:
+                found.append((must, self._term(field, value)))
+        if wanted.since is not None or wanted.until is not None:
+            since = -(2**62) if wanted.since is None else int(wanted.since.timestamp())
+            until = 2**62 if wanted.until is None else int(wanted.until.timestamp())
+            found.append((must, self._range("at", since, until, tantivy.FieldType.Integer)))
+        return found
+
+    def _term(self, field: str, value: str, option: str = "basic") -> tantivy.Query:
+        return tantivy.Query.term_query(self._index.schema, field, value, option)
+
+    def _any(self, field: str, values: Iterable[str]) -> tantivy.Query:
+        return tantivy.Query.const_score_query(
+            tantivy.Query.term_set_query(self._index.schema, field, list(values)), 0.0
+        )
+
+    def _range(self, field: str, low: int, high: int, kind: Any = None) -> tantivy.Query:
+        typed = kind or tantivy.FieldType.Unsigned
+        query = tantivy.Query.range_query(self._index.schema, field, typed, low, high)
+        return tantivy.Query.const_score_query(query, 0.0)
+
+
+def add_batch(folder: Path, units: Units, batch: Batch, ends: Sequence[tuple[int, int]]) -> int:
+    """Index a batch and mark what ended, in one commit; returns the commit's stamp.
+
+    What an unpublished earlier pass left behind the watermark is removed in the same commit.
+    """
+    index = _open(folder)
+    writer = index.writer(_HEAP_BYTES, 1)
+    try:
+        if stamp_of(folder) != units.manifest.words:
+            rest = tantivy.Query.range_query(
+                index.schema, "row", tantivy.FieldType.Unsigned, units.manifest.rows, OPEN
+            )
+            writer.delete_documents_by_query(rest)
+        ended = dict(ends)
+        for offset, (unit, codes) in enumerate(zip(batch.units, batch.codes, strict=True)):
+            row = units.manifest.rows + offset
+            writer.add_document(_document(row, unit, codes, ended.get(row, OPEN)))
+        for row, valid_to in ends:
+            if row < units.manifest.rows:
+                writer.delete_documents_by_term("row", row)
+                writer.add_document(_document_again(units, row, valid_to))
+        stamp = writer.commit()
+        writer.wait_merging_threads()
+    except (ValueError, OSError) as error:
+        raise damaged(folder, str(error)) from error
+    return int(stamp)
+
+
+def rebuild(folder: Path, units: Units) -> int:
+    """Make the word index anew from the columns; returns the commit's stamp."""
+    shutil.rmtree(folder, ignore_errors=True)
+    writer = _open(folder).writer(_HEAP_BYTES, 1)
+    valid_to = units.valid_to()
+    for row in range(units.manifest.rows):
+        writer.add_document(_document_again(units, row, int(valid_to[row])))
+    stamp = writer.commit()
+    writer.wait_merging_threads()
+    return int(stamp)
+
+
+def stamp_of(folder: Path) -> int:
+    """The stamp of the last commit that the word index holds."""
+    try:
+        return int(json.loads((folder / "meta.json").read_bytes())["opstamp"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return -1
+
+
+def _document(row: int, unit: Unit, codes: Iterable[int], valid_to: int) -> tantivy.Document:
+    document = tantivy.Document()
+    document.add_unsigned("row", row)
+    document.add_unsigned("valid_from", unit.valid_from)
+    document.add_unsigned("valid_to", valid_to)
+    document.add_integer("at", int(unit.at.timestamp()))
+    document.add_text("terms", " ".join([f"{code:08x}" for code in codes]))
+    document.add_text("scope", unit.scope)
+    document.add_text("kind", unit.kind)
+    document.add_text("layer", unit.layer)
+    for field, value in (("speaker", unit.speaker), ("session", unit.session), ("category", unit.category)):
+        if value is not None:
+            document.add_text(field, value)
+    for tag in unit.tags:
+        document.add_text("tag", tag)
+    if valid_to != OPEN:
+        document.add_text("state", "ended")
+    return document
+
+
+def _document_again(units: Units, row: int, valid_to: int) -> tantivy.Document:
+    """The document of a row that is in the columns already."""
+    record = units.column("rows")[row]
+    name, manifest = units.name_of(record), units.manifest
+    speaker = int(record["speaker"])
+    unit = Unit(
+        memory=name.memory,
+        rev=int(record["rev"]),
+        turn=None,
+        scope=manifest.scopes[int(record["scope"])],
+        kind=KINDS[int(record["kind"])],
+        layer=LAYERS[int(record["layer"])],
+        text="",
+        at=datetime.fromtimestamp(int(record["at"]), UTC),
+        valid_from=int(record["valid_from"]),
+        session=name.session,
+        speaker=manifest.speakers[speaker - 1] if speaker else None,
+        category=name.category,
+        tags=name.tags,
+    )
+    return _document(row, unit, units.codes_at(row), valid_to)
+
+
+def _open(folder: Path) -> tantivy.Index:
+    folder.mkdir(parents=True, exist_ok=True)
+    schema = tantivy.SchemaBuilder()
+    schema.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
+    for name in ("scope", "kind", "layer", "speaker", "session", "category", "tag", "state"):
+        schema.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    schema.add_unsigned_field("row", fast=True, indexed=True)
+    schema.add_unsigned_field("valid_from", fast=True)
+    schema.add_unsigned_field("valid_to", fast=True)
+    schema.add_integer_field("at", fast=True)
+    try:
+        return tantivy.Index(schema.build(), path=str(folder))
+    except (ValueError, OSError) as error:
+        raise damaged(folder, str(error)) from error

@@ -1,0 +1,74 @@
+"""Small accounts for the tests of the index, and the plain answer to what may be found in them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from octavo.domain.units import End, Unit, Watermark
+from octavo.storage.index import Index, Match, extend
+from octavo.storage.words import Wanted
+
+START = datetime(2023, 5, 1, 12, tzinfo=UTC)
+
+
+def mark(version: int) -> Watermark:
+    """The watermark of a version."""
+    return Watermark(version=version, header=f"h{version}" if version else "")
+
+
+def turn(
+    name: str,
+    text: str,
+    *,
+    version: int = 1,
+    session: str | None = "s1",
+    position: int | None = 0,
+    scope: str = "shared",
+    speaker: str | None = "Mali",
+    days: int = 0,
+    rev: int = 1,
+    tags: tuple[str, ...] = (),
+    category: str | None = None,
+) -> Unit:
+    """A unit with everything that does not matter filled in."""
+    return Unit(
+        memory=name,
+        rev=rev,
+        turn=None if position is None else 0,
+        scope=scope,
+        kind="fact" if position is None else "episode",
+        layer="semantic" if position is None else "episodic",
+        text=text,
+        at=START + timedelta(days=days),
+        valid_from=version,
+        session=session,
+        position=position,
+        speaker=None if position is None else speaker,
+        tags=tags,
+        category=category,
+    )
+
+
+def fact(name: str, text: str, **fields: object) -> Unit:
+    """A unit that is no turn."""
+    return turn(name, text, position=None, speaker=None, **fields)  # type: ignore[arg-type]
+
+
+def write(folder: Path, version: int, units: list[Unit], ends: list[End] | None = None) -> None:
+    """Index one version on top of the one before."""
+    assert extend(folder, units, ends or [], mark(version), since=mark(version - 1))
+
+
+def ask(folder: Path, text: str, *, limit: int = 10, version: int = 99, **fields: object) -> list[Match]:
+    """Recall by words alone."""
+    wanted = Wanted(version=version, **{k: v for k, v in fields.items() if k in Wanted.__slots__})  # type: ignore[arg-type]
+    more = {k: v for k, v in fields.items() if k not in Wanted.__slots__}
+    index = Index(folder)
+    question = index.read(text, now=START.date(), version=version, scopes=wanted.scopes)
+    return index.search(question, wanted, limit=limit, **more)  # type: ignore[arg-type]
+
+
+def names(matches: list[Match]) -> list[str]:
+    """The ids of what was found, in order."""
+    return [match.memory for match in matches]

@@ -1,0 +1,334 @@
+"""The word index: right at every version and scope, after every crash, for every reader."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indexes import ask, fact, mark, names, turn, write
+from octavo.domain.units import End
+from octavo.errors import Damaged
+from octavo.storage import words as word_index
+from octavo.storage.batches import Batch
+from octavo.storage.index import Fresh, Index, clear, extend
+from octavo.storage.units import Units, open_units, publish, read_manifest, writing
+
+
+def test_a_unit_is_found_by_its_words_in_english_and_thai(tmp_path):
+    write(tmp_path, 1, [fact("a", "Mali moved to Chiang Mai"), fact("b", "มะลิย้ายไปเชียงใหม่")])
+    assert names(ask(tmp_path, "who moved?")) == ["a"]
+    assert names(ask(tmp_path, "ย้ายไปไหน")) == ["b"]
+
+
+def test_what_shares_nothing_with_the_question_is_not_found(tmp_path):
+    write(tmp_path, 1, [fact("a", "green tea"), fact("b", "ชาเขียว")])
+    assert ask(tmp_path, "bicycles") == []
+
+
+def test_a_neighbouring_turn_comes_along_below_the_turn_that_matches(tmp_path):
+    said = ["What instrument do you play?", "The violin, since childhood.", "How nice!"]
+    write(tmp_path, 1, [turn(f"t{i}", text, position=i) for i, text in enumerate(said)])
+    found = names(ask(tmp_path, "which instrument?"))
+    assert found[0] == "t0"
+    assert "t1" in found
+
+
+def test_an_ended_revision_is_found_before_its_end_and_not_after(tmp_path):
+    write(tmp_path, 1, [fact("a", "lives in Bangkok")])
+    write(
+        tmp_path,
+        2,
+        [fact("a", "lives in Chiang Mai", version=2, rev=2)],
+        [End(memory="a", rev=1, valid_to=2)],
+    )
+    assert [m.rev for m in ask(tmp_path, "lives", version=1)] == [1]
+    assert [m.rev for m in ask(tmp_path, "lives", version=2)] == [2]
+    assert ask(tmp_path, "Bangkok") == []
+
+
+def test_a_scope_that_is_not_seen_is_not_found(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea", scope="orion"), fact("b", "tea"), fact("c", "tea", scope="elysia")])
+    assert set(names(ask(tmp_path, "tea", scopes=("shared", "orion")))) == {"a", "b"}
+    assert set(names(ask(tmp_path, "tea"))) == {"a", "b", "c"}
+    assert ask(tmp_path, "tea", scopes=("nobody",)) == []
+
+
+def test_filters_act_inside_the_search(tmp_path):
+    many = [fact(f"m{i}", "tea tea tea") for i in range(300)]
+    few = [
+        fact("tagged", "tea and many other words besides", tags=("drinks", "เครื่องดื่ม")),
+        fact("categorised", "tea and many other words besides", category="event"),
+        fact("late", "tea and many other words besides", days=40),
+        turn("said", "tea and many other words besides", session="s9", position=0),
+    ]
+    write(tmp_path, 1, many + few)
+    assert names(ask(tmp_path, "tea", tags=("drinks", "เครื่องดื่ม"))) == ["tagged"]
+    assert names(ask(tmp_path, "tea", category="event")) == ["categorised"]
+    assert names(ask(tmp_path, "tea", kinds=("episode",))) == ["said"]
+    assert names(ask(tmp_path, "tea", session="s9")) == ["said"]
+    assert names(ask(tmp_path, "tea", layers=("episodic",))) == ["said"]
+    late = few[2].at
+    assert names(ask(tmp_path, "tea", since=late)) == ["late"]
+
+
+def test_the_speaker_a_question_names_is_preferred(tmp_path):
+    said = [turn("a", "I adore mangoes", speaker="Somchai", position=0, session="x"),
+            turn("b", "I adore mangoes", speaker="มะลิ", position=0, session="y")]  # fmt: skip
+    write(tmp_path, 1, said)
+    assert names(ask(tmp_path, "What does Somchai adore?"))[0] == "a"
+    assert names(ask(tmp_path, "มะลิ adore mangoes"))[0] == "b"
+
+
+def test_the_time_a_question_names_is_preferred(tmp_path):
+    write(tmp_path, 1, [fact(f"d{d}", "went climbing", days=d) for d in (0, 40, 80)])
+    assert names(ask(tmp_path, "climbing in June 2023"))[0] == "d40"
+    assert names(ask(tmp_path, "climbing มิถุนายน 2566"))[0] == "d40"
+
+
+def test_a_long_text_is_found_by_any_of_its_passages_once(tmp_path):
+    long = ". ".join(f"sentence number {i} about nothing" for i in range(60)) + ". The password is เสือดาว."
+    write(tmp_path, 1, [fact("long", long), fact("short", "nothing here")])
+    assert names(ask(tmp_path, "เสือดาว")) == ["long"]
+    assert names(ask(tmp_path, "password sentence")).count("long") == 1
+
+
+def test_what_is_not_indexed_yet_is_ranked_with_the_rest(tmp_path):
+    write(tmp_path, 1, [turn("t0", "Which dog did you adopt?", position=0)])
+    fresh = Fresh(units=(turn("t1", "A beagle", position=1, version=2), fact("f", "unrelated", version=2)))
+    found = names(ask(tmp_path, "adopt a dog", fresh=fresh))
+    assert found == ["t0", "t1"]
+
+
+def test_what_ended_since_the_watermark_is_not_found(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea"), fact("b", "tea")])
+    assert names(ask(tmp_path, "tea", fresh=Fresh(ends=frozenset({("a", 1)})))) == ["b"]
+
+
+def test_at_most_as_many_as_asked_for_are_found(tmp_path):
+    write(tmp_path, 1, [fact(f"m{i}", "tea") for i in range(30)])
+    assert len(ask(tmp_path, "tea", limit=7)) == 7
+
+
+WORDS = ("tea", "dog", "violin", "ชาเขียว", "เชียงใหม่", "climbing")
+UNITS = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
+        st.sampled_from(("shared", "orion")),
+        st.sampled_from((None, "s1", "s2")),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def _versions(history):
+    """Units and ends a version, from drawn words: every unit may end one version later."""
+    made, ends, position = [], [], 0
+    for number, drawn in enumerate(history, 1):
+        units = []
+        for index, (said, scope, session, _) in enumerate(drawn):
+            name = f"v{number}m{index}"
+            place = None if session is None else position
+            position += 1
+            units.append(
+                turn(name, " ".join(said), version=number, scope=scope, session=session, position=place)
+            )
+        before = history[number - 2] if number > 1 else []
+        ending = [
+            End(memory=f"v{number - 1}m{index}", rev=1, valid_to=number)
+            for index, (*_, ends_next) in enumerate(before)
+            if ends_next
+        ]
+        made.append(units)
+        ends.append(ending)
+    return made, ends
+
+
+def _scores(matches):
+    return [(match.memory, match.rev, match.turn, round(match.score, 5)) for match in matches]
+
+
+SLOW = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)  # each example writes several indexes to disk
+
+
+@SLOW
+@given(history=st.lists(UNITS, min_size=1, max_size=4), word=st.sampled_from(WORDS))
+def test_an_old_version_ranks_as_an_account_that_stopped_there(tmp_path_factory, history, word):
+    units, ends = _versions(history)
+    whole = tmp_path_factory.mktemp("whole")
+    for number, (new, ended) in enumerate(zip(units, ends, strict=True), 1):
+        write(whole, number, new, ended)
+    for stop in range(1, len(units) + 1):
+        part = tmp_path_factory.mktemp("part")
+        for number in range(1, stop + 1):
+            write(part, number, units[number - 1], ends[number - 1])
+        for scopes in (None, ("shared",)):
+            old = ask(whole, word, version=stop, scopes=scopes, limit=99)
+            assert _scores(old) == _scores(ask(part, word, version=stop, scopes=scopes, limit=99))
+
+
+@SLOW
+@given(history=st.lists(UNITS, min_size=1, max_size=4), word=st.sampled_from(WORDS))
+def test_the_ranking_does_not_depend_on_how_the_index_came_to_be(tmp_path_factory, history, word):
+    units, ends = _versions(history)
+    stepwise, at_once = tmp_path_factory.mktemp("steps"), tmp_path_factory.mktemp("once")
+    for number, (new, ended) in enumerate(zip(units, ends, strict=True), 1):
+        write(stepwise, number, new, ended)
+    last = mark(len(units))
+    everything = [unit for new in units for unit in new]
+    assert extend(at_once, everything, [end for some in ends for end in some], last, since=mark(0))
+    lagging = tmp_path_factory.mktemp("lagging")
+    write(lagging, 1, units[0])
+    gone = {(end.memory, end.rev) for some in ends for end in some}
+    fresh = Fresh(
+        units=tuple(unit for unit in everything if unit.valid_from > 1 and (unit.memory, 1) not in gone),
+        ends=frozenset(gone),
+    )
+    wanted = _scores(ask(stepwise, word, limit=99))
+    assert _scores(ask(at_once, word, limit=99)) == wanted
+    assert {found[0] for found in _scores(ask(lagging, word, limit=99, fresh=fresh))} == {
+        f[0] for f in wanted
+    }
+
+
+@SLOW
+@given(history=st.lists(UNITS, min_size=1, max_size=3), word=st.sampled_from(WORDS))
+def test_exactly_the_members_of_a_version_in_scope_that_hold_the_word_lead(tmp_path_factory, history, word):
+    units, ends = _versions(history)
+    folder = tmp_path_factory.mktemp("index")
+    for number, (new, ended) in enumerate(zip(units, ends, strict=True), 1):
+        write(folder, number, new, ended)
+    end_of = {(end.memory, end.rev): end.valid_to for some in ends for end in some}
+    for version in range(1, len(units) + 1):
+        members = {
+            unit.memory: unit
+            for new in units
+            for unit in new
+            if unit.valid_from <= version < end_of.get((unit.memory, 1), 10**6) and unit.scope == "shared"
+        }
+        found = ask(folder, word, version=version, scopes=("shared",), limit=99)
+        assert set(names(found)) <= set(members)
+        assert {name for name, unit in members.items() if word in unit.text} <= set(names(found))
+
+
+def test_a_pass_from_another_watermark_is_turned_away(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea")])
+    assert not extend(tmp_path, [fact("b", "tea", version=2)], [], mark(2), since=mark(0))
+    assert names(ask(tmp_path, "tea")) == ["a"]
+
+
+def _torn_pass(folder, until):
+    """Do all of a pass but its last steps, as a process does that is killed in between."""
+    with writing(folder):
+        units = open_units(folder)
+        batch = Batch(manifest=units.manifest)
+        batch.add(fact("torn", "tea torn", version=2))
+        manifest = batch.write(folder, [(0, 2)], mark(2))
+        if until == "columns":
+            return
+        word_index.add_batch(folder / "words", units, batch, [(0, 2)])
+        if until == "words":
+            return
+        (folder / "manifest.json.tmp").write_text(str(manifest))
+
+
+@pytest.mark.parametrize("until", ["columns", "words", "temporary"])
+def test_a_pass_that_dies_half_way_changes_nothing_and_the_next_one_repeats_it(tmp_path, until):
+    write(tmp_path, 1, [fact("a", "tea"), fact("b", "tea")])
+    _torn_pass(tmp_path, until)
+    assert set(names(ask(tmp_path, "tea"))) == {"a", "b"}
+    assert set(names(ask(tmp_path, "tea", version=1))) == {"a", "b"}
+    write(tmp_path, 2, [fact("c", "tea", version=2)], [End(memory="a", rev=1, valid_to=2)])
+    assert set(names(ask(tmp_path, "tea"))) == {"b", "c"}
+    assert set(names(ask(tmp_path, "tea", version=1))) == {"a", "b"}
+    open_units(tmp_path).verify()
+
+
+@pytest.mark.parametrize("name", ["rows.bin", "terms.bin", "names.bin", "runs.bin"])
+def test_a_file_that_is_cut_short_is_noticed_when_the_index_is_opened(tmp_path, name):
+    write(tmp_path, 1, [turn("a", "tea"), turn("b", "ชาเขียว", position=1)])
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(Damaged, match=name):
+        open_units(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["rows.bin", "terms.bin", "names.bin", "runs.bin"])
+def test_a_changed_byte_is_noticed_when_the_index_is_verified(tmp_path, name):
+    write(tmp_path, 1, [turn("a", "tea"), turn("b", "ชาเขียว", position=1)])
+    data = bytearray((tmp_path / name).read_bytes())
+    data[0] ^= 1
+    (tmp_path / name).write_bytes(bytes(data))
+    with pytest.raises(Damaged, match=name):
+        open_units(tmp_path).verify()
+
+
+def test_a_changed_manifest_is_noticed(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea")])
+    path = tmp_path / "manifest.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 7'))
+    with pytest.raises(Damaged, match=r"manifest\.json"):
+        read_manifest(tmp_path)
+
+
+def test_a_cleared_index_is_empty_and_can_be_built_again(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea")])
+    (tmp_path / "manifest.json").write_text("{")
+    clear(tmp_path)
+    assert Index(tmp_path).watermark == mark(0)
+    write(tmp_path, 1, [fact("b", "tea")])
+    assert names(ask(tmp_path, "tea")) == ["b"]
+
+
+def test_lost_words_are_made_again_from_the_columns(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea", tags=("drinks",)), turn("t", "ชาเขียว")])
+    write(tmp_path, 2, [], [End(memory="a", rev=1, valid_to=2)])
+    shutil.rmtree(tmp_path / "words")
+    units = open_units(tmp_path)
+    stamp = word_index.rebuild(tmp_path / "words", units)
+    from dataclasses import replace
+
+    publish(tmp_path, replace(units.manifest, words=stamp))
+    assert names(ask(tmp_path, "tea", version=1, tags=("drinks",))) == ["a"]
+    assert names(ask(tmp_path, "ชาเขียว")) == ["t"]
+    assert ask(tmp_path, "tea") == []
+
+
+def test_a_reader_follows_what_a_writer_publishes(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea")])
+    index = Index(tmp_path)
+    before: Units = index.units()
+    write(tmp_path, 2, [fact("b", "ชา tea", version=2)])
+    assert index.units() is not before
+    assert index.watermark == mark(2)
+
+
+def _write_many(folder, first, count):
+    for offset in range(count):
+        for _ in range(200):
+            version = Index(folder).watermark.version
+            unit = fact(f"w{first}-{offset}", "tea", version=version + 1)
+            if extend(folder, [unit], [], mark(version + 1), since=mark(version)):
+                break
+
+
+@pytest.mark.slow
+def test_two_processes_index_in_turn_while_a_third_reads(tmp_path):
+    write(tmp_path, 1, [fact("a", "tea")])
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_many, args=(tmp_path, n, 4)) for n in range(2)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        assert "a" in names(ask(tmp_path, "tea", limit=50))
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert len(ask(tmp_path, "tea", limit=50)) == 9
