@@ -101,8 +101,9 @@ def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: 
     found = _findings(memory, policy)
     if not found:
         return memory
-    if not mask:
-        kinds = ", ".join(sorted(found))
+    hard = found - {what for what in ("phone", "email") if getattr(policy, what) == "mask"}
+    if hard and not mask:
+        kinds = ", ".join(sorted(hard))
         return Stop(
             check="secret",
             detail=f"PII or a secret: {kinds}",

@@ -132,6 +132,7 @@ def chosen(parts: Mapping[str, float], streams: Mapping[str, float] | None) -> d
 
 
 _STREAM_OF = {"abstraction": "abstractions"}
+_COMPARABLE = 0.7
 _PRIORS = ("length", "person", "layer", "age", "assembly")
 
 
@@ -145,23 +146,23 @@ def per_memory(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
-    """Best first; of two that contradict each other the newer comes first and the older is marked."""
-    found = sorted(hits, key=lambda h: (-h.score, h.memory.id, -1 if h.turn is None else h.turn))
-    newer = {old: h.memory for h in found for old in h.memory.linked("contrasts")}
-    marked: list[Hit] = []
+    """Best first; of two that contrast and fit about as well, the newer comes first and the older is marked."""
+    found = sorted(hits, key=_place)
+    best = {hit.memory.id: hit for hit in reversed(found)}
+    newer = {old: hit for hit in best.values() for old in hit.memory.linked("contrasts")}
+    marked = []
     for hit in found:
-        winner = newer.get(hit.memory.id)
-        if winner is None:
-            marked.append(hit)
-            continue
-        note = f"a newer memory says otherwise: {winner.id}"
-        place = max((n for n, h in enumerate(marked) if h.memory.id == winner.id), default=None)
-        older = replace(hit, notes=(*hit.notes, note))
-        if place is None:
-            other = next(h for h in found if h.memory.id == winner.id)
-            older = replace(older, score=min(hit.score, other.score) - 1e-6)
-        marked.append(older)
-    return sorted(marked, key=lambda h: (-h.score, h.memory.id, -1 if h.turn is None else h.turn))
+        rival = newer.get(hit.memory.id)
+        if rival is not None and rival.score >= _COMPARABLE * hit.score:
+            note = f"a newer memory says otherwise: {rival.memory.id}"
+            below = min(hit.score, rival.score - 1e-6)
+            hit = replace(hit, score=below, notes=(*hit.notes, note))  # noqa: PLW2901  # the marked one
+        marked.append(hit)
+    return sorted(marked, key=_place)
+
+
+def _place(hit: Hit) -> tuple[float, str, int]:
+    return (-hit.score, hit.memory.id, -1 if hit.turn is None else hit.turn)
 
 
 def within(hits: Sequence[Hit], budget: int | None, count: Callable[[str], int]) -> list[Hit]:

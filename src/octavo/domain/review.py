@@ -154,14 +154,14 @@ def _effect(state: State, proposal: Proposal, current: Memory | None, setting: S
     outcome = gate.check_state(state, memory, setting.keyed)
     if isinstance(outcome, gate.Stop):
         raise Stale(f"proposal {proposal.id}: {outcome.detail}", hint=outcome.advice)
-    holder = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
-    if holder is not None and holder.id != memory.id:
-        raise Stale(f"proposal {proposal.id}: topic {memory.topic!r} was set by {holder.id} since")
     for old in memory.linked("merged_from") if proposal.action == "merge" else ():
         gone = state.live(old)
         if gone is None:
             raise Stale(f"proposal {proposal.id}: {old} has ended since")
         state.apply(tombstone(gone, setting.actor))
+    holder = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
+    if holder is not None and holder.id != memory.id:
+        raise Stale(f"proposal {proposal.id}: topic {memory.topic!r} was set by {holder.id} since")
     done = replace(outcome, rev=proposal.base_rev + 1, approved=setting.actor)
     state.apply(done)
     return done

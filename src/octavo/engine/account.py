@@ -74,6 +74,8 @@ class Account(Reader):
         self._worker = Worker(self._work, attempts=spine.policy.compression.attempts)
         self._indexing = Indexing(spine, spine.index, embedder)
         super().__init__(spine, scope, Recaller(spine, self._indexing, self._worker.wake))
+        if embedder is not None:
+            spine.dimensions[embedder.name] = embedder.dimension
         self.actor = check_actor(actor)
         self.name = spine.identity.account
         self.policy = spine.policy

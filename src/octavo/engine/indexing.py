@@ -25,6 +25,7 @@ from octavo.storage.vectors import Vectors, append_vectors, checked_vectors, ope
 _log = logging.getLogger("octavo.indexing")
 _PASS = 2_000  # revisions an indexing pass takes at a time
 _BATCH = 128  # passages embedded before they are published
+_PROVED_ROWS = 200_000
 _LONGEST = 4_000  # no text has more passages: a turn's length is bounded by the policy
 _UNINDEXED = (STATE, "file")
 VECTOR = "vector"
@@ -50,6 +51,7 @@ class Indexing:
         self.folder = folder
         self.embedder = embedder
         self.index = Index(folder)
+        self._is_proved = False
         self.is_used = False  # nothing is embedded in the background before somebody recalls
 
     def watermark(self) -> Watermark:
@@ -57,7 +59,7 @@ class Indexing:
         with self._lock:
             try:
                 mark = self.index.watermark
-                self.index.units()
+                self._prove(self.index.units())
                 if mark.version == 0 or self._is_ours(mark):
                     return mark
                 _log.warning("index discarded reason=other-history version=%d", mark.version)
@@ -65,6 +67,12 @@ class Indexing:
                 _log.warning("index discarded reason=%s", type(error).__name__)
             self.discard()
             return EMPTY.watermark
+
+    def _prove(self, units: Units) -> None:
+        """Verify every byte once a process, unless that would take long: then `check` and upkeep do."""
+        if not self._is_proved and units.manifest.rows <= _PROVED_ROWS:
+            units.verify()
+        self._is_proved = True
 
     def discard(self) -> None:
         """Throw the index away; everything in it comes from the ledger."""
@@ -75,6 +83,7 @@ class Indexing:
                 clear(self.folder)
                 self.index = Index(self.folder)
             self._vectors = None
+            self._is_proved = False
 
     def lag(self) -> Lag:
         """How far behind the index is."""
@@ -147,7 +156,7 @@ class Indexing:
         return checked_vectors(self.embedder.embed(texts), self.embedder.dimension)
 
     def embed_units(self, units: Sequence[Unit], own: dict[tuple[str, int], Any]) -> Any:
-        """One vector a passage, in the order of `passages_of`; vectors of the callers' own are taken as given."""
+        """One vector a passage, in the order of `passages_of`; those that callers gave stay as they are."""
         texts: list[str] = []
         given: list[tuple[int, Any]] = []
         for unit in units:

@@ -242,8 +242,8 @@ class Reader:
         if not is_indexed(memory):
             return f"{id_} is not searched: it holds no text, or only raw state."
         return (
-            f"{id_} did not come: {len(hits)} memories fit better. It shares too few words with the query, and "
-            "neither its meaning, its time, its speaker nor its links bring it closer."
+            f"{id_} did not come: {len(hits)} memories fit better. It shares too few words with the query, "
+            "and neither its meaning, its time, its speaker nor its links bring it closer."
         )
 
     def stats(self) -> Stats:

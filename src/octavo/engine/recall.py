@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import msgspec
+
 from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import SHARED
 from octavo.domain.query import Question
@@ -14,7 +16,7 @@ from octavo.domain.state import State, View
 from octavo.domain.units import Unit
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, ModelFailed
+from octavo.errors import BadInput, Damaged, ModelFailed
 from octavo.storage.index import Fresh, Match
 from octavo.storage.state_view import DbView
 from octavo.storage.words import Wanted
@@ -23,6 +25,7 @@ _INLINE = 512  # revisions above the watermark that are searched exactly; more a
 _EMBED_INLINE = 64  # passages embedded while a question waits
 _ABSTRACT = ("core", "sphere")
 _CONCRETE = ("episode", "fact", "register", "canon", "skill")
+_ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _SUFFICIENT = 0.9
 _LINKED_FROM, _LINK_SHARE = 5, 0.3
 
@@ -61,7 +64,14 @@ class Recaller:
         self._wake = wake
 
     def recall(self, base: DbView, view: View, asked: Asked) -> Answer:
-        """The best hits among what the view holds."""
+        """The best hits among what the view holds; a damaged index is thrown away and asked again."""
+        try:
+            return self._recall(base, view, asked)
+        except (Damaged, msgspec.DecodeError):
+            self._indexing.discard()
+            return self._recall(base, view, asked)
+
+    def _recall(self, base: DbView, view: View, asked: Asked) -> Answer:
         notes: list[str] = []
         fresh = self._fresh(base, view, asked, notes)
         question = self._indexing.index.read(
@@ -241,7 +251,8 @@ class Recaller:
             return lifted
         best = max((_relevance(hit) for hit in lifted), default=0.0)
         asked_for = asked.filter.kinds is not None
-        return lifted + [hit for hit in per_memory(abstract) if asked_for or _relevance(hit) > best]
+        floor = best + _ABSTRACT_MARGIN
+        return lifted + [hit for hit in per_memory(abstract) if asked_for or _relevance(hit) > floor]
 
     def _linked(self, view: View, hits: list[Hit], asked: Asked) -> list[Hit]:
         """What the best hits point to, and what points to them."""

@@ -73,6 +73,7 @@ class Spine:
         self.clock = clock
         self.read_only = read_only
         self.index = (index or state.folder) / "recall"
+        self.dimensions: dict[str, int] = {}  # of the embedders in use, to check vectors handed in
         self._policy_hash = codec.policy_hash(policy)
         self._key = bytes.fromhex(identity.key)
         self._durable = 0  # the newest version that this process knows to be durable

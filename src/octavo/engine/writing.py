@@ -28,7 +28,7 @@ from octavo.domain.memory import (
 from octavo.domain.rules import STATE, Setting
 from octavo.domain.verdicts import Verdict
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, HumanOnly
+from octavo.errors import BadInput, BadVector, HumanOnly
 from octavo.storage import refusals
 
 Feeling = str | Emotion | Mapping[str, Any] | None
@@ -63,6 +63,7 @@ class Writer:
         links: Links = (),
         data: Mapping[str, Any] | None = None,
         id: str | None = None,  # noqa: A002  # the glossary's word
+        vector: tuple[str, Sequence[float]] | None = None,
         supersedes: str | None = None,
         override: str | None = None,
     ) -> Wrote:
@@ -88,7 +89,7 @@ class Writer:
             emotion=feeling(emotion),
             links=_links(links),
             session=self.sandbox,
-            data=_data(data),
+            data=_data(data) | (self._vector(*vector) if vector is not None else {}),
         )
         if memory.kind == "episode":
             memory = replace(memory, turns=(Turn(speaker=_speaker(self.actor), text=text),))
@@ -199,6 +200,16 @@ class Writer:
             visible=self.visible,
             **more,
         )
+
+    def _vector(self, embedder: str, values: Sequence[float]) -> dict[str, Any]:
+        """A vector of the caller's own: part of the truth, so it is checked and lives in the ledger."""
+        numbers = all(isinstance(v, int | float) and math.isfinite(v) for v in values)
+        if isinstance(values, str) or not len(values) or not numbers:
+            raise BadVector("a vector handed in must be a list of finite numbers")
+        wanted = self.spine.dimensions.get(embedder, len(values))
+        if len(values) != wanted:
+            raise BadVector(f"the vector has {len(values)} dimensions, {embedder} makes {wanted}")
+        return {"vector": {"embedder": check_id(embedder, "embedder"), "values": [float(v) for v in values]}}
 
     def _may_override(self, override: str | None) -> None:
         if override is None:

@@ -1,0 +1,401 @@
+"""Recall: right at once, right after rebuild and restart, exact in scope and version, and it says why."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import octavo
+from octavo.errors import BadInput, BadVector, ModelFailed, OutOfScope
+from octavo.models.embedders import CallableEmbedder
+
+WORDS = ["mango", "harbour", "violin", "winter", "Anna", "curry", "train", "กาแฟ", "ทะเล", "แมว"]
+
+
+def letters(texts):
+    """A small deterministic embedder: counts of letters."""
+    return [[float(text.lower().count(c)) + 0.01 for c in "abcdefghijklmnopก"] for text in texts]
+
+
+LETTERS = CallableEmbedder(name="letters", dimension=17, function=letters)
+
+
+def found(reader, query, **more):
+    return [hit.memory.text for hit in reader.recall(query, **more)]
+
+
+@pytest.fixture
+def words(opened):
+    """An account that recalls by words alone."""
+    return opened(embedder=False)
+
+
+@pytest.mark.parametrize("index_first", [False, True])
+def test_what_was_written_is_found_at_once_and_after_rebuild_and_restart(opened, words, index_first):
+    if index_first:
+        words.catch_up()
+    words.remember("plays the violin every Sunday")
+    words.remember("แมวชอบนอนบนโซฟา")
+    with words.sandbox() as sandbox:
+        sandbox.turn("user", "The harbour was full of lights last winter.")
+    for account in (words, opened(embedder=False)):
+        assert found(account, "violin")[0] == "plays the violin every Sunday"
+        assert found(account, "แมว")[0] == "แมวชอบนอนบนโซฟา"
+        assert account.recall("harbour lights")[0].turn == 0
+        account.reindex()
+        assert found(account, "violin")[0] == "plays the violin every Sunday"
+        assert account.recall("harbour lights")[0].text.startswith("The harbour")
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_updates_forgets_redactions_and_restores_are_right_at_once_and_after_a_rebuild(words, indexed):
+    def settle():
+        if indexed:
+            words.catch_up()
+
+    cat = words.remember("the cat is called Mali").memory
+    words.remember("the dog is called Bruno")
+    settle()
+    words.revise(cat.id, text="the parrot is called Mali")
+    settle()
+    assert "the cat is called Mali" not in found(words, "cat Mali")
+    assert found(words, "parrot Mali")[0] == "the parrot is called Mali"
+    assert found(words.at(2), "cat Mali")[0] == "the cat is called Mali"
+    words.restore(2)
+    settle()
+    assert found(words, "cat Mali")[0] == "the cat is called Mali"
+    words.forget(cat.id)
+    settle()
+    assert found(words, "Mali") == []
+    words.restore(2)
+    words.redact(cat.id, reason="asked to")
+    for _ in range(2):
+        assert found(words, "cat called Mali") == ["the dog is called Bruno"]
+        assert found(words.at(2), "cat called Mali") == ["the dog is called Bruno"]
+        words.reindex()
+
+
+def test_a_sandbox_finds_its_own_buffer_and_nobody_elses(words):
+    words.remember("the train leaves at nine")
+    sandbox, other = words.sandbox(), words.sandbox()
+    sandbox.turn("user", "The train was late again.")
+    sandbox.remember("hates late trains")
+    assert set(found(sandbox, "late train")) == {
+        "user: The train was late again.",
+        "hates late trains",
+        "the train leaves at nine",
+    }
+    assert found(other, "late train") == found(words, "late train") == ["the train leaves at nine"]
+
+
+def test_a_turn_is_named_and_two_turns_of_one_episode_can_be_two_hits(words):
+    with words.sandbox() as sandbox:
+        sandbox.turn("user", "I love mango ice cream.")
+        sandbox.turn("assistant", "Mango ice cream is lovely indeed.")
+    assert len(words.recall("mango ice cream")) == 1
+    turns = words.recall("mango ice cream", unit="turn")
+    assert {(hit.turn, hit.text) for hit in turns} == {
+        (0, "I love mango ice cream."),
+        (1, "Mango ice cream is lovely indeed."),
+    }
+
+
+def test_filters_narrow_inside_the_search(words):
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for n in range(30):
+        words.remember(
+            f"mango note {WORDS[n % 7]} {n}", at=start.replace(day=n + 1), tags=["even"] if n % 2 == 0 else []
+        )
+    words.remember("mango is the canon", kind="canon", category="rule")
+    for _ in range(2):
+        assert len(words.recall("mango", k=50, tags=["even"])) == 15
+        assert found(words, "mango", kinds="canon") == ["mango is the canon"]
+        assert found(words, "mango", category="rule") == ["mango is the canon"]
+        assert len(words.recall("mango", k=50, since=start.replace(day=10), until=start.replace(day=12))) == 3
+        assert words.recall("mango", layers="procedural") == []
+        words.catch_up()
+
+
+def test_a_bound_handle_recalls_shared_and_its_own_only(opened, words):
+    words.remember("elysia hides the mango", scope="elysia")
+    words.remember("everybody knows the mango")
+    words.remember("orion keeps a mango", scope="orion")
+    orion = opened("agent:orion", scope="orion", embedder=False)
+    for _ in range(2):
+        assert sorted(found(orion, "mango")) == ["everybody knows the mango", "orion keeps a mango"]
+        assert sorted(found(words, "mango", scope="elysia")) == [
+            "elysia hides the mango",
+            "everybody knows the mango",
+        ]
+        words.catch_up()
+    with pytest.raises(OutOfScope):
+        orion.recall("mango", scope="elysia")
+    with pytest.raises(BadInput):
+        orion.recall("mango", scope="*")
+
+
+def test_bad_requests_are_typed_errors(words):
+    for bad in ({"unit": "page"}, {"strategy": "magic"}, {"k": -1}, {"streams": ["rumour"]}, {"kinds": "x"}):
+        with pytest.raises(BadInput):
+            words.recall("mango", **bad)
+    assert words.recall("   ") == []
+    assert words.recall("mango", k=0) == []
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_scope_and_version_are_exact_and_k_is_never_exceeded(tmp_path_factory, data):
+    account = octavo.open(tmp_path_factory.mktemp("p"), actor="human:you", embedder=False)
+    sentence = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+    alive: list[str] = []
+    members = [set()]
+    for n in range(data.draw(st.integers(1, 8))):
+        act = data.draw(st.sampled_from(["add", "add", "revise", "forget", "index"]))
+        if act == "index":
+            account.catch_up()
+            continue
+        if act == "add" or not alive:
+            kind = data.draw(st.sampled_from(["register", "skill"]))
+            scope = data.draw(st.sampled_from(["shared", "orion", "elysia"]))
+            verdict = account.remember(f"{data.draw(sentence)} x{n}", kind=kind, topic=f"t{n}", scope=scope)
+            alive.append(verdict.memory.id)
+        elif act == "revise":
+            account.revise(data.draw(st.sampled_from(alive)), text=f"{data.draw(sentence)} y{n}")
+        else:
+            account.forget(alive.pop(data.draw(st.integers(0, len(alive) - 1))))
+        members.append({(m.id, m.text) for m in account.memories()})
+    version = data.draw(st.integers(0, account.version))
+    query, k = data.draw(sentence), data.draw(st.integers(1, 5))
+    scopes = data.draw(st.sampled_from([None, "orion", "elysia"]))
+    snapshot = account.at(version)
+    hits = snapshot.recall(query, k=k, scope=scopes)
+    assert len(hits) <= k
+    assert {(h.memory.id, h.memory.text) for h in hits} <= members[version]
+    assert all(scopes is None or h.memory.scope in ("shared", scopes) for h in hits)
+    for hit in hits:
+        assert set(query.split()) & set(hit.memory.text.split())
+    if not hits:
+        seen = snapshot.memories(scope=None if scopes is None else ["shared", scopes])
+        assert not [m for m in seen if set(query.split()) & set(m.text.split())]
+    before = [(h.memory.id, round(h.score, 5)) for h in account.recall(query, k=10)]
+    account.reindex()
+    assert [(h.memory.id, round(h.score, 5)) for h in account.recall(query, k=10)] == before
+    account.close()
+
+
+def test_a_snapshot_ranks_like_an_account_that_stopped_there(tmp_path):
+    early = octavo.open(tmp_path / "early", embedder=False)
+    late = octavo.open(tmp_path / "late", embedder=False)
+    for n, word in enumerate(WORDS):
+        for account in (early, late):
+            account.remember(f"{word} mango {n}", kind="register", topic=str(n), key=str(n))
+    for n in range(20):
+        late.remember(f"later mango {n} {WORDS[n % 7]}", kind="register", topic=f"late{n}")
+    late.catch_up()
+
+    def ranking(reader):
+        hits = reader.recall("mango harbour", k=20)
+        return sorted((-round(h.score, 4), h.memory.topic) for h in hits)
+
+    assert ranking(late.at(10)) == ranking(early)
+    assert len(ranking(early)) == 10
+
+
+def test_meaning_finds_what_words_do_not_and_words_alone_say_so(opened, account):
+    account.remember("our puppy loves long walks in the park")
+    account.remember("the invoice is due on Friday")
+    account.remember("ลูกหมาชอบเดินเล่นในสวน")
+    hits = account.recall("dog")
+    assert {h.memory.text for h in hits[:2]} == {
+        "our puppy loves long walks in the park",
+        "ลูกหมาชอบเดินเล่นในสวน",
+    }
+    assert hits[0].parts["meaning"] > 0
+    plain = opened(embedder=False).recall("invoice")
+    assert any("words alone" in note for note in plain.notes)
+
+
+def test_a_failing_embedder_costs_its_stream_and_not_the_answer(opened):
+    def fail(texts):
+        raise ModelFailed("the model is out")
+
+    account = opened(embedder=CallableEmbedder(name="broken", dimension=3, function=fail))
+    account.remember("plays the violin")
+    hits = account.recall("violin")
+    assert [h.memory.text for h in hits] == ["plays the violin"]
+    assert any("the model is out" in note for note in hits.notes)
+
+
+def test_a_changed_embedder_is_indexed_under_its_own_name(opened, root):
+    first = opened(embedder=LETTERS)
+    first.remember("abba")
+    first.remember("the cafe")
+    assert found(first, "abab", k=1) == ["abba"]
+    first.catch_up()
+    second = opened(embedder=CallableEmbedder(name="other", dimension=17, function=letters))
+    assert found(second, "abab", k=1) == ["abba"]
+    second.catch_up()
+    folders = {p.name for p in (root / "+user01" / "index" / "recall").glob("vectors-*")}
+    assert folders == {"vectors-letters", "vectors-other"}
+    assert found(opened(embedder=LETTERS), "abab", k=1) == ["abba"]
+
+
+def test_vectors_handed_in_are_kept_in_the_ledger_and_wrong_ones_refused(opened):
+    account = opened(
+        embedder=CallableEmbedder(name="mine", dimension=2, function=lambda t: [[1.0, 0.0]] * len(t))
+    )
+    account.remember("north star", vector=("mine", [0.0, 1.0]))
+    account.remember("south cross")
+    for _ in range(2):
+        assert found(account, "zzz", vector=[0.0, 1.0], k=1) == ["north star"]
+        account.reindex()
+    for bad in ([1.0], [1.0, float("nan")], [float("inf"), 0.0], "text"):
+        with pytest.raises(BadVector):
+            account.remember("broken compass", vector=("mine", bad))
+
+
+def test_feedback_moves_a_memory_by_fold_bounded_and_reproducibly(opened, words):
+    good = words.remember("a mango shop stands near our river").memory
+    bad = words.remember("they sell one mango at this lake shop").memory
+    with words.sandbox() as sandbox:
+        for _ in range(4):
+            sandbox.use(bad.id, feedback=-1)
+            sandbox.use(good.id, feedback=1)
+    assert found(words, "mango shop")[0] == good.text
+    again = opened(embedder=False)
+    again.repair()
+    same = [[round(h.score, 6) for h in reader.recall("mango shop")] for reader in (again, words)]
+    assert same[0] == same[1]
+    assert all(abs(h.parts.get("salience", 0)) <= 0.05 for h in words.recall("mango shop"))
+
+
+def test_of_two_that_contradict_the_newer_comes_first_and_the_older_is_marked(words):
+    words.remember("Alice likes green tea in the morning")
+    words.remember("Alice does not like green tea in the morning")
+    hits = words.recall("does Alice like green tea")
+    assert [h.memory.text for h in hits] == [
+        "Alice does not like green tea in the morning",
+        "Alice likes green tea in the morning",
+    ]
+    assert any("otherwise" in note for note in hits[1].notes)
+
+
+def test_what_is_linked_to_a_hit_comes_too(words):
+    place = words.remember("the harbour of Rayong").memory
+    words.remember("where grandmother was born", links={"about": place.id})
+    hits = words.recall("harbour Rayong")
+    assert [h.memory.text for h in hits] == ["the harbour of Rayong", "where grandmother was born"]
+    assert hits[1].parts["links"] > 0
+
+
+def test_explain_says_why_it_came_and_why_it_did_not(words):
+    tea = words.remember("likes green tea").memory
+    car = words.remember("drives an old car").memory
+    state = None
+    with words.sandbox() as sandbox:
+        state = sandbox.update_state("ire_state", {"calm": 1}).memory
+    assert "hit 1" in words.explain("green tea", tea.id)
+    assert "did not come" in words.explain("green tea", car.id)
+    assert "not searched" in words.explain("green tea", state.id)
+    assert "not among" in words.explain("green tea", "nothere")
+    (hit,) = words.recall("green tea")
+    assert "words" in hit.why
+    assert (hit.version, hit.memory.actor) == (1, "human:you")
+
+
+def test_layered_recall_leaves_a_trail(opened):
+    policy = octavo.Policy(compression=octavo.domain.compression.CompressionPolicy(mode="immediate"))
+    account = opened(policy=policy, embedder=False)
+    for n in range(8):
+        with account.sandbox() as sandbox:
+            sandbox.turn("user", f"I planted {n} mango trees behind the house with Anna.")
+    trail = account.recall("mango trees Anna", strategy="layered").trail
+    assert [step.layer for step in trail][:2] == ["sphere", "core"]
+    detail = account.recall("planted 5 mango trees")
+    assert "5 mango" in detail[0].text
+    assert detail[0].parts["abstraction"] > 0
+
+
+def test_damaged_or_deleted_index_files_heal_and_never_answer_wrongly(opened, words, root):
+    for n, word in enumerate(WORDS):
+        words.remember(f"{word} story number {n}", kind="register", topic=str(n))
+    words.catch_up()
+    expected = {word: found(words, word) for word in WORDS}
+    words.close()
+    index = root / "+user01" / "index" / "recall"
+    files = sorted(p.relative_to(index) for p in index.rglob("*") if p.is_file() and p.stat().st_size)
+    for victim in files:
+        for harm in ("delete", "flip", "truncate"):
+            copy = index.with_name("copy")
+            shutil.copytree(index, copy)
+            _harm(index / victim, harm)
+            with octavo.open(root, "User01", embedder=False) as account:
+                assert {word: found(account, word) for word in WORDS} == expected, (victim, harm)
+                account.remember("something about Saturn", kind="register", topic="new")
+                assert found(account, "Saturn") == ["something about Saturn"]
+            shutil.rmtree(index)
+            copy.rename(index)
+
+
+def _harm(path, harm):
+    data = path.read_bytes()
+    if harm == "delete":
+        path.unlink()
+    elif harm == "truncate":
+        path.write_bytes(data[: len(data) // 2])
+    else:
+        middle = len(data) // 2
+        path.write_bytes(data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :])
+
+
+@pytest.mark.slow
+def test_killed_while_indexing_the_next_one_finds_everything(opened, words, root):
+    for n in range(40):
+        words.remember_many(
+            {"text": f"{WORDS[i % 10]} entry {n} {i}", "kind": "register", "topic": f"{n}-{i}"}
+            for i in range(25)
+        )
+    script = "import octavo, sys; octavo.open(sys.argv[1], 'User01', embedder=False).reindex()"
+    for round_ in range(8):
+        process = subprocess.Popen([sys.executable, "-c", script, root])
+        time.sleep(0.15 + 0.07 * round_)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        account = opened(embedder=False)
+        assert len(account.recall("violin", k=200)) == 100
+        assert found(account, "entry 39 24", k=1) == ["Anna entry 39 24"]
+
+
+@pytest.mark.slow
+def test_two_processes_recall_while_a_third_consolidates(opened, words, root):
+    words.remember("the anchor memory about Saturn")
+    writer = (
+        "import octavo, sys\n"
+        "a = octavo.open(sys.argv[1], 'User01', embedder=False)\n"
+        "for n in range(40):\n"
+        "    with a.sandbox() as s:\n"
+        "        s.turn('user', f'mango number {n}')\n"
+        "    a.catch_up()\n"
+    )
+    reader = (
+        "import octavo, sys\n"
+        "a = octavo.open(sys.argv[1], 'User01', embedder=False)\n"
+        "last = 0\n"
+        "for n in range(60):\n"
+        "    hits = a.recall('mango', k=100)\n"
+        "    assert len(hits) >= last, (len(hits), last)\n"
+        "    last = len(hits)\n"
+        "    assert a.recall('Saturn')[0].memory.text == 'the anchor memory about Saturn'\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, root]) for code in (writer, reader, reader)]
+    assert [process.wait(120) for process in running] == [0, 0, 0]
+    assert len(words.recall("mango", k=100)) == 40
+    assert words.check()
