@@ -1,0 +1,133 @@
+"""LoCoMo: how many evidence turns and sessions recall finds, without an LLM."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from octavo.domain.units import Unit, Watermark
+from octavo.models.embedders import offline_embedder
+from octavo.storage.index import Index, extend, passages_of
+from octavo.storage.vectors import append_vectors, open_vectors
+from octavo.storage.words import Wanted
+
+NOW = datetime(2024, 6, 1, tzinfo=UTC)
+Recall = Callable[[str, int], list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One turn of a conversation, as the data has it."""
+
+    id: str
+    session: int
+    speaker: str
+    text: str
+    at: datetime
+
+
+def main() -> None:
+    """Measure every conversation and print the table."""
+    options = _options()
+    rows: list[tuple[int, dict[str, float]]] = []
+    for conversation in json.loads((options.data / "locomo-dev.json").read_text()):
+        turns = list(_turns(conversation["conversation"], captions=not options.no_captions))
+        session_of = {turn.id: turn.session for turn in turns}
+        with tempfile.TemporaryDirectory() as folder:
+            recall = store(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
+            for asked in conversation["qa"]:
+                evidence = {turn for turn in asked["evidence"] if turn in session_of}
+                if evidence:
+                    found = recall(asked["question"], 100)
+                    rows.append((asked["category"], _measure(found, evidence, session_of)))
+    _report(rows)
+
+
+def store(folder: Path, turns: list[Turn], *, embedder: str, rerank: bool) -> Recall:
+    """Put a conversation into an account and return its recall: a question and k, to turn ids in order."""
+    model = offline_embedder() if embedder == "use" else None
+    index = Index(folder)
+    units = [_unit(turn, position) for position, turn in enumerate(turns)]
+    extend(folder, units, [], Watermark(version=1, header="1"), since=Watermark(version=0, header=""))
+    vectors = None
+    if model is not None:
+        empty = open_vectors(folder / "vectors", embedder=model.name, dimension=model.dimension, history="")
+        vectors = append_vectors(empty, model.embed(passages_of(units)))
+
+    def recall(question: str, k: int) -> list[str]:
+        asked = index.read(question, now=NOW.date(), version=1, scopes=None)
+        query = None if model is None else sum(model.embed(list(asked.phrasings)))
+        matches = index.search(asked, Wanted(version=1), limit=k, vectors=vectors, query=query)
+        return [match.memory for match in matches]
+
+    return recall
+
+
+def _unit(turn: Turn, position: int) -> Unit:
+    return Unit(
+        memory=turn.id,
+        rev=1,
+        turn=0,
+        scope="shared",
+        kind="episode",
+        layer="episodic",
+        text=turn.text,
+        at=turn.at,
+        valid_from=1,
+        session=f"session-{turn.session}",
+        position=position,
+        speaker=turn.speaker,
+    )
+
+
+def _turns(conversation: dict[str, object], *, captions: bool) -> Iterator[Turn]:
+    numbers = sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_\d+", key))
+    for number in numbers:
+        written = str(conversation[f"session_{number}_date_time"])
+        at = datetime.strptime(written, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        for turn in conversation[f"session_{number}"]:  # type: ignore[attr-defined]
+            caption = turn.get("blip_caption")
+            text = f"{turn['text']} [photo: {caption}]" if caption and captions else turn["text"]
+            yield Turn(id=turn["dia_id"], session=number, speaker=turn["speaker"], text=text, at=at)
+
+
+def _measure(found: list[str], evidence: set[str], session_of: dict[str, int]) -> dict[str, float]:
+    sessions = list(dict.fromkeys(session_of[turn] for turn in found))[:5]
+    wanted = {session_of[turn] for turn in evidence}
+    shares = {f"R@{k}": len(evidence & set(found[:k])) / len(evidence) for k in (5, 10, 20)}
+    return {**shares, "sessions R@5": len(wanted & set(sessions)) / len(wanted)}
+
+
+def _report(rows: list[tuple[int, dict[str, float]]]) -> None:
+    asked = [measures for category, measures in rows if category != 5]
+    result = {name: _percent([measures[name] for measures in asked]) for name in asked[0]}
+    for category in range(1, 6):
+        of_category = [measures["R@10"] for c, measures in rows if c == category]
+        result[f"category {category} R@10"] = _percent(of_category)
+    print(json.dumps({"questions": len(asked), **result}, indent=2))
+
+
+def _percent(values: list[float]) -> float:
+    return round(100 * sum(values) / max(1, len(values)), 2)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="the folder that holds locomo-dev.json")
+    parser.add_argument("--embedder", default="use", choices=["use", "none"])
+    parser.add_argument("--rerank", action="store_true")
+    parser.add_argument("--no-captions", action="store_true", help="leave the photos' captions out")
+    options = parser.parse_args()
+    if not (options.data / "locomo-dev.json").exists():
+        parser.error(f"{options.data} holds no locomo-dev.json; see the data folder's README")
+    return options
+
+
+if __name__ == "__main__":
+    main()
