@@ -119,9 +119,8 @@ def difference(
         old = held.get(key)
         if old is None:
             kept = _placed(entry, counts[store]) if placed.get(store, True) else entry
-            steps.append(
-                Step(action="add", label=entry.label, candidate=_adding(kept, key[-1], at, is_taken))
-            )
+            candidate = _adding(kept, key[-1] if doubles else 0, at, is_taken)
+            steps.append(Step(action="add", label=entry.label, candidate=candidate))
         else:
             met.add(key)
             steps += _changing(old, entry, at)
