@@ -370,7 +370,7 @@ def test_killed_while_indexing_the_next_one_finds_everything(opened, words, root
         process.send_signal(signal.SIGKILL)
         process.wait()
         account = opened(embedder=False)
-        assert len(account.recall("violin", k=200)) == 100
+        assert len(account.recall("violin", k=200)) == 120
         assert found(account, "entry 39 24", k=1) == ["Anna entry 39 24"]
 
 

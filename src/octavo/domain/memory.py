@@ -236,14 +236,14 @@ def check_kind(kind: str) -> Kind:
     """Return the kind, or raise with the eight there are."""
     if kind not in KINDS:
         raise BadInput(f"kind {kind!r} is none of the eight", hint=f"use one of {', '.join(KINDS)}")
-    return cast(Kind, kind)
+    return kind
 
 
 def check_source(source: str) -> Source:
     """Return the source, or raise with those there are."""
     if source not in SOURCES:
         raise BadInput(f"source {source!r} is unknown", hint=f"use one of {', '.join(SOURCES)}")
-    return cast(Source, source)
+    return source
 
 
 def check_actor(actor: str) -> str:

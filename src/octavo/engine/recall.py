@@ -17,7 +17,7 @@ from octavo.domain.units import Unit
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Damaged, ModelFailed
-from octavo.storage.index import Fresh, Match
+from octavo.storage.index import Fresh, Match, passages_of
 from octavo.storage.state_view import DbView
 from octavo.storage.words import Wanted
 
@@ -120,8 +120,12 @@ class Recaller:
             for memory in view.own.values():
                 ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
                 units += self._indexing.units_of(memory, base.version, places, base.version)
-        kept = [u for u in units if self._passes(view, u, asked.filter) and (u.memory, u.rev) not in ends]
-        return Fresh(units=tuple(kept), ends=frozenset(ends))
+        kept: list[Unit] = []
+        others: list[Unit] = []
+        for unit in units:
+            is_kept = (unit.memory, unit.rev) not in ends and self._passes(view, unit, asked.filter)
+            (kept if is_kept else others).append(unit)
+        return Fresh(units=tuple(kept), others=tuple(others), ends=frozenset(ends))
 
     def _passes(self, view: View, unit: Unit, wanted: Filter) -> bool:
         memory = view.get(unit.memory)
@@ -188,7 +192,7 @@ class Recaller:
             limit=max(4 * asked.k, 40),
             vectors=self._indexing.vectors() if query is not None else None,
             query=query,
-            fresh=replace(fresh, units=tuple(u for u in fresh.units if u.kind in allowed)),
+            fresh=_restricted(fresh, allowed),
         )
         return self._hits(view, base, asked, [m for m in matches if m.score > 0], set(allowed))
 
@@ -309,6 +313,26 @@ def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ..
 
 def _only(asked: tuple[str, ...] | None, kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(kinds) if asked is None else tuple(kind for kind in kinds if kind in asked)
+
+
+def _restricted(fresh: Fresh, kinds: Sequence[str]) -> Fresh:
+    """What is above the watermark, of some kinds; the rest only counts."""
+    if all(unit.kind in kinds for unit in fresh.units):
+        return fresh
+    kept = [n for n, unit in enumerate(fresh.units) if unit.kind in kinds]
+    others = tuple(unit for unit in fresh.units if unit.kind not in kinds)
+    rows = [row for row, owner in enumerate(_owners(fresh.units)) if owner in set(kept)]
+    return replace(
+        fresh,
+        units=tuple(fresh.units[n] for n in kept),
+        others=fresh.others + others,
+        vectors=None if fresh.vectors is None else fresh.vectors[rows],
+    )
+
+
+def _owners(units: Sequence[Unit]) -> list[int]:
+    """Which unit each passage belongs to."""
+    return [n for n, unit in enumerate(units) for _ in passages_of([unit])]
 
 
 def _relevance(hit: Hit) -> float:

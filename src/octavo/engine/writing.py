@@ -204,7 +204,7 @@ class Writer:
     def _vector(self, embedder: str, values: Sequence[float]) -> dict[str, Any]:
         """A vector of the caller's own: part of the truth, so it is checked and lives in the ledger."""
         numbers = all(isinstance(v, int | float) and math.isfinite(v) for v in values)
-        if isinstance(values, str) or not len(values) or not numbers:
+        if not values or not numbers:
             raise BadVector("a vector handed in must be a list of finite numbers")
         wanted = self.spine.dimensions.get(embedder, len(values))
         if len(values) != wanted:

@@ -49,10 +49,12 @@ class Match:
 class Fresh:
     """What is not in the index: units (above the watermark, or in a buffer), ends, and maybe vectors.
 
-    `vectors` has one row a passage, in the order of `passages_of`.
+    `vectors` has one row a passage, in the order of `passages_of`. `others` are units above the watermark
+    that may not be found but count in the statistics, as they will once they are indexed.
     """
 
     units: tuple[Unit, ...] = ()
+    others: tuple[Unit, ...] = ()
     ends: frozenset[tuple[str, int]] = frozenset()
     vectors: Any = None
 
@@ -203,13 +205,27 @@ class Search:
         ), batch
 
     def _weights(self, codes: Array, overlay: Overlay) -> tuple[Array, float]:
-        rows, total = self.rows, self.rows + len(overlay.records)
+        others = self._others()
+        rows, total = self.rows, self.rows + len(overlay.records) + len(others)
         counts = frequencies.containing(self.units, codes, self.scopes, rows)
-        counts = counts + frames.presence(overlay, codes)
+        counts = counts + frames.presence(overlay, codes) + self._presence(others, codes)
         known = dict(zip(self.question.terms, counts.tolist(), strict=True))
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
-        terms = self._terms_until(rows) + sum(map(len, overlay.codes))
+        terms = self._terms_until(rows) + sum(map(len, overlay.codes)) + sum(len(c) for _, c in others)
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
+
+    def _others(self) -> list[tuple[str, list[int]]]:
+        """Scope and terms of every passage that only counts."""
+        batch = Batch(manifest=self.units.manifest)
+        for unit in self.fresh.others:
+            batch.add(unit)
+        return [(unit.scope, list(codes)) for unit, codes in zip(batch.units, batch.codes, strict=True)]
+
+    def _presence(self, others: list[tuple[str, list[int]]], codes: Array) -> Array:
+        seen = self.wanted.scopes
+        sets = [set(terms) for scope, terms in others if seen is None or scope in seen]
+        found: Array = np.array([sum(code in s for s in sets) for code in codes.tolist()], dtype=np.int64)
+        return found
 
     def _terms_until(self, rows: int) -> int:
         if rows == 0:

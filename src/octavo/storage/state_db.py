@@ -321,7 +321,8 @@ class StateDb:
     def turns_of(self, session: str, upto: int) -> int:
         """How many turns of a session came in by a version."""
         rows = self.rows(
-            "SELECT envelope, body FROM revision WHERE session = ? AND since <= ? AND kind = 'episode' AND rev = 1",
+            "SELECT envelope, body FROM revision "
+            "WHERE session = ? AND since <= ? AND kind = 'episode' AND rev = 1",
             (session, upto),
         )
         return sum(len(_memory(*row).turns) for row in rows)

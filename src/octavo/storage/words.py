@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +47,8 @@ class Words:
 
     def __init__(self, folder: Path, units: Units) -> None:
         self._units = units
+        if units.manifest.rows and stamp_of(folder) < units.manifest.words:
+            raise damaged(folder / "meta.json", "it is older than what was published, or missing")
         self._index = _open(folder)
         self._searcher = self._index.searcher()
         # A commit that is not published yet shows documents from behind the watermark; ranges hide them.
@@ -161,6 +164,21 @@ def rebuild(folder: Path, units: Units) -> int:
     stamp = writer.commit()
     writer.wait_merging_threads()
     return int(stamp)
+
+
+def checksums(folder: Path, known: Mapping[str, int]) -> dict[str, int]:
+    """The checksums of the word index's files; one that is written never changes, so known ones stand."""
+    names = sorted(path.name for path in folder.iterdir() if path.suffix and not path.name.startswith("."))
+    segments = [name for name in names if name != "meta.json"]
+    return {name: known.get(name) or zlib.crc32((folder / name).read_bytes()) for name in segments}
+
+
+def verify(folder: Path, known: Mapping[str, int]) -> None:
+    """Raise `Damaged` if a file is not what was written; tantivy would trust it and stop the process."""
+    for name, checksum in known.items():
+        path = folder / name
+        if path.exists() and zlib.crc32(path.read_bytes()) != checksum:
+            raise damaged(path, "its checksum is wrong")
 
 
 def stamp_of(folder: Path) -> int:
