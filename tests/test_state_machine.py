@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 
 import octavo
+from octavo.domain.compression import CompressionPolicy
 from octavo.errors import SandboxClosed
 from octavo.storage.stores.disk import Disk
 from octavo.storage.stores.local import LocalStore
@@ -36,6 +37,7 @@ FACTS = (
     "the library closes on Sundays",
 )
 TOPICS = ("home", "งาน", "mood")
+BY_HAND = octavo.Policy(compression=CompressionPolicy(mode="manual"))  # the model knows no cores
 WORDS = ("สวัสดี", "hello there", "แล้วเจอกัน", "see you")
 
 
@@ -98,7 +100,7 @@ class AccountMachine(RuleBasedStateMachine):
     def begin(self, disk: Disk | None = None) -> None:
         self.disk = StoppingDisk(None, inner=disk)
         store = LocalStore(self.root / "default", disk=self.disk)
-        self.account = open_on(store, self.root / "default" / "index", clock=self.clock)
+        self.account = open_on(store, self.root / "default" / "index", clock=self.clock, policy=BY_HAND)
 
     @property
     def now(self) -> World:
