@@ -9,6 +9,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,17 @@ def test_two_handles_see_each_others_writes_at_once(tmp_path: Path) -> None:
         assert len(rows(path)) == 2
 
 
-# -- many processes ---------------------------------------------------------------------------------
+def test_threads_share_one_handle(tmp_path: Path) -> None:
+    path = tmp_path / "vault.jsonl"
+    with MemoryVault(path) as vault, ThreadPoolExecutor(4) as pool:
+        jobs = [
+            pool.submit(vault.add_memory, text_of(writer, n), "shared", "x")
+            for writer in range(4)
+            for n in range(5)
+        ]
+        ids = {job.result().id for job in jobs}  # type: ignore[union-attr]
+        assert ids == {m.id for m in vault.recall()} == set(resolved(path))
+        assert len(rows(path)) == 20
 
 
 def _adding(path: str, writer: int, count: int) -> list[Any]:

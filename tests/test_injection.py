@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from markdown_it.token import Token
 
 from briefs import memory, read
 from octavo import Account
+from octavo.documents import MemoryVault, build_memory_block, build_snapshot_block
 from octavo.domain.brief import CANON, CLOSE, NOTICE, OPEN, plain, render
 
 ATTACKS = [
@@ -133,6 +135,15 @@ def test_an_attack_that_was_remembered_is_still_data_in_the_accounts_brief(accou
     found = read(str(account.brief()))
     assert found.sections[CANON][0][4] == "Mission: stabilise the runtime"
     assert len(found.sections["Active Registers"]) == 8
+
+
+@pytest.mark.parametrize("attack", ATTACKS[:8])
+def test_an_attack_in_a_vault_is_data_in_both_of_its_blocks(tmp_path: Path, attack: str) -> None:
+    with MemoryVault(tmp_path / "vault.jsonl") as vault:
+        vault.add_memory(attack, "shared", "other", tier="register", topic_id="evil")
+        vault.add_memory("Mission: stabilise the runtime", "shared", "mission")
+        for block in (build_memory_block(vault, ["shared"]), build_snapshot_block(vault, ["shared"])):
+            assert read(block).texts == ["Mission: stabilise the runtime", plain(attack)]
 
 
 def _walk(tokens: list[Token]) -> Iterator[Token]:

@@ -248,16 +248,14 @@ def _memory(line: Line, rev: int, policy: Policy, held: Mapping[str, str]) -> tu
         confidence=1.0,
         data={OWN: facts},
     )
-    stopped = gate.check_text(memory, policy, overridden=True)
-    if isinstance(stopped, gate.Stop):
-        problems.append(_problem(line, stopped.check, f"{stopped.detail}; it was masked"))
-        memory = _masked(memory, policy)
     stopped = gate.check_text(memory, policy)
+    secret = gate.check_text(memory, policy, overridden=True) if isinstance(stopped, gate.Stop) else None
+    if isinstance(secret, gate.Stop):
+        problems.append(_problem(line, secret.check, f"{secret.detail}; it was masked"))
+        memory = _masked(memory, policy)
+        stopped = gate.check_text(memory, policy)
     if isinstance(stopped, gate.Stop):
-        kept = Problem(
-            line=line.number, check=stopped.check, detail=stopped.detail, id=record.id, is_exact=True
-        )
-        problems.append(kept)
+        problems.append(replace(_problem(line, stopped.check, stopped.detail), is_exact=True))
     return memory, problems
 
 

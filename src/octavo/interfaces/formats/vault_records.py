@@ -97,7 +97,7 @@ _NAMES = frozenset(row.name for row in fields(VaultMemory)) - {"extra", "score"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something in a file that could not be taken as it is, or that the gate would refuse today."""
+    """Something that could not be taken as it is, or (`is_exact`) that the gate would refuse today."""
 
     line: int
     check: str
