@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from octavo.engine.account import Account
 from octavo.errors import BadInput
-from octavo.interfaces.formats import msp, vault
+from octavo.interfaces.formats import consciousness, msp, vault
 
 
 class Format(NamedTuple):
@@ -20,6 +20,7 @@ class Format(NamedTuple):
 
 FORMATS: dict[str, Format] = {
     "msp": Format(export=msp.export, import_=msp.import_),
+    "consciousness": Format(export=consciousness.export, import_=consciousness.import_),
     "vault": Format(export=vault.export, import_=vault.import_),
 }
 
