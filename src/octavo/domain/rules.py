@@ -173,7 +173,9 @@ def _next_revision(state: State, old: Memory, new: Memory, setting: Setting) -> 
     _note_clash(state, old, setting)
     memory = _approved(replace(new, id=old.id, rev=old.rev + 1), setting)
     state.apply(memory)
-    return Verdict(outcome="superseding", memory=memory, detail=f"revision {memory.rev} of {memory.topic}")
+    return Verdict(
+        outcome="superseding", memory=memory, detail=f"revision {memory.rev} of {memory.topic or memory.id}"
+    )
 
 
 def _supersede(state: State, old_id: str, new: Memory, setting: Setting) -> Verdict:
