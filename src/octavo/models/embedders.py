@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -16,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from octavo.errors import BadInput, ModelFailed
 
 if TYPE_CHECKING:
+    import urllib.request
+
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -133,6 +132,11 @@ class EndpointEmbedder:
         yield from vectors
 
     def _ask(self, body: dict[str, Any]) -> Any:
+        # With the first question: http and ssl cost more than everything else an offline start loads.
+        import http.client
+        import urllib.error
+        import urllib.request
+
         reason = "no attempt was made"
         for attempt in range(self.attempts):
             if attempt:
@@ -153,6 +157,8 @@ class EndpointEmbedder:
         raise self._failed(reason)
 
     def _request(self, body: dict[str, Any]) -> urllib.request.Request:
+        import urllib.request
+
         headers = {"Content-Type": "application/json"}
         if self.key is not None:
             headers["Authorization"] = f"Bearer {self.key}"

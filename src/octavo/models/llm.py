@@ -5,16 +5,18 @@ It follows no redirect, reads no environment and never puts the key or an answer
 
 from __future__ import annotations
 
-import http.client
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from octavo.errors import BadInput, ModelFailed
+
+if TYPE_CHECKING:
+    import http.client
 
 Message = Mapping[str, str]
 
@@ -97,6 +99,9 @@ def _body(endpoint: Endpoint, messages: Sequence[Message], *, strict: bool) -> b
 
 
 def _post(endpoint: Endpoint, body: bytes) -> _Answer:
+    # With the first question: http and ssl cost more than everything else an offline start loads.
+    import http.client
+
     parts = urlsplit(endpoint.base_url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -118,6 +123,8 @@ def _post(endpoint: Endpoint, body: bytes) -> _Answer:
 
 def _received(connection: http.client.HTTPConnection, seconds: float) -> _Answer:
     """Read the whole answer; a server that drips bytes is held to the same time as one that hangs."""
+    import http.client
+
     until = time.monotonic() + seconds
     response = connection.getresponse()
     expected = response.length
