@@ -465,8 +465,7 @@ class TestCompact:
         found = added(vault, DARK, "shared", "preference")
         vault.update_memory(found.id, text="User prefers light mode")
         vault.compact()
-        assert vault._desk is not None
-        assert [r.memory.text for r in vault._desk.history(found.id)] == [DARK, "User prefers light mode"]
+        assert [r.memory.text for r in vault.account.history(found.id)] == [DARK, "User prefers light mode"]
 
     def test_a_compacted_vault_goes_on_as_before(self, vault: MemoryVault, path: Path) -> None:
         found = added(vault, DARK, "shared", "preference")
@@ -609,8 +608,7 @@ class TestAgents:
         assert asked.status == "proposed"
         assert not asked
         assert vault.recall() == []
-        assert vault._desk is not None
-        vault._desk.approve(asked.proposal)
+        vault.account.approve(asked.proposal)
         assert [m.text for m in agent.recall()] == ["Mission: explore"]
 
     def test_an_agents_register_is_stored_at_once(self, agent: MemoryVault) -> None:

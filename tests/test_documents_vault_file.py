@@ -76,8 +76,7 @@ def test_nothing_refused_reaches_the_file_or_the_ledger(tmp_path: Path) -> None:
             with pytest.raises(ValueError, match=r"Duplicate|PII|long|text"):
                 vault.add_memory(refused, "shared", "x")
         assert path.read_bytes() == before
-        assert vault._desk is not None
-        assert vault._desk.version == 1
+        assert vault.account.version == 1
 
 
 @pytest.fixture
@@ -169,8 +168,7 @@ def test_a_redaction_reaches_the_file(filled: Path) -> None:
         assert isinstance(found, VaultMemory)
         neighbour = vault.add_memory("the neighbour stays", "shared", "x")
         assert b"canary" in filled.read_bytes()
-        assert vault._desk is not None
-        vault._desk.redact(found.id, reason="asked to")
+        vault.account.redact(found.id, reason="asked to")
         vault.update_memory(neighbour.id, text="the neighbour stays put")  # type: ignore[union-attr]
     for path in filled.parent.rglob("*"):
         assert not path.is_file() or b"canary" not in path.read_bytes(), path

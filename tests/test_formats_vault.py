@@ -193,8 +193,7 @@ def test_of_two_lines_with_one_version_the_first_wins_and_both_are_in_the_histor
     )
     with MemoryVault(path) as vault:
         assert [m.text for m in vault.recall()] == ["two, by the winner"]
-        assert vault._desk is not None
-        said = [r.memory.text for r in vault._desk.history("aaaaaaaaaaaa")]
+        said = [r.memory.text for r in vault.account.history("aaaaaaaaaaaa")]
     assert said == ["one", "two, by the loser", "two, by the winner"]
 
 

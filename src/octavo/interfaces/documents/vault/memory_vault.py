@@ -11,9 +11,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import octavo
-from octavo.domain.memory import SHARED
+from octavo.domain.memory import SHARED, check_scope
 from octavo.domain.policy import GatePolicy, Policy
 from octavo.domain.verdicts import Verdict
+from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound, Refused
 from octavo.interfaces.documents.vault.desk import Desk
 from octavo.interfaces.documents.vault.live_file import VaultFile
@@ -60,6 +61,8 @@ class MemoryVault(VaultReader):
         actor: str = "human:operator",
         clock: Callable[[], datetime] | None = None,
     ) -> None:
+        for name in scopes or ():
+            check_scope(name)
         self.path = Path(path)
         self.enabled = enabled
         folder = self.path.with_name(f"{self.path.name}.octavo")
@@ -77,6 +80,11 @@ class MemoryVault(VaultReader):
         except BaseException:
             self.close()
             raise
+
+    @property
+    def account(self) -> Account:
+        """The account behind the vault, for what the seed has no word for: approval, history, redaction."""
+        return self._must_write()
 
     @property
     def problems(self) -> list[Problem]:

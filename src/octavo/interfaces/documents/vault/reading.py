@@ -11,7 +11,7 @@ from typing import Any
 
 from octavo.domain import brief, privacy
 from octavo.domain.brief import Counter as TokenCounter
-from octavo.domain.memory import SHARED, check_scope
+from octavo.domain.memory import SHARED
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.text import UNSPACED, words
 from octavo.errors import BadInput
@@ -45,7 +45,7 @@ class VaultReader:
         self._file = file
         self._desk = desk
         self._view = None if desk is None else VaultView(desk, file)
-        self._scopes = None if scopes is None else tuple(check_scope(name) for name in scopes)
+        self._scopes = None if scopes is None else tuple(scopes)
 
     def get(self, memory_id: str) -> VaultMemory | None:
         """A live memory, or None."""
