@@ -83,8 +83,11 @@ def to_document(memory: Memory, *, bare: bool = False) -> dict[str, Any]:
 def as_given(memory: Memory, given: Mapping[str, Any]) -> Memory:
     """The episode, marked so that it goes out exactly as it came in: nothing added, its own id kept."""
     written = to_document(memory)
-    absent = sorted(key for key in written if key not in given)
-    data = {**memory.data, **{k: v for k, v in given.items() if k == "episode_id" and written.get(k) != v}}
+    absent = sorted(written.keys() - given.keys())
+    is_named = "episode_id" in given and written.get("episode_id") != given["episode_id"]
+    if not absent and not is_named:
+        return memory
+    data = {**memory.data, **({"episode_id": given["episode_id"]} if is_named else {})}
     if absent:
         data[SPELLING] = {**data.get(SPELLING, {}), "absent": absent}
     return replace(memory, data=data)

@@ -112,7 +112,7 @@ def _commit(account: Account, tree: Tree, at: datetime) -> tuple[list[Step], lis
         head = account.version
         now = shown(account.at(head))
         wanted = _wanted(tree, now, at)
-        steps = difference(now, wanted, at=at, is_taken=saving.taken_ids(account), doubles=True)
+        steps = difference(now, wanted, at=at, is_taken=saving.taken_ids(account.at(head)), doubles=True)
         candidates = [step.candidate for step in steps if step.candidate is not None]
         try:
             verdicts = account.write_many(candidates, cause="import msp", base=head, skip=_SKIP)

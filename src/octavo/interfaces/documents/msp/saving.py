@@ -9,6 +9,7 @@ from typing import Any
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED
 from octavo.engine.account import Account
+from octavo.engine.reading import Reader
 from octavo.errors import BadInput, Immutable, VersionConflict
 from octavo.interfaces.documents.msp import stores
 from octavo.interfaces.documents.msp.forms import MasterState, master_named
@@ -44,7 +45,7 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     wanted = stores.link_relationships(list(stores.entries(document, at=at)), known_ends(now))
     wanted += leftovers(document, _noted(now), at=at)
     steps = difference(
-        now, wanted, at=at, ends=lambda entry: _is_in(document, entry), is_taken=taken_ids(account)
+        now, wanted, at=at, ends=lambda entry: _is_in(document, entry), is_taken=taken_ids(account.at(head))
     )
     changed = [step.label for step in steps if step.action == "immutable"]
     if changed:
@@ -119,11 +120,11 @@ def known_ends(now: Sequence[Entry]) -> Callable[[str], str | None]:
     return lambda end: names.get(end) or (end if end in ids else None)
 
 
-def taken_ids(account: Account) -> Callable[[str], bool]:
+def taken_ids(reader: Reader) -> Callable[[str], bool]:
     """Whether an id belongs to a memory that no episode of this name is."""
 
     def is_taken(id_: str) -> bool:
-        memory = account.get(id_)
+        memory = reader.get(id_)
         return memory is not None and (memory.kind != "episode" or memory.scope != SHARED)
 
     return is_taken
