@@ -134,7 +134,7 @@ def is_standing(memory: Memory) -> bool:
     if memory.gone or not plain(memory.text):
         return False
     if memory.kind == "canon":
-        return True
+        return not _is_contested(memory)
     return (
         memory.kind == "register" and memory.topic is not None and memory.category not in _SILENT_CATEGORIES
     )
@@ -142,9 +142,14 @@ def is_standing(memory: Memory) -> bool:
 
 def is_relevant(memory: Memory) -> bool:
     """Whether a recalled memory may be shown: raw states, assemblies and open beliefs stay out."""
-    if memory.gone or not plain(memory.text) or memory.kind in _SILENT_KINDS:
+    if memory.gone or not plain(memory.text) or memory.kind in _SILENT_KINDS or _is_contested(memory):
         return False
     return not (memory.kind == "register" and memory.category in _SILENT_CATEGORIES)
+
+
+def _is_contested(memory: Memory) -> bool:
+    """Whether a belief lost its approval because later sessions say the opposite."""
+    return memory.kind == "canon" and memory.data.get("epistemic_state") == "contested"
 
 
 def plain(text: str) -> str:
