@@ -270,6 +270,21 @@ def test_a_changed_byte_is_noticed_when_the_index_is_verified(tmp_path, name):
         open_units(tmp_path).verify()
 
 
+@pytest.mark.parametrize("ending", ["fast", "fieldnorm", "idx", "pos", "store", "term", "json"])
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty"])
+def test_a_damaged_word_file_is_noticed_before_it_is_searched(tmp_path, ending, harm):
+    write(tmp_path, 1, [fact(f"m{i}", f"tea ชาเขียว {i}") for i in range(20)])
+    path = next((tmp_path / "words").glob(f"[!.]*.{ending}"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    other = {"flip": data, "cut": data[: len(data) // 2], "empty": b""}[harm]
+    # A new file in its place: cutting one that is mapped would stop the process.
+    path.with_name("other").write_bytes(bytes(other))
+    path.with_name("other").replace(path)
+    with pytest.raises(Damaged):
+        ask(tmp_path, "tea")
+
+
 def test_a_changed_manifest_is_noticed(tmp_path):
     write(tmp_path, 1, [fact("a", "tea")])
     path = tmp_path / "manifest.json"
@@ -285,6 +300,21 @@ def test_a_cleared_index_is_empty_and_can_be_built_again(tmp_path):
     assert Index(tmp_path).watermark == mark(0)
     write(tmp_path, 1, [fact("b", "tea")])
     assert names(ask(tmp_path, "tea")) == ["b"]
+
+
+def test_a_lost_word_index_is_noticed_and_not_taken_for_an_empty_one(tmp_path):
+    write(tmp_path, 1, [fact("a", "ชาเขียว")])
+    shutil.rmtree(tmp_path / "words")
+    with pytest.raises(Damaged):
+        ask(tmp_path, "ชาเขียว")
+    with pytest.raises(Damaged):
+        write(tmp_path, 2, [fact("b", "ชาเขียว", version=2)])
+
+
+def test_an_index_that_was_never_made_finds_what_is_fresh_and_writes_nothing(tmp_path):
+    fresh = Fresh(units=(fact("a", "ชาเขียว"),))
+    assert names(ask(tmp_path / "none", "ชาเขียว", fresh=fresh)) == ["a"]
+    assert not (tmp_path / "none").exists()
 
 
 def test_lost_words_are_made_again_from_the_columns(tmp_path):

@@ -33,6 +33,7 @@ class Index:
     _units: Units | None = None
     _words: Words | None = None
     _stamp: tuple[int, int] | None = None
+    _checked: set[str] = field(default_factory=set)
 
     @property
     def watermark(self) -> Watermark:
@@ -85,7 +86,7 @@ class Index:
         """The word index that belongs to the columns."""
         units = self.units()
         if self._words is None:
-            self._words = Words(self.folder / "words", units)
+            self._words = Words(self.folder / "words", units, self._checked)
         return self._words
 
 

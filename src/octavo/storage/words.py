@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from octavo.storage.libraries import tantivy
 from octavo.storage.units import OPEN, Units, damaged
 
 _HEAP_BYTES = 64_000_000
+_FOOTER_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,23 +47,30 @@ class Wanted:
 class Words:
     """A searcher over one published state of the word index."""
 
-    def __init__(self, folder: Path, units: Units) -> None:
+    def __init__(self, folder: Path, units: Units, checked: set[str] | None = None) -> None:
+        """Open the index after a look at every file that is not among the `checked` ones yet."""
         self._units = units
-        if units.manifest.rows and stamp_of(folder) < units.manifest.words:
-            raise damaged(folder / "meta.json", "it is older than what was published, or missing")
+        self._exact = True
+        self._is_empty = units.manifest.rows == 0
+        if self._is_empty:
+            return
+        stamp = stamp_of(folder)
+        if stamp < units.manifest.words:
+            raise damaged(folder, "it is older than what was published")
+        check_segments(folder, set() if checked is None else checked)
         self._index = _open(folder)
         self._searcher = self._index.searcher()
         # A commit that is not published yet shows documents from behind the watermark; ranges hide them.
-        self._exact = stamp_of(folder) == units.manifest.words
+        self._exact = stamp == stamp_of(folder) == units.manifest.words
 
     def search(
         self, codes: Sequence[int], wanted: Wanted, *, limit: int, speaker: str | None = None
     ) -> list[int]:
         """The rows that match best by BM25."""
+        if not codes or self._is_empty:
+            return []
         should = tantivy.Occur.Should
         clauses = [(should, self._term("terms", f"{code:08x}", "freq")) for code in codes]
-        if not clauses:
-            return []
         filters = self._filters(wanted)
         if speaker is not None:
             filters.append((tantivy.Occur.Must, self._term("speaker", speaker)))
@@ -70,12 +79,16 @@ class Words:
 
     def between(self, first: int, last: int, wanted: Wanted, *, limit: int) -> list[int]:
         """Rows whose time lies in a closed interval of seconds."""
+        if self._is_empty:
+            return []
         interval = self._range("at", first, last, tantivy.FieldType.Integer)
         query = [(tantivy.Occur.Must, tantivy.Query.const_score_query(interval, 1.0))]
         return self._rows(tantivy.Query.boolean_query([*query, *self._filters(wanted)]), limit)
 
     def all(self, wanted: Wanted) -> list[int]:
         """Every row that the filters let through."""
+        if self._is_empty:
+            return []
         everything = [(tantivy.Occur.Must, tantivy.Query.all_query())]
         query = tantivy.Query.boolean_query([*everything, *self._filters(wanted)])
         return self._rows(query, max(1, self._searcher.num_docs))
@@ -131,6 +144,8 @@ def add_batch(folder: Path, units: Units, batch: Batch, ends: Sequence[tuple[int
 
     What an unpublished earlier pass left behind the watermark is removed in the same commit.
     """
+    if units.manifest.rows and stamp_of(folder) < units.manifest.words:
+        raise damaged(folder, "it is older than what was published")
     index = _open(folder)
     writer = index.writer(_HEAP_BYTES, 1)
     try:
@@ -179,6 +194,38 @@ def verify(folder: Path, known: Mapping[str, int]) -> None:
         path = folder / name
         if path.exists() and zlib.crc32(path.read_bytes()) != checksum:
             raise damaged(path, "its checksum is wrong")
+
+
+def check_segments(folder: Path, checked: set[str]) -> None:
+    """Raise `Damaged` if a file's checksum is wrong; tantivy would panic over it, or answer wrongly."""
+    try:
+        meta = json.loads((folder / "meta.json").read_bytes())
+        segments = [segment["segment_id"].replace("-", "") for segment in meta["segments"]]
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise damaged(folder / "meta.json", "it is not tantivy's") from error
+    for segment in segments:
+        for path in sorted(folder.glob(f"{segment}.*")):
+            if path.name not in checked:
+                _check_file(path)
+                checked.add(path.name)
+
+
+def _check_file(path: Path) -> None:
+    """Compare a file with the checksum in the footer that tantivy writes behind its bytes."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return  # merged away by a writer meanwhile
+    try:
+        length, _ = struct.unpack("<II", data[-_FOOTER_BYTES:])
+        end = len(data) - _FOOTER_BYTES - length
+        wanted = json.loads(data[end:-_FOOTER_BYTES])["crc"]
+    except (struct.error, ValueError, KeyError, TypeError) as error:
+        raise damaged(path, "it has no footer") from error
+    if zlib.crc32(memoryview(data)[: max(end, 0)]) != wanted:
+        raise damaged(path, "its checksum is wrong")
 
 
 def stamp_of(folder: Path) -> int:
