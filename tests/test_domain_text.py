@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +46,11 @@ def test_invisible_characters_and_look_alikes_do_not_hide_words():
     assert terms("pass\u200bword") == terms("password")
     assert fold("раypal") == "paypal"
     assert key_of("Green  tea!") == key_of("green tea")
+
+
+def test_every_invisible_character_of_unicode_is_dropped():
+    formats = [chr(point) for point in range(0x110000) if unicodedata.category(chr(point)) == "Cf"]
+    assert [c for c in formats if normalise(f"ก{c}ข") != "กข"] == []
 
 
 @given(st.text(max_size=200))

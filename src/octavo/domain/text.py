@@ -19,6 +19,12 @@ _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _WORD = re.compile(f"[{UNSPACED}]+|[^\\W{UNSPACED}]+")
 _SPACES = re.compile(r"\s+")
 _APOSTROPHES = re.compile("['’ʼ`]")
+# The characters of Unicode's category Cf: formats, joiners, marks that nobody sees.
+_INVISIBLE = re.compile(
+    "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]+"
+)
 _TERM = re.compile(f"[{_SHORT_WORDED}]+|[{_LONG_WORDED}]+|[^\\W_{UNSPACED}]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？ฯ])\s+|\n+")
 
@@ -81,8 +87,7 @@ def normalise(text: str) -> str:
     if text.isascii():
         return _SPACES.sub(" ", text.lower()).strip()
     plain = unicodedata.normalize("NFKC", text).casefold()
-    visible = "".join(c for c in plain if unicodedata.category(c) != "Cf")
-    return _SPACES.sub(" ", visible).strip()
+    return _SPACES.sub(" ", _INVISIBLE.sub("", plain)).strip()
 
 
 def fold(text: str) -> str:
