@@ -13,7 +13,8 @@ from pathlib import Path
 
 from octavo.domain.units import Unit, Watermark
 from octavo.models.embedders import offline_embedder
-from octavo.storage.index import Index, extend, passages_of
+from octavo.models.rerank import TOP, Reranker, offline_reranker
+from octavo.storage.index import Index, Match, extend, passages_of
 from octavo.storage.vectors import append_vectors, open_vectors
 from octavo.storage.words import Wanted
 
@@ -37,7 +38,7 @@ def main() -> None:
     options = _options()
     rows: list[tuple[int, dict[str, float]]] = []
     for conversation in json.loads((options.data / "locomo-dev.json").read_text()):
-        turns = list(_turns(conversation["conversation"], captions=not options.no_captions))
+        turns = list(turns_of(conversation["conversation"], captions=not options.no_captions))
         session_of = {turn.id: turn.session for turn in turns}
         with tempfile.TemporaryDirectory() as folder:
             recall = store(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
@@ -45,7 +46,7 @@ def main() -> None:
                 evidence = {turn for turn in asked["evidence"] if turn in session_of}
                 if evidence:
                     found = recall(asked["question"], 100)
-                    rows.append((asked["category"], _measure(found, evidence, session_of)))
+                    rows.append((asked["category"], measure(found, evidence, session_of)))
     _report(rows)
 
 
@@ -53,23 +54,45 @@ def store(folder: Path, turns: list[Turn], *, embedder: str, rerank: bool) -> Re
     """Put a conversation into an account and return its recall: a question and k, to turn ids in order."""
     model = offline_embedder() if embedder == "use" else None
     index = Index(folder)
-    units = [_unit(turn, position) for position, turn in enumerate(turns)]
+    units = [unit_of(turn, position) for position, turn in enumerate(turns)]
     extend(folder, units, [], Watermark(version=1, header="1"), since=Watermark(version=0, header=""))
     vectors = None
     if model is not None:
         empty = open_vectors(folder / "vectors", embedder=model.name, dimension=model.dimension, history="")
         vectors = append_vectors(empty, model.embed(passages_of(units)))
 
+    reranker = offline_reranker() if rerank else None
+
     def recall(question: str, k: int) -> list[str]:
         asked = index.read(question, now=NOW.date(), version=1, scopes=None)
         query = None if model is None else sum(model.embed(list(asked.phrasings)))
         matches = index.search(asked, Wanted(version=1), limit=k, vectors=vectors, query=query)
-        return [match.memory for match in matches]
+        if reranker is None:
+            return [match.memory for match in matches]
+        return _reranked(reranker, asked.phrasings[0], matches, turns)
 
     return recall
 
 
-def _unit(turn: Turn, position: int) -> Unit:
+def _reranked(reranker: Reranker, question: str, matches: list[Match], turns: list[Turn]) -> list[str]:
+    place = {turn.id: number for number, turn in enumerate(turns)}
+    top = [place[match.memory] for match in matches[:TOP]]
+    near = {
+        number: [n for n in (number - 1, number + 1) if 0 <= n < len(turns)
+                 and turns[n].session == turns[number].session]
+        for number in top
+    }  # fmt: skip
+    pool = list(dict.fromkeys([*top, *(n for numbers in near.values() for n in numbers)]))
+    where = {number: index for index, number in enumerate(pool)}
+    around = [[where[n] for n in near[number]] for number in top]
+    gains = reranker.adjust(question, [turns[number].text for number in pool], around)
+    scores = {match.memory: match.score + gain for match, gain in zip(matches, gains, strict=False)}
+    order = sorted(scores, key=lambda name: -scores[name])
+    return [*order, *(match.memory for match in matches[TOP:])]
+
+
+def unit_of(turn: Turn, position: int) -> Unit:
+    """A turn as the index takes it."""
     return Unit(
         memory=turn.id,
         rev=1,
@@ -86,7 +109,8 @@ def _unit(turn: Turn, position: int) -> Unit:
     )
 
 
-def _turns(conversation: dict[str, object], *, captions: bool) -> Iterator[Turn]:
+def turns_of(conversation: dict[str, object], *, captions: bool) -> Iterator[Turn]:
+    """The turns of a conversation in order."""
     numbers = sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_\d+", key))
     for number in numbers:
         written = str(conversation[f"session_{number}_date_time"])
@@ -97,7 +121,8 @@ def _turns(conversation: dict[str, object], *, captions: bool) -> Iterator[Turn]
             yield Turn(id=turn["dia_id"], session=number, speaker=turn["speaker"], text=text, at=at)
 
 
-def _measure(found: list[str], evidence: set[str], session_of: dict[str, int]) -> dict[str, float]:
+def measure(found: list[str], evidence: set[str], session_of: dict[str, int]) -> dict[str, float]:
+    """The shares of one question."""
     sessions = list(dict.fromkeys(session_of[turn] for turn in found))[:5]
     wanted = {session_of[turn] for turn in evidence}
     shares = {f"R@{k}": len(evidence & set(found[:k])) / len(evidence) for k in (5, 10, 20)}
@@ -106,14 +131,15 @@ def _measure(found: list[str], evidence: set[str], session_of: dict[str, int]) -
 
 def _report(rows: list[tuple[int, dict[str, float]]]) -> None:
     asked = [measures for category, measures in rows if category != 5]
-    result = {name: _percent([measures[name] for measures in asked]) for name in asked[0]}
+    result = {name: percent([measures[name] for measures in asked]) for name in asked[0]}
     for category in range(1, 6):
         of_category = [measures["R@10"] for c, measures in rows if c == category]
-        result[f"category {category} R@10"] = _percent(of_category)
+        result[f"category {category} R@10"] = percent(of_category)
     print(json.dumps({"questions": len(asked), **result}, indent=2))
 
 
-def _percent(values: list[float]) -> float:
+def percent(values: list[float]) -> float:
+    """The mean in percent."""
     return round(100 * sum(values) / max(1, len(values)), 2)
 
 
