@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ import jsonschema
 import pytest
 
 import octavo
-from octavo.domain.compression import CompressionPolicy
+from octavo.domain.compression import CompressionPolicy, due
 from octavo.domain.cores import core_from_json, is_intact, sphere_from_json
 from octavo.domain.memory import Memory
+from octavo.domain.pages import core_page
 from octavo.domain.records import to_json
+from octavo.domain.summary import summarise_core
 from octavo.interfaces import core_schemas
 from octavo.interfaces.formats import export_account
 from octavo.models.llm import Endpoint
@@ -27,7 +30,7 @@ from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
 from octavo.testing.llm_server import Reply, hangs, llm_server, misses_the_schema
 from seed_001 import SEED_CORE, SEED_SPHERE
-from talks import ENGLISH, THAI, Talk
+from talks import ENGLISH, THAI, Talk, sessions_of
 
 MANUAL = octavo.Policy(compression=CompressionPolicy(mode="manual"))
 NOW = octavo.Policy(compression=CompressionPolicy(mode="immediate"))
@@ -395,3 +398,10 @@ def test_what_we_write_is_valid_by_our_schema_and_has_the_seeds_shape(
     written = json.loads(path.read_bytes())
     jsonschema.validate(written, shipped(name), cls=jsonschema.Draft202012Validator)
     assert has_shape(written, example)
+
+
+@pytest.mark.parametrize(("name", "talk"), [("English", ENGLISH), ("Thai", THAI)])
+def test_the_cores_shown_on_the_page_about_compression_are_those_that_are_made(name: str, talk: Talk) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "compression.md").read_text("utf-8")
+    shown = page.split(f"<!-- core: {name} -->\n```text\n")[1].split("\n```")[0]
+    assert shown == core_page(summarise_core(due(8)[0], sessions_of(talk), made_at=datetime.now(UTC)))
