@@ -7,6 +7,7 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from itertools import chain
 
 _MONTHS = {
@@ -103,7 +104,7 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
     text = query.translate(_THAI_DIGITS)
     found: list[Interval] = []
     for pattern, read in _READERS:
-        text = pattern.sub(lambda match, read=read: _take(match, read, frame, found), text)
+        text = pattern.sub(partial(_take, read=read, frame=frame, found=found), text)
     rest = re.sub(r"\s+", " ", text).strip() if found else query
     return Times(intervals=tuple(dict.fromkeys(found)), rest=rest)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeGuard, cast, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 from octavo.errors import BadInput
 
@@ -270,6 +270,17 @@ def check_time(value: datetime, what: str = "at") -> datetime:
             f"{what} {value!r} has no time zone", hint="hand in an aware datetime, for instance UTC"
         )
     return value.astimezone(UTC)
+
+
+def check_words(value: str, what: str = "text") -> str:
+    """Return the text, or raise if it cannot be written as UTF-8 (half of a surrogate pair)."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"{what} holds half a character at place {error.start}", hint="send whole Unicode"
+        ) from None
+    return value
 
 
 def is_human(actor: str) -> bool:

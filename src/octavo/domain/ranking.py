@@ -100,7 +100,7 @@ def reach(days: int, recipe: Recipe) -> float:
 
 def retention(factor: float, days: float, floor: float = 0.3) -> float:
     """What age leaves of a memory: the kind's factor a day, never below the floor."""
-    return max(floor, factor ** max(0.0, days))
+    return max(floor, math.pow(factor, max(0.0, days)))
 
 
 def importance(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from octavo.domain.filters import Filter, passes
+from octavo.domain.likeness import fingerprint
 from octavo.domain.memory import Change, Decision, Kind, Memory, Proposal, Redaction, Rejection, Use
-from octavo.domain.text import key_of
+
+COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 
 
 class View(Protocol):
@@ -16,6 +18,10 @@ class View(Protocol):
 
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""
+        ...
+
+    def many(self, ids: Collection[str]) -> Mapping[str, tuple[int, Memory]]:
+        """The current revisions of several memories and the versions they came in (0: not committed)."""
         ...
 
     def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
@@ -76,6 +82,7 @@ class State:
         self._proposals: dict[str, Proposal] = {}
         self._decided: set[str] = set()
         self._counts: dict[str, int] = {}
+        self._grams: dict[tuple[int, bool], set[str]] = {}
         self.uses: dict[str, tuple[int, float]] = {}
 
     def apply(self, change: Change) -> None:
@@ -102,6 +109,12 @@ class State:
             return self.own[id_]
         return self.parent.get(id_) if self.parent else None
 
+    def many(self, ids: Collection[str]) -> Mapping[str, tuple[int, Memory]]:
+        """The current revisions of several memories and the versions they came in (0: not committed)."""
+        own = {id_: (0, self.own[id_]) for id_ in ids if id_ in self.own}
+        rest = [id_ for id_ in ids if id_ not in own]
+        return {**(self.parent.many(rest) if self.parent and rest else {}), **own}
+
     def live(self, id_: str) -> Memory | None:
         """The current revision of a memory that has not ended."""
         memory = self.get(id_)
@@ -120,11 +133,11 @@ class State:
         """Live memories that may say the same; every one with the same key is among them."""
         older = self.parent.alike(kind, scope, text) if self.parent else ()
         found = [memory for memory in older if memory.id not in self.own]
-        own = [m for m in self.own.values() if (m.kind, m.scope, m.gone) == (kind, scope, False)]
-        if self.parent is None:
-            wanted = key_of(text)
-            own = [m for m in own if key_of(m.text) == wanted]
-        return found + own
+        print_ = fingerprint(text)
+        ids = {id_ for gram in print_.rare for id_ in self._grams.get((gram, False), ())}
+        ids |= {id_ for gram in print_.all for id_ in self._grams.get((gram, True), ())}
+        own = [self.own[id_] for id_ in sorted(ids)]
+        return found + [m for m in own if (m.kind, m.scope, m.gone) == (kind, scope, False)]
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""
@@ -187,6 +200,10 @@ class State:
         if not memory.gone:
             self._counts[memory.kind] = self._counts.get(memory.kind, 0) + 1
         self.own[memory.id] = memory
+        if memory.kind in COMPARED and memory.text and not memory.gone:
+            print_ = fingerprint(memory.text)
+            for gram, rare in (*((g, False) for g in print_.all), *((g, True) for g in print_.rare)):
+                self._grams.setdefault((gram, rare), set()).add(memory.id)
         if memory.topic is not None and not memory.gone:
             self._topics[memory.kind, memory.scope, memory.topic] = memory.id
 

@@ -22,6 +22,7 @@ from octavo.domain.memory import (
     check_id,
     check_scope,
     check_time,
+    check_words,
     is_human,
 )
 from octavo.domain.review import Doubt, Pair
@@ -96,7 +97,7 @@ class Account(Reader):
         started = self._spine.now() if started_at is None else check_time(started_at, "started_at")
         opened = Opened(
             sandbox=f"sandbox_{self._spine.new_id()}" if id is None else self._unused(id),
-            name=name or f"Sandbox {started:%H:%M}",
+            name=check_words(name or f"Sandbox {started:%H:%M}", "name"),
             scope=check_scope(scope),
             parent=self._spine.head().version,
             actor=self.actor,

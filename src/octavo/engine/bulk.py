@@ -15,7 +15,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory, Refusal, is_id
 from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.verdicts import Verdict
-from octavo.engine import compress
+from octavo.engine import beliefs, compress
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, SandboxClosed, VersionConflict
@@ -92,7 +92,7 @@ def adopt(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memor
         if not compress.is_wanted(old):
             return None
         changes = [replace(memory, rev=old.rev + 1 if old else 1)]
-        asked = compress.hypotheses(spine, now, memory) if due.kind == "sphere" else []
+        asked = beliefs.hypotheses(spine, now, memory) if due.kind == "sphere" else []
         return Plan(changes=[*changes, *asked], cause=f"import {id_}", actor=actor, scope=due.scope)
 
     return memory if spine.commit(decide) else None

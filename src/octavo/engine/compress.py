@@ -10,27 +10,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from octavo.domain import compression, cores, gate, likeness
+from octavo.domain import compression, cores, gate
 from octavo.domain.compression import Due
 from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import iso, moment
 from octavo.domain.filters import Filter
-from octavo.domain.memory import SHARED, Change, Link, Memory, Proposal, Turn, transcript
+from octavo.domain.memory import SHARED, Change, Link, Memory, Turn, transcript
 from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.records import to_json
 from octavo.domain.rules import STATE, counts_as_episode, tombstone
 from octavo.domain.sentences import SessionSource, split
 from octavo.domain.text import key_of
+from octavo.engine.beliefs import hypotheses
+from octavo.engine.retirement import LOST, RETIRED, revived
 from octavo.engine.spine import Plan, Spine
 from octavo.errors import BadInput, BadPolicy, NotFound
 from octavo.models.summarisers import Summariser
-from octavo.storage import codec
 from octavo.storage.state_db import Commit
 from octavo.storage.state_view import DbView
 
-MADE_FROM, REMOVED, RETIRED, LOST = "made_from", "removed", "retired", "forgotten_sources"
+MADE_FROM, REMOVED = "made_from", "removed"
 OWN = frozenset({MADE_FROM, REMOVED, RETIRED})  # what only the engine may say of a core
-_CHALLENGES, _CONTESTED_CONFIDENCE = 3, 0.4
 
 
 def compress(spine: Spine, summariser: Summariser) -> list[Memory]:
@@ -92,30 +92,11 @@ def uncompress(spine: Spine, actor: str, id_: str) -> list[str]:
         for memory in _with_dependents(view, id_):
             changes.append(replace(tombstone(memory, actor), data={REMOVED: True}))
             removed.append(memory.id)
-            changes += _revived(spine, view, memory, actor)
+            changes += revived(spine, view, memory, actor)
         return Plan(changes=changes, cause=f"uncompress {id_}", actor=actor)
 
     spine.commit(decide)
     return removed
-
-
-def retire(spine: Spine) -> list[str]:
-    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids."""
-    policy = spine.policy.compression
-    if not policy.retire:
-        return []
-    retired: list[str] = []
-    view = spine.head()
-    for core in view.memories(Filter(kinds=("core",))):
-        content = cores.core_from_json(core.data)
-        if not cores.is_intact(content) or core.data.get(LOST):
-            continue
-        doomed = _routine(view, content, spine)
-        if doomed:
-            _archive(spine, core.id, doomed)
-            _commit_retired(spine, core.id, [m.id for m in doomed])
-            retired += [m.id for m in doomed]
-    return retired
 
 
 def counters(spine: Spine, scope: str) -> dict[str, Any]:
@@ -127,20 +108,6 @@ def counters(spine: Spine, scope: str) -> dict[str, Any]:
         **compression.counters(closed, spine.policy.compression),
         "last_update": iso(last[-1].at) if last else None,
     }
-
-
-def contest(spine: Spine) -> list[str]:
-    """Beliefs that several of the last sessions contradict lose their approval; returns their ids."""
-    view = spine.head()
-    contested = []
-    for belief in view.memories(Filter(kinds=("canon",), category="worldview")):
-        if belief.data.get("epistemic_state") == "contested" or not belief.data.get("sphere"):
-            continue
-        if _challenges(spine, view, belief) >= _CHALLENGES:
-            contested.append(belief)
-    for belief in contested:
-        _commit_contested(spine, belief)
-    return [belief.id for belief in contested]
 
 
 def _due(spine: Spine) -> Iterator[Due]:
@@ -275,45 +242,6 @@ def memory_of(
     return checked if isinstance(checked, Memory) else memory
 
 
-def hypotheses(spine: Spine, view: DbView, sphere: Memory) -> list[Change]:
-    """A sphere's beliefs as proposals; only a person makes them part of the standing brief.
-
-    What waits already, holds already or may not be said is not asked.
-    """
-    holding = view.memories(Filter(kinds=("canon",), category="worldview", scopes=(sphere.scope,)))
-    asked = {key_of(m.text) for m in (*holding, *(p.memory for p in view.proposals()))}
-    found: list[Change] = []
-    for belief in cores.sphere_from_json(sphere.data).abstracted_knowledge.beliefs:
-        canon = Memory(
-            id=spine.new_id(),
-            kind="canon",
-            text=belief.belief,
-            scope=sphere.scope,
-            category="worldview",
-            source="promotion",
-            actor="system",
-            at=sphere.at,
-            confidence=belief.confidence,
-            links=tuple(Link(name="evidence", to=source) for source in belief.evidence),
-            data={"sphere": sphere.id, "epistemic_state": "confirmed"},
-        )
-        if key_of(canon.text) in asked or not _may_be_said(spine, view, canon):
-            continue
-        reason = f"a belief of {sphere.id}, from {len(belief.evidence)} sources"
-        found.append(
-            Proposal(
-                id=spine.new_id(), action="write", memory=canon, reason=reason, by="system", at=spine.now()
-            )
-        )
-    return found
-
-
-def _may_be_said(spine: Spine, view: DbView, canon: Memory) -> bool:
-    """Whether the gate would let a belief in: no secret, nothing that a person refused or erased."""
-    checked = gate.check_text(canon, spine.policy)
-    return isinstance(checked, Memory) and isinstance(gate.check_state(view, checked, spine.keyed), Memory)
-
-
 def _outdated(view: DbView, id_: str) -> list[Change]:
     """What is made of a core that is made anew, marked to be made anew too."""
     return [
@@ -331,77 +259,3 @@ def _with_dependents(view: DbView, id_: str) -> list[Memory]:
     if memory is None or memory.gone or memory.kind not in ("core", "sphere"):
         raise NotFound(f"there is no core or sphere {id_!r}", hint="`octavo cores` lists them")
     return [memory, *_above(view, id_)]
-
-
-def _revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change]:
-    """Originals that were retired for a core, live again."""
-    found: list[Change] = []
-    for id_ in core.linked("part"):
-        now = view.get(id_)
-        if now is not None and now.gone and now.data.get(RETIRED) == core.id:
-            before = [m for _, m in spine.state.history(id_) if not m.gone][-1]
-            found.append(replace(before, rev=now.rev + 1))
-    return found
-
-
-def _routine(view: DbView, content: Core, spine: Spine) -> list[Memory]:
-    """The originals of a core that its policy lets go."""
-    found = []
-    for session in content.source_sessions:
-        episodes = [
-            m for m in view.memories(Filter(kinds=("episode",), session=session)) if counts_as_episode(m)
-        ]
-        allowed = set(compression.retirable(episodes, spine.policy.compression)) & set(
-            content.source_episodes
-        )
-        found += [m for m in episodes if m.id in allowed]
-    return found
-
-
-def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:
-    """Write the originals where people can read them before they leave the live memory."""
-    before = spine.store.read(f"archive/{core}.jsonl") or b""
-    lines = [codec.encode_json(codec.plain(m)) + b"\n" for m in episodes]
-    spine.store.replace(f"archive/{core}.jsonl", before + b"".join(n for n in lines if n not in before))
-
-
-def _commit_retired(spine: Spine, core: str, ids: list[str]) -> None:
-    def decide(view: DbView) -> Plan:
-        live = [m for id_ in ids if (m := view.get(id_)) and not m.gone]
-        changes = [replace(tombstone(m, "system"), data={RETIRED: core}) for m in live]
-        return Plan(changes=changes, cause=f"retire {core}", actor="system")
-
-    spine.commit(decide)
-
-
-def _challenges(spine: Spine, view: DbView, belief: Memory) -> int:
-    """How many of the scope's last sessions say the opposite of a belief."""
-    closed = view.sessions(belief.scope)
-    radix = spine.policy.compression.levels[0].radix
-    count = 0
-    for row in spine.state.sessions(belief.scope, max(closed - radix, 0) + 1, closed):
-        wanted = Filter(kinds=("fact", "episode"), session=row.sandbox, scopes=(belief.scope,))
-        count += any(_contradicts(spine, belief.text, m) for m in view.memories(wanted))
-    return count
-
-
-def _contradicts(spine: Spine, belief: str, memory: Memory) -> bool:
-    texts = [part for turn in memory.turns for part in split(turn.text)] or [memory.text]
-    return any(
-        likeness.is_near(belief, text, spine.policy.gate) and likeness.contrast(belief, text) == "negation"
-        for text in texts
-    )
-
-
-def _commit_contested(spine: Spine, belief: Memory) -> None:
-    def decide(view: DbView) -> Plan | None:
-        now = view.get(belief.id)
-        if now is None or now.gone:
-            return None
-        data = {**now.data, "epistemic_state": "contested"}
-        contested = replace(
-            now, rev=now.rev + 1, actor="system", approved=None, confidence=_CONTESTED_CONFIDENCE, data=data
-        )
-        return Plan(changes=[contested], cause=f"contest {belief.id}", actor="system")
-
-    spine.commit(decide)

@@ -24,6 +24,7 @@ from octavo.storage.words import Wanted
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
 _EMBED_INLINE = 64  # passages embedded while a question waits
 _ABSTRACT = ("core", "sphere")
+_ASKED = ("words", "meaning", "speaker", "time")
 _CONCRETE = ("episode", "fact", "register", "canon", "skill")
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _SUFFICIENT = 0.9
@@ -189,22 +190,24 @@ class Recaller:
                 since=wanted.since,
                 until=wanted.until,
             ),
-            limit=max(4 * asked.k, 40),
+            limit=max(2 * asked.k, 20),
             vectors=self._indexing.vectors() if query is not None else None,
             query=query,
             fresh=_restricted(fresh, allowed),
         )
-        return self._hits(view, base, asked, [m for m in matches if m.score > 0], set(allowed))
+        return self._hits(view, base, asked, [m for m in matches if _is_asked_for(m)], set(allowed))
 
     def _hits(
         self, view: View, base: DbView, asked: Asked, matches: Sequence[Match], kinds: set[str]
     ) -> list[Hit]:
         """Matches as hits, with the parts that come from the memory itself."""
-        used = base.uses([m.memory for m in matches]) if matches else {}
+        ids = {match.memory for match in matches}
+        used = base.uses(sorted(ids)) if ids else {}
+        known = view.many(ids)
         mark = self._indexing.index.watermark.version
         hits = []
         for match in matches:
-            memory = view.get(match.memory)
+            version, memory = known.get(match.memory, (0, None))
             if memory is None or memory.gone or memory.rev != match.rev or memory.kind not in kinds:
                 continue
             if not passes(memory, asked.filter):
@@ -219,7 +222,6 @@ class Recaller:
                 emotion=asked.emotion,
             )
             parts = chosen(parts, asked.streams)
-            version = base.since(memory.id, memory.rev) or 0
             hits.append(
                 Hit(
                     memory=memory,
@@ -333,6 +335,11 @@ def _restricted(fresh: Fresh, kinds: Sequence[str]) -> Fresh:
 def _owners(units: Sequence[Unit]) -> list[int]:
     """Which unit each passage belongs to."""
     return [n for n, unit in enumerate(units) for _ in passages_of([unit])]
+
+
+def _is_asked_for(match: Match) -> bool:
+    """Whether the question itself, and not only what every memory has, brought a match."""
+    return match.score > 0 and any(match.parts.get(name, 0.0) > 0 for name in _ASKED)
 
 
 def _relevance(hit: Hit) -> float:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from octavo.domain import buffer as entries
 from octavo.domain import gate, rules
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
-from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
+from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit, check_words
 from octavo.domain.state import State, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
 from octavo.engine.reading import Reader
@@ -99,8 +99,8 @@ class Sandbox(Reader):
         if not isinstance(text, str) or not text.strip():
             raise BadInput("a turn needs a text", hint="leave out turns in which nothing was said")
         turn = Turn(
-            speaker=role.strip(),
-            text=text,
+            speaker=check_words(role.strip(), "role"),
+            text=check_words(text),
             at=self._spine.now() if at is None else check_time(at),
             salience=None if salience is None else check_unit(salience, "salience"),
             emotion=feeling(emotion),

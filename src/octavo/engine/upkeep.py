@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.engine import compress, redaction, review
+from octavo.engine import beliefs, compress, redaction, retirement, review
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.models.summarisers import Summariser
@@ -28,7 +28,7 @@ def upkeep(spine: Spine, writer: Writer, summariser: Summariser) -> Upkeep:
     return Upkeep(
         swept=len(versions),
         made=tuple(memory.id for memory in made),
-        retired=tuple(compress.retire(spine)),
-        contested=tuple(compress.contest(spine)),
+        retired=tuple(retirement.retire(spine)),
+        contested=tuple(beliefs.contest(spine)),
         expired=review.expire(spine, writer),
     )

@@ -21,6 +21,7 @@ from octavo.domain.memory import (
     check_source,
     check_time,
     check_unit,
+    check_words,
     is_human,
     is_temporary,
     transcript,
@@ -108,7 +109,7 @@ class Writer:
         memory = Memory(
             id=self.spine.new_id() if found.id is None or temporary else check_id(found.id),
             kind="episode",
-            text=transcript(found.turns),
+            text=check_words(transcript(found.turns)),
             scope=self.scope,
             category=_label(given.get("category"), "category"),
             tags=_tags(found.tags),
@@ -270,7 +271,7 @@ def _speaker(actor: str) -> str:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise BadInput(f"text is {type(value).__name__}, not text")
-    return value
+    return check_words(value)
 
 
 def _label(value: Any, what: str) -> str | None:
@@ -278,7 +279,7 @@ def _label(value: Any, what: str) -> str | None:
         return None
     if not isinstance(value, str) or not value.strip() or len(value) > 200 or any(ord(c) < 32 for c in value):
         raise BadInput(f"{what} {value!r} cannot be used", hint="use a short line of text")
-    return value.strip()
+    return check_words(value.strip(), what)
 
 
 def _tags(values: Sequence[str]) -> tuple[str, ...]:
@@ -303,14 +304,16 @@ def _data(given: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise BadInput(f"data is {type(given).__name__}, not an object with text keys")
-    return {key: plain_json(value) for key, value in given.items()}
+    return {check_words(key, "data"): plain_json(value) for key, value in given.items()}
 
 
 def plain_json(value: Any) -> Any:
     """A deep copy of plain JSON values; anything else is refused, so that nothing is pickled or lost."""
     match value:
-        case None | bool() | int() | str():
+        case None | bool() | int():
             return value
+        case str():
+            return check_words(value, "data")
         case float():
             if not math.isfinite(value):
                 raise BadInput("data holds NaN or Inf, which JSON cannot say")
@@ -318,7 +321,7 @@ def plain_json(value: Any) -> Any:
         case datetime():
             return episodes.iso(check_time(value))
         case Mapping():
-            return {str(key): plain_json(item) for key, item in value.items()}
+            return {check_words(str(key), "data"): plain_json(item) for key, item in value.items()}
         case list() | tuple():
             return [plain_json(item) for item in value]
         case _:

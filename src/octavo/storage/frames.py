@@ -125,8 +125,7 @@ def presence(overlay: Overlay, codes: Array) -> Array:
 
 def holding(overlay: Overlay, codes: Array) -> Array:
     """Which rows of the overlay hold any of the terms."""
-    found: Array = _overlay_counts(overlay, codes).any(axis=1)
-    return found
+    return np.asarray(_overlay_counts(overlay, codes).any(axis=1))
 
 
 def time_part(frame: Frame, intervals: Sequence[Interval], recipe: Recipe) -> Array:
@@ -241,7 +240,7 @@ def _tally(owner: Array, which: Array, rows: int, terms: int) -> Array:
 
 def _fullness(frame: Frame, recipe: Recipe) -> Array:
     length = np.maximum(frame.heads["unit_length"], 1).astype(np.float32)
-    return np.minimum(np.float32(1), np.float32(recipe.full_length) / length)
+    return np.asarray(np.minimum(np.float32(1), np.float32(recipe.full_length) / length))
 
 
 def _from_neighbours(values: Array, segments: Array, weights: Sequence[float]) -> Array:

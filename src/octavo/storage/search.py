@@ -235,7 +235,7 @@ class Search:
 
     def _said_by(self, frame: Frame, batch: Batch, speaker: str) -> Array:
         code = batch.speaker_code(speaker)
-        return (frame.heads["speaker"] == code).astype(np.float32)
+        return np.asarray(frame.heads["speaker"] == code, dtype=np.float32)
 
     def _eligible(self, frame: Frame) -> Array:
         """Which units the filters let through; an overlay is filtered by whoever hands it in."""

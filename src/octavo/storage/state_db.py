@@ -27,6 +27,7 @@ from octavo.domain.memory import (
     Rejection,
     Use,
 )
+from octavo.domain.state import COMPARED
 from octavo.errors import IndexDamaged, LedgerTruncated, NotFound, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec, postings
 from octavo.storage.codec import Header
@@ -34,7 +35,6 @@ from octavo.storage.ledger import GENESIS, Ledger, Version
 from octavo.storage.state_view import OPEN, DbView
 
 SCHEMA = 4
-COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 _BUSY_MILLISECONDS = 60_000
 _CACHE_KIBIBYTES = 16_000  # grams land all over their table; with less, one commit reads a page many times
 

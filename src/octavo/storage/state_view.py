@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol, cast
 
 from octavo.domain.filters import Filter
@@ -155,10 +155,15 @@ class DbView:
         ended = f"INDEXED BY revision_ended WHERE gone = 0 AND {_ENDED}"
         return [*((live, (kind, self.version)) for kind in kinds), (ended, self._now)]
 
-    def since(self, id_: str, rev: int) -> int | None:
-        """The version in which a revision came."""
-        rows = self._db.rows("SELECT since FROM revision WHERE id = ? AND rev = ?", (id_, rev))
-        return int(rows[0][0]) if rows else None
+    def many(self, ids: Collection[str]) -> dict[str, tuple[int, Memory]]:
+        """The current revisions of several memories and the versions they came in, by one query."""
+        marks = ",".join("?" * len(ids))
+        rows = self._db.rows(
+            f"SELECT since, envelope, body FROM revision WHERE id IN ({marks}) AND {_VALID}",
+            (*ids, *self._now),
+        )
+        found = ((int(since), _memory(envelope, body)) for since, envelope, body in rows)
+        return {memory.id: (since, memory) for since, memory in found}
 
     def uses(self, ids: Sequence[str]) -> dict[str, tuple[int, float]]:
         """How often memories were used and the feedback they got, up to this version."""

@@ -297,7 +297,7 @@ def distinct(values: Array) -> Array:
 
 def size_of(dtype: Any) -> int:
     """How many bytes one entry of a file takes."""
-    return np.dtype(dtype).itemsize
+    return int(np.dtype(dtype).itemsize)
 
 
 def _digest(body: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from octavo.domain.memory import SHARED, Memory
 from octavo.domain.rules import counts_as_episode
 from octavo.engine import compress
 from octavo.engine.account import Account, Session
+from octavo.engine.retirement import RETIRED
 from octavo.errors import BadInput, HumanOnly, OutOfScope
 from octavo.interfaces.documents.msp import stores
 from octavo.interfaces.formats import consciousness_sessions, trees
@@ -287,7 +288,7 @@ def _episodes(account: Account, version: int) -> list[Memory]:
     for core in view.memories(kind="core"):
         for id_ in core.linked("part"):
             history = [] if id_ in found else view.history(id_)
-            if history and history[-1].memory.data.get(compress.RETIRED):
+            if history and history[-1].memory.data.get(RETIRED):
                 found[id_] = next(r.memory for r in reversed(history) if not r.memory.gone)
     return sorted(found.values(), key=lambda memory: (memory.at, memory.id))
 
