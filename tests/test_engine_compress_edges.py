@@ -191,3 +191,15 @@ def test_two_handles_with_a_worker_each_make_one_core(opened: Opened) -> None:
     assert two.wait(60)
     assert made(one) == ["core_000_000", "core_000_001"]
     assert all(len(two.history(id_)) == 1 for id_ in made(two))
+
+
+def test_erasing_an_episode_erases_the_belief_that_was_proposed_from_it(opened: Opened, root: Path) -> None:
+    account = opened(policy=with_radix(2))
+    live(account, 4, "I always drink zebraquux tea with my sister Anna.")
+    assert "zebraquux" in account.proposals()[0].memory.text
+    for id_ in episodes(account):
+        account.redact(id_, reason="asked to")
+    account.upkeep()
+    assert account.proposals() == []
+    assert [path.name for path in root.rglob("*.*") if b"zebraquux" in path.read_bytes()] == []
+    assert account.check()

@@ -61,7 +61,7 @@ def redact(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) 
         derived[:], also[:] = _derived(spine, id_), _repeated(view, id_, texts)
         live = [m for d in derived if (m := view.get(d)) and not m.gone]
         changes += [tombstone(memory, writer.actor) for memory in live]
-        changes += _closed(view, id_, texts, writer)
+        changes += _closed(view, {id_, *derived}, texts, writer)
         keys = sorted(spine.keyed(key_of(text)) for text in texts) or [spine.keyed(f"id {id_}")]
         changes += [_line(id_, key, reason, writer) for key in keys]
         changes += [_line(d, spine.keyed(f"id {d}"), reason, writer) for d in derived]
@@ -169,14 +169,19 @@ def _repeated(view: DbView, id_: str, texts: set[str]) -> list[str]:
     return sorted(found)
 
 
-def _closed(view: DbView, id_: str, texts: set[str], writer: Writer) -> list[Change]:
+def _closed(view: DbView, ids: Collection[str], texts: set[str], writer: Writer) -> list[Change]:
     """Waiting proposals that would bring the text back lapse."""
     folded = {key_of(text) for text in texts}
     return [
         Decision(proposal=p.id, outcome="expired", by=writer.actor, at=writer.spine.now())
         for p in view.proposals()
-        if p.memory.id == id_ or key_of(p.memory.text) in folded
+        if _speaks_of(p.memory, ids) or key_of(p.memory.text) in folded
     ]
+
+
+def _speaks_of(memory: Memory, ids: Collection[str]) -> bool:
+    """Whether a proposed memory is one of these, or a belief that rests on one."""
+    return memory.id in ids or any(id_ in ids for id_ in memory.linked("evidence"))
 
 
 def _holds(change: Change, ids: Collection[str], is_erased: Callable[[str], bool]) -> bool:
@@ -189,7 +194,7 @@ def _holds(change: Change, ids: Collection[str], is_erased: Callable[[str], bool
         case Refusal():
             return change.id in ids or is_erased(change.text or "")
         case Proposal():
-            return change.memory.id in ids or is_erased(change.memory.text)
+            return _speaks_of(change.memory, ids) or is_erased(change.memory.text)
         case Clash():
             return change.memory in ids
         case _:
