@@ -32,8 +32,8 @@ bench: $(READY) ## measure; DATA=<folder> adds what needs the data sets
 	@set -e; if [ -n "$(DATA)" ]; then \
 		for bench in $(DATA_BENCHES); do echo "== $$bench"; $(PY) -m bench.$$bench "$(DATA)"; done; fi
 
-docs: $(READY) ## write the generated part of docs/cli.md anew
-	$(PY) -m octavo.interfaces.cli_reference docs/cli.md
+docs: $(READY) ## write the generated parts of docs/ anew
+	$(PY) -m octavo.interfaces.references docs
 
 constraints: ## write constraints.txt anew from the newest versions that fit
 	rm -rf build/constraints && $(PYTHON) -m venv build/constraints

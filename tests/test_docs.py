@@ -15,8 +15,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from octavo.interfaces import cli, cli_reference, settings
+import octavo
+from octavo import errors
+from octavo.errors import OctavoError
+from octavo.interfaces import cli, error_reference, models, policy_reference, references, settings
 from octavo.interfaces.operations import OPERATIONS
+from octavo.storage import codec
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").glob("*.md"))]
@@ -59,14 +63,51 @@ def test_the_pages_have_snippets_in_both_languages() -> None:
     assert {"python", "console"} <= found
 
 
-def test_the_reference_of_the_command_line_is_current() -> None:
-    _, _, below = (HOME / "docs" / "cli.md").read_text().partition(cli_reference.MARK)
-    assert below.strip() == cli_reference.reference().strip(), "run `make docs`"
+@pytest.mark.parametrize("name", references.PAGES)
+def test_the_generated_part_of_a_page_is_current(name: str) -> None:
+    _, _, below = (HOME / "docs" / name).read_text().partition(references.MARK)
+    assert below.strip() == references.PAGES[name]().strip(), "run `make docs`"
+
+
+def test_every_key_of_the_policy_has_a_sentence_and_no_sentence_is_without_its_key() -> None:
+    assert set(policy_reference.all_keys()) == set(policy_reference.SENTENCES)
+
+
+def test_every_key_of_the_policy_is_documented_and_can_be_set() -> None:
+    page = (HOME / "docs" / "policy.md").read_text()
+    for key in policy_reference.all_keys():
+        assert f"| `{key.rpartition('.')[2]}` |" in page, key
+    for text in FENCE.findall(page):
+        if text[0] == "toml":
+            assert codec.decode_policy(text[1].encode(), "policy.md") != octavo.Policy()
+
+
+def test_every_error_is_documented_with_its_codes() -> None:
+    page = (HOME / "docs" / "errors.md").read_text()
+    kinds = [kind for _, kind in error_reference.tree()]
+    assert {kind.__name__ for kind in kinds} == {
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, OctavoError)
+    }
+    for kind in kinds:
+        assert f"`{kind.__name__}` | {kind.exit_code} | {kind.http_status} |" in page
+        assert kind.hint in page
+
+
+def test_a_page_is_written_anew_only_below_its_mark(tmp_path: Path) -> None:
+    for name in references.PAGES:
+        (tmp_path / name).write_text(f"# Kept\n\n{references.MARK}\nold")
+    references.write(tmp_path)
+    for name in references.PAGES:
+        text = (tmp_path / name).read_text()
+        assert text.startswith(f"# Kept\n\n{references.MARK}\n\n")
+        assert "old" not in text.splitlines()
 
 
 def test_every_command_and_option_is_documented() -> None:
     page = (HOME / "docs" / "cli.md").read_text()
-    above = page.partition(cli_reference.MARK)[0]
+    above = page.partition(references.MARK)[0]
     for name, command in typer.main.get_command(cli.app).commands.items():
         part = re.search(rf"^### `octavo {name}[ `].*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
         assert part, f"octavo {name} is not documented"
@@ -78,7 +119,8 @@ def test_every_command_and_option_is_documented() -> None:
 
 def test_every_variable_and_exit_code_is_documented() -> None:
     page = (HOME / "docs" / "cli.md").read_text()
-    for variable in (*settings.VARIABLES.values(), "OCTAVO_DEBUG"):
+    of_models = (*models.VARIABLES, *models.EMBED_VARIABLES)
+    for variable in (*settings.VARIABLES.values(), *of_models, "OCTAVO_DEBUG"):
         assert f"`{variable}" in page
     for code in range(9):
         assert f"\n| {code} |" in page

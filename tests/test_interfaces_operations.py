@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import octavo
+from octavo.domain.brief import FORMATS
+from octavo.domain.recall import STREAMS
 from octavo.errors import BadInput, HumanOnly, NotFound, OctavoError
 from octavo.interfaces import cli, cli_commands, formats, render
 from octavo.interfaces.operation import perform
@@ -50,8 +52,16 @@ def test_every_operation_can_be_shown() -> None:
 
 
 def test_the_choices_of_the_table_are_those_of_the_engine() -> None:
-    choices = {p.name: p.choices for o in OPERATIONS for p in o.parameters if p.choices}
-    assert choices == {"kind": octavo.KINDS, "layer": octavo.LAYERS, "format": tuple(sorted(formats.FORMATS))}
+    choices = {(p.name, p.choices) for o in OPERATIONS for p in o.parameters if p.choices}
+    assert choices == {
+        *((name, octavo.KINDS) for name in ("kind", "kinds")),
+        *((name, octavo.LAYERS) for name in ("layer", "layers")),
+        ("format", tuple(sorted(formats.FORMATS))),
+        ("format", FORMATS),
+        ("streams", (*STREAMS, "hept")),
+        ("unit", ("episode", "turn")),
+        ("strategy", ("mixed", "layered")),
+    }
 
 
 def test_names_are_unique() -> None:
@@ -103,6 +113,12 @@ def test_a_write_to_an_unknown_account_beside_others_is_an_error_that_names_them
     with pytest.raises(NotFound, match=r"no account 'Usr01'.*User01"):
         do("remember", settings(tmp_path, account="Usr01"), text="likes tea")
     assert octavo.accounts(tmp_path) == ["User01"]
+
+
+def test_an_import_of_what_is_not_there_begins_no_account(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no file or folder"):
+        do("import", settings(tmp_path / "new"), path=str(tmp_path / "missing"), format="msp")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_page_of_memories_says_where_the_next_one_begins(tmp_path: Path) -> None:

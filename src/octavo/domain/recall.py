@@ -66,11 +66,16 @@ class Hit:
     notes: tuple[str, ...] = ()
 
     @property
-    def why(self) -> str:
-        """The parts that counted, in words, strongest first."""
+    def reasons(self) -> tuple[tuple[float, str], ...]:
+        """The parts that counted, each with its words, strongest first."""
         told = sorted(((v, n) for n, v in self.parts.items() if abs(v) >= 0.005), key=lambda p: -abs(p[0]))
-        reasons = "; ".join(f"{_WORDS.get(name, name)} ({value:+.2f})" for value, name in told)
-        return "; ".join((reasons or "nothing in particular", *self.notes))
+        return tuple((value, _WORDS.get(name, name)) for value, name in told)
+
+    @property
+    def why(self) -> str:
+        """The parts that counted and what else is to be known, in one sentence."""
+        told = "; ".join(f"{words} ({value:+.2f})" for value, words in self.reasons)
+        return "; ".join((told or "nothing in particular", *self.notes))
 
     @property
     def text(self) -> str:
@@ -146,7 +151,7 @@ def per_memory(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
-    """Best first; of two that contrast and fit about as well, the newer comes first and the older is marked."""
+    """Best first; of two that contrast and fit about as well, the newer comes first, the older is marked."""
     found = sorted(hits, key=_place)
     best = {hit.memory.id: hit for hit in reversed(found)}
     newer = {old: hit for hit in best.values() for old in hit.memory.linked("contrasts")}

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import octavo
-from octavo.errors import BadInput, NotFound
+from octavo.errors import BadInput, NotFound, Unavailable
 from octavo.interfaces.later import Later
 from octavo.interfaces.parameters import time_of
 from octavo.interfaces.settings import Settings
 from octavo.storage.stores.names import folder_of
 
 if TYPE_CHECKING:
+    from octavo.domain.brief import Brief
     from octavo.domain.memory import Memory
+    from octavo.domain.policy import Policy
+    from octavo.domain.recall import Hit
     from octavo.domain.verdicts import Verdict
     from octavo.engine.account import Account
     from octavo.engine.reading import Diff, Reader, Revision
@@ -25,28 +29,60 @@ if TYPE_CHECKING:
 formats = Later("octavo.interfaces.formats")
 buffers = Later("octavo.domain.buffer")
 codec = Later("octavo.storage.codec")
+models = Later("octavo.interfaces.models")
+policies = Later("octavo.domain.policy")
 
+Progress = Callable[[int, int], None]
 _Found = TypeVar("_Found")
 
 _MOST_NAMED = 12
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How an account is opened: what may happen to it, and whether a model may be used for recall."""
+
+    writes: bool = False
+    indexes: bool = False
+    begins: bool = False
+    accept_loss: bool = False
+    words: bool = False
+
+
 @contextmanager
-def opened(
-    settings: Settings, *, writes: bool, begins: bool = False, accept_loss: bool = False
-) -> Iterator[Account]:
+def opened(settings: Settings, way: Way | None = None) -> Iterator[Account]:
     """The account, which must be there, unless it is the first of its folder and this may begin it."""
-    if not _exists(settings.root, settings.account) and not (begins and not _known(settings.root)):
+    way = way or Way()
+    if not _exists(settings.root, settings.account) and not (way.begins and not _known(settings.root)):
         raise _missing(settings.root, settings.account)
-    with octavo.open(
-        settings.root,
-        settings.account,
-        actor=settings.actor,
-        scope=settings.scope,
-        read_only=not writes,
-        accept_loss=accept_loss,
-    ) as account:
+    with _open(settings, way) as account:
         yield account
+
+
+def _open(settings: Settings, way: Way) -> Account:
+    """Open as the way says; recall also works, from the index as it is, where nothing may be written."""
+    rules = _rules(settings) if way.writes and settings.models else None
+    given: dict[str, Any] = {
+        "actor": settings.actor,
+        "scope": settings.scope,
+        "embedder": False if way.words else models.embedder(settings.models) if settings.models else None,
+        "policy": rules,
+        "summariser": models.summariser(settings.models, policy=rules.compression) if rules else None,
+        "accept_loss": way.accept_loss,
+    }
+    if way.indexes and not way.writes:
+        try:
+            return octavo.open(settings.root, settings.account, **given)
+        except Unavailable:
+            return octavo.open(settings.root, settings.account, read_only=True, **given)
+    return octavo.open(settings.root, settings.account, read_only=not way.writes, **given)
+
+
+def _rules(settings: Settings) -> Policy:
+    """The account's policy, which a summariser must know before the account is open."""
+    own = settings.root / folder_of(settings.account) / "policy.toml"
+    found: Policy = codec.decode_policy(own.read_bytes(), str(own)) if own.exists() else policies.Policy()
+    return found
 
 
 @contextmanager
@@ -138,6 +174,68 @@ def get(reader: Reader, *, id: str) -> Memory:  # noqa: A002  # the glossary's w
             hint=f"`octavo memories` lists those there are, `octavo history {id}` shows one that ended",
         )
     return found
+
+
+def recall(
+    reader: Reader, *, query: str, why: bool = False, streams: Sequence[str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """The hits, each with its reasons in words, and what is to be known about how they were found."""
+    wanted = "hept" if streams and list(streams) == ["hept"] else streams
+    hits = reader.recall(query, streams=wanted, **more)
+    return {
+        "hits": [_told(hit) for hit in hits],
+        "notes": hits.notes,
+        "trail": hits.trail,
+        "explained": why,
+    }
+
+
+def _told(hit: Hit) -> dict[str, Any]:
+    """A hit with what it derives from its fields: the text that matched, and the reasons in words."""
+    return {
+        "memory": hit.memory,
+        "turn": hit.turn,
+        "text": hit.text,
+        "score": hit.score,
+        "parts": hit.parts,
+        "why": hit.why,
+        "reasons": [{"part": words, "value": value} for value, words in hit.reasons],
+        "version": hit.version,
+        "is_fresh": hit.is_fresh,
+        "notes": hit.notes,
+    }
+
+
+def brief(reader: Reader, *, query: str | None = None, **more: Any) -> Brief:
+    """What stands and what is relevant, for a prompt."""
+    return reader.brief(query, **more)
+
+
+def cores(reader: Reader) -> list[Memory]:
+    """The cores there are, in the order of their sessions."""
+    return reader.memories(kind="core")
+
+
+def spheres(reader: Reader) -> list[Memory]:
+    """The spheres there are, in the order of their sessions."""
+    return reader.memories(kind="sphere")
+
+
+def counters(account: Account) -> dict[str, Any]:
+    """The counters of the handle's scope."""
+    return account.counters(account.scope or "shared")
+
+
+def catch_up(account: Account, *, progress: Progress | None = None) -> int:
+    """Bring the index up to the ledger and say up to which version."""
+    account.catch_up(progress=progress)
+    return account.version
+
+
+def reindex(account: Account, *, progress: Progress | None = None) -> int:
+    """Make the index anew and say up to which version."""
+    account.reindex(progress=progress)
+    return account.version
 
 
 def memories(reader: Reader, *, limit: int, **filters: Any) -> dict[str, Any]:

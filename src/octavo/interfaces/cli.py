@@ -23,11 +23,21 @@ _SECTIONS = {
     "accounts": "Accounts",
     "sandboxes": "Sandboxes (a conversation before it counts)",
     "memories": "Memories",
+    "recall": "Recall (what comes back, and why)",
     "review": "Review (what a person decides)",
+    "compression": "Compression (eight sessions to a core, eight cores to a sphere)",
     "versions": "Versions (what was, and the way back)",
     "health": "Health, copies and other systems",
 }
 _INTERRUPTED = 130
+# What to do about an error that speaks of Python's arguments, in the words of the command line.
+ADVICE = {
+    "NotAllowed": "say --actor and --scope of somebody who may",
+    "HumanOnly": "say --actor human:<name>, or ask a person",
+    "OutOfScope": "--scope sees `shared` and that scope alone; leave it out to act as the owner",
+    "ReadOnly": "this command only reads",
+    "VersionConflict": "consolidate again; a sandbox that was opened without --strict does so by itself",
+}
 
 
 class Sections(TyperGroup):
@@ -80,7 +90,9 @@ def run(arguments: Sequence[str], program: Callable[..., Any] = app) -> int:
         code = program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
         sys.stdout.flush()
     except OctavoError as error:
-        return _failed(type(error).__name__, error.message, error.advice, error.exit_code, own)
+        name = type(error).__name__
+        advice = ADVICE.get(name, error.advice) if error.advice == error.hint else error.advice
+        return _failed(name, error.message, advice, error.exit_code, own)
     except typer.Abort:
         return _failed("Interrupted", "not done", "nothing was changed", 1, own)
     except KeyboardInterrupt:

@@ -40,7 +40,7 @@ def _complete_sandbox(ctx: typer.Context, incomplete: str) -> list[tuple[str, st
     """Ids of open sandboxes, with their names as help."""
     found = settings.read({name: ctx.params.get(name) for name in _COMMON})
     try:
-        with acts.opened(found, writes=False) as account:
+        with acts.opened(found) as account:
             return [(s.id, s.name) for s in account.sandboxes() if s.id.startswith(incomplete)]
     except OctavoError:
         return []  # a completion has nowhere to say what is wrong; the command itself will

@@ -1,16 +1,11 @@
-"""The reference of the command line, written from the table of operations into docs/cli.md."""
+"""The reference of the command line, made from the table of operations."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 from octavo.interfaces.cli_commands import option_of, spelt
 from octavo.interfaces.operation import Operation
 from octavo.interfaces.operations import OPERATIONS
 from octavo.interfaces.parameters import Parameter
-
-MARK = "<!-- Below this line `make docs` writes. -->"
 
 
 def reference() -> str:
@@ -23,12 +18,6 @@ def reference() -> str:
         parts.append(f"## {section.capitalize()}\n")
         parts += [_command(operation) for operation in operations]
     return "\n".join(parts)
-
-
-def write(page: Path) -> None:
-    """Write the reference anew below the mark; what stands above it is kept."""
-    kept, _, _ = page.read_text().partition(MARK)
-    page.write_text(f"{kept}{MARK}\n\n{reference()}")
 
 
 def _command(operation: Operation) -> str:
@@ -58,7 +47,3 @@ def _summary(parameter: Parameter) -> str:
     choices = f" One of {', '.join(f'`{c}`' for c in parameter.choices)}." if parameter.choices else ""
     default = f" Default: `{parameter.default}`." if parameter.default is not None else ""
     return f"{parameter.summary}{choices}{default}"
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

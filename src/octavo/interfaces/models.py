@@ -1,11 +1,16 @@
-"""Which model tells cores and spheres: built from settings that a door hands in, none unless asked for."""
+"""Which models are used: who tells cores and spheres, and who turns texts into vectors.
+
+Both are built from settings that a door hands in; no memory leaves for a server that was not named.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from octavo.domain.compression import DEFAULT, CompressionPolicy
 from octavo.errors import BadInput
+from octavo.models.embedders import Embedder, EndpointEmbedder, offline_embedder
 from octavo.models.llm import Endpoint
 from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser
 
@@ -13,6 +18,11 @@ BASE_URL, MODEL, API_KEY = "OCTAVO_LLM_BASE_URL", "OCTAVO_LLM_MODEL", "OCTAVO_LL
 # What other programs of the user's read; honoured, but a key alone never sends a memory anywhere.
 USUAL_BASE_URL, USUAL_MODEL, USUAL_API_KEY = "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENAI_API_KEY"
 VARIABLES = (BASE_URL, MODEL, API_KEY, USUAL_BASE_URL, USUAL_MODEL, USUAL_API_KEY)
+
+EMBEDDER = "OCTAVO_EMBEDDER"
+EMBED_URL, EMBED_MODEL = "OCTAVO_EMBED_BASE_URL", "OCTAVO_EMBED_MODEL"
+EMBED_DIMENSION, EMBED_KEY = "OCTAVO_EMBED_DIMENSION", "OCTAVO_EMBED_API_KEY"
+EMBED_VARIABLES = (EMBEDDER, EMBED_URL, EMBED_MODEL, EMBED_DIMENSION, EMBED_KEY)
 
 
 def summariser(environment: Mapping[str, str], *, policy: CompressionPolicy = DEFAULT) -> Summariser:
@@ -46,3 +56,40 @@ def _must_be_unset(said: Mapping[str, str], base_url: str) -> None:
         )
     if said[BASE_URL]:
         raise BadInput(f"{BASE_URL} is set, but no model is named", hint=f"set {MODEL}")
+
+
+def embedder(environment: Mapping[str, str]) -> Embedder | Literal[False] | None:
+    """The embedder that the environment names, False for words alone, None for the default.
+
+    An endpoint is used when it is asked for, or when its address is set and nothing else is asked for.
+    """
+    said = {name: environment.get(name, "").strip() for name in EMBED_VARIABLES}
+    wanted = said[EMBEDDER].lower() or ("endpoint" if said[EMBED_URL] else "")
+    match wanted:
+        case "":
+            return None
+        case "none":
+            return False
+        case "offline":
+            return offline_embedder()
+        case "endpoint":
+            return _endpoint_embedder(said)
+        case _:
+            raise BadInput(f"{EMBEDDER} {wanted!r} is unknown", hint="use offline, none or endpoint")
+
+
+def _endpoint_embedder(said: Mapping[str, str]) -> EndpointEmbedder:
+    for name in (EMBED_URL, EMBED_MODEL, EMBED_DIMENSION):
+        if not said[name]:
+            raise BadInput(f"an embedding endpoint is asked for, but {name} is not set", hint=f"set {name}")
+    if not said[EMBED_DIMENSION].isdecimal() or not int(said[EMBED_DIMENSION]):
+        raise BadInput(
+            f"{EMBED_DIMENSION} {said[EMBED_DIMENSION]!r} is no number of dimensions",
+            hint="the model's documentation says how many numbers its vectors have",
+        )
+    return EndpointEmbedder(
+        url=said[EMBED_URL],
+        model=said[EMBED_MODEL],
+        dimension=int(said[EMBED_DIMENSION]),
+        key=said[EMBED_KEY] or None,
+    )

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from octavo.interfaces import acts
-from octavo.interfaces.parameters import AT_VERSION, IN_SANDBOX, Parameter, value_of
+from octavo.interfaces.acts import Progress
+from octavo.interfaces.parameters import AT_VERSION, BY_WORDS, IN_SANDBOX, Parameter, value_of
 from octavo.interfaces.settings import Settings
 
-Progress = Callable[[int, int], None]
-Section = Literal["accounts", "sandboxes", "memories", "review", "versions", "health"]
+Section = Literal[
+    "accounts", "sandboxes", "memories", "recall", "review", "compression", "versions", "health"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,8 @@ class Operation:
     """One row of the table.
 
     `on` says what it needs: the folder of accounts, an account, or an open sandbox. Only one that
-    `writes` may change anything; one that `begins` may make the first account of an empty folder.
+    `writes` may change anything; one that `indexes` may bring up to date what is derived, and does without
+    where it may not write; one that `begins` may make the first account of an empty folder.
     `who` is enforced by the engine. The engine's method has the operation's name; `run` stands in its
     place where a call is not enough. `result` names what a bare value or list is. `asks` is what a person
     is asked before it is done.
@@ -32,6 +35,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     on: Literal["root", "account", "sandbox"] = "account"
     writes: bool = False
+    indexes: bool = False
     begins: bool = False
     who: Literal["anyone", "human"] = "anyone"
     asks: str | None = None
@@ -66,9 +70,15 @@ def _on_account(operation: Operation, settings: Settings, said: dict[str, Any]) 
     acts_inside = operation.on == "sandbox" or IN_SANDBOX in operation.parameters
     sandbox = said.pop("sandbox", None) if acts_inside else None
     when = said.pop("at", None) if AT_VERSION in operation.parameters else None
-    writes, accept = operation.writes or sandbox is not None, said.get("accept", False)
+    way = acts.Way(
+        writes=operation.writes or sandbox is not None,
+        indexes=operation.indexes,
+        begins=operation.begins,
+        accept_loss=said.get("accept", False),
+        words=said.pop("words", False) if BY_WORDS in operation.parameters else False,
+    )
     with (
-        acts.opened(settings, writes=writes, begins=operation.begins, accept_loss=accept) as account,
+        acts.opened(settings, way) as account,
         acts.target(account, sandbox, when) as target,
     ):
         if operation.run is not None:

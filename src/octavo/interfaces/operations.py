@@ -10,7 +10,7 @@ from typing import Any
 
 from octavo.interfaces import acts
 from octavo.interfaces.operation import Operation
-from octavo.interfaces.parameters import AT_VERSION, IN_SANDBOX, Parameter
+from octavo.interfaces.parameters import AT_VERSION, BY_WORDS, IN_SANDBOX, Parameter
 
 
 def _needed(name: str, summary: str, **more: Any) -> Parameter:
@@ -23,10 +23,15 @@ def _option(name: str, summary: str, **more: Any) -> Parameter:
 
 _KINDS = ("episode", "fact", "register", "canon", "skill", "core", "sphere", "assembly")
 _LAYERS = ("episodic", "semantic", "procedural")
-_FORMATS = ("msp",)
+_FORMATS = ("consciousness", "msp", "vault")
+_STREAMS = (
+    *("words", "meaning", "time", "speaker", "salience", "emotion", "links", "neighbours", "abstractions"),
+    "hept",
+)
 
 _ID = _needed("id", "The memory's id.")
 _PROPOSAL = _needed("id", "The proposal's id.")
+_QUERY = _needed("query", "The question, in any words and any language.")
 _SANDBOX = _needed("sandbox", "The sandbox's id, or its name if only one has it.")
 _TIME = _option("at", "When it happened (now if not said).", form="time")
 _SALIENCE = _option("salience", "How much it matters, 0 to 1.", form="number")
@@ -282,6 +287,82 @@ OPERATIONS: tuple[Operation, ...] = (
         result="refusals",
     ),
     Operation(
+        name="recall",
+        summary="Find the memories that answer a question, best first.",
+        section="recall",
+        example='octavo recall "where does she live?" --why',
+        parameters=(
+            _QUERY,
+            _option("k", "At most so many hits.", form="count", default=10),
+            _option("unit", "What a hit is.", default="episode", choices=("episode", "turn")),
+            _option("kinds", "Only this kind; may be repeated.", form="texts", choices=_KINDS),
+            _option("layers", "Only this layer; may be repeated.", form="texts", choices=_LAYERS),
+            _option("category", "Only this category."),
+            _option("tags", "Only with this tag; may be repeated.", form="texts"),
+            _option("session", "Only from this sandbox's session, by its id."),
+            _option("since", "Not before this time.", form="time"),
+            _option("until", "Not after this time.", form="time"),
+            _option("budget", "At most so many tokens of text.", form="count"),
+            _option("streams", "Only this way of finding; may be repeated.", form="texts", choices=_STREAMS),
+            _option("strategy", "How to look.", default="mixed", choices=("mixed", "layered")),
+            _option("emotion", "Prefer what felt like this."),
+            _option("why", "Show the parts of every score and where it comes from.", form="flag"),
+            BY_WORDS,
+            AT_VERSION,
+            IN_SANDBOX,
+        ),
+        indexes=True,
+        run=acts.recall,
+    ),
+    Operation(
+        name="explain",
+        summary="Say why a memory comes for a question, or why it does not.",
+        section="recall",
+        example='octavo explain "where does she live?" 01kajx2f6w9m4d8c7t5s',
+        parameters=(_QUERY, _ID, BY_WORDS, AT_VERSION, IN_SANDBOX),
+        indexes=True,
+        result="explanation",
+    ),
+    Operation(
+        name="brief",
+        summary="Write the text for a prompt: what stands, and what is relevant to a question.",
+        section="recall",
+        example='octavo brief "travel plans" --budget 800',
+        parameters=(
+            Parameter(name="query", summary="The question; none for what stands alone.", positional=True),
+            _option("k", "At most so many relevant memories.", form="count", default=20),
+            _option("budget", "At most so many tokens.", form="count"),
+            _option("format", "How to write it.", default="markdown", choices=("markdown", "json")),
+            BY_WORDS,
+            AT_VERSION,
+            IN_SANDBOX,
+        ),
+        indexes=True,
+        run=acts.brief,
+    ),
+    Operation(
+        name="catch_up",
+        summary="Bring the index up to the newest version.",
+        section="recall",
+        example="octavo catch-up",
+        parameters=(BY_WORDS,),
+        writes=True,
+        run=acts.catch_up,
+        result="version",
+        reports_progress=True,
+    ),
+    Operation(
+        name="reindex",
+        summary="Throw the index away and make it anew from the ledger.",
+        section="recall",
+        example="octavo reindex",
+        parameters=(BY_WORDS,),
+        writes=True,
+        run=acts.reindex,
+        result="version",
+        reports_progress=True,
+    ),
+    Operation(
         name="proposals",
         summary="List what waits for a person's yes.",
         section="review",
@@ -368,6 +449,103 @@ OPERATIONS: tuple[Operation, ...] = (
         writes=True,
     ),
     Operation(
+        name="merge_candidates",
+        summary="List pairs of memories that look alike.",
+        section="review",
+        example="octavo merge-candidates --floor 0.8",
+        parameters=(_option("floor", "Only pairs at least so alike, 0 to 1.", form="number", default=0.7),),
+        result="pairs",
+    ),
+    Operation(
+        name="propose_merge",
+        summary="Ask a person to make one memory of two.",
+        section="review",
+        example="octavo propose-merge 01kajx2f6w9m4d8c7t5s 01kajx3k9q2n5e7v8w4d",
+        parameters=(
+            _needed("first", "A memory's id."),
+            _needed("second", "The other's id."),
+            Parameter(name="text", summary="What the one shall say (the surer one's text).", positional=True),
+        ),
+        writes=True,
+        result="proposal",
+    ),
+    Operation(
+        name="deletion_candidates",
+        summary="List memories worth asking about, and why; nothing is deleted.",
+        section="review",
+        example="octavo deletion-candidates",
+        result="doubts",
+    ),
+    Operation(
+        name="propose_deletions",
+        summary="Put the deletion candidates before a person.",
+        section="review",
+        example="octavo propose-deletions",
+        writes=True,
+        result="asked",
+    ),
+    Operation(
+        name="compress",
+        summary="Make the cores and spheres that are due, or one that was removed.",
+        section="compression",
+        example="octavo compress",
+        parameters=(
+            Parameter(name="id", summary="A removed core or sphere to make again.", positional=True),
+        ),
+        writes=True,
+        result="made",
+    ),
+    Operation(
+        name="uncompress",
+        summary="Remove a core or sphere until it is asked for again; its sources stay.",
+        section="compression",
+        example="octavo uncompress core_000_001",
+        parameters=(_needed("id", "The core's or sphere's id."),),
+        writes=True,
+        result="removed",
+    ),
+    Operation(
+        name="cores",
+        summary="List the cores: eight sessions each.",
+        section="compression",
+        example="octavo cores",
+        parameters=(AT_VERSION,),
+        run=acts.cores,
+        result="cores",
+    ),
+    Operation(
+        name="spheres",
+        summary="List the spheres: eight cores each.",
+        section="compression",
+        example="octavo spheres",
+        parameters=(AT_VERSION,),
+        run=acts.spheres,
+        result="spheres",
+    ),
+    Operation(
+        name="show",
+        summary="Show a core or sphere as a page to read; any other memory as `get` does.",
+        section="compression",
+        example="octavo show core_000_001",
+        parameters=(_ID, AT_VERSION, IN_SANDBOX),
+        run=acts.get,
+    ),
+    Operation(
+        name="counters",
+        summary="Show where the odometer of sessions, cores and spheres stands.",
+        section="compression",
+        example="octavo counters --scope orion",
+        run=acts.counters,
+        result="counters",
+    ),
+    Operation(
+        name="sessions",
+        summary="List the closed sessions and their places.",
+        section="compression",
+        example="octavo sessions --scope orion",
+        result="sessions",
+    ),
+    Operation(
         name="versions",
         summary="List the newest versions: when, why, by whom.",
         section="versions",
@@ -400,13 +578,6 @@ OPERATIONS: tuple[Operation, ...] = (
         result="version",
     ),
     Operation(
-        name="sessions",
-        summary="List the closed sessions.",
-        section="versions",
-        example="octavo sessions --scope orion",
-        result="sessions",
-    ),
-    Operation(
         name="stats",
         summary="Count what there is.",
         section="health",
@@ -431,7 +602,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="upkeep",
-        summary="Do the work that no conversation waits for.",
+        summary="Do the work that no conversation waits for, and say what was done.",
         section="health",
         example="octavo upkeep",
         writes=True,
@@ -451,7 +622,7 @@ OPERATIONS: tuple[Operation, ...] = (
         section="health",
         example="octavo export tree --format msp",
         parameters=(
-            _needed("path", "The folder to write.", form="path"),
+            _needed("path", "The file or folder to write.", form="path"),
             _option("format", "Which files to write.", default="msp", choices=_FORMATS),
         ),
         run=acts.export,
@@ -462,7 +633,7 @@ OPERATIONS: tuple[Operation, ...] = (
         section="health",
         example="octavo import tree --format msp",
         parameters=(
-            _needed("path", "The folder to read.", form="path"),
+            _needed("path", "The file or folder to read.", form="source"),
             _option("format", "Which files they are.", default="msp", choices=_FORMATS),
         ),
         writes=True,

@@ -6,12 +6,24 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
-from octavo.errors import BadInput
+from octavo.errors import BadInput, NotFound
 
 Form = Literal[
-    "text", "texts", "number", "count", "flag", "time", "when", "object", "objects", "links", "path"
+    "text",
+    "texts",
+    "number",
+    "count",
+    "flag",
+    "time",
+    "when",
+    "object",
+    "objects",
+    "links",
+    "path",
+    "source",
 ]
 
 
@@ -28,9 +40,11 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
 
-# Two parameters change what an operation is asked of: a sandbox or an older version in the account's place.
+# Three parameters change what an operation is asked of: a sandbox or an older version in the account's
+# place, or the account opened without an embedder.
 IN_SANDBOX = Parameter(name="sandbox", summary="Do it inside this open sandbox.")
 AT_VERSION = Parameter(name="at", summary="Read an older version: its number, or a time.", form="when")
+BY_WORDS = Parameter(name="words", summary="Use words alone; no model is loaded.", form="flag")
 
 
 def value_of(parameter: Parameter, given: Any) -> Any:
@@ -62,6 +76,13 @@ def _when(given: Any, name: str) -> int | datetime:
     """A version's number or a time."""
     text = str(given).strip()
     return int(text) if text.isdecimal() else time_of(given, name)
+
+
+def _source(given: Any, name: str) -> str:
+    """A file or folder that is there; said before anything is opened, so that nothing begins in vain."""
+    if not Path(str(given)).exists():
+        raise NotFound(f"there is no file or folder {given}", hint=f"name one that exists as the {name}")
+    return str(given)
 
 
 def _object(given: Any, name: str) -> dict[str, Any]:
@@ -111,4 +132,5 @@ _FORMS: dict[str, Callable[[Any, str], Any]] = {
     "object": _object,
     "objects": _objects,
     "links": _links,
+    "source": _source,
 }

@@ -1,11 +1,11 @@
-"""The only module that reads the environment: where the accounts are, whose memory, who asks."""
+"""The only module that reads the environment: where accounts are, whose memory, who asks, which models."""
 
 from __future__ import annotations
 
 import getpass
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from octavo.errors import BadInput
@@ -13,13 +13,17 @@ from octavo.errors import BadInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a door needs to know before it opens an account; `scope` None is the owner's handle."""
+    """What a door needs to know before it opens an account; `scope` None is the owner's handle.
+
+    `models` holds the variables that name an embedder or a summariser's model, as they were found.
+    """
 
     root: Path
     account: str = "default"
     scope: str | None = None
     actor: str = "human"
     debug: bool = False
+    models: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 VARIABLES = {
@@ -28,6 +32,7 @@ VARIABLES = {
     "scope": "OCTAVO_SCOPE",
     "actor": "OCTAVO_ACTOR",
 }
+_OF_MODELS = ("OCTAVO_LLM_", "OCTAVO_EMBED", "OPENAI_")
 
 
 def read(given: Mapping[str, str | None] | None = None) -> Settings:
@@ -49,6 +54,7 @@ def read(given: Mapping[str, str | None] | None = None) -> Settings:
         scope=found["scope"],
         actor=found["actor"] or _login(),
         debug=is_debugging(),
+        models={name: value for name, value in os.environ.items() if name.startswith(_OF_MODELS)},
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from octavo.interfaces.render import memories, review, sandboxes, versions
+from octavo.interfaces.render import compression, memories, recall, review, sandboxes, versions
 from octavo.interfaces.render.console import Line, error, progress, word_lines, write
 
 __all__ = ["error", "progress", "show"]
@@ -41,6 +41,11 @@ VIEWS: dict[str, Callable[[Any], Iterator[Line]]] = {
     "memories": memories.memories_lines,
     "history": memories.history_lines,
     "refusals": memories.refusals_lines,
+    "recall": recall.recall_lines,
+    "explain": recall.explanation_lines,
+    "brief": recall.brief_lines,
+    "catch_up": word_lines("indexed up to version", "version"),
+    "reindex": word_lines("indexed anew up to version", "version"),
     "proposals": review.proposals_lines,
     "proposal": review.waiting_lines,
     "approve": review.approved_lines,
@@ -50,10 +55,20 @@ VIEWS: dict[str, Callable[[Any], Iterator[Line]]] = {
     "rejections": review.rejections_lines,
     "redact": review.redacted_lines,
     "promote": memories.verdict_lines,
+    "merge_candidates": review.pairs_lines,
+    "propose_merge": word_lines("waits for a person:", "proposal"),
+    "deletion_candidates": review.doubts_lines,
+    "propose_deletions": review.asked_lines,
+    "compress": compression.compressed_lines,
+    "uncompress": compression.removed_lines,
+    "cores": compression.made_of_lines("cores"),
+    "spheres": compression.made_of_lines("spheres"),
+    "show": compression.shown_lines,
+    "counters": compression.counters_lines,
+    "sessions": compression.sessions_lines,
     "versions": versions.versions_lines,
     "diff": versions.difference_lines,
     "restore": word_lines("restored as version", "version"),
-    "sessions": versions.sessions_lines,
     "stats": versions.stats_lines,
     "check": versions.report_lines,
     "repair": versions.report_lines,

@@ -22,7 +22,8 @@ rich_progress = Later("rich.progress")
 Line = Text | Table | str
 
 _PIPE_WIDTH = 160  # a table in a pipe is read by a program, which does not want its lines folded
-_LONG = ("check", "repair", "backup", "export", "import")
+_PAGE_WIDTH = 88  # a page is read like a book
+_LONG = ("check", "repair", "backup", "export", "import", "catch_up", "reindex")
 
 
 def write(line: Line, *, stderr: bool = False) -> None:
@@ -78,6 +79,15 @@ def grid(rows: Mapping[str, Any]) -> Table:
     for name, value in rows.items():
         if value not in (None, "", (), [], {}):
             made.add_row(name, value if isinstance(value, Text) else clean(str(value)))
+    return made
+
+
+def page(paragraphs: Sequence[Text]) -> Table:
+    """Paragraphs set to a width that is pleasant to read, with an empty line between them."""
+    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 0, 1, 0))
+    made.add_column(max_width=_PAGE_WIDTH, overflow="fold")
+    for paragraph in paragraphs:
+        made.add_row(paragraph)
     return made
 
 

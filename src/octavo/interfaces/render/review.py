@@ -65,3 +65,37 @@ def redacted_lines(done: Redacted) -> Iterator[Line]:
     yield from (Text(f"  also ended, being derived from it: {id_}") for id_ in done.derived)
     yield from (Text(f"  waits for sandbox {id_} to close", "yellow") for id_ in done.waiting)
     yield from (Text(f"  says it too, decide about it: {id_}", "yellow") for id_ in done.also_in)
+
+
+def pairs_lines(value: Mapping[str, Any]) -> Iterator[Line]:
+    """Look-alikes as a table, and how to go on."""
+    if not value["pairs"]:
+        yield Text("no two memories look alike", "dim")
+        return
+    rows = table("alike", "id", "text", numbers=("alike",))
+    for pair in value["pairs"]:
+        rows.add_row(f"{pair.score:.2f}", pair.first.id, said(pair.first))
+        rows.add_row("", pair.second.id, said(pair.second))
+    yield rows
+    first = value["pairs"][0]
+    yield Text(f"ask to merge two: octavo propose-merge {first.first.id} {first.second.id}", "dim")
+
+
+def doubts_lines(value: Mapping[str, Any]) -> Iterator[Line]:
+    """Memories worth asking about as a table."""
+    if not value["doubts"]:
+        yield Text("nothing is in doubt", "dim")
+        return
+    rows = table("id", "kind", "text")
+    for doubt in value["doubts"]:
+        why = Text.assemble(said(doubt.memory), (f"\n{clean(doubt.reason)}", "dim"))
+        rows.add_row(doubt.memory.id, doubt.memory.kind, why)
+    yield rows
+    yield Text("put them before a person: octavo propose-deletions", "dim")
+
+
+def asked_lines(value: Mapping[str, Any]) -> Iterator[Line]:
+    """The new proposals."""
+    if not value["asked"]:
+        yield Text("nothing new to ask", "dim")
+    yield from (Text.assemble(("waits for a person", "magenta"), f"  {id_}") for id_ in value["asked"])

@@ -15,6 +15,7 @@ from octavo.interfaces.render.text import clean
 if TYPE_CHECKING:
     from octavo.engine.health import Report
     from octavo.engine.reading import Diff, Stats
+    from octavo.engine.upkeep import Upkeep
 
 plain = Later("octavo.interfaces.plain")
 
@@ -44,18 +45,6 @@ def difference_lines(difference: Diff) -> Iterator[Line]:
     """The difference of two versions."""
     yield Text(f"version {difference.before} → {difference.after}", "bold")
     yield from diff_lines(difference)
-
-
-def sessions_lines(value: Mapping[str, Any]) -> Iterator[Line]:
-    """Closed sessions as a table."""
-    if not value["sessions"]:
-        yield Text("no session has closed yet", "dim")
-        return
-    rows = table("session", "scope", "version", "at", "sandbox", numbers=("session", "version"))
-    for session in value["sessions"]:
-        at = moment(session.at)
-        rows.add_row(str(session.ordinal), session.scope, str(session.version), at, session.sandbox)
-    yield rows
 
 
 def stats_lines(stats: Stats) -> Iterator[Line]:
@@ -93,10 +82,17 @@ def carried_lines(value: Mapping[str, Any]) -> Iterator[Line]:
         yield grid({name: _listed(item) for name, item in done.items()})
 
 
-def upkeep_lines(done: Any) -> Iterator[Line]:
-    """What a round of upkeep did."""
-    yield Text("done", "bold green")
-    yield grid({name: str(n) for name, n in plain.plain(done).items()})
+def upkeep_lines(done: Upkeep) -> Iterator[Line]:
+    """What a round of upkeep did, a line for each sort of work."""
+    told = {
+        "finished erasing what was redacted, in": plural("version", done.swept) if done.swept else None,
+        "made": ", ".join(done.made),
+        "retired to the archive": plural("original", len(done.retired)) if done.retired else None,
+        "contested by newer sessions": ", ".join(done.contested),
+        "lapsed without an answer": plural("proposal", done.expired) if done.expired else None,
+    }
+    lines = [Text.assemble((f"{what} ", "bold green"), clean(n)) for what, n in told.items() if n]
+    yield from lines or [Text("nothing was due", "dim")]
 
 
 def _listed(value: Any) -> str:

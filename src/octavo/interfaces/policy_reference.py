@@ -1,0 +1,154 @@
+"""The reference of the policy, made from its dataclasses; a key without a sentence here is an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+from octavo.domain.compression import CompressionPolicy, Level
+from octavo.domain.memory import KINDS
+from octavo.domain.policy import KindPolicy, Policy
+
+# What each key does. A row of `kinds` and of `compression.levels` is described once, under `*`.
+SENTENCES = {
+    "kinds.*.rule": "By which rule it becomes part of the next version; leave it as it is.",
+    "kinds.*.decay": "By which factor a day recall lets it weaken; 1.0 does not weaken it.",
+    "kinds.*.max_length": "How many characters its text may have.",
+    "kinds.*.capacity": "How many live memories of the kind an account may have.",
+    "kinds.*.min_confidence": "It must be surer than this to be kept.",
+    "kinds.*.noise": "Whether the gate keeps journal noise out.",
+    "kinds.*.secrets": "What happens to secrets and personal data in it.",
+    "kinds.*.duplicates": "Whether a restatement merges into the memory it restates.",
+    "sandbox.max_episodes": "How many episodes a sandbox may hold; seed 000 says 30.",
+    "sandbox.write_levels": "Whether seed 000's write levels decide which episodes are kept.",
+    "canon.pass_confidence": "From which confidence an agent may write canon that clashes with nothing.",
+    "gate.token_overlap": "From which share of common words two texts look alike.",
+    "gate.sequence_ratio": "From which share of common sequences two texts look alike.",
+    "gate.signals": "Words that make a text noise when hardly anything else is said.",
+    "gate.refusals_kept": "How many refusals are kept to be looked at.",
+    "privacy.phone": "What happens to phone numbers.",
+    "privacy.email": "What happens to e-mail addresses.",
+    "review.expire_days": "After how many days without an answer a proposal lapses.",
+    "review.stale_days": "After how many days without a write a register is worth asking about.",
+    "compression.levels": "The table of levels; it stays as it is once the first core is made.",
+    "compression.levels.*.kind": "The kind of what is made.",
+    "compression.levels.*.name": "What its ids begin with.",
+    "compression.levels.*.letters": "What it is called in seed 001's names of sessions.",
+    "compression.levels.*.radix": "How many sessions, or members of the level below, fold into one.",
+    "compression.levels.*.summary_length": "How many characters its summary may have.",
+    "compression.digest_length": "How many characters a core says about one session.",
+    "compression.milestone_salience": "Above which salience an episode stays whole.",
+    "compression.routine_salience": "From which average salience a session's originals are never retired.",
+    "compression.mode": "When cores and spheres are made: beside the conversation, at once, or when asked.",
+    "compression.retire": "Whether routine originals go to the archive once their core is verified.",
+    "compression.attempts": "How often failed background work is tried again before it is reported.",
+    "commit.attempts": "How often a commit tries again when others are first.",
+    "commit.wait_seconds": "How long a commit waits in line before it goes on without the lock.",
+}
+
+
+def reference() -> str:
+    """Every key with its default, what it may be and what it does, in Markdown."""
+    parts = []
+    for section in fields(Policy):
+        hint = get_type_hints(Policy)[section.name]
+        if section.name == "kinds":
+            tables = ", ".join(f"`[kinds.{kind}]`" for kind in KINDS)
+            parts.append(f"## Kinds\n\nOne table a kind: {tables}.")
+            parts += [_table("kinds.*", KindPolicy, bare=True), _kinds()]
+        else:
+            parts.append(f"## `[{section.name}]`\n\n{_first_sentence(hint)}")
+            parts.append(_table(section.name, hint))
+        if hint is CompressionPolicy:
+            parts += [
+                "### `[[compression.levels]]`",
+                _table("compression.levels.*", Level, bare=True),
+                _levels(),
+            ]
+    return "\n\n".join(parts)
+
+
+def all_keys(kind: Any = Policy, path: str = "") -> Iterator[str]:
+    """Every key of the policy, dotted; a row of a table is written `*`."""
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        hint, name = hints[field.name], f"{path}{field.name}"
+        row = next((item for item in get_args(hint) if is_dataclass(item)), None)
+        if hint is KindPolicy:
+            continue
+        if not is_dataclass(hint):
+            yield name
+        if is_dataclass(hint):
+            yield from all_keys(hint, f"{name}.")
+        elif row is not None:
+            yield from all_keys(row, f"{name}.*.")
+    if any(hint is KindPolicy for hint in hints.values()):
+        yield from all_keys(KindPolicy, f"{path}*.")
+
+
+def _table(path: str, kind: Any, *, bare: bool = False) -> str:
+    hints, made = get_type_hints(kind), None if bare else kind()
+    head = ["| key | may be | does |", "|---|---|---|"] if bare else _HEAD
+    rows = []
+    for field in fields(kind):
+        name = f"{path}.{field.name}"
+        default = "" if made is None else f" {_default(getattr(made, field.name))} |"
+        rows.append(f"| `{field.name}` |{default} {_form(hints[field.name])} | {SENTENCES[name]} |")
+    return "\n".join([*head, *rows])
+
+
+_HEAD = ["| key | default | may be | does |", "|---|---|---|---|"]
+
+
+def _kinds() -> str:
+    """The rows of the kinds side by side."""
+    names = [field.name for field in fields(KindPolicy)]
+    rows = [f"| key | {' | '.join(f'`{kind}`' for kind in KINDS)} |", f"|---|{'---|' * len(KINDS)}"]
+    policy = Policy()
+    for name in names:
+        values = (_default(getattr(policy.kinds.of(kind), name)) for kind in KINDS)
+        rows.append(f"| `{name}` | {' | '.join(values)} |")
+    return "\n".join(rows)
+
+
+def _levels() -> str:
+    names = [field.name for field in fields(Level)]
+    rows = [f"| {' | '.join(f'`{name}`' for name in names)} |", f"|{'---|' * len(names)}"]
+    for level in CompressionPolicy().levels:
+        rows.append(f"| {' | '.join(_default(getattr(level, name)) for name in names)} |")
+    return "\n".join(rows)
+
+
+def _first_sentence(kind: Any) -> str:
+    return (kind.__doc__ or "").partition("\n")[0].replace("None", "–")
+
+
+def _default(value: Any) -> str:
+    """A value as TOML would say it; what has no value in TOML is written `–`."""
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case tuple() if value and is_dataclass(value[0]):
+            return "see below"
+        case tuple():
+            return "<br>".join(f"`{json.dumps(item)}`" for item in value)
+        case _:
+            return f"`{json.dumps(value)}`"
+
+
+def _form(hint: Any) -> str:
+    """What a key may be, in words."""
+    options = get_args(hint)
+    if hint is bool:
+        return "true or false"
+    if type(None) in options:
+        return _form(next(option for option in options if option is not type(None)))
+    if options and get_origin(hint) is tuple:
+        return "tables" if is_dataclass(options[0]) else "a list of texts"
+    if options:
+        return ", ".join(f"`{option}`" for option in options)
+    return {int: "a whole number", float: "a number", str: "a text"}[hint]

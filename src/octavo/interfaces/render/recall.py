@@ -1,0 +1,94 @@
+"""Hits, explanations and briefs as the command line shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from octavo.interfaces.render.console import Line, moment, plural, table, write
+from octavo.interfaces.render.text import clean, one_line
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from octavo.domain.brief import Brief
+
+_FRESH = "the index holds this revision"
+_ABOVE = "newer than the index; found by looking at it directly"
+
+
+def recall_lines(value: Mapping[str, Any]) -> Iterator[Line]:
+    """Hits as a table; with their reasons and where they come from, if these were asked for."""
+    if not value["hits"]:
+        yield Text("nothing found", "dim")
+    elif value["explained"]:
+        yield _explained(value["hits"])
+    else:
+        yield _listed(value["hits"])
+    for step in value["trail"]:
+        ending = "that sufficed" if step.sufficed else "that did not suffice"
+        yield Text(f"looked among {plural(step.layer, 2)[2:]}: best {step.best:.2f}, {ending}", "dim")
+    for note in value["notes"]:
+        # Beside the answer, not in it: a script that reads the hits does not want it.
+        write(Text.assemble(("note  ", "yellow"), clean(note)), stderr=not value["explained"])
+
+
+def explanation_lines(value: Mapping[str, Any]) -> Iterator[Line]:
+    """Why a memory came, or why it did not."""
+    yield clean(value["explanation"])
+
+
+def brief_lines(brief: Brief) -> Iterator[Line]:
+    """The text for the prompt alone on standard output; what it costs and lacks beside it."""
+    yield brief.text if brief.text else Text("nothing to say", "dim")
+    left = brief.left_out
+    missing = {"canon line": left.canon, "register": left.registers, "relevant memory": left.relevant}
+    out = ", ".join(_counted(noun, n) for noun, n in missing.items() if n)
+    told = f"about {plural('token', brief.tokens)}" + (f"; left out: {out}" if out else "")
+    write(Text(told, "dim"), stderr=True)
+
+
+def _counted(noun: str, n: int) -> str:
+    return f"{n} relevant memories" if noun == "relevant memory" and n > 1 else plural(noun, n)
+
+
+def _listed(hits: list[dict[str, Any]]) -> Table:
+    rows = table("score", "at", "id", "kind", "text", numbers=("score",))
+    for hit in hits:
+        memory = hit["memory"]
+        rows.add_row(f"{hit['score']:.2f}", f"{memory.at:%Y-%m-%d}", memory.id, memory.kind, _matched(hit))
+    return rows
+
+
+def _explained(hits: list[dict[str, Any]]) -> Table:
+    """A line for the hit, one for each part of its score, and one each for its origin and its index."""
+    rows = table("hit", "score", "text", numbers=("hit", "score"))
+    for rank, hit in enumerate(hits, start=1):
+        memory = hit["memory"]
+        rows.add_row(Text(str(rank), "bold"), Text(f"{hit['score']:.2f}", "bold"), _matched(hit))
+        for reason in hit["reasons"]:
+            colour = "green" if reason["value"] > 0 else "red"
+            rows.add_row("", Text(f"{reason['value']:+.2f}", colour), Text(clean(reason["part"]), "dim"))
+        origin = (
+            f"{memory.kind} {memory.id}",
+            memory.session or "written outside a session",
+            f"version {hit['version']}" if hit["version"] else "not yet consolidated",
+            clean(memory.actor),
+        )
+        rows.add_row("", Text("from", "dim"), Text(f"{' → '.join(origin)}, {moment(memory.at)}", "dim"))
+        rows.add_row("", Text("index", "dim"), Text(_FRESH if hit["is_fresh"] else _ABOVE, "dim"))
+        for note in hit["notes"]:
+            rows.add_row("", Text("note", "yellow"), Text(clean(note), "yellow"))
+        rows.add_row()
+    return rows
+
+
+def _matched(hit: Mapping[str, Any]) -> Text:
+    """What matched: one turn with its speaker, or the memory with its topic."""
+    memory, turn = hit["memory"], hit["turn"]
+    if turn is not None and memory.turns:
+        return Text.assemble((f"{clean(memory.turns[turn].speaker)}: ", "cyan"), one_line(hit["text"]))
+    topic = (f"{clean(memory.topic)}  ", "cyan") if memory.topic else ""
+    return Text.assemble(topic, one_line(hit["text"]))
