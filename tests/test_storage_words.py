@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from indexes import ask, fact, mark, names, turn, write
 from octavo.domain.units import End
 from octavo.errors import Damaged
+from octavo.storage import frequencies
 from octavo.storage import words as word_index
 from octavo.storage.batches import Batch
 from octavo.storage.index import Fresh, Index, clear, extend
@@ -282,6 +283,32 @@ def test_a_damaged_word_file_is_noticed_before_it_is_searched(tmp_path, ending, 
     path.with_name("other").write_bytes(bytes(other))
     path.with_name("other").replace(path)
     with pytest.raises(Damaged):
+        ask(tmp_path, "tea")
+
+
+def test_counted_frequencies_are_the_scanned_ones_at_every_version_and_a_change_is_noticed(
+    tmp_path, monkeypatch
+):
+    said = ["tea ชาเขียว", "tea tea dog", "dog", "ชาเขียว violin"]
+    scopes = ("shared", "orion")
+    for version in (1, 2, 3):
+        units = [
+            fact(f"v{version}m{i}", text, version=version, scope=scopes[i % 2]) for i, text in enumerate(said)
+        ]
+        write(tmp_path, version, units)
+    scanned = {
+        (version, chosen): _scores(ask(tmp_path, "tea dog ชาเขียว", version=version, scopes=chosen))
+        for version in (1, 2, 3)
+        for chosen in (None, ("orion",))
+    }
+    monkeypatch.setattr(frequencies, "_TAIL_ROWS", 1)
+    write(tmp_path, 4, [])
+    assert read_manifest(tmp_path).base == 12
+    for (version, chosen), wanted in scanned.items():
+        assert _scores(ask(tmp_path, "tea dog ชาเขียว", version=version, scopes=chosen)) == wanted
+    path = tmp_path / "frequencies-12.bin"
+    path.write_bytes(b"\x01" + path.read_bytes()[1:])
+    with pytest.raises(Damaged, match="frequencies"):
         ask(tmp_path, "tea")
 
 

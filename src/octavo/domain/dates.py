@@ -102,6 +102,8 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
     """
     frame = _Frame(now, lived or Interval(first=_shift_years(now, -3), last=_shift_years(now, 1)))
     text = query.translate(_THAI_DIGITS)
+    if not _HINT.search(text):
+        return Times(intervals=(), rest=query)
     found: list[Interval] = []
     for pattern, read in _READERS:
         text = pattern.sub(partial(_take, read=read, frame=frame, found=found), text)
@@ -248,6 +250,12 @@ def _count(written: str) -> int:
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
+
+# Every expression holds a digit or one of these; most questions hold none and are done at once.
+_HINT = _compiled(
+    rf"\d|\bago\b|\b(?:{_any(_SHIFTS, thai=False)}|{_any(_DAYS, thai=False)}|{_EN_MONTH})\b"
+    rf"|{_any(_SHIFTS, thai=True)}|{_any(_DAYS, thai=True)}|{_TH_MONTH}"
+)
 
 _Reader = Callable[[dict[str, str], _Frame], Iterator[Interval]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 from octavo.storage.libraries import Array, np
@@ -55,7 +56,7 @@ def rebase(units: Units) -> int:
     new_pair[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])
     keys, counts = np.unique(key[new_pair], return_counts=True)
     data = keys.astype("<u8").tobytes() + counts.astype("<u4").tobytes()
-    append(_path(units.folder, manifest.rows), data, at=0)
+    append(_path(units.folder, manifest.rows), data + zlib.crc32(data).to_bytes(4, "little"), at=0)
     return manifest.rows
 
 
@@ -78,13 +79,18 @@ def _counted(units: Units, codes: Array, scopes: Array) -> Array:
 
 
 def _base(units: Units) -> tuple[Array, Array]:
-    path = _path(units.folder, units.manifest.base)
-    try:
-        size = path.stat().st_size // _ENTRY_BYTES
-    except FileNotFoundError as error:
-        raise damaged(path, "it is missing") from error
-    keys = np.memmap(path, dtype="<u8", mode="r", shape=(size,))
-    return keys, np.memmap(path, dtype="<u4", mode="r", offset=8 * size, shape=(size,))
+    if units.counted is None:
+        path = _path(units.folder, units.manifest.base)
+        try:
+            data = np.memmap(path, dtype="u1", mode="r")
+        except (FileNotFoundError, ValueError) as error:
+            raise damaged(path, "it is missing or empty") from error
+        size = (len(data) - 4) // _ENTRY_BYTES
+        if zlib.crc32(data[:-4]).to_bytes(4, "little") != bytes(data[-4:]):
+            raise damaged(path, "its checksum is wrong")
+        keys, counts = data[: 8 * size].view("<u8"), data[8 * size : -4].view("<u4")
+        units.counted = (np.asarray(keys), np.asarray(counts))
+    return units.counted
 
 
 def _scanned(units: Units, codes: Array, scopes: Array, first: int, last: int) -> Array:

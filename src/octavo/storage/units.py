@@ -80,6 +80,7 @@ class Units:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
+        self.counted: tuple[Array, Array] | None = None  # mapped by `frequencies` with the first question
         self._maps: dict[str, Array] = {}
         self._ends: Array | None = None
         self._runs: tuple[Array, Array, Array] | None = None
