@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from octavo.domain.policy import Policy
     from octavo.domain.verdicts import Consolidation, Verdict
     from octavo.engine.account import Account
-    from octavo.engine.opening import accounts, delete_account, open  # noqa: A004  # the public name
+    from octavo.engine.opening import accounts, delete_account
     from octavo.engine.sandbox import Sandbox
+    from octavo.interfaces.python import open  # noqa: A004  # the public name
 
 __all__ = [
     "KINDS",
@@ -40,7 +41,8 @@ _HOMES = {
     "domain.policy": ("Policy",),
     "domain.verdicts": ("Consolidation", "Verdict"),
     "engine.account": ("Account",),
-    "engine.opening": ("accounts", "delete_account", "open"),
+    "engine.opening": ("accounts", "delete_account"),
+    "interfaces.python": ("open",),
     "engine.sandbox": ("Sandbox",),
 }
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
+
+
+class Formats(Protocol):
+    """Whoever knows the file formats of other systems."""
+
+    def export_account(self, account: Any, path: Any, format: str) -> Any:  # noqa: A002
+        """Write an account as the files of a format."""
+        ...
+
+    def import_account(self, account: Any, path: Any, format: str) -> Any:  # noqa: A002
+        """Read the files of a format into an account."""
+        ...
 
 
 class Lines(Protocol):

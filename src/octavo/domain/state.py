@@ -68,6 +68,10 @@ class View(Protocol):
         """Live memories with a link to a memory."""
         ...
 
+    def has_links(self) -> bool:
+        """Whether any memory links to another."""
+        ...
+
 
 class State:
     """Changes folded into plain dictionaries, on top of an older view if there is one."""
@@ -185,6 +189,11 @@ class State:
             edge = (last.at, last.id)
             found = [m for m in found if ((m.at, m.id) < edge if wanted.newest else (m.at, m.id) > edge)]
         return found[: wanted.limit]
+
+    def has_links(self) -> bool:
+        """Whether any memory links to another."""
+        own = any(memory.links for memory in self.own.values())
+        return own or (self.parent.has_links() if self.parent else False)
 
     def referring(self, id_: str) -> Sequence[Memory]:
         """Live memories with a link to a memory."""

@@ -25,6 +25,7 @@ from octavo.domain.memory import (
     check_words,
     is_human,
 )
+from octavo.domain.ports import Formats
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.rules import Candidate
 from octavo.domain.state import State
@@ -38,7 +39,7 @@ from octavo.engine.spine import Plan, Spine
 from octavo.engine.upkeep import Upkeep, upkeep
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer, plain_json
-from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed
+from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed, Unavailable
 from octavo.models.embedders import Embedder
 from octavo.models.summarisers import StatisticalSummariser, Summariser
 from octavo.storage import buffers, refusals
@@ -80,6 +81,7 @@ class Account(Reader):
         self.actor = check_actor(actor)
         self.name = spine.identity.account
         self.policy = spine.policy
+        self.formats: Formats | None = None
         self._summariser = summariser or StatisticalSummariser(policy=spine.policy.compression)
 
     def sandbox(
@@ -374,6 +376,19 @@ class Account(Reader):
     def backup(self, path: str | Path, *, progress: health.Progress | None = None) -> Path:
         """Copy ledger, buffers and policy into a folder that opens like the original."""
         return health.backup(self._spine, Path(path), progress)
+
+    def export(self, path: str | Path, *, format: str = "msp") -> Any:  # noqa: A002  # the glossary's word
+        """Write the account as the files of another system (msp, consciousness, vault)."""
+        return self._formats().export_account(self, path, format)
+
+    def import_(self, path: str | Path, *, format: str = "msp") -> Any:  # noqa: A002  # likewise
+        """Read the files of another system, through the gate; the result lists every change."""
+        return self._formats().import_account(self, path, format)
+
+    def _formats(self) -> Formats:
+        if self.formats is None:
+            raise Unavailable("this handle knows no file formats", hint="open the account by octavo.open")
+        return self.formats
 
     def close(self) -> None:
         """Finish background work and let go of the account."""

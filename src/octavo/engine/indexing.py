@@ -53,15 +53,18 @@ class Indexing:
         self.embedder = embedder
         self.index = Index(folder)
         self._is_proved = False
+        self._known: Watermark | None = None  # the last watermark found to be of this ledger
         self.is_used = False  # nothing is embedded in the background before somebody recalls
 
     def watermark(self) -> Watermark:
         """The version the words have reached, made sure to be of this very ledger."""
         with self._lock:
             try:
-                mark = self.index.watermark
-                self._prove(self.index.units())
-                if mark.version == 0 or self._is_ours(mark):
+                units = self.index.units()
+                mark = units.manifest.watermark
+                self._prove(units)
+                if mark.version == 0 or mark == self._known or self._is_ours(mark):
+                    self._known = mark
                     return mark
                 _log.warning("index discarded reason=other-history version=%d", mark.version)
             except Damaged as error:

@@ -204,7 +204,7 @@ class Recaller:
         ids = {match.memory for match in matches}
         used = base.uses(sorted(ids)) if ids else {}
         known = view.many(ids)
-        mark = self._indexing.index.watermark.version
+        mark = self._indexing.index.units().manifest.watermark.version
         hits = []
         for match in matches:
             version, memory = known.get(match.memory, (0, None))
@@ -263,6 +263,8 @@ class Recaller:
     def _linked(self, view: View, hits: list[Hit], asked: Asked) -> list[Hit]:
         """What the best hits point to, and what points to them."""
         if asked.unit == "turn" or (asked.streams is not None and "links" not in asked.streams):
+            return []
+        if not view.has_links():
             return []
         known = {hit.memory.id for hit in hits}
         found: dict[str, Hit] = {}

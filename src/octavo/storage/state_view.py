@@ -117,6 +117,10 @@ class DbView:
         """All proposals that still wait."""
         return self._waiting("", ())
 
+    def has_links(self) -> bool:
+        """Whether any memory links to another, so that most recalls need not look."""
+        return bool(self._db.rows("SELECT 1 FROM link LIMIT 1"))
+
     def referring(self, id_: str) -> Sequence[Memory]:
         """Live memories with a link to a memory."""
         rows = self._db.rows(

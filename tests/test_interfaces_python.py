@@ -1,0 +1,46 @@
+"""The Python door: what `octavo.open` adds to the engine."""
+
+from __future__ import annotations
+
+import pytest
+
+import octavo
+from octavo.engine import opening
+from octavo.errors import BadInput, Unavailable
+
+
+def test_an_account_exports_and_imports_itself(account, tmp_path):
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", "สวัสดี EVA")
+        sandbox.turn("eva", "สวัสดีค่ะ")
+    account.export(tmp_path / "out", format="msp")
+    copy = octavo.open(tmp_path / "copy", "User01", actor="human:you")
+    copy.import_(tmp_path / "out", format="msp")
+    assert [m.text for m in copy.memories(kind="episode")] == [
+        m.text for m in account.memories(kind="episode")
+    ]
+    with pytest.raises(BadInput, match="format"):
+        account.export(tmp_path / "x", format="carrier pigeon")
+    copy.close()
+
+
+def test_the_engine_alone_knows_no_formats(tmp_path):
+    with opening.open(tmp_path) as bare, pytest.raises(Unavailable):
+        bare.export(tmp_path / "out")
+
+
+def test_half_a_character_is_refused_everywhere_text_comes_in(account):
+    bad = "half \ud800"
+    sandbox = account.sandbox()
+    for act in (
+        lambda: account.remember(bad),
+        lambda: account.remember("x y z", tags=[bad]),
+        lambda: account.remember("x y z", data={"deep": [bad]}),
+        lambda: sandbox.turn("user", bad),
+        lambda: sandbox.turn(bad, "text"),
+        lambda: sandbox.update_state("s", {bad: 1}),
+        lambda: sandbox.write_episode({"turn_1": {"text": bad}}),
+        lambda: account.sandbox(bad),
+    ):
+        with pytest.raises(BadInput, match="half a character"):
+            act()
