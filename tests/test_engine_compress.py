@@ -274,6 +274,27 @@ def test_routine_originals_retire_only_by_policy_and_come_back(opened, root):
     assert account.compress("core_000_000")[0].data == core.data
 
 
+def test_more_than_a_tenth_does_not_retire_without_a_persons_yes(opened, root):
+    policy = octavo.Policy(compression=CompressionPolicy(mode="immediate", retire=True))
+    account = opened(policy=policy)
+    live(account, 32)
+    assert account.upkeep().retired == ()
+    assert account.upkeep().retired == ()
+    asked = [p for p in account.proposals() if p.action == "retire"]
+    assert [p.memory.id for p in asked] == [f"core_000_00{n}" for n in range(4)]
+    assert len(account.memories(kind="episode")) == 64
+    account.approve(asked[0].id)
+    account.decline(asked[1].id)
+    assert len(account.memories(kind="episode")) == 64 - 15
+    account.upkeep()
+    assert [p.memory.id for p in account.proposals() if p.action == "retire"] == [
+        "core_000_002",
+        "core_000_003",
+    ]
+    account.uncompress("core_000_000")
+    assert len(account.memories(kind="episode")) == 64
+
+
 def test_originals_stay_by_default(opened):
     account = opened(policy=NOW)
     live(account, 8)

@@ -220,6 +220,10 @@ def test_deletions_are_proposed_with_reasons_and_never_made(account, agent):
     assert len(account.memories()) == 2
     account.approve(asked)
     assert [m.id for m in account.memories()] == [control.id]
+    account.remember("ok then", kind="register", topic="misc")
+    (again,) = agent.propose_deletions()
+    account.decline(again)
+    assert agent.propose_deletions() == []
 
 
 def test_a_human_may_override_a_check_with_a_reason(account):

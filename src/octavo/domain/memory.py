@@ -98,7 +98,7 @@ class Proposal:
     """A change that waits for a person's yes; `base_rev` is what it was based on (0: nothing)."""
 
     id: str
-    action: Literal["write", "forget", "merge", "promote"]
+    action: Literal["write", "forget", "merge", "promote", "retire"]
     memory: Memory
     base_rev: int = 0
     reason: str = ""

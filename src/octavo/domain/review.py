@@ -17,6 +17,9 @@ from octavo.errors import Stale
 REVIEWED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
 
 
+RETIRE, RETIRED = "retire", "retired"  # in a proposal: what would go; on a tombstone: for which core
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """Two live memories that say nearly the same, and how near they are."""
@@ -147,6 +150,11 @@ def merged(first: Memory, second: Memory, text: str, new_id: str) -> Memory:
 
 def _effect(state: State, proposal: Proposal, current: Memory | None, setting: Setting) -> Memory | None:
     memory = proposal.memory
+    if proposal.action == "retire":
+        for episode in (state.live(id_) for id_ in memory.data.get(RETIRE, ())):
+            if episode is not None:
+                state.apply(replace(tombstone(episode, setting.actor), data={RETIRED: memory.id}))
+        return None
     if proposal.action == "forget":
         if current is not None:
             state.apply(tombstone(current, setting.actor))

@@ -31,7 +31,7 @@ from octavo.domain.rules import Candidate
 from octavo.domain.state import State
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.engine import bulk, compress, health, redaction, review
-from octavo.engine.indexing import Indexing
+from octavo.engine.indexing import BATCH, Indexing
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
 from octavo.engine.recall import Recaller
 from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo, listed, resume
@@ -484,7 +484,10 @@ class Account(Reader):
         if self.policy.compression.mode == "background":
             compress.compress(self._spine, self._summariser)
         if self._indexing.is_used:
-            self._indexing.catch_up()
+            self._indexing.add_words()
+            # A batch at a time: who closes the account does not wait for all of them.
+            while self._indexing.add_vectors(limit=BATCH) and not self._worker.is_stopping:
+                pass
 
     def _must_see(self, scope: str) -> None:
         if not self.sees(check_scope(scope)):

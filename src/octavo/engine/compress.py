@@ -18,11 +18,12 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Change, Link, Memory, Turn, transcript
 from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.records import to_json
+from octavo.domain.review import RETIRED
 from octavo.domain.rules import STATE, counts_as_episode, tombstone
 from octavo.domain.sentences import SessionSource, split
 from octavo.domain.text import key_of
 from octavo.engine.beliefs import hypotheses
-from octavo.engine.retirement import LOST, RETIRED, revived
+from octavo.engine.retirement import LOST, revived
 from octavo.engine.spine import Plan, Spine
 from octavo.errors import BadInput, BadPolicy, NotFound
 from octavo.models.summarisers import Summariser

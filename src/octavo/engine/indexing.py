@@ -25,7 +25,7 @@ from octavo.storage.words import verify as verify_words
 
 _log = logging.getLogger("octavo.indexing")
 _PASS = 2_000  # revisions an indexing pass takes at a time
-_BATCH = 128  # passages embedded before they are published
+BATCH = 128  # passages embedded before they are published
 _PROVED_ROWS = 200_000
 _LONGEST = 4_000  # no text has more passages: a turn's length is bounded by the policy
 _UNINDEXED = (STATE, "file")
@@ -133,7 +133,7 @@ class Indexing:
                 first = vectors.manifest.rows
                 if first >= rows or (limit is not None and done >= limit):
                     return rows - first
-                count = min(_BATCH, rows - first, _BATCH if limit is None else limit - done)
+                count = min(BATCH, rows - first, BATCH if limit is None else limit - done)
                 append_vectors(vectors, self._embedded(first, first + count))
             done += count
             if progress:

@@ -107,7 +107,8 @@ class Recaller:
         """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
         mark = self._indexing.watermark()
         if base.version - mark.version > 0 and not self._spine.read_only:
-            behind = self._spine.state.version_after(mark.version, _INLINE, base.version)
+            most = _INLINE if self._indexing.embedder is None else _EMBED_INLINE
+            behind = self._spine.state.version_after(mark.version, most, base.version)
             if behind < base.version:
                 self._indexing.add_words()
                 mark = self._indexing.watermark()

@@ -147,11 +147,14 @@ def _line(id_: str, key: str, reason: str, writer: Writer) -> Redaction:
 
 
 def _derived(spine: Spine, id_: str) -> list[str]:
-    """Every core, sphere and assembly that was ever made from a memory, and from those in turn."""
+    """Every core, sphere, assembly and belief that was ever made from a memory, and from those in turn."""
     found: list[str] = []
     queue = [id_]
     while queue:
-        fresh = [d for d in spine.state.made_from(queue.pop(), _DERIVED) if d not in found]
+        source = queue.pop()
+        made = spine.state.made_from(source, _DERIVED)
+        made += [m.id for m in spine.head().referring(source) if m.category == "worldview"]
+        fresh = [d for d in dict.fromkeys(made) if d not in found]
         found += fresh
         queue += fresh
     return sorted(found)

@@ -5,34 +5,71 @@ from __future__ import annotations
 from dataclasses import replace
 
 from octavo.domain import compression, cores
-from octavo.domain.cores import Core
 from octavo.domain.filters import Filter
-from octavo.domain.memory import Change, Memory
+from octavo.domain.memory import Change, Memory, Proposal
+from octavo.domain.review import RETIRE, RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.engine.spine import Plan, Spine
 from octavo.storage import codec
 from octavo.storage.state_view import DbView
 
-RETIRED, LOST = "retired", "forgotten_sources"
+LOST = "forgotten_sources"
+_ALWAYS, _SHARE = 50, 0.1
 
 
 def retire(spine: Spine) -> list[str]:
-    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids."""
-    policy = spine.policy.compression
-    if not policy.retire:
+    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids.
+
+    More than a tenth of the live memories (and more than fifty) do not go without a person's yes.
+    """
+    if not spine.policy.compression.retire:
         return []
-    retired: list[str] = []
     view = spine.head()
-    for core in view.memories(Filter(kinds=("core",))):
-        content = cores.core_from_json(core.data)
-        if not cores.is_intact(content) or core.data.get(LOST):
-            continue
-        doomed = _routine(view, content, spine)
-        if doomed:
-            _archive(spine, core.id, doomed)
-            _commit_retired(spine, core.id, [m.id for m in doomed])
-            retired += [m.id for m in doomed]
+    doomed = {core: found for core in _verified(view) if (found := _routine(view, core, spine))}
+    total = sum(map(len, doomed.values()))
+    live = sum(count for *_, count in view.tallies())
+    is_much = total > max(_ALWAYS, live * _SHARE)
+    retired: list[str] = []
+    for core, episodes in doomed.items():
+        _archive(spine, core, episodes)
+        ids = [episode.id for episode in episodes]
+        if is_much:
+            _propose(spine, core, ids)
+        else:
+            _commit(spine, core, ids)
+            retired += ids
     return retired
+
+
+def _verified(view: DbView) -> list[str]:
+    """The cores whose sources are all accounted for."""
+    found = []
+    for core in view.memories(Filter(kinds=("core",))):
+        if cores.is_intact(cores.core_from_json(core.data)) and not core.data.get(LOST):
+            found.append(core.id)
+    return found
+
+
+def _propose(spine: Spine, core: str, ids: list[str]) -> None:
+    """Ask a person, once for each core."""
+
+    def decide(view: DbView) -> Plan | None:
+        memory = view.get(core)
+        asked = any(p.action == "retire" and p.memory.id == core for p in view.proposals())
+        if memory is None or asked or view.was_declined("retire", core):
+            return None
+        proposal = Proposal(
+            id=spine.new_id(),
+            action="retire",
+            memory=replace(memory, text="", data={RETIRE: ids}, links=()),
+            base_rev=memory.rev,
+            reason=f"{len(ids)} routine originals of {core} would leave the live memory",
+            by="system",
+            at=spine.now(),
+        )
+        return Plan(changes=[proposal], cause=f"propose retirement {core}", actor="system")
+
+    spine.commit(decide)
 
 
 def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change]:
@@ -46,8 +83,12 @@ def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change
     return found
 
 
-def _routine(view: DbView, content: Core, spine: Spine) -> list[Memory]:
+def _routine(view: DbView, core: str, spine: Spine) -> list[Memory]:
     """The originals of a core that its policy lets go."""
+    memory = view.get(core)
+    if memory is None:
+        return []
+    content = cores.core_from_json(memory.data)
     found = []
     for session in content.source_sessions:
         episodes = [
@@ -67,7 +108,7 @@ def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:
     spine.store.replace(f"archive/{core}.jsonl", before + b"".join(n for n in lines if n not in before))
 
 
-def _commit_retired(spine: Spine, core: str, ids: list[str]) -> None:
+def _commit(spine: Spine, core: str, ids: list[str]) -> None:
     def decide(view: DbView) -> Plan:
         live = [m for id_ in ids if (m := view.get(id_)) and not m.gone]
         changes = [replace(tombstone(m, "system"), data={RETIRED: core}) for m in live]

@@ -151,7 +151,8 @@ def propose_doubts(spine: Spine, reader: Reader, writer: Writer, found: Sequence
         asked = {p.memory.id for p in state.proposals() if p.action == "forget"}
         for doubt in found:
             current = view.get(doubt.memory.id)
-            if doubt.memory.id in asked or current is None or current.gone:
+            declined = view.was_declined("forget", doubt.memory.id)
+            if doubt.memory.id in asked or declined or current is None or current.gone:
                 continue
             proposal = Proposal(
                 id=setting.new_id(),

@@ -44,6 +44,11 @@ class Worker:
         """Wait until everything asked for is done; False if the time ran out."""
         return self._idle.wait(seconds)
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the run under way shall come to an end soon."""
+        return self._stopping.is_set()
+
     def stop(self) -> None:
         """Finish the run under way, then end."""
         with self._lock:

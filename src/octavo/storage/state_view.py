@@ -117,6 +117,17 @@ class DbView:
         """All proposals that still wait."""
         return self._waiting("", ())
 
+    def was_declined(self, action: str, memory: str) -> bool:
+        """Whether a person already said no to this for this memory."""
+        rows = self._db.rows(
+            "SELECT 1 FROM other p JOIN other d ON d.tag = 'decision' AND d.ref = p.ref "
+            "WHERE p.tag = 'proposal' AND json_extract(p.envelope, '$.action') = ? "
+            "AND json_extract(p.body, '$.memory.id') = ? "
+            "AND json_extract(d.envelope, '$.outcome') = 'declined' LIMIT 1",
+            (action, memory),
+        )
+        return bool(rows)
+
     def has_links(self) -> bool:
         """Whether any memory links to another, so that most recalls need not look."""
         return bool(self._db.rows("SELECT 1 FROM link LIMIT 1"))

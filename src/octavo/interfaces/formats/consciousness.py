@@ -20,10 +20,10 @@ from octavo.domain.buffer import Wrote
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, Memory
+from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode
 from octavo.engine import compress
 from octavo.engine.account import Account, Session
-from octavo.engine.retirement import RETIRED
 from octavo.errors import BadInput, HumanOnly, OutOfScope
 from octavo.interfaces.documents.msp import stores
 from octavo.interfaces.formats import consciousness_sessions, trees
