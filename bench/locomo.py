@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 
+import octavo
 from octavo.domain.units import Unit, Watermark
 from octavo.models.embedders import offline_embedder
 from octavo.models.rerank import TOP, Reranker, offline_reranker
@@ -41,7 +43,10 @@ def main() -> None:
         turns = list(turns_of(conversation["conversation"], captions=not options.no_captions))
         session_of = {turn.id: turn.session for turn in turns}
         with tempfile.TemporaryDirectory() as folder:
-            recall = store(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
+            if options.parts or options.rerank:
+                recall = store_parts(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
+            else:
+                recall = store(Path(folder), turns, embedder=options.embedder)
             for asked in conversation["qa"]:
                 evidence = {turn for turn in asked["evidence"] if turn in session_of}
                 if evidence:
@@ -50,8 +55,25 @@ def main() -> None:
     _report(rows)
 
 
-def store(folder: Path, turns: list[Turn], *, embedder: str, rerank: bool) -> Recall:
-    """Put a conversation into an account and return its recall: a question and k, to turn ids in order."""
+def store(folder: Path, turns: list[Turn], *, embedder: str) -> Recall:
+    """Put a conversation into an account, session by session, and return its recall as turn ids."""
+    account = octavo.open(folder, actor="human:bench", embedder=None if embedder == "use" else False)
+    for _, said in groupby(turns, key=lambda turn: turn.session):
+        session = list(said)
+        with account.sandbox(started_at=session[0].at) as sandbox:
+            for turn in session:
+                sandbox.turn(turn.speaker, turn.text, at=turn.at, data={"number": turn.id})
+    account.catch_up()
+
+    def recall(question: str, k: int) -> list[str]:
+        hits = account.recall(question, k=k, unit="turn")
+        return [hit.memory.turns[hit.turn].data["number"] for hit in hits if hit.turn is not None]
+
+    return recall
+
+
+def store_parts(folder: Path, turns: list[Turn], *, embedder: str, rerank: bool) -> Recall:
+    """The same with the index alone, without an engine around it; here the rerank can be had."""
     model = offline_embedder() if embedder == "use" else None
     index = Index(folder)
     units = [unit_of(turn, position) for position, turn in enumerate(turns)]
@@ -147,7 +169,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder that holds locomo-dev.json")
     parser.add_argument("--embedder", default="use", choices=["use", "none"])
-    parser.add_argument("--rerank", action="store_true")
+    parser.add_argument("--rerank", action="store_true", help="with the rerank extra; implies --parts")
+    parser.add_argument("--parts", action="store_true", help="ask the index itself, without an account")
     parser.add_argument("--no-captions", action="store_true", help="leave the photos' captions out")
     options = parser.parse_args()
     if not (options.data / "locomo-dev.json").exists():

@@ -9,11 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from octavo.domain.units import Unit, Watermark
-from octavo.models.embedders import offline_embedder
-from octavo.storage.index import Index, extend, passages_of
-from octavo.storage.vectors import append_vectors, open_vectors
-from octavo.storage.words import Wanted
+import octavo
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 
@@ -36,41 +32,21 @@ def main() -> None:
 
 
 def store(folder: Path, texts: list[str], *, embedder: str) -> Callable[[str, int], list[int]]:
-    """Put passages into an account, one memory each; its recall: a question and k, to their numbers."""
-    model = offline_embedder() if embedder == "use" else None
-    index = Index(folder)
-    units = [_unit(number, text) for number, text in enumerate(texts)]
-    extend(folder, units, [], Watermark(version=1, header="1"), since=Watermark(version=0, header=""))
-    vectors = None
-    if model is not None:
-        empty = open_vectors(folder / "vectors", embedder=model.name, dimension=model.dimension, history="")
-        vectors = append_vectors(empty, model.embed(passages_of(units)))
+    """Put passages into an account, one memory each, and return its recall as their numbers."""
+    account = octavo.open(folder, actor="human:bench", embedder=None if embedder == "use" else False)
+    items = [{"text": text, "kind": "episode"} for text in texts]  # a fact is at most 1,200 characters
+    verdicts = account.remember_many(items)
+    number_of = {verdict.or_raise().id: number for number, verdict in enumerate(verdicts)}
+    account.catch_up()
 
     def recall(question: str, k: int) -> list[int]:
-        asked = index.read(question, now=NOW.date(), version=1, scopes=None)
-        query = None if model is None else sum(model.embed(list(asked.phrasings)))
-        matches = index.search(asked, Wanted(version=1), limit=k, vectors=vectors, query=query)
-        return [int(match.memory) for match in matches]
+        return [number_of[hit.memory.id] for hit in account.recall(question, k=k)]
 
     return recall
 
 
 def _rank(found: list[int], wanted: int) -> int:
     return found.index(wanted) if wanted in found else 10
-
-
-def _unit(number: int, text: str) -> Unit:
-    return Unit(
-        memory=str(number),
-        rev=1,
-        turn=None,
-        scope="shared",
-        kind="fact",
-        layer="semantic",
-        text=text,
-        at=NOW,
-        valid_from=1,
-    )
 
 
 def _options() -> argparse.Namespace:
