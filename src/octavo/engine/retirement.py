@@ -42,10 +42,13 @@ def retire(spine: Spine) -> list[str]:
 
 
 def _verified(view: DbView) -> list[str]:
-    """The cores whose sources are all accounted for."""
+    """The cores whose sources are all accounted for, but those a person was asked about."""
+    asked = {p.memory.id for p in view.proposals() if p.action == "retire"}
     found = []
     for core in view.memories(Filter(kinds=("core",))):
-        if cores.is_intact(cores.core_from_json(core.data)) and not core.data.get(LOST):
+        if core.id in asked or view.was_declined("retire", core.id) or core.data.get(LOST):
+            continue
+        if cores.is_intact(cores.core_from_json(core.data)):
             found.append(core.id)
     return found
 
@@ -55,8 +58,7 @@ def _propose(spine: Spine, core: str, ids: list[str]) -> None:
 
     def decide(view: DbView) -> Plan | None:
         memory = view.get(core)
-        asked = any(p.action == "retire" and p.memory.id == core for p in view.proposals())
-        if memory is None or asked or view.was_declined("retire", core):
+        if memory is None or any(p.action == "retire" and p.memory.id == core for p in view.proposals()):
             return None
         proposal = Proposal(
             id=spine.new_id(),
