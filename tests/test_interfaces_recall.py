@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 import octavo
+from octavo.engine.worker import Worker
 from octavo.errors import BadInput
 from octavo.interfaces import acts, cli, models
 from octavo.interfaces.settings import Settings
-from octavo.models.embedders import EndpointEmbedder, OfflineEmbedder
+from octavo.models.embedders import CallableEmbedder, EndpointEmbedder, OfflineEmbedder
 from octavo.testing.llm_server import LlmServer, llm_server, refuses
 
 Run = Callable[..., "Outcome"]
@@ -209,6 +210,14 @@ def test_eight_sessions_fold_into_a_core_that_reads_like_a_page(lived: Run) -> N
     assert "no sphere yet" in lived("spheres").out
 
 
+def test_the_page_of_a_core_speaks_one_language(lived: Run) -> None:
+    lived("compress")
+    page = lived("show", "core_000_000").out
+    english = "Session by session" in page
+    assert english == ("8 sessions:" in page)
+    assert english != ("ทีละครั้ง" in page)
+
+
 def test_a_removed_core_stays_removed_until_it_is_asked_for(lived: Run) -> None:
     lived("compress")
     id_ = lived("cores", "--json").json["cores"][0]["id"]
@@ -335,6 +344,32 @@ def test_an_unreachable_embedder_costs_its_part_and_not_the_answer(
     assert found.code == 0
     assert "so proud" in found.out
     assert "found by words alone" in found.err
+
+
+def test_many_new_memories_are_compared_by_meaning_too(account: octavo.Account, root: Path) -> None:
+    items = [{"text": f"owns a thing called {n}{n * 7919} of sort {n % 13}"} for n in range(100)]
+    account.remember_many(items)
+    embedder = CallableEmbedder(
+        name="ends", dimension=2, function=lambda texts: [[1.0, len(t)] for t in texts]
+    )
+    with octavo.open(root, "User01", embedder=embedder) as reader:
+        hits = reader.recall("a thing of sort 5")
+    assert hits
+    assert not any("compared by words only" in note for note in hits.notes)
+
+
+def test_background_work_ends_early_when_the_account_is_closed() -> None:
+    runs: list[int] = []
+
+    def job() -> None:
+        while not worker.is_stopping:
+            runs.append(1)
+
+    worker = Worker(job, attempts=1)
+    worker.wake()
+    worker.stop()
+    assert worker.is_stopping
+    assert worker.failure is None
 
 
 def test_words_alone_never_ask_the_embedder(lived: Run, monkeypatch: pytest.MonkeyPatch) -> None:

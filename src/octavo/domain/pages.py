@@ -84,7 +84,8 @@ def listed(names: Sequence[str], *, thai: bool) -> str:
 def core_page(core: Core) -> str:
     """The whole core to read: summary, each session, decisions and plans, themes."""
     told = core.compressed_narrative
-    thai = is_thai([told.summary, *(digest.text for digest in told.digests)])
+    # The language of its first words, before any quotation, so that the page speaks one.
+    thai = is_thai([told.summary.partition(":")[0]])
     parts = [told.summary]
     if any(digest.text for digest in told.digests):
         rows = (
@@ -102,7 +103,7 @@ def core_page(core: Core) -> str:
 def sphere_page(sphere: Sphere) -> str:
     """The whole sphere to read: summary, beliefs, patterns."""
     known = sphere.abstracted_knowledge
-    thai = is_thai([known.summary])
+    thai = is_thai([known.summary.partition(":")[0]])
     parts = [known.summary]
     if known.core_beliefs:
         parts.append("\n".join([_word("beliefs", thai), *(f"- {belief}" for belief in known.core_beliefs)]))

@@ -106,12 +106,11 @@ class Recaller:
     def _fresh(self, base: DbView, view: View, asked: Asked, notes: list[str]) -> Fresh:
         """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
         mark = self._indexing.watermark()
-        if base.version - mark.version > 0 and not self._spine.read_only:
-            most = _INLINE if self._indexing.embedder is None else _EMBED_INLINE
-            behind = self._spine.state.version_after(mark.version, most, base.version)
-            if behind < base.version:
-                self._indexing.add_words()
-                mark = self._indexing.watermark()
+        # What is compared by meaning must be embedded while the question waits, so fewer may be new.
+        most = _INLINE if self._indexing.embedder is None else _EMBED_INLINE
+        if not self._spine.read_only and self._spine.state.has_more_than(most, mark.version, base.version):
+            self._indexing.add_words()
+            mark = self._indexing.watermark()
         units: list[Unit] = []
         ends: set[tuple[str, int]] = set()
         if mark.version < base.version:

@@ -306,6 +306,13 @@ class StateDb:
         )
         return max(version + 1, int(rows[0][0])) if rows else limit
 
+    def has_more_than(self, revisions: int, after: int, upto: int) -> bool:
+        """Whether more than so many revisions became valid in (after, upto]."""
+        found = self.rows(
+            "SELECT 1 FROM revision WHERE since > ? AND since <= ? LIMIT 1 OFFSET ?", (after, upto, revisions)
+        )
+        return bool(list(found))
+
     def ended(self, after: int, upto: int) -> list[tuple[str, int, int]]:
         """Revisions that ceased to be valid in (after, upto]: id, revision and the version that ended it."""
         rows = self.rows("SELECT id, rev, until FROM revision WHERE until > ? AND until <= ?", (after, upto))
