@@ -1,4 +1,4 @@
-"""A small life of an agent, in scenes: through sandboxes, versions, time travel and back.
+"""A small life of an agent, in scenes: a week in sandboxes and versions, then a year of cores and recall.
 
 Run it with `make demo`, or `python examples/life.py FOLDER` to keep the account and look around in it.
 """
@@ -20,7 +20,12 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 import octavo
-from octavo.interfaces import render
+from octavo.domain.compression import CompressionPolicy
+from octavo.interfaces import acts, render
+
+YEAR = Path(__file__).with_name("year.txt")
+# Cores and spheres at once instead of in the background, so that every run tells the same story.
+POLICY = octavo.Policy(compression=CompressionPolicy(mode="immediate"))
 
 console = Console(highlight=False)
 console.width = min(console.width, 100)
@@ -38,6 +43,9 @@ class Clock:
 
     def turn_to(self, day: int, hour: int) -> None:
         self.now = datetime(2026, 5, day, hour, 0, tzinfo=UTC)
+
+    def skip(self, days: int) -> None:
+        self.now = self.now.replace(hour=18, minute=0, second=0) + timedelta(days=days)
 
 
 def scene(title: str, story: str, code: str) -> None:
@@ -78,13 +86,14 @@ def play(folder: Path) -> None:
         Panel(
             Text.from_markup(
                 "[bold]Octavo[/bold]: long-term memory for AI agents.\n"
-                "Nok talks with her assistant Orion for a week. Watch what it keeps, what it keeps out, and "
-                "how everything can be looked at again and undone. No network, no key, one folder."
+                "Nok talks with her assistant Orion for a week, and then for a year. Watch what it keeps, "
+                "what it keeps out, how it folds and finds, and how everything can be looked at again and "
+                "undone. No network, no key, one folder."
             ),
             border_style="cyan",
         )
     )
-    with octavo.open(folder, "nok", actor="agent:orion", clock=clock) as orion:
+    with octavo.open(folder, "nok", actor="agent:orion", clock=clock, policy=POLICY) as orion:
         first_conversation(orion)
         clock.turn_to(6, 19)
         a_change(orion)
@@ -96,6 +105,12 @@ def play(folder: Path) -> None:
         canon(orion, folder, clock)
         clock.turn_to(9, 8)
         a_mistake_and_the_way_back(orion, folder, clock)
+        a_year(orion, clock)
+        the_first_sphere(orion)
+        found_and_explained(orion)
+        for_a_prompt(orion)
+        a_rejected_value(orion, folder, clock)
+        erased(orion, folder, clock)
         proof(orion, folder)
 
 
@@ -106,14 +121,14 @@ def first_conversation(orion: octavo.Account) -> None:
         "A conversation happens in a sandbox: every turn is on disk when the call returns, and nobody else "
         "sees it. Leaving the block consolidates it, all or nothing, into version 1.",
         'with account.sandbox("Monday") as sandbox:\n'
-        '    sandbox.turn("user", "I live in Bangkok and drink my coffee black.")\n'
-        '    sandbox.turn("assistant", "รับทราบค่ะ กาแฟดำไม่ใส่น้ำตาลนะคะ")\n'
+        '    sandbox.turn("Nok", "I live in Bangkok and drink my coffee black.")\n'
+        '    sandbox.turn("Orion", "รับทราบค่ะ กาแฟดำไม่ใส่น้ำตาลนะคะ")\n'
         '    sandbox.remember("lives in Bangkok", kind="register", topic="home")',
     )
     with orion.sandbox("Monday") as sandbox:
-        sandbox.turn("user", "I live in Bangkok and drink my coffee black.")
-        sandbox.turn("assistant", "รับทราบค่ะ กาแฟดำไม่ใส่น้ำตาลนะคะ")
-        sandbox.turn("user", "วันศุกร์นี้มีนัดกับหมอฟันตอนบ่ายสอง", salience=0.8)
+        sandbox.turn("Nok", "I live in Bangkok and drink my coffee black.")
+        sandbox.turn("Orion", "รับทราบค่ะ กาแฟดำไม่ใส่น้ำตาลนะคะ")
+        sandbox.turn("Nok", "วันศุกร์นี้มีนัดกับหมอฟันตอนบ่ายสอง", salience=0.8)
         sandbox.remember("lives in Bangkok", kind="register", topic="home")
         sandbox.remember("ชอบกาแฟดำไม่ใส่น้ำตาล", confidence=0.9, tags=["drink"])
         sandbox.remember("has a dentist appointment on Friday at two", confidence=0.9)
@@ -135,8 +150,8 @@ def a_change(orion: octavo.Account) -> None:
         "account.diff(1, 2)                    # or: octavo diff 1 2",
     )
     with orion.sandbox("Wednesday") as sandbox:
-        sandbox.turn("user", "ย้ายมาเชียงใหม่แล้วนะ อากาศเย็นสบายมาก")
-        sandbox.turn("assistant", "How lovely! Is the new place close to the old town?")
+        sandbox.turn("Nok", "ย้ายมาเชียงใหม่แล้วนะ อากาศเย็นสบายมาก")
+        sandbox.turn("Orion", "How lovely! Is the new place close to the old town?")
         sandbox.remember("lives in Chiang Mai", kind="register", topic="home")
         again = sandbox.remember("ชอบกาแฟดำไม่ใส่น้ำตาล", confidence=0.9)
         sandbox.update_state("mood", {"calm": 0.9, "homesick": 0.3})
@@ -164,13 +179,13 @@ def secrets(orion: octavo.Account) -> None:
         "The gate checks every write before a byte of it is kept. A fact with a secret is refused; in a "
         "conversation the secret alone is masked, because what was said must not be lost.",
         'account.remember("the card for the rent is 4111 1111 1111 1111")\n'
-        'sandbox.turn("user", "จ่ายค่าเช่าด้วยบัตร 4111 1111 1111 1111 นะ")',
+        'sandbox.turn("Nok", "จ่ายค่าเช่าด้วยบัตร 4111 1111 1111 1111 นะ")',
     )
     verdict = orion.remember("the card for the rent is 4111 1111 1111 1111")
     say(f"the fact: {verdict.outcome} by the check `{verdict.check}` ({verdict.detail}); {verdict.advice}")
     with orion.sandbox("Keys") as sandbox:
-        episode = sandbox.turn("user", "จ่ายค่าเช่าด้วยบัตร 4111 1111 1111 1111 นะ")
-        sandbox.turn("assistant", "I will not keep the number.")
+        episode = sandbox.turn("Nok", "จ่ายค่าเช่าด้วยบัตร 4111 1111 1111 1111 นะ")
+        sandbox.turn("Orion", "I will not keep the number.")
     said = orion.get(episode)
     say(f"the turn: {said.turns[0].text if said else 'lost'}")
 
@@ -185,7 +200,7 @@ def discarded(orion: octavo.Account) -> None:
     )
     before = orion.version
     dream = orion.sandbox("a bad dream")
-    dream.turn("user", "I think I am a teapot.")
+    dream.turn("Nok", "I think I am a teapot.")
     dream.remember("is a teapot")
     dream.discard()
     say(f"still version {before}; open sandboxes: {len(orion.sandboxes())}; teapots: {_teapots(orion)}")
@@ -202,11 +217,11 @@ def two_at_once(orion: octavo.Account) -> None:
         "phone.consolidate(); desk.consolidate()",
     )
     phone, desk = orion.sandbox("phone"), orion.sandbox("desk")
-    phone.turn("user", "สุดสัปดาห์นี้จะไปดอยสุเทพ")
-    phone.turn("assistant", "ไปเช้า ๆ นะคะ คนจะน้อย")
+    phone.turn("Nok", "สุดสัปดาห์นี้จะไปดอยสุเทพ")
+    phone.turn("Orion", "ไปเช้า ๆ นะคะ คนจะน้อย")
     phone.remember("hikes up Doi Suthep", kind="register", topic="plan/weekend")
-    desk.turn("user", "This weekend I will stay in and paint the kitchen.")
-    desk.turn("assistant", "Which colour?")
+    desk.turn("Nok", "This weekend I will stay in and paint the kitchen.")
+    desk.turn("Orion", "Which colour?")
     desk.remember("paints the kitchen", kind="register", topic="plan/weekend")
     for sandbox in (phone, desk):
         with shown():
@@ -251,16 +266,120 @@ def a_mistake_and_the_way_back(orion: octavo.Account, folder: Path, clock: Clock
         render.show("diff", orion.diff(good, version))
 
 
-def proof(orion: octavo.Account, folder: Path) -> None:
-    """Scene 9: the whole week, proved."""
+def a_year(orion: octavo.Account, clock: Clock) -> None:
+    """Scene 9: sixty-four sessions, eight to a core."""
     scene(
-        "9 · The whole week",
+        "9 · A year goes by",
+        "Nok and Orion go on talking, in English and Thai. When the eighth session closes, eight fold into "
+        "a core: a page of dated quotes, decisions, plans and themes, made without a model, every sentence "
+        "traced to its episode. The episodes stay. The first eight were half in Thai, and so is their page.",
+        "account.sessions(); account.counters()\n"
+        'account.get("core_000_000")           # or: octavo show core_000_000',
+    )
+    for line in YEAR.read_text().splitlines():
+        if not line.startswith("#"):
+            clock.skip(days=5)
+            conversation(orion, line)
+    counted = orion.counters()
+    say(f"closed sessions: {counted['Total_sessions']}; cores: {len(orion.memories(kind='core'))}")
+    with shown():
+        render.show("show", orion.memories(kind="core")[0])
+
+
+def conversation(orion: octavo.Account, line: str) -> None:
+    """One line of the year: what Nok says, what Orion answers."""
+    said, _, answer = line.removeprefix("! ").partition(" | ")
+    with orion.sandbox() as sandbox:
+        sandbox.turn("Nok", said, salience=0.9 if line.startswith("! ") else None)
+        sandbox.turn("Orion", answer)
+
+
+def the_first_sphere(orion: octavo.Account) -> None:
+    """Scene 10: eight cores fold into a sphere."""
+    scene(
+        "10 · Eight cores make a sphere",
+        "The sixty-fourth session closed the eighth core, and the eight folded into the first sphere: what "
+        "recurs, what rises and falls, a line from each part of the year. Any OpenAI-compatible model may "
+        "tell it instead; what it then believes about Nok waits for her yes.",
+        'account.get("sphere_000")             # or: octavo show sphere_000',
+    )
+    with shown():
+        render.show("show", orion.memories(kind="sphere")[0])
+
+
+def found_and_explained(orion: octavo.Account) -> None:
+    """Scene 11: recall across languages, with its reasons."""
+    scene(
+        "11 · Why did it recall that?",
+        "Words and meaning are found together, offline, across languages. Every hit says what its score is "
+        "made of and where it comes from: memory, session, version, actor.",
+        'account.recall("mother\'s knee surgery", k=3)   # or: octavo recall "…" --why',
+    )
+    orion.catch_up()
+    for query in ("mother's knee surgery", "งานปั้นดินเผา"):
+        say(f"“{query}”")
+        with shown():
+            render.show("recall", acts.recall(orion, query=query, k=2, why=True))
+
+
+def for_a_prompt(orion: octavo.Account) -> None:
+    """Scene 12: the block that a model reads."""
+    scene(
+        "12 · What reaches the prompt",
+        "A brief is fenced, attributed and within its budget: first what always stands, then what is "
+        "relevant. Recalled text is data; it cannot close the fence.",
+        'account.brief("plans with her mother", k=4, budget=500)   # or: octavo brief "…"',
+    )
+    with shown():
+        console.print(Text(orion.brief("plans with her mother", k=4, budget=500).text))
+
+
+def a_rejected_value(orion: octavo.Account, folder: Path, clock: Clock) -> None:
+    """Scene 13: no stays no."""
+    scene(
+        "13 · What Nok refuses stays out",
+        "Orion guessed wrong. A person's no is kept as a key, not as text, and holds whoever tries again, "
+        "however it is spelt.",
+        'person.reject("Nok is afraid of dogs", reason="never true")\n'
+        'account.remember("nok is AFRAID of dogs")',
+    )
+    orion.remember("Nok is afraid of dogs", confidence=0.9)
+    with octavo.open(folder, "nok", actor="human:nok", clock=clock) as nok:
+        ended = nok.reject("Nok is afraid of dogs", reason="never true")
+    say(f"ended: {len(ended)} memory that said so")
+    for again in ("nok  is AFRAID of dogs", "Nok is a\u200bfraid of dogs."):
+        verdict = orion.remember(again, confidence=0.99)
+        say(f"Orion tries again: {verdict.outcome} by the check `{verdict.check}`")
+
+
+def erased(orion: octavo.Account, folder: Path, clock: Clock) -> None:
+    """Scene 14: a text leaves every version, and the chain still holds."""
+    scene(
+        "14 · Forgotten for good",
+        "Forgetting keeps history; redacting erases the text from every version and every derived file, "
+        "and leaves its hash, so that the chain can still be proved.",
+        'person.redact(id, reason="told in confidence")   # or: octavo redact …',
+    )
+    secret = "น้องสาวของนกกำลังจะแต่งงานเงียบ ๆ"
+    memory = orion.remember(secret, confidence=0.9).memory
+    say(f"files that hold the text: {_holding(folder, secret)}")
+    with octavo.open(folder, "nok", actor="human:nok", clock=clock) as nok:
+        done = nok.redact(memory.id if memory else "", reason="told in confidence")
+    with shown():
+        render.show("redact", done)
+    say(f"files that hold the text: {_holding(folder, secret)}")
+
+
+def proof(orion: octavo.Account, folder: Path) -> None:
+    """Scene 15: all of it, proved."""
+    scene(
+        "15 · All of it",
         "One file a version, plain text, each standing on the hash of the one before. `check` reads every "
         "byte again.",
         "account.versions(); account.check()   # or: octavo versions; octavo check",
     )
     with shown():
-        render.show("versions", {"versions": orion.versions(), "next": None})
+        render.show("versions", {"versions": orion.versions()[-6:], "next": None})
         render.show("check", orion.check())
     files = sorted((folder / "nok" / "ledger").iterdir())
     size = sum(file.stat().st_size for file in files)
@@ -272,11 +391,17 @@ def proof(orion: octavo.Account, folder: Path) -> None:
                 "Your turn:  [bold].venv/bin/octavo --help[/bold]   and README.md\n"
                 "Look around in this account:\n"
                 "  [bold].venv/bin/python examples/life.py demo-data[/bold]\n"
-                "  [bold].venv/bin/octavo --root demo-data --account nok memories[/bold]"
+                "  [bold].venv/bin/octavo --root demo-data --account nok recall Mochi --why[/bold]"
             ),
             border_style="cyan",
         )
     )
+
+
+def _holding(folder: Path, text: str) -> int:
+    """How many files of the account hold a text."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sum(text.encode() in path.read_bytes() for path in files)
 
 
 def _teapots(orion: octavo.Account) -> int:

@@ -35,8 +35,19 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         "teapots: 0",
         "clash  plan/weekend",
         "Nok approves: Nok is a vegetarian",
-        "restore 7",
-        "sound: 9 versions",
+        "restored as version 9",
+        "closed sessions: 64; cores: 8",
+        "core_000_000   4–24 May 2026",
+        "4 พ.ค. Nok: “วันศุกร์นี้มีนัดกับหมอฟันตอนบ่ายสอง”",
+        "sphere_000   4 May 2026",
+        "64 sessions in 8 cores.",
+        "shares words with the question",
+        "means something similar",
+        "→ agent:orion, 2026-07-13",
+        "## Long-Term Memory Context",
+        "refused by the check `rejection`",
+        "files that hold the text: 0",
+        "sound: 82 versions",
     ],
 )
 def test_the_demo_shows(played: tuple[Path, str], sight: str) -> None:
@@ -50,6 +61,16 @@ def test_the_account_of_the_demo_can_be_looked_at(played: tuple[Path, str]) -> N
         assert [m.text for m in account.memories(topic="home")] == ["lives in Chiang Mai"]
         kept = {memory.text for memory in account.memories(kind="register")}
         assert {"paints the kitchen", "lives in Chiang Mai"} <= kept
+        assert account.counters()["Total_sessions"] == 64
+        assert [len(account.memories(kind=kind)) for kind in ("core", "sphere")] == [8, 1]
+
+
+def test_neither_the_rejected_value_nor_the_redacted_text_is_left(played: tuple[Path, str]) -> None:
+    folder, _ = played
+    with octavo.open(folder, "nok", read_only=True) as account:
+        assert not any("afraid of dogs" in memory.text for memory in account.memories())
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert not any("แต่งงานเงียบ".encode() in path.read_bytes() for path in files)
 
 
 def test_no_secret_of_the_demo_is_on_disk(played: tuple[Path, str]) -> None:

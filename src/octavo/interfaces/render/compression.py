@@ -119,7 +119,7 @@ def _method(memory: Memory) -> str:
     meta = memory.data.get("meta", {})
     model = f" by {meta['model']}" if meta.get("model") else ""
     kept = meta.get("detail_retention")
-    share = f"; {kept:.0%} of their length" if isinstance(kept, float) else ""
+    share = f"; {kept:.0%} of their length" if isinstance(kept, float) and kept < 1 else ""
     return clean(f"{meta.get('compression_method', 'unknown')}{model}{share}")
 
 
