@@ -8,6 +8,7 @@ from typing import cast
 
 import apsw
 
+import octavo
 from bench import accounts, harness
 from octavo.storage.stores.names import folder_of
 
@@ -23,26 +24,38 @@ def main(argv: Sequence[str] | None = None) -> None:
     text = _text_bytes(folder)
     ledger = _bytes(folder / "ledger")
     state = sum(path.stat().st_size for path in (folder / "index").glob("state.db*"))
-    index = _bytes(folder / "index") - state
+    indexed = bench.pick(100_000, 300)
+    words = _word_bytes(bench, indexed) / indexed
     bench.figure("ledger", ledger / size, "B")
     bench.figure("state", state / size, "B")
-    if index > size:
-        bench.figure("words and vectors", index / size, "B")
-    bench.figure("all of it", (ledger + state + index) / size, "B")
-    bench.figure("all of it / the JSON that holds the text", (ledger + state + index) / text, "×")
+    bench.figure("words", words, "B")
+    bench.figure("all of it", (ledger + state) / size + words, "B")
+    bench.figure(
+        "all of it / the JSON that holds the text", ((ledger + state) / size + words) * size / text, "×"
+    )
     for name, taken in _parts(folder / "index" / "state.db"):
         bench.figure(f"state: {name}", taken / size, "B")
     versions = sum(1 for _ in (folder / "ledger").iterdir())
     bench.note(
         f"{size:,} memories (nine episodes of two turns to one fact) in {versions:,} versions, each of which "
         f"also revises two registers; the JSON that holds their text is {text / size:.0f} bytes a memory. "
-        "Bytes of files, not of blocks."
+        f"The words are those of {indexed:,} memories; there are no vectors. Bytes of files, not of blocks."
     )
     bench.finish()
 
 
 def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _word_bytes(bench: harness.Bench, size: int) -> int:
+    """What the index of words adds to an account of that size."""
+    root = accounts.working_copy(accounts.account(bench.cache, size), bench.cache / "size")
+    index = root / folder_of(accounts.NAME) / "index"
+    before = _bytes(index)
+    with octavo.open(root, accounts.NAME, embedder=False) as account:
+        account.catch_up()
+    return _bytes(index) - before
 
 
 def _text_bytes(folder: Path) -> int:

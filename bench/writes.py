@@ -71,7 +71,9 @@ def _round(
     spoken: list[float] = []
     bare: list[float] = []
     for turn, line in zip(turns, lines, strict=True):
+        _rest()
         spoken.append(_speak(sandbox, turn))
+        _rest()
         began = time.perf_counter()
         os.write(fd, line)
         os.fdatasync(fd)
@@ -79,6 +81,13 @@ def _round(
     os.close(fd)
     sandbox.discard()
     return spoken, bare
+
+
+def _rest() -> None:
+    """A moment between two writes, so that neither finds the disk as the other has just left it."""
+    until = time.perf_counter() + 0.0005
+    while time.perf_counter() < until:
+        pass
 
 
 def _speak(sandbox: Sandbox, turn: tuple[str, str]) -> float:
