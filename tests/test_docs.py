@@ -108,7 +108,7 @@ def test_a_page_is_written_anew_only_below_its_mark(tmp_path: Path) -> None:
 def test_every_command_and_option_is_documented() -> None:
     page = (HOME / "docs" / "cli.md").read_text()
     above = page.partition(references.MARK)[0]
-    for name, command in typer.main.get_command(cli.app).commands.items():
+    for name, command in typer.main.get_command(cli.app()).commands.items():
         part = re.search(rf"^### `octavo {name}[ `].*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
         assert part, f"octavo {name} is not documented"
         for param in command.params:

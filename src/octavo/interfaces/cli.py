@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 from octavo.errors import OctavoError, Unavailable
 from octavo.interfaces import cli_commands, settings
 from octavo.interfaces.later import Later
+from octavo.interfaces.operation import Operation
 from octavo.interfaces.operations import OPERATIONS
 
 metadata = Later("importlib.metadata")
@@ -51,16 +53,21 @@ class Sections(TyperGroup):
                 formatter.write_dl(rows)
 
 
-app = typer.Typer(
-    cls=Sections,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
-)
+def app(operations: Sequence[Operation] = OPERATIONS) -> typer.Typer:
+    """The program with the commands of these operations."""
+    made = typer.Typer(
+        cls=Sections,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
+    )
+    made.callback()(common)
+    for operation in operations:
+        cli_commands.add(made, operation)
+    return made
 
 
-@app.callback()
 def common(
     ctx: typer.Context,
     root: Annotated[str | None, cli_commands.ROOT] = None,
@@ -74,19 +81,28 @@ def common(
     ctx.obj = {"root": root, "account": account, "scope": scope, "actor": actor, "json": json}
 
 
-for _operation in OPERATIONS:
-    cli_commands.add(app, _operation)
+def meant(arguments: Sequence[str]) -> Sequence[Operation]:
+    """The operations that a command line may mean; to make every command takes longer than most of them run.
+
+    The help of the program itself is written from the table and needs none of them.
+    """
+    if set(arguments) <= {"-h", "--help"} and not settings.is_completing():
+        return ()
+    return [o for o in OPERATIONS if cli_commands.spelt(o) in arguments] or OPERATIONS
 
 
 def main() -> None:
     """Run `octavo` and leave with its exit code."""
+    # A command ends before garbage matters; looking for it while modules load is a tenth of the time.
+    gc.set_threshold(100_000)
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: Sequence[str], program: Callable[..., Any] = app) -> int:
+def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> int:
     """Run one command line; every failure becomes a message, advice and an exit code."""
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
+        program = program or app(meant(arguments))
         code = program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
         sys.stdout.flush()
     except OctavoError as error:

@@ -63,6 +63,11 @@ def is_debugging() -> bool:
     return os.environ.get("OCTAVO_DEBUG") not in (None, "", "0")
 
 
+def is_completing() -> bool:
+    """Whether a shell asks what could be typed next."""
+    return "_OCTAVO_COMPLETE" in os.environ
+
+
 def _login() -> str:
     """The person at the keyboard; a container without a user database still has a person."""
     try:
