@@ -203,11 +203,11 @@ def _conversation_order(records: Array) -> Array | None:
     fresh &= ~alone | (records["passage"] == 0)
     block = np.cumsum(fresh) - 1
     firsts = np.flatnonzero(fresh)
-    _, rank = np.unique(session[firsts], return_inverse=True)
+    rank = np.searchsorted(distinct(session[firsts]), session[firsts])
     rank = np.where(alone[firsts], len(firsts) + np.arange(len(firsts)), rank)
     place = np.where(alone, records["passage"], records["position"]).astype(np.int64)
     key = (rank[block].astype(np.int64) << 32) + place
-    if not alone.any() and len(np.unique(rank)) == len(firsts):
+    if not alone.any() and len(distinct(rank)) == len(firsts):
         key = (block.astype(np.int64) << 32) + place
     return None if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
 

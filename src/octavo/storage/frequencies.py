@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 from octavo.storage.libraries import Array, np
-from octavo.storage.units import Manifest, Units, append, damaged
+from octavo.storage.units import Manifest, Units, append, damaged, distinct
 
 _ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a plain array to search in
 _TAIL_ROWS = 16_384
@@ -101,7 +101,7 @@ def _scanned(units: Units, codes: Array, scopes: Array, first: int, last: int) -
     end = int(rows["terms"][-1]) + int(rows["length"][-1])
     places, which = matches(units.column("terms")[start:end], codes)
     owner = np.searchsorted(rows["terms"], places.astype(np.uint64) + np.uint64(start), "right") - 1
-    seen = np.unique(owner.astype(np.int64) * len(codes) + which)
+    seen = distinct(owner.astype(np.int64) * len(codes) + which)
     owner, which = seen // len(codes), seen % len(codes)
     return np.bincount(which[np.isin(rows["scope"][owner], scopes)], minlength=len(codes))
 

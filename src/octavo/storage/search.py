@@ -92,7 +92,7 @@ class Search:
         codes = np.array([code_of(term) for term in self.question.terms], dtype=np.uint32)
         near = self._near()
         candidates = distinct(np.concatenate([self._candidates(codes.tolist()), near]))
-        forced = np.unique(overlay.records["session"]).astype(np.uint64)
+        forced = distinct(overlay.records["session"]).astype(np.uint64)
         frame = frames.gather(self.units, candidates, overlay, self._in_sight, codes, forced)
         if len(frame.rows) == 0:
             return []
