@@ -43,10 +43,10 @@ def main() -> None:
         turns = list(turns_of(conversation["conversation"], captions=not options.no_captions))
         session_of = {turn.id: turn.session for turn in turns}
         with tempfile.TemporaryDirectory() as folder:
-            if options.parts or options.rerank:
+            if options.parts:
                 recall = store_parts(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
             else:
-                recall = store(Path(folder), turns, embedder=options.embedder)
+                recall = store(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
             for asked in conversation["qa"]:
                 evidence = {turn for turn in asked["evidence"] if turn in session_of}
                 if evidence:
@@ -55,9 +55,14 @@ def main() -> None:
     _report(rows)
 
 
-def store(folder: Path, turns: list[Turn], *, embedder: str) -> Recall:
+def store(folder: Path, turns: list[Turn], *, embedder: str, rerank: bool = False) -> Recall:
     """Put a conversation into an account, session by session, and return its recall as turn ids."""
-    account = octavo.open(folder, actor="human:bench", embedder=None if embedder == "use" else False)
+    account = octavo.open(
+        folder,
+        actor="human:bench",
+        embedder=None if embedder == "use" else False,
+        reranker=offline_reranker() if rerank else None,
+    )
     for _, said in groupby(turns, key=lambda turn: turn.session):
         session = list(said)
         with account.sandbox(started_at=session[0].at) as sandbox:

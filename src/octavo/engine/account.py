@@ -41,6 +41,7 @@ from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer, plain_json
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed, Unavailable
 from octavo.models.embedders import Embedder
+from octavo.models.rerank import Reranker
 from octavo.models.summarisers import StatisticalSummariser, Summariser
 from octavo.storage import buffers, refusals
 from octavo.storage.buffers import Buffer
@@ -71,11 +72,12 @@ class Account(Reader):
         actor: str,
         scope: str | None,
         embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
         summariser: Summariser | None = None,
     ) -> None:
         self._worker = Worker(self._work, attempts=spine.policy.compression.attempts)
         self._indexing = Indexing(spine, spine.index, embedder)
-        super().__init__(spine, scope, Recaller(spine, self._indexing, self._worker.wake))
+        super().__init__(spine, scope, Recaller(spine, self._indexing, self._worker.wake, reranker))
         if embedder is not None:
             spine.dimensions[embedder.name] = embedder.dimension
         self.actor = check_actor(actor)

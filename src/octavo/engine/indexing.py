@@ -21,7 +21,6 @@ from octavo.storage.index import Index, clear, extend, passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.units import EMPTY, Units, open_units, writing
 from octavo.storage.vectors import Vectors, append_vectors, checked_vectors, open_vectors
-from octavo.storage.words import verify as verify_words
 
 _log = logging.getLogger("octavo.indexing")
 _PASS = 2_000  # revisions an indexing pass takes at a time
@@ -76,7 +75,6 @@ class Indexing:
         """Verify every byte once a process, unless that would take long: then `check` and upkeep do."""
         if not self._is_proved and units.manifest.rows <= _PROVED_ROWS:
             units.verify()
-            verify_words(self.folder / "words", units.manifest.segments)
         self._is_proved = True
 
     def discard(self) -> None:
@@ -206,7 +204,6 @@ class Indexing:
         try:
             units = open_units(self.folder)
             units.verify()
-            verify_words(self.folder / "words", units.manifest.segments)
             if (vectors := self.vectors()) is not None:
                 vectors.verify()
             held = {(m, r) for m, r, _, _ in _names(units, 0, units.manifest.rows)}

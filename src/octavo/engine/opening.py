@@ -15,6 +15,7 @@ from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
 from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
 from octavo.models.embedders import Embedder, is_offline_installed, offline_embedder
+from octavo.models.rerank import Reranker
 from octavo.models.summarisers import Summariser
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
@@ -32,6 +33,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     read_only: bool = False,
     policy: Policy | str | Path | None = None,
     embedder: Embedder | Literal[False] | None = None,
+    reranker: Reranker | None = None,
     summariser: Summariser | None = None,
     clock: Callable[[], datetime] | None = None,
     accept_loss: bool = False,
@@ -39,6 +41,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     """Open an account in a folder; it comes to be if it is not there, unless it is opened to read.
 
     `policy` is a Policy, or the path of a TOML file used instead of the account's own policy.toml.
+    `reranker` takes a second look at the best hits (`octavo.models.rerank.offline_reranker()`, an extra).
     `embedder` turns text into vectors for recall: the offline default if None, words alone if False.
     `accept_loss` opens an account whose ledger has lost its end, at what is left of it.
     """
@@ -55,7 +58,14 @@ def open(  # noqa: A001  # octavo.open is the public name
     state = _state_to_read(store, ledger) if read_only else _state(store, ledger, accept_loss)
     index = store.folder / "index"
     spine = Spine(store, state, identity, policy=rules, clock=tick, read_only=read_only, index=index)
-    handle = Account(spine, actor=actor, scope=scope, embedder=_embedder(embedder), summariser=summariser)
+    handle = Account(
+        spine,
+        actor=actor,
+        scope=scope,
+        embedder=_embedder(embedder),
+        reranker=reranker,
+        summariser=summariser,
+    )
     if not read_only:
         _finish_sweeps(spine)
     return handle

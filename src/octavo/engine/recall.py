@@ -15,8 +15,10 @@ from octavo.domain.recall import STREAMS, Hit, Trail, chosen, ordered, per_memor
 from octavo.domain.state import State, View
 from octavo.domain.units import Unit
 from octavo.engine.indexing import Indexing, is_indexed
+from octavo.engine.reranking import rerank
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Damaged, ModelFailed
+from octavo.models.rerank import TOP, Reranker
 from octavo.storage.index import Fresh, Match, passages_of
 from octavo.storage.state_view import DbView
 from octavo.storage.words import Wanted
@@ -59,8 +61,11 @@ class Answer:
 class Recaller:
     """Asks one account's index, and whatever is not in it yet."""
 
-    def __init__(self, spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, spine: Spine, indexing: Indexing, wake: Callable[[], None], reranker: Reranker | None = None
+    ) -> None:
         self._spine = spine
+        self._reranker = reranker
         self._indexing = indexing
         self._wake = wake
 
@@ -85,6 +90,8 @@ class Recaller:
         hits = self._boosted(hits, abstract, asked)
         hits += self._linked(view, hits, asked)
         found = ordered(hits if asked.unit == "turn" else per_memory(hits))
+        if self._reranker is not None and asked.streams is None:
+            found = rerank(view, found, self._reranker, question.phrasings[0])
         return Answer(hits=tuple(_spread(found, asked)[: asked.k]), notes=tuple(notes))
 
     def layered(self, base: DbView, view: View, asked: Asked) -> Answer:
@@ -190,7 +197,7 @@ class Recaller:
                 since=wanted.since,
                 until=wanted.until,
             ),
-            limit=max(2 * asked.k, 20),
+            limit=max(2 * asked.k, TOP if self._reranker else 20),
             vectors=self._indexing.vectors() if query is not None else None,
             query=query,
             fresh=_restricted(fresh, allowed),

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ class Spine:
         self.read_only = read_only
         self.index = (index or state.folder) / "recall"
         self.dimensions: dict[str, int] = {}  # of the embedders in use, to check vectors handed in
+        self._naming = threading.Lock()
+        self._last_name = (0, 0)
         self._policy_hash = codec.policy_hash(policy)
         self._key = bytes.fromhex(identity.key)
         self._durable = 0  # the newest version that this process knows to be durable
@@ -83,8 +86,15 @@ class Spine:
         return self.clock().astimezone(UTC)
 
     def new_id(self) -> str:
-        """A new id: twenty letters and digits that sort by time."""
-        return _spelt(int(self.now().timestamp() * 1000)) + _spelt(secrets.randbits(50))
+        """A new id: twenty letters and digits that sort by time, and within a millisecond by order."""
+        with self._naming:
+            milliseconds = int(self.now().timestamp() * 1000)
+            if milliseconds == self._last_name[0]:
+                number = self._last_name[1] + 1 + secrets.randbelow(1 << 20)
+            else:
+                number = secrets.randbits(49)
+            self._last_name = (milliseconds, number)
+        return _spelt(milliseconds) + _spelt(number)
 
     def keyed(self, text: str) -> str:
         """The keyed hash by which a text is recognised without being kept."""

@@ -52,7 +52,6 @@ class Manifest:
     said_since: tuple[tuple[int, int, int], ...] = ()  # speaker, scope, first version
     lived: tuple[int, int] | None = None
     words: int = 0  # tantivy's stamp of the commit that belongs to this manifest
-    segments: dict[str, int] = field(default_factory=dict)  # checksums of the word index's files
     base: int = 0  # rows that the counted document frequencies cover
 
     @property
@@ -270,7 +269,6 @@ def _manifest_of(body: dict[str, Any]) -> Manifest:
         said_since=tuple((s, c, v) for s, c, v in body["said_since"]),
         lived=(lived[0], lived[1]) if lived else None,
         words=body["words"],
-        segments=body["segments"],
         base=body["base"],
     )
 

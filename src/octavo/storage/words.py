@@ -6,7 +6,7 @@ import json
 import shutil
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -179,21 +179,6 @@ def rebuild(folder: Path, units: Units) -> int:
     stamp = writer.commit()
     writer.wait_merging_threads()
     return int(stamp)
-
-
-def checksums(folder: Path, known: Mapping[str, int]) -> dict[str, int]:
-    """The checksums of the word index's files; one that is written never changes, so known ones stand."""
-    names = sorted(path.name for path in folder.iterdir() if path.suffix and not path.name.startswith("."))
-    segments = [name for name in names if name != "meta.json"]
-    return {name: known.get(name) or zlib.crc32((folder / name).read_bytes()) for name in segments}
-
-
-def verify(folder: Path, known: Mapping[str, int]) -> None:
-    """Raise `Damaged` if a file is not what was written; tantivy would trust it and stop the process."""
-    for name, checksum in known.items():
-        path = folder / name
-        if path.exists() and zlib.crc32(path.read_bytes()) != checksum:
-            raise damaged(path, "its checksum is wrong")
 
 
 def check_segments(folder: Path, checked: set[str]) -> None:
