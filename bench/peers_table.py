@@ -1,0 +1,211 @@
+"""Who the peers are, and their figures as a table and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from bench.harness import percentile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A peer: its package, how it searches, the form its documents were given in."""
+
+    name: str
+    package: str
+    search: str
+    form: str
+    has_updates: bool = True
+
+    @property
+    def installed(self) -> str | None:
+        """The version that is installed, or None."""
+        try:
+            return version(self.package)
+        except PackageNotFoundError:
+            return None
+
+
+_LINE = "'day, speaker: text'"
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer(
+            name="octavo",
+            package="octavo",
+            search="words and vectors",
+            form="a sandbox a session, a turn with its speaker and time; the turn's text is embedded",
+        ),
+        Peer(
+            name="lancedb",
+            package="lancedb",
+            search="words and vectors",
+            form=f"a row a turn, {_LINE} embedded and in a full-text index with English stems; hybrid "
+            "search as it comes (reciprocal ranks), vectors compared exactly",
+        ),
+        Peer(
+            name="bm25s",
+            package="bm25s",
+            search="words",
+            form=f"{_LINE}, English stop words and stems, the default BM25; index saved and mapped",
+            has_updates=False,
+        ),
+        Peer(
+            name="chroma",
+            package="chromadb",
+            search="vectors",
+            form=f"{_LINE} embedded; cosine, the default HNSW",
+        ),
+        Peer(
+            name="langgraph",
+            package="langgraph-checkpoint-sqlite",
+            search="vectors",
+            form=f"an item a turn with the indexed field {_LINE}; SqliteStore with sqlite-vec",
+        ),
+        Peer(
+            name="mem0",
+            package="mem0ai",
+            search="vectors",
+            form=f"a message a turn, {_LINE}, infer=False, no threshold; its local Qdrant",
+        ),
+        Peer(
+            name="plain",
+            package="numpy",
+            search="vectors",
+            form=f"{_LINE} in a file of lines; every vector compared",
+        ),
+    )
+}
+HYBRID = "words and vectors"
+
+
+@dataclass(slots=True, kw_only=True)
+class Sizes:
+    """What one peer took at one size."""
+
+    documents: int = 0
+    writing_seconds: float = 0.0
+    finishing_seconds: float = 0.0
+    wall_ms: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
+    cold_seconds: list[float] = field(default_factory=list)
+    disk_bytes: int = 0
+
+    def figures(self) -> dict[str, float]:
+        """The figures of the table."""
+        found: dict[str, float] = {"documents": self.documents}
+        if taken := self.writing_seconds + self.finishing_seconds:
+            found["documents a second"] = round(self.documents / taken, 1)
+        if self.wall_ms:
+            found["p50 ms"] = round(percentile(self.wall_ms, 50), 3)
+            found["p95 ms"] = round(percentile(self.wall_ms, 95), 3)
+            found["p50 processor ms"] = round(percentile(self.cpu_ms, 50), 3)
+        if self.disk_bytes:
+            found["bytes a document"] = round(self.disk_bytes / self.documents)
+        if self.cold_seconds:
+            found["cold start ms"] = round(percentile(self.cold_seconds, 50) * 1e3)
+        return found
+
+
+@dataclass(slots=True, kw_only=True)
+class Figures:
+    """Everything measured of one peer."""
+
+    small: Sizes = field(default_factory=Sizes)
+    big: Sizes = field(default_factory=Sizes)
+    recall: list[float] = field(default_factory=list)
+    sessions: list[float] = field(default_factory=list)
+    seen_at_once: str = ""
+    write_to_found_ms: list[float] = field(default_factory=list)
+    survives_kill: str = ""
+    failures: list[str] = field(default_factory=list)
+
+    def plain(self, peer: Peer) -> dict[str, Any]:
+        """The figures as JSON values."""
+        found: dict[str, Any] = {
+            **asdict(peer),
+            "version": peer.installed,
+            "small": self.small.figures(),
+            "big": self.big.figures(),
+        }
+        if self.recall:
+            found["recall@10 %"] = round(100 * sum(self.recall) / len(self.recall), 2)
+            found["session recall@5 %"] = round(100 * sum(self.sessions) / len(self.sessions), 2)
+        if self.write_to_found_ms:
+            found["write to found ms"] = round(percentile(self.write_to_found_ms, 50), 2)
+        return found | {
+            "a write is found at once": self.seen_at_once,
+            "acknowledged writes found after kill -9": self.survives_kill,
+            "failures": self.failures,
+        }
+
+
+def markdown(peers: Sequence[Mapping[str, Any]]) -> str:
+    """Two tables: what is found and kept, and how fast at both sizes."""
+    quality = [
+        "| | version | searches | turn recall@10 | session recall@5 | found at once | write → found "
+        "| after kill -9 |",
+        "|---|---|---|---:|---:|---|---:|---|",
+    ]
+    speed = [
+        "| | turns | p50 | p95 | p50, processor | turns/s in | bytes/turn | cold start |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for peer in peers:
+        quality.append(
+            f"| {peer['name']} | {peer['version']} | {peer['search']} | {_of(peer, 'recall@10 %', '%')} "
+            f"| {_of(peer, 'session recall@5 %', '%')} | {peer['a write is found at once']} "
+            f"| {_of(peer, 'write to found ms', 'ms')} | {peer['acknowledged writes found after kill -9']} |"
+        )
+        speed += [_speed(peer["name"], peer[size]) for size in ("small", "big") if peer[size]["documents"]]
+    failures = [f"{peer['name']}: {why}" for peer in peers for why in peer["failures"]]
+    return "\n".join([*quality, "", *speed, *(["", *failures] if failures else [])])
+
+
+def _speed(name: str, found: Mapping[str, float]) -> str:
+    return (
+        f"| {name} | {found['documents']:,.0f} | {_of(found, 'p50 ms', 'ms')} | {_of(found, 'p95 ms', 'ms')} "
+        f"| {_of(found, 'p50 processor ms', 'ms')} | {_of(found, 'documents a second')} "
+        f"| {_of(found, 'bytes a document')} | {_of(found, 'cold start ms', 'ms')} |"
+    )
+
+
+def _of(found: Mapping[str, Any], name: str, unit: str = "") -> str:
+    if name not in found:
+        return "–"
+    value = found[name]
+    digits = 0 if abs(value) >= 100 else 1
+    return f"{value:,.{digits}f}" + (f" {unit}" if unit else "")
+
+
+def plot(peers: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Recall against the time of a query at both sizes; quality is that of the small one."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    drawn = [p for p in peers if "recall@10 %" in p and "p50 ms" in p["small"]]
+    figure, axes = pyplot.subplots(figsize=(7.5, 4.5), dpi=100)
+    for peer in drawn:
+        both = [peer[size] for size in ("small", "big") if "p50 ms" in peer[size]]
+        times, recall = [one["p50 ms"] for one in both], [peer["recall@10 %"]] * len(both)
+        (line,) = axes.plot(times, recall, "-", alpha=0.5)
+        axes.plot(times[:1], recall[:1], "o", color=line.get_color())
+        axes.plot(times[1:], recall[1:], "s", color=line.get_color())
+        label = f"{peer['name']} ({peer['search']})"
+        axes.annotate(label, (times[0], recall[0]), xytext=(4, 7), textcoords="offset points", fontsize=8)
+    sizes = sorted({int(p[size]["documents"]) for p in drawn for size in ("small", "big")})
+    axes.set_xscale("log")
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("p50 of a query in ms, query vector given, one core (logarithmic)")
+    axes.set_ylabel("LoCoMo dev, turn recall@10 (%)")
+    axes.set_title(f"circle: LoCoMo; square: synthetic, up to {sizes[-1]:,} turns", fontsize=9)
+    axes.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)
