@@ -31,9 +31,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             "import octavo": [sys.executable, "-c", "import octavo"],
             "octavo --help": [*_CLI, "--help"],
             "octavo memories": [*_CLI, *at, "memories", "--limit", "5"],
-            "octavo recall": [*_CLI, *at, "recall", "coffee in the garden"],
+            "octavo recall --words": [*_CLI, *at, "recall", "coffee in the garden", "--words"],
+            "octavo recall, with the model": [*_CLI, *at, "recall", "coffee in the garden"],
         }
-        wished = {"octavo --help": 200.0, "octavo memories": 300.0, "octavo recall": 300.0}
+        wished = {"octavo --help": 200.0, "octavo memories": 300.0, "octavo recall --words": 300.0}
         known = {name: command for name, command in commands.items() if _works(command)}
         runs: dict[str, Callable[[], float | None]] = {
             name: partial(_run, command) for name, command in known.items()
