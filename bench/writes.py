@@ -25,24 +25,29 @@ def main(argv: Sequence[str] | None = None) -> None:
         account = octavo.open(folder, "bench")
         texts = _spoken(turns)
         lines = _lines_of(account, texts)
-        results = [_round(account, Path(folder) / f"bare-{n}", texts, lines) for n in range(rounds)]
+        runs: dict[str, list[tuple[float, float]]] = {"back to back": [], "after a rest": []}
+        for number in range(rounds):
+            for way, found in runs.items():
+                path = Path(folder) / f"bare-{number}-{len(found)}-{way[:4]}"
+                found.append(_round(account, path, texts, lines, rest=way == "after a rest"))
         account.close()
-    turn = [statistics.median(t) for t, _ in results]
-    bare = [statistics.median(b) for _, b in results]
-    ratios = [t / b for t, b in zip(turn, bare, strict=True)]
-    bench.figure(
-        "a turn / a bare append + fdatasync", statistics.median(ratios), "×", at_most=1.5, samples=ratios
-    )
-    bench.figure("a turn", statistics.median(turn) * 1e6, "µs", samples=[s * 1e6 for s in turn])
-    bench.figure(
-        "a bare append + fdatasync", statistics.median(bare) * 1e6, "µs", samples=[s * 1e6 for s in bare]
-    )
-    own = [(t - b) * 1e6 for t, b in zip(turn, bare, strict=True)]
-    bench.figure("what the engine adds", statistics.median(own), "µs", samples=own)
+    for way, found in runs.items():
+        ratios = [turn / bare for turn, bare in found]
+        bench.figure(
+            f"a turn / a bare append + fdatasync, {way}",
+            statistics.median(ratios), "×", at_most=1.5, samples=ratios,
+        )  # fmt: skip
+        for what, taken in (
+            ("a turn", [t for t, _ in found]),
+            ("a bare append + fdatasync", [b for _, b in found]),
+        ):
+            micros = [seconds * 1e6 for seconds in taken]
+            bench.figure(f"{what}, {way}", statistics.median(micros), "µs", samples=micros)
     size = statistics.mean(map(len, lines))
     bench.note(
         f"{rounds} rounds of {turns} turns in English and Thai, {size:.0f} bytes a line; every turn is "
-        "followed by a bare append of the same bytes to another file of the same folder."
+        "followed by a bare append of the same bytes to another file of the same folder, at once or after half "
+        "a millisecond; rounds of both ways alternate."
     )
     bench.finish()
 
@@ -64,28 +69,34 @@ def _lines_of(account: octavo.Account, turns: Sequence[tuple[str, str]]) -> list
 
 
 def _round(
-    account: octavo.Account, path: Path, turns: Sequence[tuple[str, str]], lines: Sequence[bytes]
-) -> tuple[list[float], list[float]]:
+    account: octavo.Account,
+    path: Path,
+    turns: Sequence[tuple[str, str]],
+    lines: Sequence[bytes],
+    *,
+    rest: bool,
+) -> tuple[float, float]:
+    """The median seconds of a turn and of a bare append."""
     sandbox = account.sandbox("round")
     fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     spoken: list[float] = []
     bare: list[float] = []
     for turn, line in zip(turns, lines, strict=True):
-        _rest()
+        _rest(rest)
         spoken.append(_speak(sandbox, turn))
-        _rest()
+        _rest(rest)
         began = time.perf_counter()
         os.write(fd, line)
         os.fdatasync(fd)
         bare.append(time.perf_counter() - began)
     os.close(fd)
     sandbox.discard()
-    return spoken, bare
+    return statistics.median(spoken), statistics.median(bare)
 
 
-def _rest() -> None:
-    """A moment between two writes, so that neither finds the disk as the other has just left it."""
-    until = time.perf_counter() + 0.0005
+def _rest(wanted: bool) -> None:
+    """Half a millisecond before a write, if wanted, so that it does not start as the other's flush ends."""
+    until = time.perf_counter() + (0.0005 if wanted else 0.0)
     while time.perf_counter() < until:
         pass
 
