@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     size = statistics.mean(map(len, lines))
     bench.note(
         f"{rounds} rounds of {turns} turns in English and Thai, {size:.0f} bytes a line; every turn is "
-        "followed by a bare append of the same bytes to another file of the same folder, at once or after half "
-        "a millisecond; rounds of both ways alternate."
+        "followed by a bare append of the same bytes to another file of the same folder, at once or after "
+        "half a millisecond; rounds of both ways alternate."
     )
     bench.finish()
 
