@@ -66,3 +66,9 @@ def test_a_missing_extra_is_named_with_what_to_do(monkeypatch):
     with pytest.raises(ModelFailed, match="onnxruntime") as caught:
         offline_reranker()
     assert "octavo[rerank]" in caught.value.advice
+
+
+def test_the_model_itself_lifts_the_text_that_answers():
+    texts = ["The invoice was paid on Friday.", "Our puppy is called Bruno."]
+    first, second = offline_reranker().adjust("What is the name of the dog?", texts, [[], []])
+    assert second > 0 > first
