@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -179,6 +182,36 @@ def test_recall_reads_where_nothing_can_be_written(lived: Run, tmp_path: Path) -
     assert found.code == 0
     assert "so proud" in found.out
     assert lived("remember", "owns a red bicycle").code == 8
+
+
+@contextmanager
+def as_somebody_without_rights() -> Iterator[None]:
+    """Root may write anywhere; then let it be nobody for a while."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_recall_reads_where_the_account_belongs_to_somebody_else(lived: Run, tmp_path: Path) -> None:
+    lived("recall", "half marathon")  # everything is loaded: nobody may not be allowed to read our packages
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = Path(folder) / "theirs"
+        shutil.copytree(tmp_path / "root", theirs)
+        places = [theirs, *theirs.rglob("*"), theirs.parent]
+        for place in places:
+            place.chmod(0o555 if place.is_dir() else 0o444)
+        with as_somebody_without_rights():
+            found = lived("recall", "half marathon", "--root", str(theirs))
+            refused = lived("remember", "owns a red bicycle", "--root", str(theirs))
+        for place in places:
+            place.chmod(0o755)
+    assert (found.code, refused.code) == (0, 8)
+    assert "so proud" in found.out
 
 
 def test_a_brief_is_the_text_alone_on_standard_output(lived: Run) -> None:
