@@ -83,16 +83,15 @@ class Spine:
 
     def now(self) -> datetime:
         """The time, aware and in UTC."""
-        return self.clock().astimezone(UTC)
+        moment = self.clock()
+        return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
     def new_id(self) -> str:
         """A new id: twenty letters and digits that sort by time, and within a millisecond by order."""
         with self._naming:
             milliseconds = int(self.now().timestamp() * 1000)
-            if milliseconds == self._last_name[0]:
-                number = self._last_name[1] + 1 + secrets.randbelow(1 << 20)
-            else:
-                number = secrets.randbits(49)
+            last, number = self._last_name
+            number = number + 1 if milliseconds == last else secrets.randbits(49)
             self._last_name = (milliseconds, number)
         return _spelt(milliseconds) + _spelt(number)
 
