@@ -86,7 +86,7 @@ def _base(units: Units) -> tuple[Array, Array]:
         except (FileNotFoundError, ValueError) as error:
             raise damaged(path, "it is missing or empty") from error
         size = (len(data) - 4) // _ENTRY_BYTES
-        if zlib.crc32(data[:-4]).to_bytes(4, "little") != bytes(data[-4:]):
+        if zlib.crc32(data[:-4].data).to_bytes(4, "little") != bytes(data[-4:]):
             raise damaged(path, "its checksum is wrong")
         keys, counts = data[: 8 * size].view("<u8"), data[8 * size : -4].view("<u4")
         units.counted = (np.asarray(keys), np.asarray(counts))
