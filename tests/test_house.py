@@ -22,8 +22,8 @@ FLOORS = {
     "domain": {"errors"},
     "storage": {"errors", "domain"},
     "models": {"errors", "domain"},
-    "engine": {"errors", "domain", "storage", "models"},
-    "interfaces": {"errors", "domain", "storage", "models", "engine"},
+    "engine": {"errors", "later", "domain", "storage", "models"},
+    "interfaces": {"errors", "later", "domain", "storage", "models", "engine"},
     "testing": {"errors", "domain", "storage", "models", "engine"},
 }
 

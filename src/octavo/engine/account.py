@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from octavo.domain import gate, rules
 from octavo.domain.buffer import Forgot, Opened, SessionBuffer, Wrote
@@ -30,24 +30,34 @@ from octavo.domain.review import Doubt, Pair
 from octavo.domain.rules import Candidate
 from octavo.domain.state import State
 from octavo.domain.verdicts import Consolidation, Verdict
-from octavo.engine import bulk, compress, health, redaction, review
+from octavo.engine import bulk, health, redaction, review
 from octavo.engine.indexing import BATCH, Indexing
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
 from octavo.engine.recall import Recaller
 from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo, listed, resume
 from octavo.engine.spine import Plan, Spine
-from octavo.engine.upkeep import Upkeep, upkeep
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer, plain_json
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed, Unavailable
+from octavo.later import Later
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker
-from octavo.models.summarisers import StatisticalSummariser, Summariser
 from octavo.storage import buffers, refusals
 from octavo.storage.buffers import Buffer
 from octavo.storage.codec import REDACTED
 from octavo.storage.state_db import Commit
 from octavo.storage.state_view import DbView
+
+if TYPE_CHECKING:
+    from octavo.engine import compress
+    from octavo.engine import upkeep as upkeeping
+    from octavo.engine.upkeep import Upkeep
+    from octavo.models import summarisers
+    from octavo.models.summarisers import Summariser
+else:
+    compress = Later("octavo.engine.compress")
+    upkeeping = Later("octavo.engine.upkeep")
+    summarisers = Later("octavo.models.summarisers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +94,7 @@ class Account(Reader):
         self.name = spine.identity.account
         self.policy = spine.policy
         self.formats: Formats | None = None
-        self._summariser = summariser or StatisticalSummariser(policy=spine.policy.compression)
+        self._given_summariser = summariser
 
     def sandbox(
         self,
@@ -327,7 +337,7 @@ class Account(Reader):
     def upkeep(self) -> Upkeep:
         """Do the work that no conversation waits for."""
         writer = Writer(spine=self._spine, actor="system", scope=SHARED)
-        return upkeep(self._spine, writer, self._summariser)
+        return upkeeping.upkeep(self._spine, writer, self._summariser)
 
     def compress(self, id_: str | None = None) -> list[Memory]:
         """Make every core and sphere that is due, or one that was removed; returns those made."""
@@ -465,6 +475,11 @@ class Account(Reader):
         self._must_see(name)
         visible = None if self.scope is None else frozenset({SHARED, self.scope})
         return Writer(spine=self._spine, actor=self.actor, scope=name, visible=visible)
+
+    @property
+    def _summariser(self) -> Summariser:
+        """The summariser asked for, or the statistical one."""
+        return self._given_summariser or summarisers.StatisticalSummariser(policy=self.policy.compression)
 
     @property
     def _afterwards(self) -> Afterwards:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.domain import compression, cores, rules
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
@@ -15,14 +15,20 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory, Refusal, is_id
 from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.verdicts import Verdict
-from octavo.engine import beliefs, compress
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, SandboxClosed, VersionConflict
+from octavo.later import Later
 from octavo.storage import refusals
 from octavo.storage.state_view import DbView
 
 Finished = Wrote | SetState | Revised | Forgot
+
+if TYPE_CHECKING:
+    from octavo.engine import beliefs, compress
+else:
+    beliefs = Later("octavo.engine.beliefs")
+    compress = Later("octavo.engine.compress")
 
 
 def write(

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from octavo.domain.memory import check_actor, check_scope
 from octavo.domain.policy import Policy
@@ -16,12 +16,14 @@ from octavo.engine.spine import Spine, identify
 from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
 from octavo.models.embedders import Embedder, is_offline_installed, offline_embedder
 from octavo.models.rerank import Reranker
-from octavo.models.summarisers import Summariser
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
 from octavo.storage.state_db import StateDb, remove
 from octavo.storage.stores.local import LocalStore
 from octavo.storage.stores.names import account_of, folder_of
+
+if TYPE_CHECKING:
+    from octavo.models.summarisers import Summariser
 
 
 def open(  # noqa: A001  # octavo.open is the public name
