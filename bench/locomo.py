@@ -13,6 +13,8 @@ from itertools import groupby
 from pathlib import Path
 
 import octavo
+from octavo.domain.compression import CompressionPolicy
+from octavo.domain.policy import Policy
 from octavo.domain.units import Unit, Watermark
 from octavo.models.embedders import offline_embedder
 from octavo.models.rerank import TOP, Reranker, offline_reranker
@@ -46,7 +48,13 @@ def main() -> None:
             if options.parts:
                 recall = store_parts(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
             else:
-                recall = store(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
+                recall = store(
+                    Path(folder),
+                    turns,
+                    embedder=options.embedder,
+                    rerank=options.rerank,
+                    compress=options.compress,
+                )
             for asked in conversation["qa"]:
                 evidence = {turn for turn in asked["evidence"] if turn in session_of}
                 if evidence:
@@ -55,11 +63,14 @@ def main() -> None:
     _report(rows)
 
 
-def store(folder: Path, turns: list[Turn], *, embedder: str, rerank: bool = False) -> Recall:
+def store(
+    folder: Path, turns: list[Turn], *, embedder: str, rerank: bool = False, compress: bool = False
+) -> Recall:
     """Put a conversation into an account, session by session, and return its recall as turn ids."""
     account = octavo.open(
         folder,
         actor="human:bench",
+        policy=Policy(compression=CompressionPolicy(mode="immediate" if compress else "manual")),
         embedder=None if embedder == "use" else False,
         reranker=offline_reranker() if rerank else None,
     )
@@ -174,7 +185,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder that holds locomo-dev.json")
     parser.add_argument("--embedder", default="use", choices=["use", "none"])
-    parser.add_argument("--rerank", action="store_true", help="with the rerank extra; implies --parts")
+    parser.add_argument("--rerank", action="store_true", help="with the rerank extra")
+    parser.add_argument("--compress", action="store_true", help="with cores made as sessions close")
     parser.add_argument("--parts", action="store_true", help="ask the index itself, without an account")
     parser.add_argument("--no-captions", action="store_true", help="leave the photos' captions out")
     options = parser.parse_args()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import octavo
 from octavo.errors import BadInput, NotFound, Unavailable
-from octavo.interfaces.later import Later
 from octavo.interfaces.parameters import time_of
 from octavo.interfaces.settings import Settings
+from octavo.later import Later
 from octavo.storage.stores.names import folder_of
 
 if TYPE_CHECKING:

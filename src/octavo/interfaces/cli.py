@@ -13,9 +13,9 @@ from typer.core import TyperGroup
 
 from octavo.errors import OctavoError, Unavailable
 from octavo.interfaces import cli_commands, settings
-from octavo.interfaces.later import Later
 from octavo.interfaces.operation import Operation
 from octavo.interfaces.operations import OPERATIONS
+from octavo.later import Later
 
 metadata = Later("importlib.metadata")
 render = Later("octavo.interfaces.render")

@@ -13,9 +13,9 @@ import typer
 
 from octavo.errors import BadInput, OctavoError
 from octavo.interfaces import acts, settings
-from octavo.interfaces.later import Later
 from octavo.interfaces.operation import Operation, perform
 from octavo.interfaces.parameters import Parameter
+from octavo.later import Later
 
 metadata = Later("importlib.metadata")
 plain = Later("octavo.interfaces.plain")

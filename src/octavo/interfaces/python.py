@@ -8,7 +8,7 @@ from typing import ParamSpec
 
 from octavo.engine import opening
 from octavo.engine.account import Account
-from octavo.interfaces.later import Later
+from octavo.later import Later
 
 P = ParamSpec("P")
 _formats = Later("octavo.interfaces.formats")

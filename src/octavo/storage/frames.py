@@ -107,6 +107,8 @@ def meaning_part(
     shift = float(vectors.mean(first) @ query)
     cosines = np.full(len(frame.rows), shift, dtype=np.float32)
     stored = asked & (frame.rows < vectors.manifest.rows)
+    if len(vectors.lacking):
+        stored &= ~np.isin(frame.rows, vectors.lacking)
     cosines[stored] = vectors.cosines(query, frame.rows[stored])
     if overlay.vectors is not None:
         fresh = asked & (frame.rows >= overlay.first)

@@ -31,7 +31,7 @@ class Index:
     recipe: Recipe = field(default_factory=Recipe)
     limits: Limits = field(default_factory=Limits)
     _units: Units | None = None
-    _words: Words | None = None
+    _words: tuple[Units, Words] | None = None
     _stamp: tuple[int, int] | None = None
     _checked: set[str] = field(default_factory=set)
 
@@ -48,7 +48,7 @@ class Index:
         except FileNotFoundError:
             stamp = None
         if self._units is None or stamp != self._stamp:
-            self._units, self._words, self._stamp = open_units(self.folder), None, stamp
+            self._units, self._stamp = open_units(self.folder), stamp
         return self._units
 
     def read(self, text: str, *, now: date, version: int, scopes: Iterable[str] | None) -> Question:
@@ -69,9 +69,10 @@ class Index:
         fresh: Fresh | None = None,
     ) -> list[Match]:
         """The best units for a question among what is wanted, best first."""
+        units = self.units()
         search = Search(
-            self.units(),
-            self.words(),
+            units,
+            self._words_of(units),
             question,
             wanted,
             recipe=self.recipe,
@@ -84,10 +85,14 @@ class Index:
 
     def words(self) -> Words:
         """The word index that belongs to the columns."""
-        units = self.units()
-        if self._words is None:
-            self._words = Words(self.folder / "words", units, self._checked)
-        return self._words
+        return self._words_of(self.units())
+
+    def _words_of(self, units: Units) -> Words:
+        # Of these very columns: a writer may publish between two looks at the manifest.
+        held = self._words
+        if held is None or held[0] is not units:
+            held = self._words = (units, Words(self.folder / "words", units, self._checked))
+        return held[1]
 
 
 def extend(

@@ -1,7 +1,8 @@
-"""The vectors of one embedder: an append-only float16 file and its 1-bit codes, both memory-mapped.
+"""The vectors of one embedder: a float16 file, its 1-bit codes and the times they came, all memory-mapped.
 
-Row i belongs to row i of the columns. A zero vector stands for a passage that has none. The manifest says
-how many rows count; what lies behind them is a torn pass and is cut off by the next writer.
+Row i belongs to row i of the columns. The files only grow, except that a passage that had no vector (zeros,
+and a letter in the manifest) may get one later. The manifest says how many rows count; what lies behind them
+is a torn pass and is cut off by the next writer.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from octavo.errors import BadVector, NewerFormat
+from octavo.storage.letters import Letters, without_model
 from octavo.storage.libraries import Array, faiss, np
 from octavo.storage.units import append, damaged, sync_folder
 
@@ -32,8 +36,10 @@ class VectorManifest:
     embedder: str
     dimension: int
     rows: int = 0
-    floats: int = 0  # running checksums of the two files
+    floats: int = 0  # running checksums of the three files
     bits: int = 0
+    times: int = 0
+    letters: Letters = ()
     history: str = ""  # the header hash of the ledger's first version: another ledger, other vectors
 
 
@@ -45,31 +51,48 @@ class Vectors:
         self.manifest = manifest
         self._floats: Array | None = None
         self._bits: Array | None = None
+        self._lacking: Array | None = None
         self._mean: tuple[int, Array] | None = None
 
     @property
     def floats(self) -> Array:
         """The vectors, one a row."""
         if self._floats is None:
-            self._floats = _map(
-                self.folder / "floats.bin", "<f2", self.manifest.rows, self.manifest.dimension
-            )
+            self._floats = self._column("floats")
         return self._floats
 
     @property
     def bits(self) -> Array:
         """The signs of the vectors, eight to a byte."""
         if self._bits is None:
-            width = code_bytes(self.manifest.dimension)
-            self._bits = _map(self.folder / "bits.bin", "u1", self.manifest.rows, width)
+            self._bits = self._column("bits")
         return self._bits
+
+    @property
+    def times(self) -> Array:
+        """When each vector came, in microseconds; 0 where there is none, or nobody said."""
+        found: Array = self._column("times")[:, 0]
+        return found
+
+    @property
+    def lacking(self) -> Array:
+        """The rows that count and have no vector."""
+        if self._lacking is None:
+            rows = [letter.row for letter in without_model(self.manifest.letters)]
+            self._lacking = np.array(rows, dtype=np.int64)
+        return self._lacking
+
+    def _column(self, name: str) -> Array:
+        dtype, width = _columns(self.manifest.dimension)[name]
+        return _map(self.folder / f"{name}.bin", dtype, self.manifest.rows, width)
 
     def mean(self, rows: int) -> Array:
         """A stand-in for the mean vector: that of the first few rows, which stay the first for ever."""
         count = min(rows, self.manifest.rows, _MEAN_ROWS)
         if self._mean is None or self._mean[0] != count:
-            first = self.floats[:count].astype(np.float32)
-            self._mean = (count, first.mean(axis=0) if count else np.zeros(self.manifest.dimension))
+            first = np.delete(self.floats[:count], self.lacking[self.lacking < count], axis=0)
+            first = first.astype(np.float32)
+            self._mean = (count, first.mean(axis=0) if len(first) else np.zeros(self.manifest.dimension))
         return self._mean[1]
 
     def nearest(
@@ -85,6 +108,8 @@ class Vectors:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         code = signs(query[None, :])
         rows = self._near_few(code, visible) if share < _SPARSE else self._near_many(code, visible)
+        if len(self.lacking):
+            rows = rows[~np.isin(rows, self.lacking)]
         cosines = self.cosines(query, rows)
         order = np.argsort(-cosines, kind="stable")[:limit]
         return rows[order], cosines[order]
@@ -121,43 +146,72 @@ class Vectors:
 
     def verify(self) -> None:
         """Raise `Damaged` unless every byte that counts is what was written."""
-        for name, data, wanted in (
-            ("floats.bin", self.floats, self.manifest.floats),
-            ("bits.bin", self.bits, self.manifest.bits),
-        ):
-            if zlib.crc32(data.tobytes()) != wanted:
-                raise damaged(self.folder / name, "its checksum is wrong")
+        for name, found in self.checksums().items():
+            if found != getattr(self.manifest, name):
+                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
+
+    def checksums(self) -> dict[str, int]:
+        """What the bytes that count add up to, file by file."""
+        return {name: zlib.crc32(self._column(name)) for name in _columns(self.manifest.dimension)}
 
 
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
     """The vectors as last published; none if they belong to another embedder or another ledger."""
     fresh = VectorManifest(embedder=embedder, dimension=dimension, history=history)
     manifest = _read(folder) or fresh
-    if replace(manifest, rows=0, floats=0, bits=0) != fresh:
+    if replace(manifest, rows=0, floats=0, bits=0, times=0, letters=()) != fresh:
         manifest = fresh
-    for name, width in (("floats.bin", 2 * dimension), ("bits.bin", code_bytes(dimension))):
-        path, wanted = folder / name, manifest.rows * width
+    for name, width in _widths(dimension).items():
+        path, wanted = folder / f"{name}.bin", manifest.rows * width
         if wanted and (not path.exists() or path.stat().st_size < wanted):
             raise damaged(path, f"it is shorter than the {wanted} bytes that were published")
     return Vectors(folder, manifest)
 
 
-def append_vectors(vectors: Vectors, new: Any) -> Vectors:
-    """Add vectors for the next rows, durably and published at once; the caller holds the write lock."""
-    checked = checked_vectors(new, vectors.manifest.dimension)
+def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, letters: Letters | None = None) -> Vectors:
+    """Add vectors for the next rows, durably and published at once; the caller holds the write lock.
+
+    `at` says when, in microseconds; `letters` are those that count from now on, the old ones if not given.
+    """
     manifest, folder = vectors.manifest, vectors.folder
+    checked = checked_vectors(new, manifest.dimension)
+    kept = manifest.letters if letters is None else letters
     folder.mkdir(parents=True, exist_ok=True)
-    floats, bits = checked.astype("<f2").tobytes(), signs(checked).tobytes()
-    append(folder / "floats.bin", floats, at=manifest.rows * manifest.dimension * 2)
-    append(folder / "bits.bin", bits, at=manifest.rows * code_bytes(manifest.dimension))
-    published = replace(
-        manifest,
-        rows=manifest.rows + len(checked),
-        floats=zlib.crc32(floats, manifest.floats),
-        bits=zlib.crc32(bits, manifest.bits),
-    )
-    _publish(folder, published)
-    return Vectors(folder, published)
+    rows = range(manifest.rows, manifest.rows + len(checked))
+    checksums = {}
+    for name, array in _arrays(checked, rows, at, kept).items():
+        data = array.tobytes()
+        append(folder / f"{name}.bin", data, at=manifest.rows * _widths(manifest.dimension)[name])
+        checksums[name] = zlib.crc32(data, getattr(manifest, name))
+    return _published(folder, replace(manifest, rows=rows.stop, letters=kept, **checksums))
+
+
+def fill_vectors(
+    vectors: Vectors, rows: Sequence[int], new: Any, *, at: int = 0, letters: Letters = ()
+) -> Vectors:
+    """Give vectors to rows that had none, in place; the caller holds the write lock.
+
+    Before that every byte is verified, or the new checksums would bless damage. A crash on the way leaves
+    wrong checksums and the old letters: the next attempt on those rows finds the damage.
+    """
+    vectors.verify()
+    checked = checked_vectors(new, vectors.manifest.dimension)
+    for name, array in _arrays(checked, rows, at, letters).items():
+        width = _widths(vectors.manifest.dimension)[name]
+        with (vectors.folder / f"{name}.bin").open("r+b") as file:
+            for row, values in zip(rows, array, strict=True):
+                file.seek(row * width)
+                file.write(values.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+    filled = Vectors(vectors.folder, vectors.manifest).checksums()
+    return _published(vectors.folder, replace(vectors.manifest, letters=letters, **filled))
+
+
+def keep_letters(vectors: Vectors, letters: Letters) -> Vectors:
+    """Publish other letters with the same vectors; the caller holds the write lock."""
+    vectors.folder.mkdir(parents=True, exist_ok=True)
+    return _published(vectors.folder, replace(vectors.manifest, letters=letters))
 
 
 def checked_vectors(new: Any, dimension: int) -> Array:
@@ -188,6 +242,23 @@ def code_bytes(dimension: int) -> int:
     return (dimension + 63) // 64 * 8
 
 
+def _columns(dimension: int) -> dict[str, tuple[str, int]]:
+    """The files, each with the type of its numbers and how many a row has."""
+    return {"floats": ("<f2", dimension), "bits": ("u1", code_bytes(dimension)), "times": ("<i8", 1)}
+
+
+def _widths(dimension: int) -> dict[str, int]:
+    """How many bytes a row takes in each file."""
+    return {name: np.dtype(dtype).itemsize * width for name, (dtype, width) in _columns(dimension).items()}
+
+
+def _arrays(checked: Array, rows: Sequence[int], at: int, letters: Letters) -> dict[str, Array]:
+    """What the files hold of some rows; a row that has a letter has no time."""
+    missing = {letter.row for letter in letters}
+    times = np.array([0 if row in missing else at for row in rows], dtype="<i8")
+    return {"floats": checked.astype("<f2"), "bits": signs(checked), "times": times}
+
+
 def _hamming(code: Array, bits: Array, count: int) -> Array:
     faiss.omp_set_num_threads(1)
     distances, rows = faiss.knn_hamming(code, bits, count)
@@ -215,10 +286,11 @@ def _read(folder: Path) -> VectorManifest | None:
         raise damaged(path, "its hash is wrong")
     if body.pop("format") != FORMAT:
         raise NewerFormat(f"the vectors in {folder} have a format this Octavo does not read")
-    return VectorManifest(**body)
+    return msgspec.convert(body, type=VectorManifest)
 
 
-def _publish(folder: Path, manifest: VectorManifest) -> None:
+def _published(folder: Path, manifest: VectorManifest) -> Vectors:
+    """Make a manifest the one that counts, atomically and durably."""
     body = {"format": FORMAT, **asdict(manifest)}
     temporary = folder / "manifest.json.tmp"
     with temporary.open("wb") as file:
@@ -227,6 +299,7 @@ def _publish(folder: Path, manifest: VectorManifest) -> None:
         os.fsync(file.fileno())
     temporary.replace(folder / "manifest.json")
     sync_folder(folder)
+    return Vectors(folder, manifest)
 
 
 def _digest(body: dict[str, Any]) -> str:

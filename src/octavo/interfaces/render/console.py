@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from octavo.interfaces.later import Later
 from octavo.interfaces.render.text import clean
+from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.interfaces.operation import Operation

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from octavo.domain.text import UNSPACED
-from octavo.interfaces.later import Later
 from octavo.interfaces.render.text import clean, said
+from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.domain.memory import Memory

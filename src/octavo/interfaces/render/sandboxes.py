@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from octavo.interfaces.later import Later
 from octavo.interfaces.render.console import Line, moment, table, write
 from octavo.interfaces.render.text import clean, one_line, said
+from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.domain.verdicts import Consolidation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from octavo.interfaces.later import Later
+from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.domain.memory import Memory

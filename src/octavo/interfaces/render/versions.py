@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from octavo.interfaces.later import Later
 from octavo.interfaces.render.console import Line, grid, moment, plural, table
 from octavo.interfaces.render.diff import diff_lines
 from octavo.interfaces.render.text import clean
+from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.engine.health import Report
