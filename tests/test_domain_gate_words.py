@@ -16,6 +16,6 @@ def test_a_short_word_of_letters_alone_is_never_a_secret(word):
     assert privacy.find(word, STRICT) == ()
 
 
-@given(st.sampled_from(["password", "รหัสผ่าน", "token", "pin", "passwordhunter", "bearer", "กขค", "secretkey"]))
+@given(st.sampled_from(["password", "รหัสผ่าน", "token", "pin", "bearer", "กขค", "secretkey"]))
 def test_the_name_of_a_secret_without_its_value_is_none(word):
     assert privacy.find(word, STRICT) == ()
