@@ -150,9 +150,9 @@ class Vectors:
             if found != getattr(self.manifest, name):
                 raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
 
-    def checksums(self) -> dict[str, int]:
+    def checksums(self) -> dict[str, Any]:
         """What the bytes that count add up to, file by file."""
-        return {name: zlib.crc32(self._column(name)) for name in _columns(self.manifest.dimension)}
+        return {name: zlib.crc32(self._column(name).data) for name in _columns(self.manifest.dimension)}
 
 
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
@@ -178,7 +178,7 @@ def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, letters: Letters 
     kept = manifest.letters if letters is None else letters
     folder.mkdir(parents=True, exist_ok=True)
     rows = range(manifest.rows, manifest.rows + len(checked))
-    checksums = {}
+    checksums: dict[str, Any] = {}
     for name, array in _arrays(checked, rows, at, kept).items():
         data = array.tobytes()
         append(folder / f"{name}.bin", data, at=manifest.rows * _widths(manifest.dimension)[name])
@@ -204,7 +204,7 @@ def fill_vectors(
                 file.write(values.tobytes())
             file.flush()
             os.fsync(file.fileno())
-    filled = Vectors(vectors.folder, vectors.manifest).checksums()
+    filled: dict[str, Any] = Vectors(vectors.folder, vectors.manifest).checksums()
     return _published(vectors.folder, replace(vectors.manifest, letters=letters, **filled))
 
 
