@@ -119,10 +119,11 @@ def extend(
 def clear(folder: Path) -> None:
     """Forget everything, so that the next pass builds the index from the ledger's start."""
     with writing(folder):
-        publish(folder, EMPTY)
-        shutil.rmtree(folder / "words", ignore_errors=True)
+        # The vectors first: after a crash on the way, rows made anew must not meet vectors of other rows.
         for path in folder.glob("vectors-*"):
             shutil.rmtree(path, ignore_errors=True)
+        publish(folder, EMPTY)
+        shutil.rmtree(folder / "words", ignore_errors=True)
         for path in folder.glob("*.bin"):
             path.unlink(missing_ok=True)
 
