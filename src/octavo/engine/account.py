@@ -31,7 +31,8 @@ from octavo.domain.rules import Candidate
 from octavo.domain.state import State
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.engine import bulk, health, redaction, review
-from octavo.engine.indexing import BATCH, Indexing
+from octavo.engine.embedding import BATCH
+from octavo.engine.indexing import Freshness, Indexing
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
 from octavo.engine.recall import Recaller
 from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo, listed, resume
@@ -368,13 +369,20 @@ class Account(Reader):
         self._indexing.discard()
         self._indexing.catch_up(progress)
 
+    def freshness(self, id_: str) -> Freshness:
+        """Whether the index holds a memory's current revision, and since when its vectors are there."""
+        memory = self.get(id_)
+        if memory is None:
+            raise NotFound(f"there is no memory {id_!r} to look up in the index")
+        return self._indexing.freshness(memory)
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the background work that is under way; False if the time ran out."""
         return self._worker.wait(seconds)
 
     def check(self, *, progress: health.Progress | None = None) -> health.Report:
-        """Prove the chain of versions, the buffers and the state; name the first damage in each file."""
-        report = health.check(self._spine, progress)
+        """Prove versions, buffers, state and index; name the first damage in each file."""
+        report = self._with_index(health.check(self._spine, progress))
         failure = self._worker.failure
         if failure is None:
             return report
@@ -383,7 +391,15 @@ class Account(Reader):
     def repair(self, *, accept: bool = False, progress: health.Progress | None = None) -> health.Report:
         """Make everything derived anew; restores nothing by guessing."""
         self._spine.must_write()
-        return health.repair(self._spine, accept=accept, progress=progress)
+        report = health.repair(self._spine, accept=accept, progress=progress)
+        if self._indexing.verify():
+            self._indexing.rebuild(progress)
+        return self._with_index(report)
+
+    def _with_index(self, report: health.Report) -> health.Report:
+        """A report that also says what is wrong with words and vectors, by ids and revisions."""
+        problems, notes = self._indexing.verify(), self._indexing.notes()
+        return replace(report, problems=(*report.problems, *problems), notes=(*report.notes, *notes))
 
     def backup(self, path: str | Path, *, progress: health.Progress | None = None) -> Path:
         """Copy ledger, buffers and policy into a folder that opens like the original."""

@@ -3,42 +3,72 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from octavo.domain.memory import Memory
 from octavo.domain.rules import STATE
 from octavo.domain.units import End, Unit, Watermark, units_of
+from octavo.engine.embedding import Embedding, Progress, names_of
 from octavo.engine.spine import Spine
 from octavo.errors import Damaged, ModelFailed
-from octavo.models.embedders import Embedder
+from octavo.models.embedders import OFFLINE_NAME, Embedder, is_offline_installed, offline_embedder
 from octavo.storage.codec import REDACTED
-from octavo.storage.index import Index, clear, extend, passages_of
-from octavo.storage.ledger import GENESIS
+from octavo.storage.index import Index, clear, extend
+from octavo.storage.letters import without_model
 from octavo.storage.units import EMPTY, Units, open_units, writing
-from octavo.storage.vectors import Vectors, append_vectors, checked_vectors, open_vectors
 
 _log = logging.getLogger("octavo.indexing")
 _PASS = 2_000  # revisions an indexing pass takes at a time
-BATCH = 128  # passages embedded before they are published
 _PROVED_ROWS = 200_000
-_LONGEST = 4_000  # no text has more passages: a turn's length is bounded by the policy
 _UNINDEXED = (STATE, "file")
-VECTOR = "vector"
-
-Progress = Callable[[int, int], None]
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
-    """How far the index is behind: versions without words, passages without a vector."""
+    """How far the index is behind: versions without words, passages without a vector.
+
+    `waiting` of these passages could not be embedded and are tried again later, `dead` ones were given up.
+    """
 
     versions: int
     passages: int
+    waiting: int = 0
+    dead: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """What the index holds of a memory: the newest revision it knows, and when the vectors of that came.
+
+    `vector_index_updated_at` is None unless every passage of that revision has its vector; only indexing
+    changes it, writing the memory does not.
+    """
+
+    memory: str
+    rev: int
+    indexed_rev: int | None
+    vector_index_updated_at: datetime | None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the index holds the current revision."""
+        return self.indexed_rev == self.rev
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the current revision is found by words."""
+        return self.is_fresh
+
+    @property
+    def has_vector(self) -> bool:
+        """Whether the current revision is found by meaning."""
+        return self.is_fresh and self.vector_index_updated_at is not None
 
 
 class Indexing:
@@ -47,9 +77,9 @@ class Indexing:
     def __init__(self, spine: Spine, folder: Path, embedder: Embedder | None) -> None:
         self._spine = spine
         self._lock = threading.RLock()
-        self._vectors: tuple[object, Vectors] | None = None
         self.folder = folder
-        self.embedder = embedder
+        self.embedding = None if embedder is None else Embedding(spine, folder, embedder)
+        self._elder: Embedding | None = None
         self.index = Index(folder)
         self._is_proved = False
         self._known: Watermark | None = None  # the last watermark found to be of this ledger
@@ -85,21 +115,67 @@ class Indexing:
             else:
                 clear(self.folder)
                 self.index = Index(self.folder)
-            self._vectors = None
+            for embedding in (self.embedding, self._elder):
+                if embedding is not None:
+                    embedding.forget()
             self._is_proved = False
 
     def lag(self) -> Lag:
         """How far behind the index is."""
         mark = self.watermark()
         behind = self._spine.head().version - mark.version
-        vectors = self.vectors()
+        if self.embedding is None:
+            return Lag(versions=behind, passages=self.index.units().manifest.rows)
+        kept = without_model(self.embedding.vectors().manifest.letters)
+        dead = sum(letter.is_dead for letter in kept)
+        return Lag(versions=behind, passages=self.missing(), waiting=len(kept) - dead, dead=dead)
+
+    def missing(self) -> int:
+        """How many indexed passages have no vector of the embedder in use."""
+        return self.embedding.missing(self.index.units().manifest.rows) if self.embedding else 0
+
+    def freshness(self, memory: Memory) -> Freshness:
+        """What the index holds of a memory."""
+        self.watermark()
+        revisions = [(memory.id, rev) for rev in range(1, memory.rev + 1)]
+        held = [(row, rev) for row, (_, rev) in self.index.units().rows_of(revisions)]
+        newest = max((rev for _, rev in held), default=None)
+        rows = [row for row, rev in held if rev == newest]
+        return Freshness(
+            memory=memory.id,
+            rev=memory.rev,
+            indexed_rev=newest,
+            vector_index_updated_at=self.embedding.updated(rows) if self.embedding else None,
+        )
+
+    def serving(self) -> Embedding | None:
+        """Who compares by meaning: the embedder in use, or the offline default while that has more vectors.
+
+        After a change of the embedder the default's vectors serve until the new ones are made.
+        """
+        own = self.embedding
+        if own is None or own.embedder.name == OFFLINE_NAME or not self.missing():
+            return own
+        if self._elder is None and is_offline_installed():
+            self._elder = Embedding(self._spine, self.folder, offline_embedder())
         rows = self.index.units().manifest.rows
-        return Lag(versions=behind, passages=rows - vectors.manifest.rows if vectors else rows)
+        return self._elder if self._elder and self._elder.missing(rows) < own.missing(rows) else own
 
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Bring words and vectors up to the ledger."""
+        """Bring words and vectors up to the ledger; `ModelFailed` while the model is out."""
         self.add_words(progress)
         self.add_vectors(progress)
+        if self.embedding is not None and (out := self.embedding.outage()):
+            raise ModelFailed(out)
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Throw the index away and make it anew; a model that is out leaves its vectors for later."""
+        self.discard()
+        self.add_words(progress)
+        try:
+            self.add_vectors(progress)
+        except ModelFailed as error:
+            _log.warning("rebuilt without vectors error=%s", type(error).__name__)
 
     def add_words(self, progress: Progress | None = None) -> None:
         """Index the words of everything above the watermark, a bounded pass at a time."""
@@ -119,58 +195,11 @@ class Indexing:
                 progress(upto, head)
 
     def add_vectors(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
-        """Embed passages that have no vector yet; returns how many are still missing."""
-        if self.embedder is None or self._spine.read_only:
+        """Embed passages that have no vector yet; returns how many could be tried still."""
+        if self.embedding is None or self._spine.read_only:
             return 0
         self.is_used = True
-        done = 0
-        while True:
-            with writing(self.folder):
-                vectors = self._open(self.embedder)
-                rows = open_units(self.folder).manifest.rows
-                first = vectors.manifest.rows
-                if first >= rows or (limit is not None and done >= limit):
-                    return rows - first
-                count = min(BATCH, rows - first, BATCH if limit is None else limit - done)
-                append_vectors(vectors, self._embedded(first, first + count))
-            done += count
-            if progress:
-                progress(first + count, rows)
-
-    def vectors(self) -> Vectors | None:
-        """The vectors of the embedder in use, None without one."""
-        if self.embedder is None:
-            return None
-        with self._lock:
-            stamp = self._stamp(self.embedder)
-            if self._vectors is None or self._vectors[0] != stamp:
-                try:
-                    self._vectors = (stamp, self._open(self.embedder))
-                except Damaged as error:
-                    _log.warning("vectors discarded reason=%s", type(error).__name__)
-                    self._drop_vectors(self.embedder)
-                    self._vectors = (self._stamp(self.embedder), self._open(self.embedder))
-            return self._vectors[1]
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        """Texts as vectors of length one; ModelFailed without an embedder."""
-        if self.embedder is None:
-            raise ModelFailed("there is no embedder", hint="recall goes on with words alone")
-        return checked_vectors(self.embedder.embed(texts), self.embedder.dimension)
-
-    def embed_units(self, units: Sequence[Unit], own: dict[tuple[str, int], Any]) -> Any:
-        """One vector a passage, in the order of `passages_of`; those that callers gave stay as they are."""
-        texts: list[str] = []
-        given: list[tuple[int, Any]] = []
-        for unit in units:
-            passages = passages_of([unit])
-            if (unit.memory, unit.rev) in own:
-                given += [(len(texts) + n, own[unit.memory, unit.rev]) for n in range(len(passages))]
-            texts += passages
-        found = self.embed(texts)
-        for place, vector in given:
-            found[place] = checked_vectors(vector, found.shape[1])[0]
-        return found
+        return self.embedding.add(progress, limit=limit)
 
     def units(self, after: int, upto: int) -> Iterator[Unit]:
         """The units of every revision that became valid in (after, upto]."""
@@ -190,80 +219,46 @@ class Indexing:
             places[memory.session] += len(memory.turns)
         yield from units_of(memory, valid_from=version, position=position)
 
-    def own_vectors(self, memories: Iterable[Memory]) -> dict[tuple[str, int], Any]:
-        """Vectors that callers handed in for this embedder, by revision."""
-        name = self.embedder.name if self.embedder else None
-        given = ((m, m.data.get(VECTOR)) for m in memories)
-        return {
-            (m.id, m.rev): v["values"] for m, v in given if isinstance(v, dict) and v.get("embedder") == name
-        }
-
     def verify(self) -> list[str]:
-        """What is wrong with the index: bytes, or revisions it should not hold or lacks."""
-        problems: list[str] = []
+        """What is wrong with the index: bytes, or revisions it should not hold or lacks; changes nothing."""
+        is_alone = self._spine.read_only or not self.folder.exists()
+        still: AbstractContextManager[None] = nullcontext() if is_alone else writing(self.folder)
         try:
-            units = open_units(self.folder)
-            units.verify()
-            if (vectors := self.vectors()) is not None:
-                vectors.verify()
-            held = {(m, r) for m, r, _, _ in _names(units, 0, units.manifest.rows)}
+            with still:
+                return self._problems()
         except Damaged as error:
-            return [error.message]
+            return [f"index/recall: {error.message}"]
+
+    def notes(self) -> list[str]:
+        """What a person should know of passages that have no vector."""
+        return self.embedding.notes() if self.embedding else []
+
+    def _problems(self) -> list[str]:
+        units = open_units(self.folder)
+        units.verify()
         mark = units.manifest.watermark
+        if mark.version and not self._is_ours(mark):
+            return [f"index/recall was made from another version {mark.version}"]
+        Index(self.folder).words()
+        if self.embedding is not None:
+            self.embedding.verify(units.manifest.rows)
+        held = {(m, r) for m, r, _, _ in names_of(units, range(units.manifest.rows))}
         wanted = {
             (memory.id, memory.rev)
             for _, memory in self._spine.state.revisions_since(0, mark.version)
             if is_indexed(memory)
         }
-        problems += [f"index/recall lacks revision {r} of {m}" for m, r in sorted(wanted - held)[:5]]
-        problems += [f"index/recall holds revision {r} of {m}" for m, r in sorted(held - wanted)[:5]]
-        return problems
+        lacks, ghosts = sorted(wanted - held), sorted(held - wanted)
+        found = [f"index/recall lacks revision {r} of {m}" for m, r in lacks[:_NAMED]]
+        found += [f"index/recall holds revision {r} of {m}, which is none" for m, r in ghosts[:_NAMED]]
+        more = sum(max(0, len(some) - _NAMED) for some in (lacks, ghosts))
+        return [*found, f"index/recall differs in {more} revisions more"] if more else found
 
     def _is_ours(self, mark: Watermark) -> bool:
         return (
             self._spine.ledger.exists(mark.version)
             and self._spine.ledger.hash_of(mark.version) == mark.header
         )
-
-    def _embedded(self, first: int, last: int) -> Any:
-        """The vectors of some rows, from the texts that the state holds for them."""
-        names = _names(open_units(self.folder), first, last)
-        units: list[Unit] = []
-        memories: dict[tuple[str, int], Memory] = {}
-        for memory_id, rev, turn in dict.fromkeys((m, r, t) for m, r, t, _ in names):
-            memory = memories.get((memory_id, rev)) or self._spine.state.revision(memory_id, rev)
-            memories[memory_id, rev] = memory
-            units += [u for u in units_of(memory, valid_from=0) if u.turn == turn]
-        passages = {(u.memory, u.rev, u.turn, n): t for u in units for n, t in enumerate(passages_of([u]))}
-        own = self.own_vectors(memories.values())
-        found = self.embed([passages.get(name, REDACTED) for name in names])
-        for place, (memory_id, rev, _, _) in enumerate(names):
-            if (memory_id, rev) in own:
-                found[place] = checked_vectors(own[memory_id, rev], found.shape[1])[0]
-        return found
-
-    def _open(self, embedder: Embedder) -> Vectors:
-        history = self._spine.ledger.hash_of(1) if self._spine.ledger.exists(1) else GENESIS
-        return open_vectors(
-            self._vector_folder(embedder),
-            embedder=embedder.name,
-            dimension=embedder.dimension,
-            history=history,
-        )
-
-    def _vector_folder(self, embedder: Embedder) -> Path:
-        return self.folder / f"vectors-{re.sub(r'[^A-Za-z0-9._-]', '_', embedder.name)[:80]}"
-
-    def _stamp(self, embedder: Embedder) -> object:
-        try:
-            status = (self._vector_folder(embedder) / "manifest.json").stat()
-        except FileNotFoundError:
-            return None
-        return (status.st_ino, status.st_mtime_ns)
-
-    def _drop_vectors(self, embedder: Embedder) -> None:
-        for path in self._vector_folder(embedder).glob("*"):
-            path.unlink(missing_ok=True)
 
 
 def is_indexed(memory: Memory) -> bool:
@@ -274,19 +269,3 @@ def is_indexed(memory: Memory) -> bool:
         and memory.text != REDACTED
         and memory.category not in _UNINDEXED
     )
-
-
-def _names(units: Units, first: int, last: int) -> list[tuple[str, int, int | None, int]]:
-    """Which passage each row is: memory, revision, turn and the passage's number within it."""
-    # Here and not at the top: numpy loads when something is indexed.
-    import numpy as np
-
-    start = max(0, first - _LONGEST)
-    records = units.take(np.arange(start, last))
-    found: list[tuple[str, int, int | None, int]] = []
-    for record in records:
-        turn = int(record["turn"])
-        name = (units.name_of(record).memory, int(record["rev"]), None if turn < 0 else turn)
-        before = found[-1] if found else None
-        found.append((*name, before[3] + 1 if before and before[:3] == name else 0))
-    return found[first - start :]

@@ -14,10 +14,11 @@ from octavo.domain.query import Question
 from octavo.domain.recall import STREAMS, Hit, Trail, chosen, ordered, per_memory, weighed
 from octavo.domain.state import State, View
 from octavo.domain.units import Unit
+from octavo.engine.embedding import Meaning
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.reranking import rerank
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, Damaged, ModelFailed
+from octavo.errors import BadInput, BadVector, Damaged, ModelFailed
 from octavo.models.rerank import TOP, Reranker
 from octavo.storage.index import Fresh, Match, passages_of
 from octavo.storage.state_view import DbView
@@ -83,10 +84,10 @@ class Recaller:
         question = self._indexing.index.read(
             asked.query, now=asked.now.date(), version=asked.version, scopes=asked.filter.scopes
         )
-        query = self._query_vector(question, asked, notes)
-        fresh = self._with_vectors(fresh, view, query, notes)
-        hits = self._search(view, base, asked, question, query, fresh, _CONCRETE)
-        abstract = self._abstractions(view, base, asked, question, query, fresh)
+        meaning = self._meaning(question, asked, notes)
+        fresh = self._with_vectors(fresh, view, meaning, notes)
+        hits = self._search(view, base, asked, question, meaning, fresh, _CONCRETE)
+        abstract = self._abstractions(view, base, asked, question, meaning, fresh)
         hits = self._boosted(hits, abstract, asked)
         hits += self._linked(view, hits, asked)
         found = ordered(hits if asked.unit == "turn" else per_memory(hits))
@@ -114,7 +115,7 @@ class Recaller:
         """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
         mark = self._indexing.watermark()
         # What is compared by meaning must be embedded while the question waits, so fewer may be new.
-        most = _INLINE if self._indexing.embedder is None else _EMBED_INLINE
+        most = _INLINE if self._indexing.embedding is None else _EMBED_INLINE
         if not self._spine.read_only and self._spine.state.has_more_than(most, mark.version, base.version):
             self._indexing.add_words()
             mark = self._indexing.watermark()
@@ -139,34 +140,46 @@ class Recaller:
         memory = view.get(unit.memory)
         return memory is not None and memory.rev == unit.rev and is_indexed(memory) and passes(memory, wanted)
 
-    def _query_vector(self, question: Question, asked: Asked, notes: list[str]) -> object:
+    def _meaning(self, question: Question, asked: Asked, notes: list[str]) -> Meaning | None:
+        own = self._indexing.embedding
         if asked.vector is not None:
-            return asked.vector
-        if self._indexing.embedder is None or (asked.streams is not None and "meaning" not in asked.streams):
+            return Meaning(query=asked.vector, source=own)
+        if own is None or (asked.streams is not None and "meaning" not in asked.streams):
             notes.append("found by words alone; no embedder is in use")
             return None
+        failure = self._embed_some()
+        source = self._indexing.serving() or own
+        if missing := self._indexing.missing():
+            told = "they are found by words" if source is own else f"{source.embedder.name} serves meanwhile"
+            notes.append(f"{missing} passages have no vector yet; {told}")
         try:
-            missing = self._indexing.add_vectors(limit=_EMBED_INLINE)
-            if missing:
-                notes.append(f"{missing} passages have no vector yet; they are found by words")
-                self._wake()
-            return self._indexing.embed(list(question.phrasings)).sum(axis=0)
+            if failure and source is own:
+                raise failure  # it is not asked again at once
+            return Meaning(query=source.embed(list(question.phrasings)).sum(axis=0), source=source)
         except ModelFailed as error:
             notes.append(f"found by words alone: {error.message}")
             return None
 
-    def _with_vectors(self, fresh: Fresh, view: View, query: object, notes: list[str]) -> Fresh:
+    def _embed_some(self) -> ModelFailed | None:
+        """Embed what little is missing while the question waits, and leave the rest to the worker."""
+        try:
+            if self._indexing.add_vectors(limit=_EMBED_INLINE):
+                self._wake()
+        except ModelFailed as error:
+            return error
+        return None
+
+    def _with_vectors(self, fresh: Fresh, view: View, meaning: Meaning | None, notes: list[str]) -> Fresh:
         """Vectors for what is above the watermark, so that it competes on equal terms."""
-        if query is None or not fresh.units or self._indexing.embedder is None:
+        if meaning is None or not fresh.units or meaning.source is None:
             return fresh
         if len(fresh.units) > _EMBED_INLINE:
             notes.append(f"{len(fresh.units)} new memories are compared by words only")
             return fresh
         memories = [m for m in (view.get(u.memory) for u in fresh.units) if m is not None]
-        own = self._indexing.own_vectors(memories)
         try:
-            return replace(fresh, vectors=self._indexing.embed_units(fresh.units, own))
-        except ModelFailed as error:
+            return replace(fresh, vectors=meaning.source.embed_units(fresh.units, memories))
+        except (ModelFailed, BadVector) as error:
             notes.append(f"new memories are compared by words only: {error.message}")
             return fresh
 
@@ -176,7 +189,7 @@ class Recaller:
         base: DbView,
         asked: Asked,
         question: Question,
-        query: object,
+        meaning: Meaning | None,
         fresh: Fresh,
         kinds: Sequence[str],
     ) -> list[Hit]:
@@ -198,8 +211,8 @@ class Recaller:
                 until=wanted.until,
             ),
             limit=max(2 * asked.k, TOP if self._reranker else 20),
-            vectors=self._indexing.vectors() if query is not None else None,
-            query=query,
+            vectors=meaning.source.vectors() if meaning and meaning.source else None,
+            query=meaning.query if meaning else None,
             fresh=_restricted(fresh, allowed),
         )
         return self._hits(view, base, asked, [m for m in matches if _is_asked_for(m)], set(allowed))
@@ -242,13 +255,19 @@ class Recaller:
         return hits
 
     def _abstractions(
-        self, view: View, base: DbView, asked: Asked, question: Question, query: object, fresh: Fresh
+        self,
+        view: View,
+        base: DbView,
+        asked: Asked,
+        question: Question,
+        meaning: Meaning | None,
+        fresh: Fresh,
     ) -> list[Hit]:
         if asked.streams is not None and "abstractions" not in asked.streams:
             return []
         if not base.count("core") and not base.count("sphere"):
             return []
-        return self._search(view, base, asked, question, query, fresh, _ABSTRACT)
+        return self._search(view, base, asked, question, meaning, fresh, _ABSTRACT)
 
     def _boosted(self, hits: list[Hit], abstract: list[Hit], asked: Asked) -> list[Hit]:
         """Abstractions lift their sources; they stand among the hits when nothing concrete fits better."""
@@ -274,6 +293,7 @@ class Recaller:
         if not view.has_links():
             return []
         known = {hit.memory.id for hit in hits}
+        mark = self._indexing.index.units().manifest.watermark.version
         found: dict[str, Hit] = {}
         for hit in ordered(per_memory(hits))[:_LINKED_FROM]:
             if hit.memory.kind in _ABSTRACT:
@@ -285,12 +305,14 @@ class Recaller:
                 if memory.kind in _ABSTRACT or not is_indexed(memory) or not passes(memory, asked.filter):
                     continue
                 score = _LINK_SHARE * hit.score
+                version, _ = view.many([memory.id])[memory.id]
                 found[memory.id] = Hit(
                     memory=memory,
                     turn=None,
                     score=score,
                     parts={"links": score},
-                    version=hit.version,
+                    version=version,
+                    is_fresh=0 < version <= mark,
                     notes=(f"linked with {hit.memory.id}",),
                 )
         return list(found.values())
