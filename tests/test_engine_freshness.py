@@ -206,14 +206,15 @@ def test_each_wait_is_at_least_as_long_as_the_one_before_and_bounded(failures, r
     assert waits[-1] <= timedelta(minutes=10)
 
 
-def test_a_torn_late_vector_is_found_and_the_vectors_are_made_anew(opened, clock, index):
+@pytest.mark.parametrize("place", [0, 10])  # a row of its own, and the one whose vector comes late
+def test_a_torn_late_vector_is_found_and_the_vectors_are_made_anew(opened, clock, index, place):
     embedder = Fragile(TEXTS[1])
     account = opened(embedder=embedder, clock=clock)
     memories = filled(account)
     account.catch_up()
     path = index / "vectors-fragile" / "floats.bin"
     data = bytearray(path.read_bytes())
-    data[10:14] = b"torn"  # the second row, as if the process had died before the manifest was published
+    data[place : place + 4] = b"torn"  # as if the process had died before the manifest was published
     path.write_bytes(bytes(data))
     assert [p for p in account.check().problems if "floats.bin" in p]
     embedder.bad.clear()
@@ -221,6 +222,9 @@ def test_a_torn_late_vector_is_found_and_the_vectors_are_made_anew(opened, clock
     account.catch_up()
     assert account.check()
     assert all(account.freshness(m.id).has_vector for m in memories)
+    healed = stored(index).floats.copy()
+    account.reindex()
+    assert (healed == stored(index).floats).all()
 
 
 def test_an_embedder_that_gives_too_few_vectors_is_not_believed(opened, clock):
