@@ -35,11 +35,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": None,
         "help": "the folder that holds locomo-dev.json; may stand first without --data",
     },
-    "peers": {"default": "octavo,lancedb,bm25s,chroma,langgraph,mem0", "help": "who takes part"},
+    "peers": {
+        "default": "octavo,lancedb,lancedb_exact,bm25s,chroma,langgraph,mem0",
+        "help": "who takes part",
+    },
     "size": {"type": int, "default": 100_000, "help": "turns of the synthetic store"},
     "budget": {
         "type": float,
-        "default": 180.0,
+        "default": 200.0,
         "help": "seconds of writing after which a peer stops filling it",
     },
 }

@@ -39,7 +39,7 @@ class Peer:
 
     def ready(self) -> None:
         """Build the index of all documents, keep it and its texts."""
-        self._index = bm25s.BM25()
+        self._index = bm25s.BM25(k1=1.2, b=0.4)
         self._index.index(self._tokens(self._texts), show_progress=False)
         self._index.save(self._folder, corpus=self._texts)
         (self._folder / "ids.json").write_text(json.dumps(self._ids))
@@ -54,4 +54,4 @@ class Peer:
         """Nothing to do."""
 
     def _tokens(self, texts: list[str]) -> Any:
-        return bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
+        return bm25s.tokenize(texts, stopwords="en_plus", stemmer=self._stemmer, show_progress=False)

@@ -14,7 +14,7 @@ from typing import Any
 from bench.peers_data import Document
 from bench.peers_worker import serve
 
-_PATIENCE = 300.0
+_PATIENCE = 600.0
 
 
 class PeerFailed(RuntimeError):
