@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -225,3 +226,25 @@ def test_a_sandbox_whose_owner_was_killed_can_be_taken_up(tmp_path):
 
 if __name__ == "__main__":
     print(json.dumps(PARTS[sys.argv[2]](Path(sys.argv[1]), int(sys.argv[3]))))
+
+
+def test_a_check_beside_a_writer_finds_nothing_wrong(tmp_path):
+    with octavo.open(tmp_path, actor="human:ann") as account, octavo.open(tmp_path) as other:
+        account.remember("the first memory of all")
+        stop = threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                other.remember(f"entry {number}", kind="register", topic="log")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            reports = [account.check() for _ in range(15)]
+        finally:
+            stop.set()
+            writer.join()
+        assert [report.problems for report in reports if report.problems] == []
+        assert account.version > 15

@@ -36,12 +36,13 @@ def check(spine: Spine, progress: Progress | None = None) -> Report:
     """Read every version and buffer, verify every hash, and compare the state with the ledger."""
     problems: list[str] = []
     notes: list[str] = []
+    mark = spine.state.watermark()  # before the ledger is listed: others may commit meanwhile
     head = _listed_head(spine, problems)
     lines = _check_versions(spine, head, problems, progress)
     open_ = _check_buffers(spine, problems, notes)
     reached = 0
     try:
-        reached = _check_state(spine, head, problems)
+        reached = _check_state(spine, mark, head, problems)
         problems += [f"the redaction of {r.memory} is not swept yet" for r in redaction.unswept(spine)]
     except IndexDamaged as error:
         problems.append(error.message)
@@ -136,8 +137,8 @@ def _check_buffers(spine: Spine, problems: list[str], notes: list[str]) -> int:
     return count
 
 
-def _check_state(spine: Spine, head: int, problems: list[str]) -> int:
-    reached, hash_ = spine.state.watermark()
+def _check_state(spine: Spine, mark: tuple[int, str], head: int, problems: list[str]) -> int:
+    reached, hash_ = mark
     problems += [f"index/state.db: {what}" for what in spine.state.check()]
     if reached > head:
         problems.append(f"index/state.db is at version {reached}, the ledger ends at {head}")
