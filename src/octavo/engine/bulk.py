@@ -135,8 +135,11 @@ def _ready(writer: Writer, candidate: Finished) -> Finished | Verdict:
     """A candidate signed by the writer and past the text checks, or its refusal."""
     match candidate:
         case Wrote():
-            id_ = candidate.memory.id or writer.spine.new_id()
-            signed = replace(candidate.memory, id=id_, actor=writer.actor, scope=writer.scope)
+            given = candidate.memory
+            if given.id and (given.actor, given.scope) == (writer.actor, writer.scope):
+                return writer.checked(candidate)  # signed already: most of an import is
+            id_ = given.id or writer.spine.new_id()
+            signed = replace(given, id=id_, actor=writer.actor, scope=writer.scope)
             return writer.checked(replace(candidate, memory=signed))
         case SetState():
             return writer.state(candidate.name, candidate.data, patch=candidate.patch)
