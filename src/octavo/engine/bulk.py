@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from octavo.domain import compression, cores, rules
+from octavo.domain import compression, rules
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.compression import Due
-from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory, Refusal, is_id
-from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.verdicts import Verdict
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
@@ -25,8 +23,12 @@ from octavo.storage.state_view import DbView
 Finished = Wrote | SetState | Revised | Forgot
 
 if TYPE_CHECKING:
+    from octavo.domain import cores, pages
+    from octavo.domain.cores import Core, Sphere
     from octavo.engine import beliefs, compress
 else:
+    cores = Later("octavo.domain.cores")
+    pages = Later("octavo.domain.pages")
     beliefs = Later("octavo.engine.beliefs")
     compress = Later("octavo.engine.compress")
 
@@ -110,11 +112,11 @@ def _content(due: Due, given: Mapping[str, Any]) -> Core | Sphere:
         raise BadInput(f"{due.id} has the field {engine_only[0]!r}, which is the engine's own")
     content: Core | Sphere
     content = cores.core_from_json(given) if due.kind == "core" else cores.sphere_from_json(given)
-    folded = content.session_count if isinstance(content, Core) else content.core_count
+    folded = content.session_count if isinstance(content, cores.Core) else content.core_count
     if folded != due.level.radix:
         raise BadInput(f"{due.id} folds {folded}, the policy says {due.level.radix}")
     try:
-        core_page(content) if isinstance(content, Core) else sphere_page(content)
+        pages.core_page(content) if isinstance(content, cores.Core) else pages.sphere_page(content)
         moment(content.timestamp_end)
     except (ValueError, IndexError) as error:
         raise BadInput(f"{due.id} cannot be read as a page: {error}") from error
@@ -123,7 +125,7 @@ def _content(due: Due, given: Mapping[str, Any]) -> Core | Sphere:
 
 def _episodes(spine: Spine, view: DbView, due: Due, content: Core | Sphere) -> list[str]:
     """The episodes here that a core is made of: those it names, else all of its sessions."""
-    named = content.source_episodes if isinstance(content, Core) else ()
+    named = content.source_episodes if isinstance(content, cores.Core) else ()
     if named:
         return [id_ for id_ in named if is_id(id_)]
     rows = spine.state.sessions(due.scope, due.sessions[0], due.sessions[-1])

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from octavo.domain.pages import period
 from octavo.interfaces.render.console import Line, grid, page, plural, table
 from octavo.interfaces.render.memories import memory_lines
 from octavo.interfaces.render.text import clean, one_line
+from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.domain.memory import Memory
 
 _MADE = ("core", "sphere")
+_pages = Later("octavo.domain.pages")
 
 
 def shown_lines(memory: Memory) -> Iterator[Line]:
@@ -105,7 +106,7 @@ def _span(memory: Memory) -> str:
     first, last = memory.data.get("timestamp_start"), memory.data.get("timestamp_end")
     if not first or not last:
         return f"{memory.at:%Y-%m-%d}"
-    return period(datetime.fromisoformat(first), datetime.fromisoformat(last), thai=False)
+    return str(_pages.period(datetime.fromisoformat(first), datetime.fromisoformat(last), thai=False))
 
 
 def _sources(memory: Memory) -> str:
