@@ -189,29 +189,33 @@ def _of(found: Mapping[str, Any], name: str, unit: str = "") -> str:
 
 
 def plot(peers: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Recall against the time of a query at both sizes; quality is that of the small one."""
+    """What each peer finds beside how long a query takes at both sizes; a size has its own count of turns."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    drawn = [p for p in peers if "recall@10 %" in p and "p50 ms" in p["small"]]
-    figure, axes = pyplot.subplots(figsize=(7.5, 4.5), dpi=100)
-    for peer in drawn:
-        both = [peer[size] for size in ("small", "big") if "p50 ms" in peer[size]]
-        times, recall = [one["p50 ms"] for one in both], [peer["recall@10 %"]] * len(both)
-        (line,) = axes.plot(times, recall, "-", alpha=0.5)
-        axes.plot(times[:1], recall[:1], "o", color=line.get_color())
-        axes.plot(times[1:], recall[1:], "s", color=line.get_color())
-        label = f"{peer['name']} ({peer['search']})"
-        axes.annotate(label, (times[0], recall[0]), xytext=(4, 7), textcoords="offset points", fontsize=8)
-    sizes = sorted({int(p[size]["documents"]) for p in drawn for size in ("small", "big")})
-    axes.set_xscale("log")
-    axes.set_ylim(0, 100)
-    axes.set_xlabel("p50 of a query in ms, query vector given, one core (logarithmic)")
-    axes.set_ylabel("LoCoMo dev, turn recall@10 (%)")
-    axes.set_title(f"circle: LoCoMo; square: synthetic, up to {sizes[-1]:,} turns", fontsize=9)
-    axes.grid(alpha=0.3)
+    drawn = [p for p in reversed(peers) if "recall@10 %" in p]
+    places = list(range(len(drawn)))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 0.5 * len(drawn) + 1.6), dpi=100, sharey=True)
+    bars = left.barh(places, [peer["recall@10 %"] for peer in drawn], color="tab:gray")
+    left.bar_label(bars, fmt="%.1f", padding=3, fontsize=8)
+    left.set_yticks(places, [f"{peer['name']}\n{peer['search']}" for peer in drawn], fontsize=8)
+    left.set_xlim(0, 100)
+    left.set_xlabel("LoCoMo dev, turn recall@10 (%)", fontsize=8)
+    for size, shift, colour in (("small", 0.2, "tab:blue"), ("big", -0.2, "tab:orange")):
+        timed = [
+            (place, peer[size]) for place, peer in zip(places, drawn, strict=True) if "p50 ms" in peer[size]
+        ]
+        bars = right.barh(
+            [place + shift for place, _ in timed], [f["p50 ms"] for _, f in timed], 0.38, color=colour
+        )
+        what = ("LoCoMo" if size == "small" else f"{f['documents']:,} turns" for _, f in timed)
+        labels = [f"{f['p50 ms']:,.1f} ms, {of}" for (_, f), of in zip(timed, what, strict=True)]
+        right.bar_label(bars, labels, padding=3, fontsize=7)
+    right.set_xscale("log")
+    right.set_xlim(0.1, 1e6)
+    right.set_xlabel("p50 of a query, vector given, one core (ms, logarithmic)", fontsize=8)
     figure.tight_layout()
     figure.savefig(path)
     pyplot.close(figure)

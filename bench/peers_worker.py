@@ -12,8 +12,8 @@ from typing import Any
 
 from bench.peers_data import Document, Vectors
 
-# Not Tokio's and Lance's own settings: with one thread each LanceDB waits for itself for ever. The one core
-# that every worker is kept on bounds them all alike.
+# Not Tokio's and Lance's own settings: with one thread each, a write of LanceDB hung. The one core that every
+# worker is kept on bounds them all alike.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
 )
