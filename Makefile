@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 BENCHES ?= writes consolidate opening importing size startup gate privacy
-DATA_BENCHES ?= locomo compression
+DATA_BENCHES ?= locomo xquad compression peers
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint fix bench docs constraints clean
