@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from octavo.domain.memory import Memory
+from octavo.domain.patterns import pattern
 from octavo.errors import BadInput
 
 Format = Literal["markdown", "json"]
@@ -38,16 +39,16 @@ _LONGEST = 1200
 _RESERVED = 4
 
 # Invisible characters that are letters or marks by category: fillers, variation selectors, joiners.
-_INVISIBLE = re.compile(
+_INVISIBLE = pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 # An underscore inside a word is no markup; every line has a beginning of ours, so its first sign is none.
-_MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
+_MARKUP = pattern(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_ENTITY = re.compile("[&<>]")
+_ENTITY = pattern("[&<>]")
 _JSON_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 # Thai, Lao, Myanmar and Khmer: models' vocabularies hold few of their words.
-_PIECE = re.compile(
+_PIECE = pattern(
     r"(?P<word>[A-Za-z]+)|(?P<costly>[\u0e00-\u109f\u1780-\u17ff]+)|(?P<one>[\w\n])|(?P<gap>[^\S\n]+)|(?P<other>.)"
 )
 

@@ -6,18 +6,18 @@ ordinal starts at 1; its position is what the counters showed before it closed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
 from octavo.domain.memory import SHARED, Kind, Memory, check_scope
+from octavo.domain.patterns import pattern
 from octavo.errors import BadInput, BadPolicy
 
 Mode = Literal["background", "immediate", "manual"]
 
-_ID = re.compile(r"([a-z]+)_(\d{3,}(?:_\d{3,})*)(?:@(.+))?")
+_ID = pattern(r"([a-z]+)_(\d{3,}(?:_\d{3,})*)(?:@(.+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

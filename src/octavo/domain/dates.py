@@ -10,6 +10,8 @@ from datetime import date, timedelta
 from functools import partial
 from itertools import chain
 
+from octavo.domain.patterns import pattern
+
 _MONTHS = {
     "january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8,
     "september": 9, "october": 10, "november": 11, "december": 12,
@@ -105,8 +107,8 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
     if not _HINT.search(text):
         return Times(intervals=(), rest=query)
     found: list[Interval] = []
-    for pattern, read in _READERS:
-        text = pattern.sub(partial(_take, read=read, frame=frame, found=found), text)
+    for form, read in _READERS:
+        text = form.sub(partial(_take, read=read, frame=frame, found=found), text)
     rest = re.sub(r"\s+", " ", text).strip() if found else query
     return Times(intervals=tuple(dict.fromkeys(found)), rest=rest)
 
@@ -247,8 +249,8 @@ def _count(written: str) -> int:
     return int(written) if written.isdigit() else _NUMBERS[written]
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _compiled(source: str) -> re.Pattern[str]:
+    return pattern(source, re.IGNORECASE)
 
 
 # Every expression holds a digit or one of these; most questions hold none and are done at once.

@@ -13,7 +13,6 @@ stretches, on the normal form. Three rules of our own keep it sensible at the en
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 import zlib
 from collections import Counter
@@ -25,6 +24,7 @@ from heapq import nsmallest
 from itertools import combinations
 from math import ceil
 
+from octavo.domain.patterns import pattern
 from octavo.domain.policy import GatePolicy
 from octavo.domain.text import STOP_WORDS, UNSPACED, fold, grams, words
 
@@ -115,22 +115,20 @@ def _common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 # What a text is made of when it is compared with one that says nearly the same.
-_TOKEN = re.compile(
-    rf"(?P<number>[0-9]+(?:[.,:][0-9]+)*)|(?P<run>[{UNSPACED}]+)|(?P<word>[^\W\d_{UNSPACED}]+)"
-)
+_TOKEN = pattern(rf"(?P<number>[0-9]+(?:[.,:][0-9]+)*)|(?P<run>[{UNSPACED}]+)|(?P<word>[^\W\d_{UNSPACED}]+)")
 _NOT = "\0not"
 _NEGATIONS_TEXT = """
     not no never none nobody nothing neither nor cannot cant dont doesnt didnt wont wouldnt shouldnt couldnt
     isnt arent wasnt werent hasnt havent hadnt without aint
 """
 _NEGATIONS = frozenset(_NEGATIONS_TEXT.split())
-_NEGATION_THAI = re.compile("ไม่ได้|ไม่|มิ(?:ได้|ใช่|ควร|อาจ|ต้อง)|ห้าม|อย่า(?!ง)")
+_NEGATION_THAI = pattern("ไม่ได้|ไม่|มิ(?:ได้|ใช่|ควร|อาจ|ต้อง)|ห้าม|อย่า(?!ง)")
 _FILLERS_TEXT = """
     a an the is are am be do does i my user users that very really quite just also too so please currently
     actually always
 """
 _FILLERS = frozenset(_FILLERS_TEXT.split())
-_PARTICLES_THAI = re.compile("^(?:ผู้ใช้|ดิฉัน|ฉัน|ผม)|(?:ครับ|ค่ะ|คะ|นะ|จ้ะ|จ้า|เลย|จริงๆ|มากๆ|มาก|ๆ|ด้วย)+$")
+_PARTICLES_THAI = pattern("^(?:ผู้ใช้|ดิฉัน|ฉัน|ผม)|(?:ครับ|ค่ะ|คะ|นะ|จ้ะ|จ้า|เลย|จริงๆ|มากๆ|มาก|ๆ|ด้วย)+$")
 # Words that narrow what is said: dropping or adding one is never a mere restatement.
 _LIMITS_TEXT = """
     only except unless until but if when sometimes rarely hardly former formerly ex was were had did will
@@ -370,4 +368,4 @@ def _sketch(text: str) -> set[int]:
     return _pairs([f"~{gram}" for gram in rarest[:_SKETCH]])
 
 
-_BETWEEN_WORDS = re.compile(f"[^\\w{UNSPACED}]+|_+")
+_BETWEEN_WORDS = pattern(f"[^\\w{UNSPACED}]+|_+")

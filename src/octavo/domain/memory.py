@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeGuard, get_args
 
+from octavo.domain.patterns import pattern
 from octavo.errors import BadInput
 
 Kind = Literal["episode", "fact", "register", "canon", "skill", "core", "sphere", "assembly"]
@@ -19,10 +20,10 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 SOURCES: tuple[Source, ...] = get_args(Source)
 SHARED = "shared"
 
-_SCOPE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,95}")
-_ACTOR = re.compile(r"system|(human|agent|tool)(:[^\s:\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,63})?")
-_TEMPORARY = re.compile(r"(ep_)?te?mp[_-]", re.IGNORECASE)
+_SCOPE = pattern(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,95}")
+_ACTOR = pattern(r"system|(human|agent|tool)(:[^\s:\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,63})?")
+_TEMPORARY = pattern(r"(ep_)?te?mp[_-]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

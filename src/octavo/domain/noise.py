@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from octavo.domain.patterns import pattern
 from octavo.domain.text import STOP_WORDS, UNSPACED, key_of
 
 # Words that say that a machine is running, not what it found.
@@ -19,14 +20,14 @@ _ROUTINE_TEXT = """
     session since stable status still system taken tick today update usual
 """
 _ROUTINE = STOP_WORDS | frozenset(_ROUTINE_TEXT.split())
-_ROUTINE_THAI = re.compile(
+_ROUTINE_THAI = pattern(
     "ครับ|ค่ะ|คะ|นะ|จ้ะ|เรียบร้อย|ทุกอย่าง|ทั้งหมด|วันนี้|ตอนนี้|ขณะนี้|สถานะ|ระบบ|ปกติ|เวลา|เสร็จ|แล้ว|ครั้ง|รอบ|ยัง|อยู่|ที่|ของ"
     "|และ|ใน|นี้|ณ|ก็|[๐-๙]+"
 )
-_NUMBER = re.compile(r"[0-9]+[a-z]{0,2}")
-_RUN = re.compile(f"[{UNSPACED}]+")
-_THAI = re.compile("[ก-๛]")
-_MARK = re.compile("[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]")
+_NUMBER = pattern(r"[0-9]+[a-z]{0,2}")
+_RUN = pattern(f"[{UNSPACED}]+")
+_THAI = pattern("[ก-๛]")
+_MARK = pattern("[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]")
 
 # How many letters of a run, vowel signs and tones aside, can still be one word.
 _ONE_WORD_THAI, _ONE_WORD = 6, 2
@@ -53,7 +54,7 @@ def _pattern(signals: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]
     """One pattern for all signals, the longest first, and the signal behind each match."""
     names = {_plain(signal): signal for signal in signals if _plain(signal)}
     parts = [_bounded(name) for name in sorted(names, key=len, reverse=True)]
-    return re.compile("|".join(parts)), names
+    return pattern("|".join(parts)), names
 
 
 def _bounded(name: str) -> str:

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from octavo.domain.patterns import pattern
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.text import STOP_WORDS, fold
 from octavo.errors import BadInput
@@ -39,7 +40,7 @@ MAX_DEPTH = 64
 Span = tuple[str, int, int]
 
 # A placeholder is read as a blank that is neither a name nor a value, so masking twice is masking once.
-_PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(NAMES)})\]")
+_PLACEHOLDER = pattern(rf"\[(?:{'|'.join(NAMES)})\]")
 _TAKEN = "\uffff"
 
 
@@ -97,7 +98,7 @@ def mask_data(data: Any, policy: PrivacyPolicy) -> Any:
 
 
 # Text of these characters alone hides nothing: ASCII, Thai without its digits, kana, Han, Hangul.
-_ODD = re.compile("[^\x01-\x7f\u0e01-\u0e4f\u3041-\u318e\u3400-\u9fff\uac00-\ud7a3]")
+_ODD = pattern("[^\x01-\x7f\u0e01-\u0e4f\u3041-\u318e\u3400-\u9fff\uac00-\ud7a3]")
 _HIDDEN = "\0"
 _UNSEEN = "\0\u034f\u115f\u1160\u3164\uffa0"
 _SIGNS = {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "−": "-"}
@@ -143,8 +144,8 @@ def _plain(text: str) -> tuple[str, list[int] | None]:
     return plain.replace(_HIDDEN, ""), places
 
 
-_LONG_RUN = re.compile(r"\b[\w./+=:-]{16}", re.ASCII)
-_NINE_DIGITS = re.compile(r"[0-9](?:[ .()/-]{0,2}[0-9]){8}")
+_LONG_RUN = pattern(r"\b[\w./+=:-]{16}", re.ASCII)
+_NINE_DIGITS = pattern(r"[0-9](?:[ .()/-]{0,2}[0-9]){8}")
 _NAME_STEMS = (
     "pass", "pwd", "pw", "secret", "key", "token", "phrase", "mnemonic", "signature", "login", "log in",
     "logged in", "cred", "wort", "contrase", "senha", "รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน",
@@ -192,7 +193,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 # Tokens known by their make.
-_MAKE = re.compile(
+_MAKE = pattern(
     r"(?<![\w-])(?:"
     r"(?P<aws_key>A(?:KIA|SIA|GPA|IDA|ROA|NPA|NVA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9]))"
     r"|(?P<github_token>gh[pousr]_[A-Za-z0-9]{20,255}+|github_pat_\w{20,255}+)"
@@ -206,12 +207,12 @@ _MAKE = re.compile(
     r")",
     re.ASCII,
 )
-_BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9 ]{0,40}(PRIVATE KEY))?[A-Z0-9 ]{0,60}-----")
-_LOGIN = re.compile(r"://[^\s/:@]{0,64}:([^\s/@]{1,128})@")
-_RUN = re.compile(r"[A-Za-z0-9_+/-]{20,}+={0,2}")
-_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
+_BLOCK = pattern(r"-----BEGIN (?:[A-Z0-9 ]{0,40}(PRIVATE KEY))?[A-Z0-9 ]{0,60}-----")
+_LOGIN = pattern(r"://[^\s/:@]{0,64}:([^\s/@]{1,128})@")
+_RUN = pattern(r"[A-Za-z0-9_+/-]{20,}+={0,2}")
+_PIECE = pattern(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
 # Runs that name things: hex, ULIDs, digests with their algorithm, public keys, chain addresses.
-_PUBLIC = re.compile(
+_PUBLIC = pattern(
     r"(?:0x)?[0-9a-fA-F-]+|[0-7][0-9A-HJKMNP-TV-Z]{25}|sha[0-9]{1,3}-.*|AAAA[BCE]3Nza.*"
     r"|[13][1-9A-HJ-NP-Za-km-z]{25,33}"
 )
@@ -259,16 +260,16 @@ def _in_address(plain: str, place: int) -> bool:
     return "/" in word or word.endswith(";base64,")
 
 
-_DIGITS = re.compile(r"[0-9]+")
-_SSN_NAMED = re.compile(
+_DIGITS = pattern(r"[0-9]+")
+_SSN_NAMED = pattern(
     r"(?:ssn|social security)[a-z#: =.]{0,16}([0-9]{3}[-. ]?[0-9]{2}[-. ]?[0-9]{4})(?![0-9])"
 )
-_THAI_ID_NAMED = re.compile(r"บัตร|ประจำตัว|ปชช|ปปช|national id|citizen|id card|thai id|id number")
-_CARD = re.compile(
+_THAI_ID_NAMED = pattern(r"บัตร|ประจำตัว|ปชช|ปปช|national id|citizen|id card|thai id|id number")
+_CARD = pattern(
     r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5]|2[2-7])[0-9]{14}|3[47][0-9]{13}|35[0-9]{14}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|6(?:011|5[0-9]{2}|4[4-9][0-9])[0-9]{12}|62[0-9]{14,17}"
 )
-_IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?: ?[a-z0-9]){11,30}+")
+_IBAN = pattern(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?: ?[a-z0-9]){11,30}+")
 _IBANS = (
     "ad24 ae23 al28 at20 az28 ba20 be16 bg22 bh22 br29 by28 ch21 cr22 cy28 cz24 de22 dk18 do28 ee20 eg29 "
     "es24 fi18 fo18 fr27 gb22 ge22 gi23 gl18 gr27 gt28 hr21 hu28 ie22 il23 iq23 is26 it27 jo30 kw30 kz20 "
@@ -276,13 +277,13 @@ _IBANS = (
     "pt25 qa29 ro24 rs22 sa24 sc31 se24 si19 sk24 sm27 st25 sv28 tl23 tn24 tr26 ua29 va22 vg24 xk20"
 )
 _IBAN_LENGTHS = {pair[:2]: int(pair[2:]) for pair in _IBANS.split()}
-_PHONE = re.compile(
+_PHONE = pattern(
     r"(?<![\w+./-])(?:\+[0-9](?:[ ().-]{0,2}[0-9]){7,14}|0[0-9]{1,2}[ -]?[0-9]{3}[ -]?[0-9]{3,4}"
     r"|0[0-9]{3,4} [0-9]{3,4} ?[0-9]{3,4}|0[0-9]{2} [0-9]{4} [0-9]{4}"
     r"|(?:1[ .-])?(?:\([0-9]{3}\) ?|[0-9]{3}[.-])[0-9]{3}[ .-][0-9]{4})(?![\w/-]|\.[0-9])",
     re.ASCII,
 )
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}", re.ASCII)
+_EMAIL = pattern(r"(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}", re.ASCII)
 
 
 def _numbers(plain: str, low: str) -> Iterator[Span]:
@@ -394,42 +395,42 @@ _FAMILIES = {
     ),
     "token": (r"token(?![a-z])", r"โทเค็?น", r"signature(?==)"),
 }  # fmt: skip
-_NAME = re.compile("|".join(f"{name}()" for names in _FAMILIES.values() for name in names))
+_NAME = pattern("|".join(f"{name}()" for names in _FAMILIES.values() for name in names))
 _FAMILY = [family for family, names in _FAMILIES.items() for _ in names]
 _WHAT = {"phrase": "password", "pass": "password", "code": "password", "login": "password"}
 _CLOSED = r"""[0-9]?[\\"'`*\])]{0,3}(?: \([^()\n]{1,30}\))?"""
-_EQUALS = re.compile(_CLOSED + r"[ \t]{0,4}(?::=|=>|->|==?|:|>)[*_]{0,2}[ \t]{0,4}\n?[ \t]{0,4}")
-_IS = re.compile(
+_EQUALS = pattern(_CLOSED + r"[ \t]{0,4}(?::=|=>|->|==?|:|>)[*_]{0,2}[ \t]{0,4}\n?[ \t]{0,4}")
+_IS = pattern(
     _CLOSED + r"(?:(?: {1,3}(?:is|was|will be|would be|should be|used to be|ist|es|est)|'s"
     r"|[?.]? (?:it|that)(?:'?s| is))"
     r"(?: now| still| currently| just)?:? | {0,2}(?:คือ|เป็น|ว่า)[ :]{0,2})"
 )
-_TO = re.compile(_CLOSED + r" (?:(?:has been|was|is|got) )?(?:(?:changed|set|reset|updated) )?to ")
-_BESIDE = re.compile(
+_TO = pattern(_CLOSED + r" (?:(?:has been|was|is|got) )?(?:(?:changed|set|reset|updated) )?to ")
+_BESIDE = pattern(
     _CLOSED + r" {1,3}(?:- {1,2})?"
     r"|(?:ของ|อีเมล|เมล|เฟซ|ไลน์|ผม|ฉัน|หนู|เรา|ใหม่|เก่า|ไวไฟ|บ้าน|คอม|มือถือ|บริษัท|ร้าน|แม่|พ่อ|พี่"
     r"|น้อง){1,4} "
 )
-_OF = re.compile(
+_OF = pattern(
     r" (?:for|of|to|on|at|in|from) [^\n.,:;!?=]{1,40}?(?= is | was |:|=)"
     r"|(?:[ก-๏ a-z0-9@-]|\.(?! )){1,40}?(?= ?คือ| ?เป็น|:|=)"
 )
-_PAIR = re.compile(r"(?::| is| are| with| as|ด้วย|คือ){0,2} {0,2}[^\s/:|=]{2,64} ?[/:|] ?(?=[^\s/])")
-_ACCOUNT = re.compile(r"ล็อกอิน|login|log in|user|ยูส|อีเมล|email|ไอดี|บัญชี")
-_BEFORE = re.compile(
+_PAIR = pattern(r"(?::| is| are| with| as|ด้วย|คือ){0,2} {0,2}[^\s/:|=]{2,64} ?[/:|] ?(?=[^\s/])")
+_ACCOUNT = pattern(r"ล็อกอิน|login|log in|user|ยูส|อีเมล|email|ไอดี|บัญชี")
+_BEFORE = pattern(
     r"(?<!\S)(\S{4,64}+) (?:is|was|as) (?:(?:my|the|our|your|new|old|wifi|admin|root|a) ){0,3}$"
 )
-_VALUE = re.compile(
+_VALUE = pattern(
     r"""\\?[bru]?(?P<quote>["'`])(?P<quoted>[^"'`\\\n]{1,128})\\?(?P=quote)"""
     r"""|(?P<bare>(?:[^\s"'`,;&<ก-๛\uffff]|<(?!/)|["'`](?=\w)|[,;&](?!\s|$|[A-Za-z_ ]{1,20}[=:])){1,256})"""
     r"""|(?P<thai>[ก-๏]{2,20}[0-9]{2,8})(?![ก-๏])"""
 )
-_BEARER = re.compile(
+_BEARER = pattern(
     r"(?:bearer(?<![\w-]bearer)|authorization:? {0,2}basic)[ :=]{1,3}(?:token[ :=]{1,3}(?:is )?)?"
     r"([\w.~+/=-]{6,4096}+)",
     re.ASCII,
 )
-_PIN = re.compile(
+_PIN = pattern(
     r"(pin(?<![\w-]pin)|otp(?<![\w-]otp)|cvv2?|cvc2?"
     r"|(?:door|gate|alarm|entry|lock|safe|verification|security|unlock|sms|2fa)(?= code))"
     r"( ?code| number| no)?"
@@ -439,21 +440,21 @@ _PIN = re.compile(
 )
 _PIN_LENGTHS = {"pin": (4, 6), "cvv": (3, 4), "cvc": (3, 4)}
 # Not a value: placeholders, masks, code, addresses, algorithms, sizes.
-_NO_VALUE = re.compile(
+_NO_VALUE = pattern(
     r"\[.*\]|<.*>|\{.*\}|\$\{?\w+\}?|%\w+%?|[*•.x_#?-]{3,}|[a-z_][\w.]*[(\[].*|[a-z_]+(?:\.[a-z_]+)+"
     r"|https?://.*|[\w.+-]+@[\w-]+\.[a-z.]{2,}|[~.]?/[^/]*/.*|sha-?\d+\S*|md5|oauth2?\S*|[23]fa"
     r"|base(?:32|58|64)|utf-?\d+|argon2\w*|pbkdf2\S*|aes-?\d+\S*|rsa-?\d+|tls\S*|wpa[23]\S*|1password|auth0"
     r"|v\d[\d.]*|\d{1,3}-[a-z]+|\d+(?:st|nd|rd|th)|\d{1,3}\+?",
     re.ASCII | re.IGNORECASE,
 )
-_WORD = re.compile(r"[A-Za-z][a-z']*(?:-[a-z]+)?|[A-Z]+")
-_DESCRIBES = re.compile(r".{3,}(?:ed|ing|ly|able|ible|ive|ful|less|ous|ent|ant)")
-_UNIT = re.compile(
+_WORD = pattern(r"[A-Za-z][a-z']*(?:-[a-z]+)?|[A-Z]+")
+_DESCRIBES = pattern(r".{3,}(?:ed|ing|ly|able|ible|ive|ful|less|ous|ent|ant)")
+_UNIT = pattern(
     r" ?(?:char|digit|letter|symbol|word|day|week|month|year|hour|minute|time|user"
     r"|ตัว|หลัก|วัน|เดือน|ปี|ครั้ง|คน|นาที)"
 )
 _ENDS = ("and", "but", "for", "on", "so", "btw", "please", "or")
-_REST = re.compile(r"[^\n.,;!?()]{0,160}")
+_REST = pattern(r"[^\n.,;!?()]{0,160}")
 _STATES_TEXT = """
     required optional mandatory needed necessary wrong incorrect invalid valid correct right weak strong
     stronger secure insecure safe long short longer shorter good bad great fine ok okay empty blank null none

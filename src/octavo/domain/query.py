@@ -9,18 +9,19 @@ from datetime import date
 from functools import lru_cache
 
 from octavo.domain.dates import Interval, find_times
+from octavo.domain.patterns import pattern
 from octavo.domain.text import UNSPACED, fold, split_runs, terms_of_run
 
-_ASKING = re.compile(
+_ASKING = pattern(
     r"^\W*(how\s+(?:many|much|long|often)|what\s+(?:kind|type|sort)s?\s+of|what|when|where|which|who|whose"
     r"|whom|why|how)\b\s*",
     re.IGNORECASE,
 )
-_AUXILIARY = re.compile(
+_AUXILIARY = pattern(
     r"^(?:did|does|do|is|are|was|were|has|have|had|can|could|would|will|should|might)\b\s*", re.IGNORECASE
 )
 # Thai asks inside the sentence; these words are about the question, not about what is remembered.
-_ASKING_THAI = re.compile(
+_ASKING_THAI = pattern(
     "อะไรบ้าง|อะไร|อย่างไร|ยังไง|เมื่อไหร่|เมื่อไร|เมื่อใด|ที่ไหน|ที่ใด|ใคร|เท่าไหร่|เท่าไร|เท่าใด|ทำไม"
     "|เพราะเหตุใด|หรือไม่|หรือเปล่า"
 )
@@ -90,4 +91,4 @@ def _phrasings(personal: str) -> tuple[str, ...]:
 def _naming(name: str) -> re.Pattern[str]:
     # Where no spaces divide words, a name has no word boundary around it either.
     edges = ("", "") if re.search(f"[{UNSPACED}]", name) else (r"\b", r"(?!\w)")
-    return re.compile(f"{edges[0]}{re.escape(name)}(['’]s)?{edges[1]}", re.IGNORECASE)
+    return pattern(f"{edges[0]}{re.escape(name)}(['’]s)?{edges[1]}", re.IGNORECASE)

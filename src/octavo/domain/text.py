@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
 
 from Stemmer import Stemmer
+
+from octavo.domain.patterns import pattern
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
 UNSPACED = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -15,18 +16,18 @@ UNSPACED = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 _SHORT_WORDED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _LONG_WORDED = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
 
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
-_WORD = re.compile(f"[{UNSPACED}]+|[^\\W{UNSPACED}]+")
-_SPACES = re.compile(r"\s+")
-_APOSTROPHES = re.compile("['’ʼ`]")
+_UNSPACED_RUN = pattern(f"[{UNSPACED}]+")
+_WORD = pattern(f"[{UNSPACED}]+|[^\\W{UNSPACED}]+")
+_SPACES = pattern(r"\s+")
+_APOSTROPHES = pattern("['’ʼ`]")
 # The characters of Unicode's category Cf: formats, joiners, marks that nobody sees.
-_INVISIBLE = re.compile(
+_INVISIBLE = pattern(
     "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]+"
 )
-_TERM = re.compile(f"[{_SHORT_WORDED}]+|[{_LONG_WORDED}]+|[^\\W_{UNSPACED}]+")
-_SENTENCE_END = re.compile(r"(?<=[.!?…。！？ฯ])\s+|\n+")
+_TERM = pattern(f"[{_SHORT_WORDED}]+|[{_LONG_WORDED}]+|[^\\W_{UNSPACED}]+")
+_SENTENCE_END = pattern(r"(?<=[.!?…。！？ฯ])\s+|\n+")
 
 _FIRST_UNSPACED, _FIRST_SHORT_WORDED = "\u0e00", "\u3040"
 _STEMMER = Stemmer("english", 0)  # its own cache is off: ours is one dictionary look-up

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from octavo.domain.patterns import pattern
 from octavo.domain.text import UNSPACED
 from octavo.interfaces.render.text import clean, said
 from octavo.later import Later
@@ -22,7 +23,7 @@ plain = Later("octavo.interfaces.plain")
 
 # A word is a run of letters; in scripts without spaces it is one letter with the marks that sit on it.
 _MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3"
-_PIECE = re.compile(f"[{UNSPACED}][{_MARKS}]*|[^\\W{UNSPACED}]+|\\s+|.", re.DOTALL)
+_PIECE = pattern(f"[{UNSPACED}][{_MARKS}]*|[^\\W{UNSPACED}]+|\\s+|.", re.DOTALL)
 _LONGEST = 20_000
 _DERIVED = ("id", "rev", "actor", "session")
 
