@@ -90,7 +90,7 @@ def write(state: State, wrote: Wrote, setting: Setting) -> Verdict:
     memory = wrote.memory
     stopped = gate.check_state(state, memory, setting.keyed, overridden=wrote.override is not None)
     if isinstance(stopped, gate.Stop):
-        return _refuse(state, memory, stopped.check, stopped.detail, stopped.advice, setting)
+        return refuse(state, memory, stopped, setting)
     memory = stopped
     if memory.kind == "episode":
         return _append(state, memory, setting)
@@ -118,6 +118,11 @@ def needs_approval(memory: Memory, actor: str) -> bool:
     if memory.kind == "skill":
         return memory.category == GUARDRAIL
     return memory.kind == "canon" or (memory.topic or "").startswith(PROFILE)
+
+
+def refuse(state: State, memory: Memory, stop: gate.Stop, setting: Setting) -> Verdict:
+    """Keep a memory out and note why."""
+    return _refuse(state, memory, stop.check, stop.detail, stop.advice, setting)
 
 
 def tombstone(old: Memory, actor: str) -> Memory:
@@ -259,7 +264,7 @@ def _revise(state: State, wanted: Revised, setting: Setting) -> Verdict:
         return _refuse(state, new, "immutable", detail, "write a new episode, or forget this one", setting)
     stopped = gate.check_state(state, new, setting.keyed, overridden=wanted.override is not None)
     if isinstance(stopped, gate.Stop):
-        return _refuse(state, new, stopped.check, stopped.detail, stopped.advice, setting)
+        return refuse(state, new, stopped, setting)
     holder = state.by_topic(new.kind, new.scope, new.topic) if new.topic else None
     if holder is not None and holder.id != old.id:
         detail = f"topic {new.topic!r} belongs to {holder.id}"
