@@ -17,4 +17,6 @@ class Later:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._module), name)
+        value = getattr(import_module(self._module), name)
+        setattr(self, name, value)  # found at once from here on
+        return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,8 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from octavo.domain import gate, rules
-from octavo.domain.buffer import Forgot, Opened, SessionBuffer, Wrote
 from octavo.domain.compression import position
 from octavo.domain.memory import (
     SHARED,
@@ -25,40 +24,69 @@ from octavo.domain.memory import (
     check_words,
     is_human,
 )
-from octavo.domain.ports import Formats
-from octavo.domain.review import Doubt, Pair
-from octavo.domain.rules import Candidate
-from octavo.domain.state import State
-from octavo.domain.verdicts import Consolidation, Verdict
-from octavo.engine import bulk, health, redaction, review
-from octavo.engine.embedding import BATCH
-from octavo.engine.indexing import Freshness, Indexing
 from octavo.engine.reading import Diff, Reader, Snapshot, difference
-from octavo.engine.recall import Recaller
-from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo, listed, resume
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.worker import Worker
-from octavo.engine.writing import Writer, plain_json
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed, Unavailable
 from octavo.later import Later
-from octavo.models.embedders import Embedder
-from octavo.models.rerank import Reranker
-from octavo.storage import buffers, refusals
-from octavo.storage.buffers import Buffer
 from octavo.storage.codec import REDACTED
 from octavo.storage.state_db import Commit
 from octavo.storage.state_view import DbView
 
 if TYPE_CHECKING:
-    from octavo.engine import compress
+    from octavo.domain import buffer as entries
+    from octavo.domain import gate, rules, verdicts
+    from octavo.domain import state as states
+    from octavo.domain.buffer import SessionBuffer
+    from octavo.domain.ports import Formats
+    from octavo.domain.review import Doubt, Pair
+    from octavo.domain.rules import Candidate
+    from octavo.domain.state import State
+    from octavo.domain.verdicts import Consolidation, Verdict
+    from octavo.engine import (
+        bulk,
+        compress,
+        embedding,
+        health,
+        indexing,
+        recall,
+        redaction,
+        review,
+        writing,
+    )
+    from octavo.engine import sandbox as sandboxing
     from octavo.engine import upkeep as upkeeping
+    from octavo.engine.indexing import Freshness, Indexing
+    from octavo.engine.recall import Recaller
+    from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo
     from octavo.engine.upkeep import Upkeep
+    from octavo.engine.writing import Writer
     from octavo.models import summarisers
+    from octavo.models.embedders import Embedder
+    from octavo.models.rerank import Reranker
     from octavo.models.summarisers import Summariser
+    from octavo.storage import buffers, refusals
 else:
+    # One open account does everything; one call, or one command, needs a few of these rooms.
+    entries = Later("octavo.domain.buffer")
+    gate = Later("octavo.domain.gate")
+    rules = Later("octavo.domain.rules")
+    states = Later("octavo.domain.state")
+    verdicts = Later("octavo.domain.verdicts")
+    bulk = Later("octavo.engine.bulk")
     compress = Later("octavo.engine.compress")
+    embedding = Later("octavo.engine.embedding")
+    health = Later("octavo.engine.health")
+    indexing = Later("octavo.engine.indexing")
+    recall = Later("octavo.engine.recall")
+    redaction = Later("octavo.engine.redaction")
+    review = Later("octavo.engine.review")
+    sandboxing = Later("octavo.engine.sandbox")
     upkeeping = Later("octavo.engine.upkeep")
+    writing = Later("octavo.engine.writing")
     summarisers = Later("octavo.models.summarisers")
+    buffers = Later("octavo.storage.buffers")
+    refusals = Later("octavo.storage.refusals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +115,10 @@ class Account(Reader):
         summariser: Summariser | None = None,
     ) -> None:
         self._worker = Worker(self._work, attempts=spine.policy.compression.attempts)
-        self._indexing = Indexing(spine, spine.index, embedder)
-        super().__init__(spine, scope, Recaller(spine, self._indexing, self._worker.wake, reranker))
+        self._embedder, self._reranker = embedder, reranker
+        self._made: tuple[Indexing, Recaller] | None = None
+        self._making = threading.Lock()
+        super().__init__(spine, scope, self._recall)
         if embedder is not None:
             spine.dimensions[embedder.name] = embedder.dimension
         self.actor = check_actor(actor)
@@ -110,7 +140,7 @@ class Account(Reader):
         self._spine.must_write()
         self._must_see(scope)
         started = self._spine.now() if started_at is None else check_time(started_at, "started_at")
-        opened = Opened(
+        opened = entries.Opened(
             sandbox=f"sandbox_{self._spine.new_id()}" if id is None else self._unused(id),
             name=check_words(name or f"Sandbox {started:%H:%M}", "name"),
             scope=check_scope(scope),
@@ -119,7 +149,8 @@ class Account(Reader):
             at=started,
             strict=strict,
         )
-        return Sandbox(self._spine, Buffer.create(self._spine.store, opened), opened, None, self._afterwards)
+        buffer = buffers.Buffer.create(self._spine.store, opened)
+        return sandboxing.Sandbox(self._spine, buffer, opened, None, self._afterwards)
 
     def sandboxes(self) -> list[SandboxInfo]:
         """Open sandboxes, oldest first; nothing removes them but their owners."""
@@ -131,7 +162,7 @@ class Account(Reader):
                 continue  # its owner closed it while we were listing
             if self.sees(buffer.opened.scope):
                 found.append(buffer)
-        return listed(found, self._spine.now())
+        return sandboxing.listed(found, self._spine.now())
 
     def buffer(self, sandbox: str) -> SessionBuffer:
         """A sandbox's buffer as it stands, read without owning it."""
@@ -143,7 +174,7 @@ class Account(Reader):
     def resume(self, sandbox: str) -> Sandbox:
         """Take up a sandbox again; SandboxBusy while another owner has it."""
         self._spine.must_write()
-        found = resume(self._spine, sandbox, self._afterwards)
+        found = sandboxing.resume(self._spine, sandbox, self._afterwards)
         if not self.sees(str(found.scope)):
             found.close()
             raise OutOfScope(f"sandbox {sandbox!r} belongs to scope {found.scope!r}")
@@ -199,7 +230,7 @@ class Account(Reader):
                 given["id"] = f"key_{self._spine.keyed(f'key {key}')[:24]}"
             wrote = writer.candidate(given.pop("text", ""), **given)
             outcome = writer.checked(wrote)
-            wanted.append(outcome if isinstance(outcome, Verdict) else (writer, outcome))
+            wanted.append(outcome if isinstance(outcome, verdicts.Verdict) else (writer, outcome))
         return self._write(wanted, "remember")
 
     def write_many(
@@ -235,14 +266,14 @@ class Account(Reader):
         """Take in a core or sphere made elsewhere of the sessions that have its place here (import)."""
         self._must_be_human("bring in a summary that was made elsewhere")
         self._must_see(id_.partition("@")[2] or SHARED)
-        return bulk.adopt(self._spine, self.actor, check_id(id_), plain_json(given))
+        return bulk.adopt(self._spine, self.actor, check_id(id_), writing.plain_json(given))
 
     def revise(self, id_: str, **changes: Any) -> Verdict:
         """Give a memory a new revision with some fields changed."""
         old = self.get(id_)
         writer = self._writer(old.scope if old else None)
         outcome = writer.revision(old, id_, changes)
-        if isinstance(outcome, Verdict):
+        if isinstance(outcome, verdicts.Verdict):
             return outcome
         return self._write([(writer, outcome)], "revise")[0]
 
@@ -254,7 +285,7 @@ class Account(Reader):
         for id_ in ids:
             memory = self.get(id_)
             writer = self._writer(memory.scope if memory else None)
-            wanted.append((writer, Forgot(memory=check_id(id_), at=self._spine.now())))
+            wanted.append((writer, entries.Forgot(memory=check_id(id_), at=self._spine.now())))
         return self._write(wanted, "forget")
 
     def restore(self, version: int | datetime) -> int:
@@ -337,7 +368,7 @@ class Account(Reader):
 
     def upkeep(self) -> Upkeep:
         """Do the work that no conversation waits for."""
-        writer = Writer(spine=self._spine, actor="system", scope=SHARED)
+        writer = writing.Writer(spine=self._spine, actor="system", scope=SHARED)
         return upkeeping.upkeep(self._spine, writer, self._summariser)
 
     def compress(self, id_: str | None = None) -> list[Memory]:
@@ -433,14 +464,14 @@ class Account(Reader):
 
     def _write(self, wanted: Sequence[tuple[Writer, Candidate] | Verdict], cause: str) -> list[Verdict]:
         """Commit candidates of one call; refusals go to their log and make no version."""
-        verdicts: list[Verdict] = []
+        outcomes: list[Verdict] = []
         refused: list[Refusal] = []
 
         def decide(view: DbView) -> Plan | None:
-            state = State(view)
-            verdicts.clear()
+            state = states.State(view)
+            outcomes.clear()
             for item in wanted:
-                verdicts.append(item if isinstance(item, Verdict) else self._settled(state, *item))
+                outcomes.append(item if isinstance(item, verdicts.Verdict) else self._settled(state, *item))
             refused[:] = [c for c in state.changes if isinstance(c, Refusal)]
             changes = [c for c in state.changes if not isinstance(c, Refusal)]
             return Plan(changes=changes, cause=cause, actor=self.actor, scope=self.scope) if changes else None
@@ -448,7 +479,7 @@ class Account(Reader):
         self._spine.commit(decide)
         for refusal in refused:
             refusals.add(self._spine.store, refusal, keep=self.policy.gate.refusals_kept)
-        return verdicts
+        return outcomes
 
     def _unused(self, sandbox: str) -> str:
         """The id, unless a consolidation has made it part of the ledger."""
@@ -458,10 +489,12 @@ class Account(Reader):
         return sandbox
 
     def _settled(self, state: State, writer: Writer, candidate: Candidate) -> Verdict:
-        if isinstance(candidate, Wrote) and candidate.memory.id.startswith("key_"):
+        if isinstance(candidate, entries.Wrote) and candidate.memory.id.startswith("key_"):
             known = state.live(candidate.memory.id)
             if known is not None:
-                return Verdict(outcome="unchanged", memory=known, detail="this key was written before")
+                return verdicts.Verdict(
+                    outcome="unchanged", memory=known, detail="this key was written before"
+                )
         after, found = rules.consolidate(state, [candidate], writer.setting())
         for change in after.changes:
             state.apply(change)
@@ -490,7 +523,23 @@ class Account(Reader):
         name = check_scope(scope or self.scope or SHARED)
         self._must_see(name)
         visible = None if self.scope is None else frozenset({SHARED, self.scope})
-        return Writer(spine=self._spine, actor=self.actor, scope=name, visible=visible)
+        return writing.Writer(spine=self._spine, actor=self.actor, scope=name, visible=visible)
+
+    @property
+    def _indexing(self) -> Indexing:
+        return self._recalling()[0]
+
+    def _recall(self) -> Recaller:
+        return self._recalling()[1]
+
+    def _recalling(self) -> tuple[Indexing, Recaller]:
+        """What recall needs, made when it is first needed: who lists memories never loads it."""
+        with self._making:
+            if self._made is None:
+                made = indexing.Indexing(self._spine, self._spine.index, self._embedder)
+                asked = recall.Recaller(self._spine, made, self._worker.wake, self._reranker)
+                self._made = made, asked
+            return self._made
 
     @property
     def _summariser(self) -> Summariser:
@@ -500,7 +549,7 @@ class Account(Reader):
     @property
     def _afterwards(self) -> Afterwards:
         """What a sandbox of this account shares with it: its recall, and what happens when it closes."""
-        return Afterwards(closed=self._closed, recaller=self._recaller)
+        return sandboxing.Afterwards(closed=self._closed, recaller=self._recaller)
 
     def _closed(self, result: Consolidation) -> None:
         """A session has closed: make what became due, when the policy says."""
@@ -516,10 +565,10 @@ class Account(Reader):
         """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
         if self.policy.compression.mode == "background":
             compress.compress(self._spine, self._summariser)
-        if self._indexing.is_used:
+        if self._made is not None and self._indexing.is_used:
             self._indexing.add_words()
             # A batch at a time: who closes the account does not wait for all of them.
-            while self._indexing.add_vectors(limit=BATCH) and not self._worker.is_stopping:
+            while self._indexing.add_vectors(limit=embedding.BATCH) and not self._worker.is_stopping:
                 pass
 
     def _must_see(self, scope: str) -> None:

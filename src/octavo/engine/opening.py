@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from octavo.domain.memory import check_actor, check_scope
 from octavo.domain.policy import Policy
-from octavo.engine import redaction
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
 from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
-from octavo.models.embedders import Embedder, is_offline_installed, offline_embedder
-from octavo.models.rerank import Reranker
+from octavo.later import Later
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
 from octavo.storage.state_db import StateDb, remove
@@ -23,7 +21,14 @@ from octavo.storage.stores.local import LocalStore
 from octavo.storage.stores.names import account_of, folder_of
 
 if TYPE_CHECKING:
+    from octavo.engine import redaction
+    from octavo.models import embedders
+    from octavo.models.embedders import Embedder
+    from octavo.models.rerank import Reranker
     from octavo.models.summarisers import Summariser
+else:
+    redaction = Later("octavo.engine.redaction")
+    embedders = Later("octavo.models.embedders")
 
 
 def open(  # noqa: A001  # octavo.open is the public name
@@ -98,7 +103,7 @@ def delete_account(root: str | Path, account: str) -> None:
 def _embedder(given: Embedder | Literal[False] | None) -> Embedder | None:
     """The embedder asked for, or the offline default if installed; nothing loads before its first use."""
     if given is None:
-        return offline_embedder() if is_offline_installed() else None
+        return embedders.offline_embedder() if embedders.is_offline_installed() else None
     return given or None
 
 
@@ -131,7 +136,8 @@ def _state(store: LocalStore, ledger: Ledger, accept_loss: bool) -> StateDb:
 def _finish_sweeps(spine: Spine) -> None:
     """Finish a redaction that was interrupted, before anybody reads."""
     try:
-        redaction.sweep(spine)
+        if spine.state.others("redaction"):
+            redaction.sweep(spine)
     except IndexDamaged:
         spine.state.rebuild(spine.ledger)
         redaction.sweep(spine)

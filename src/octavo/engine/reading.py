@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from octavo.domain.brief import Brief, Counter, count_tokens
 from octavo.domain.filters import Filter
-from octavo.domain.memory import (
-    LAYERS,
-    SHARED,
-    Layer,
-    Memory,
-    check_id,
-    check_kind,
-    check_scope,
-    check_time,
-)
-from octavo.domain.recall import HEPT, Hit, Trail, within
-from octavo.domain.rules import UNCOUNTED
-from octavo.domain.state import View
-from octavo.engine import briefing
-from octavo.engine.indexing import is_indexed
-from octavo.engine.recall import Answer, Asked, Recaller, seen_by, streams_of
+from octavo.domain.memory import LAYERS, SHARED, Layer, Memory, check_id, check_kind, check_scope, check_time
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, OutOfScope, Unavailable
+from octavo.later import Later
 from octavo.storage.state_view import DbView
+
+if TYPE_CHECKING:
+    from octavo.domain import brief as briefs
+    from octavo.domain import recall as recalled
+    from octavo.domain import rules
+    from octavo.domain.brief import Brief, Counter
+    from octavo.domain.recall import Hit, Trail
+    from octavo.domain.state import View
+    from octavo.engine import briefing, indexing, recall
+    from octavo.engine.recall import Answer, Asked, Recaller
+else:
+    # What only recall and the brief need comes with the first of them.
+    briefs = Later("octavo.domain.brief")
+    recalled = Later("octavo.domain.recall")
+    rules = Later("octavo.domain.rules")
+    briefing = Later("octavo.engine.briefing")
+    indexing = Later("octavo.engine.indexing")
+    recall = Later("octavo.engine.recall")
 
 Many = str | Sequence[str] | None
 _EXPLAINED = 200
@@ -70,7 +73,7 @@ class Stats:
     proposals: int
 
 
-class Hits(list[Hit]):
+class Hits(list["Hit"]):
     """Hits, best first; `notes` say what was missing, `trail` how a layered recall went."""
 
     def __init__(
@@ -84,7 +87,9 @@ class Hits(list[Hit]):
 class Reader:
     """What can be asked of an account, at one version or at the head, within the scopes a handle sees."""
 
-    def __init__(self, spine: Spine, scope: str | None, recaller: Recaller | None = None) -> None:
+    def __init__(
+        self, spine: Spine, scope: str | None, recaller: Callable[[], Recaller] | None = None
+    ) -> None:
         self._spine = spine
         self._recaller = recaller
         self.scope = None if scope is None else check_scope(scope)
@@ -199,7 +204,7 @@ class Reader:
         wanted = self._filter(
             kind=kinds,
             layer=layers,
-            scope=seen_by(scope, self.scope),
+            scope=recall.seen_by(scope, self.scope),
             category=category,
             tags=tags,
             session=session,
@@ -213,21 +218,23 @@ class Reader:
         if not isinstance(k, int) or k < 0:
             raise BadInput(f"k {k!r} is not a number of hits")
         base = self._base()
-        asked = Asked(
+        asked = recall.Asked(
             query=query,
             k=k,
             unit=unit,
             filter=wanted,
             version=base.version,
             now=self._spine.now(),
-            streams=streams_of(streams, HEPT),
+            streams=recall.streams_of(streams, recalled.HEPT),
             emotion=emotion,
             vector=vector,
             diverse=diverse,
         )
         answer = self._answer(base, asked, strategy)
         return Hits(
-            within(answer.hits, budget, count or count_tokens), notes=answer.notes, trail=answer.trail
+            recalled.within(answer.hits, budget, count or briefs.count_tokens),
+            notes=answer.notes,
+            trail=answer.trail,
         )
 
     def explain(self, query: str, id_: str, **more: Any) -> str:
@@ -239,7 +246,7 @@ class Reader:
         for rank, hit in enumerate(hits, start=1):
             if hit.memory.id == id_:
                 return f"{id_} is hit {rank} of {len(hits)} with {hit.score:.3f}: {hit.why}."
-        if not is_indexed(memory):
+        if not indexing.is_indexed(memory):
             return f"{id_} is not searched: it holds no text, or only raw state."
         return (
             f"{id_} did not come: {len(hits)} memories fit better. It shares too few words with the query, "
@@ -256,7 +263,7 @@ class Reader:
             version=view.version,
             memories=sum(n for *_, n in rows),
             episodes=sum(
-                n for kind, _, category, n in rows if kind == "episode" and category not in UNCOUNTED
+                n for kind, _, category, n in rows if kind == "episode" and category not in rules.UNCOUNTED
             ),
             by_kind=_sums((kind, n) for kind, _, _, n in rows),
             by_scope=_sums((scope, n) for _, scope, _, n in rows),
@@ -300,8 +307,9 @@ class Reader:
                 "this handle has no index to recall from", hint="open the account by octavo.open"
             )
         if not asked.query.strip() or asked.k == 0:
-            return Answer(hits=())
-        way = self._recaller.layered if strategy == "layered" else self._recaller.recall
+            return recall.Answer(hits=())
+        recaller = self._recaller()
+        way = recaller.layered if strategy == "layered" else recaller.recall
         return way(base, self._view(), asked)
 
     def _base(self) -> DbView:
@@ -331,7 +339,11 @@ class Snapshot(Reader):
     """An older version, read like the account itself."""
 
     def __init__(
-        self, spine: Spine, scope: str | None, version: int, recaller: Recaller | None = None
+        self,
+        spine: Spine,
+        scope: str | None,
+        version: int,
+        recaller: Callable[[], Recaller] | None = None,
     ) -> None:
         super().__init__(spine, scope, recaller)
         self._version = version

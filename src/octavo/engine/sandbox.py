@@ -28,7 +28,7 @@ class Afterwards:
     """What a sandbox shares with its account: how to recall, and what to do when it is consolidated."""
 
     closed: Callable[[Consolidation], None]
-    recaller: Recaller | None
+    recaller: Callable[[], Recaller] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
