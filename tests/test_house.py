@@ -114,6 +114,44 @@ def test_our_own_package_is_never_imported_inside_a_function():
                 assert not inside, f"{name}: {node.name}"
 
 
+def own_names(tree: ast.Module) -> set[str]:
+    """Every function, class, attribute and field that a module defines."""
+    found = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    found |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    fields = [n.target for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)]
+    return found | {target.id for target in fields if isinstance(target, ast.Name)}
+
+
+def foreign_privates(tree: ast.Module) -> Iterator[str]:
+    """Private names of others that a module touches: attributes beyond `self`, and imports."""
+    own = own_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr):
+            is_self = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if not is_self and node.attr not in own:
+                yield f"{ast.unparse(node)}, line {node.lineno}"
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"import {n.name}, line {node.lineno}" for n in node.names if n.name.startswith("_"))
+
+
+def test_a_private_name_is_touched_in_its_own_module_alone():
+    for name, tree in TREES.items():
+        assert list(foreign_privates(tree)) == [], name
+    guilty = ast.parse("from a import _b\naccount._spine\naccount._writer(1)\nself._own\n")
+    assert len(list(foreign_privates(guilty))) == 3
+
+
+def test_no_class_of_the_interfaces_inherits_from_the_engine():
+    for name, tree in of_floor("interfaces").items():
+        imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        below = [n for n in imports if (n.module or "").startswith("octavo.engine")]
+        engine = {alias.asname or alias.name for node in below for alias in node.names}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                bases = {ast.unparse(base).partition(".")[0] for base in node.bases}
+                assert not bases & engine, f"{name}: {node.name}"
+
+
 def undocumented(body: list[ast.stmt], inside: str) -> Iterator[str]:
     for node in body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

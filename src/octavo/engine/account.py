@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     from octavo.domain import gate, rules, verdicts
     from octavo.domain import state as states
     from octavo.domain.buffer import SessionBuffer
+    from octavo.domain.policy import Policy
     from octavo.domain.ports import Formats
     from octavo.domain.review import Doubt, Pair
     from octavo.domain.rules import Candidate
     from octavo.domain.state import State
     from octavo.domain.verdicts import Consolidation, Verdict
     from octavo.engine import (
+        attachments,
         bulk,
         compress,
         embedding,
@@ -66,6 +68,9 @@ if TYPE_CHECKING:
     from octavo.models.rerank import Reranker
     from octavo.models.summarisers import Summariser
     from octavo.storage import buffers, refusals
+
+    # A check of the caller's own, on the state the commit builds on and again at every attempt.
+    Guard = Callable[["State", Memory, "Policy"], "gate.Stop | None"]
 else:
     # One open account does everything; one call, or one command, needs a few of these rooms.
     entries = Later("octavo.domain.buffer")
@@ -73,6 +78,7 @@ else:
     rules = Later("octavo.domain.rules")
     states = Later("octavo.domain.state")
     verdicts = Later("octavo.domain.verdicts")
+    attachments = Later("octavo.engine.attachments")
     bulk = Later("octavo.engine.bulk")
     compress = Later("octavo.engine.compress")
     embedding = Later("octavo.engine.embedding")
@@ -113,7 +119,9 @@ class Account(Reader):
         embedder: Embedder | None = None,
         reranker: Reranker | None = None,
         summariser: Summariser | None = None,
+        guard: Guard | None = None,
     ) -> None:
+        self._guard = guard
         self._worker = Worker(self._work, attempts=spine.policy.compression.attempts)
         self._embedder, self._reranker = embedder, reranker
         self._made: tuple[Indexing, Recaller] | None = None
@@ -180,6 +188,11 @@ class Account(Reader):
             raise OutOfScope(f"sandbox {sandbox!r} belongs to scope {found.scope!r}")
         return found
 
+    def bound(self, scope: str) -> Account:
+        """The same account for the same actor, within one scope and for words alone."""
+        self._must_see(scope)
+        return Account(self._spine, actor=self.actor, scope=scope)
+
     def at(self, when: int | datetime) -> Snapshot:
         """The account as it was at a version or a time, for the same reads."""
         return Snapshot(self._spine, self.scope, self._number(when), self._recaller)
@@ -233,6 +246,11 @@ class Account(Reader):
             wanted.append(outcome if isinstance(outcome, verdicts.Verdict) else (writer, outcome))
         return self._write(wanted, "remember")
 
+    def must_fit(self, item: Mapping[str, Any]) -> None:
+        """Raise BadInput if an item of `remember_many` could not even be a candidate."""
+        given = dict(item)
+        self._writer(given.pop("scope", None)).candidate(given.pop("text", ""), **given)
+
     def write_many(
         self,
         wanted: Iterable[bulk.Finished],
@@ -242,20 +260,21 @@ class Account(Reader):
         skip: frozenset[str] = frozenset(),
         whole: bool = False,
         closes: str | None = None,
+        scope: str | None = None,
     ) -> list[Verdict]:
         """Write finished candidates in one commit, a verdict for each; imports and documents come this way.
 
         A memory without an id gets one. `base` is the version the caller has seen; `whole` raises if one
         candidate is refused, and nothing is written; `skip` names checks that do not apply; `closes` names
-        the session, held elsewhere, that the candidates are.
+        the session, held elsewhere, that the candidates are; all of them are written to `scope`.
         """
         self._spine.must_write()
         return bulk.write(
             self._spine,
-            self._writer(None),
+            self._writer(scope),
             wanted,
             cause=cause,
-            scope=self.scope,
+            scope=scope or self.scope,
             base=base,
             skip=skip,
             whole=whole,
@@ -335,6 +354,11 @@ class Account(Reader):
         if not reason.strip():
             raise BadInput("a redaction needs a reason", hint="it stays in the ledger in place of the text")
         return redaction.redact(self._spine, self, self._writer(None), check_id(id_), reason)
+
+    @property
+    def attached(self) -> attachments.Attachments:
+        """The files that documents keep beside this account; a redaction reaches them too."""
+        return attachments.Attachments(self._spine)
 
     def promote(self, id_: str, text: str | None = None, *, tags: Sequence[str] | None = None) -> Verdict:
         """Make a register or fact canon: at once for a person, by a proposal for anyone else."""
@@ -495,6 +519,10 @@ class Account(Reader):
                 return verdicts.Verdict(
                     outcome="unchanged", memory=known, detail="this key was written before"
                 )
+        if isinstance(candidate, entries.Wrote) and self._guard is not None:
+            stop = self._guard(state, candidate.memory, self.policy)
+            if stop is not None:
+                return rules.refuse(state, candidate.memory, stop, writer.setting())
         after, found = rules.consolidate(state, [candidate], writer.setting())
         for change in after.changes:
             state.apply(change)

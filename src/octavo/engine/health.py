@@ -43,7 +43,7 @@ def check(spine: Spine, progress: Progress | None = None) -> Report:
     reached = 0
     try:
         reached = _check_state(spine, mark, head, problems)
-        problems += [f"the redaction of {r.memory} is not swept yet" for r in redaction.unswept(spine)]
+        problems += _check_redactions(spine)
     except IndexDamaged as error:
         problems.append(error.message)
     if isinstance(spine.store, LocalStore) and (left := len(spine.store.leftovers())):
@@ -92,6 +92,13 @@ def backup(spine: Spine, path: Path, progress: Progress | None = None) -> Path:
         if found is not None:
             copy.create(key, b"".join(found[0]))
     return target
+
+
+def _check_redactions(spine: Spine) -> list[str]:
+    """Redactions that are not finished, and the files beside the account that they wait for."""
+    pending = redaction.unswept(spine)
+    found = [f"the redaction of {r.memory} is not swept yet" for r in pending]
+    return found + (redaction.unclean(spine, pending) if pending else [])
 
 
 def _listed_head(spine: Spine, problems: list[str]) -> int:

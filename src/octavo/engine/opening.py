@@ -22,6 +22,7 @@ from octavo.storage.stores.names import account_of, folder_of
 
 if TYPE_CHECKING:
     from octavo.engine import redaction
+    from octavo.engine.account import Guard
     from octavo.models import embedders
     from octavo.models.embedders import Embedder
     from octavo.models.rerank import Reranker
@@ -44,6 +45,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     summariser: Summariser | None = None,
     clock: Callable[[], datetime] | None = None,
     accept_loss: bool = False,
+    guard: Guard | None = None,
 ) -> Account:
     """Open an account in a folder; it comes to be if it is not there, unless it is opened to read.
 
@@ -51,6 +53,8 @@ def open(  # noqa: A001  # octavo.open is the public name
     `reranker` takes a second look at the best hits (`octavo.models.rerank.offline_reranker()`, an extra).
     `embedder` turns text into vectors for recall: the offline default if None, words alone if False.
     `accept_loss` opens an account whose ledger has lost its end, at what is left of it.
+    `guard` is a check of the caller's own for what is remembered outside a sandbox: `(state, memory, policy)`
+    gives a Stop or None, at the commit itself, so that it holds however many writers there are.
     """
     if "://" in str(root):
         raise BadInput(f"{root} is no folder", hint="remote stores come as extras; hand in a folder's path")
@@ -72,6 +76,7 @@ def open(  # noqa: A001  # octavo.open is the public name
         embedder=_embedder(embedder),
         reranker=reranker,
         summariser=summariser,
+        guard=guard,
     )
     if not read_only:
         _finish_sweeps(spine)

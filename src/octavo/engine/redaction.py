@@ -13,11 +13,12 @@ from octavo.domain.memory import Change, Clash, Decision, Memory, Merge, Proposa
 from octavo.domain.review import REVIEWED
 from octavo.domain.rules import tombstone
 from octavo.domain.text import key_of
+from octavo.engine.attachments import Attachments
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
 from octavo.errors import NotFound, SandboxBusy
-from octavo.storage import buffers, codec, refusals
+from octavo.storage import attached, buffers, codec, refusals
 from octavo.storage.codec import REDACTED
 from octavo.storage.index import clear
 from octavo.storage.ledger import Version
@@ -33,6 +34,7 @@ class Redacted:
     """What a redaction did: versions rewritten, derived memories ended, and what still holds the text.
 
     `waiting` names sandboxes whose owners hold their buffers; the sweep ends when they are done.
+    `unreached` says which files beside the account could not be cleaned, and why; it begins when they can.
     `also_in` names other live memories that say it too: they are not derived, so a person decides.
     """
 
@@ -40,7 +42,17 @@ class Redacted:
     versions: tuple[int, ...]
     derived: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
     also_in: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What a sweep did: versions rewritten, sandboxes that others hold, files that could not be cleaned."""
+
+    versions: tuple[int, ...] = ()
+    waiting: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
 
 
 def redact(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) -> Redacted:
@@ -68,12 +80,13 @@ def redact(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) 
         return Plan(changes=changes, cause=f"redact {id_}", actor=writer.actor)
 
     spine.commit(decide)
-    versions, waiting = sweep(spine)
+    done = sweep(spine)
     return Redacted(
         memory=id_,
-        versions=tuple(versions),
+        versions=done.versions,
         derived=tuple(derived),
-        waiting=tuple(waiting),
+        waiting=done.waiting,
+        unreached=done.unreached,
         also_in=tuple(also),
     )
 
@@ -87,11 +100,16 @@ def unswept(spine: Spine) -> dict[Redaction, int]:
     return {redaction: version for redaction, version in latest.values() if not redaction.swept}
 
 
-def sweep(spine: Spine) -> tuple[list[int], list[str]]:
-    """Erase what the redactions name; returns the versions rewritten and the sandboxes others still hold."""
+def unclean(spine: Spine, pending: Collection[Redaction]) -> list[str]:
+    """The files beside the account that still hold what was erased, or that cannot be looked into."""
+    return Attachments(spine).unclean(pending) if spine.store.exists(attached.KEY) else []
+
+
+def sweep(spine: Spine) -> Swept:
+    """Erase what the redactions name, wherever it is; what cannot be done now is left for the next time."""
     pending = unswept(spine)
     if not pending:
-        return [], []
+        return Swept()
     # A core may be made anew under its id before the sweep ends: only what was there is erased.
     upto = {redaction.memory: version for redaction, version in pending.items()}
     keys = {redaction.key for redaction in pending}
@@ -104,12 +122,16 @@ def sweep(spine: Spine) -> tuple[list[int], list[str]]:
 
     versions = {v for id_, last in upto.items() for v in spine.state.versions_of(id_) if v <= last}
     versions |= {v for id_ in upto for v in spine.state.mentions_of(id_)}
-    for version, line, change in spine.state.spoken(_SPOKEN):
-        if holds(change):
-            spine.state.erase_other(version, line)
-            versions.add(version)
+    spoken = [(v, line) for v, line, change in spine.state.spoken(_SPOKEN) if holds(change)]
+    versions |= {version for version, _ in spoken}
+    # First, because a piece of a text in a torn line is known only while the ledger still has the text.
+    unreached = _sweep_attached(spine, pending, versions)
+    if unreached:
+        return Swept(unreached=tuple(unreached))
     for number in sorted(versions):
         _erase_lines(spine, spine.ledger.read(number), holds)
+    for version, line in spoken:  # behind the ledger: by them an interrupted sweep finds its versions again
+        spine.state.erase_other(version, line)
     waiting = _sweep_buffers(spine, upto.keys(), is_erased)
     _sweep_notes(spine, upto.keys(), holds)
     if isinstance(spine.store, LocalStore):
@@ -120,7 +142,19 @@ def sweep(spine: Spine) -> tuple[list[int], list[str]]:
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda view: Plan(changes=done, cause="swept", actor="system"))
-    return sorted(versions), waiting
+    return Swept(versions=tuple(sorted(versions)), waiting=tuple(waiting))
+
+
+def _sweep_attached(spine: Spine, pending: Collection[Redaction], versions: Collection[int]) -> list[str]:
+    """Take the text out of the files beside the account; returns what could not be cleaned, and why."""
+    if not spine.store.exists(attached.KEY):
+        return []
+    ids = {redaction.memory for redaction in pending}
+    texts: set[str] = set()
+    for number in sorted(versions):
+        changes = spine.ledger.read(number).changes()
+        texts |= _texts([change for change in changes if isinstance(change, Memory) and change.id in ids])
+    return Attachments(spine).sweep(pending, texts)
 
 
 def _sweep_notes(spine: Spine, ids: Collection[str], holds: Callable[[Change], bool]) -> None:

@@ -23,10 +23,10 @@ class Upkeep:
 
 def upkeep(spine: Spine, writer: Writer, summariser: Summariser) -> Upkeep:
     """One round: redactions, due cores and spheres, retirement, contested beliefs, lapsed proposals."""
-    versions, _ = redaction.sweep(spine)
+    swept = redaction.sweep(spine)
     made = compress.compress(spine, summariser) if spine.policy.compression.mode != "manual" else []
     return Upkeep(
-        swept=len(versions),
+        swept=len(swept.versions),
         made=tuple(memory.id for memory in made),
         retired=tuple(retirement.retire(spine)),
         contested=tuple(beliefs.contest(spine)),

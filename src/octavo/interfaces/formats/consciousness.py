@@ -134,7 +134,7 @@ def export(account: Account, path: Path) -> Exported:
 def _import_sessions(
     account: Account, tree: Tree, scope: str, planned: Sequence[str], at: datetime, tally: _Tally
 ) -> None:
-    handle = Account(account._spine, actor=account.actor, scope=scope)
+    handle = account.bound(scope)
     closed = {session.sandbox for session in handle.sessions(scope=scope)}
     spoken: dict[str | None, list[tuple[str, Memory]]] = {}
     for relative, memory in tree.episodes.items():
@@ -252,7 +252,7 @@ def _import_files(account: Account, tree: Tree, at: datetime, tally: _Tally) -> 
         for name, value in tree.files.items()
     }
     entries = [stores.file(n, v, at=at) for n, v in sorted({**kept, f"{_NOTES}/root": root}.items())]
-    handle = Account(account._spine, actor=account.actor, scope=SHARED)
+    handle = account.bound(SHARED)
     wanted = [Wrote(memory=entry.memory) for entry in entries]
     for entry, verdict in zip(entries, handle.write_many(wanted, cause=_CAUSE, skip=_SKIP), strict=True):
         if not verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,6 @@ from octavo.domain import gate, likeness, privacy
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.memory import SOURCES, Memory, check_id, check_scope, is_human
 from octavo.domain.policy import GatePolicy, Policy
-from octavo.engine import bulk
 from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput, HumanOnly, Unavailable
 from octavo.interfaces.formats.vault_records import (
@@ -106,6 +106,13 @@ def take_in(account: Account, data: bytes, known: Mapping[str, Entry]) -> list[P
     return sorted(problems, key=lambda problem: problem.line)
 
 
+def renamed(data: bytes) -> dict[int, str]:
+    """The ids that memories have here, by line number, where the line itself has another one or none."""
+    raw = data.split(b"\n")
+    found = {line.number: _fitting(line.record)[0].id for line in parse(data)[0]}
+    return {number: id_ for number, id_ in found.items() if json.loads(raw[number - 1]).get("id") != id_}
+
+
 def _entries(account: Account) -> list[Entry]:
     revisions = account.revisions()
     return fold({}, revisions, account.versions())
@@ -164,15 +171,11 @@ def _write(account: Account, scope: str, lines: Sequence[Line], known: Mapping[s
         made, more = _series(account, series, known.get(id_), held)
         wanted += made
         problems += more
-    verdicts = bulk.write(
-        account._spine,
-        account._writer(scope),
+    verdicts = account.write_many(
         [candidate for _, candidate in wanted],
         cause="import vault.jsonl",
-        scope=scope,
-        base=None,
         skip=frozenset({"duplicate", "capacity"}),
-        whole=False,
+        scope=scope,
     )
     for (line, _), verdict in zip(wanted, verdicts, strict=True):
         if not verdict:

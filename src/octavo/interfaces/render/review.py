@@ -64,6 +64,7 @@ def redacted_lines(done: Redacted) -> Iterator[Line]:
     yield Text.assemble(("redacted", "bold green"), f"  {done.memory} in {len(done.versions)} versions")
     yield from (Text(f"  also ended, being derived from it: {id_}") for id_ in done.derived)
     yield from (Text(f"  waits for sandbox {id_} to close", "yellow") for id_ in done.waiting)
+    yield from (Text(f"  not finished, {clean(why)}", "yellow") for why in done.unreached)
     yield from (Text(f"  says it too, decide about it: {id_}", "yellow") for id_ in done.also_in)
 
 

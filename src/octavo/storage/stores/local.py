@@ -46,7 +46,7 @@ class LocalStore:
         self, folder: Path, *, disk: Disk | None = None, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.folder = folder
-        self._disk = disk or Disk()
+        self.disk = self._disk = disk or Disk()
         self._sleep = sleep
         self._made: set[Path] = set()
 

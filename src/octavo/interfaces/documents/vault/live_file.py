@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import threading
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -25,32 +24,22 @@ class Mark:
 
 
 class VaultFile:
-    """Appending, replacing and locking of one vault.jsonl; any number of processes take turns.
-
-    The lock is a file of its own, so that replacing the vault does not let a second writer in.
-    """
+    """Appending to and replacing one vault.jsonl, by whoever holds the lock of the account's files."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.path = path
         self._folder = folder
         self._mark = folder / "view.json"
         self._disk = Disk()
-        self._turn = threading.RLock()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the file alone, across threads and processes."""
-        with self._turn:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            fd = self._disk.open_lock(self._folder / "view.lock")
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX)
-                yield
-            except OSError as error:
-                hint = "the memory itself is stored; the file follows when it can be written"
-                raise Unavailable(f"writing {self.path}: {error.strerror}", hint=hint) from error
-            finally:
-                self._disk.close(fd)
+    def saying(self) -> Iterator[None]:
+        """Turn the operating system's refusals into ours."""
+        try:
+            yield
+        except OSError as error:
+            hint = "the memory itself is stored; the file follows when it can be written"
+            raise Unavailable(f"writing {self.path}: {error.strerror}", hint=hint) from error
 
     def mark(self) -> Mark:
         """How far the file has followed; a mark that cannot be read is none."""
@@ -104,22 +93,16 @@ class VaultFile:
         self._disk.sync_folder(self.path.parent)
         self._move(mark)
 
-    def keep_copy(self, data: bytes) -> Path:
-        """Keep the bytes of a foreign file beside it, under a name that is free."""
-        number = 1
-        while True:
-            copy = self.path.with_name(f"{self.path.name}.imported{f'-{number}' if number > 1 else ''}")
-            try:
-                fd = self._disk.open_new(copy)
-                break
-            except FileExistsError:
-                number += 1
-        try:
-            self._disk.write(fd, data)
-            self._disk.sync(fd)
-        finally:
-            self._disk.close(fd)
-        return copy
+    @property
+    def copy(self) -> Path:
+        """Where the lines of a foreign file are kept if something in them could not be taken exactly."""
+        return self.path.with_name(f"{self.path.name}.imported")
+
+    def copies(self) -> list[Path]:
+        """The copies that were kept: the first one, and those with a number."""
+        found = self.path.parent.glob(f"{self.copy.name}*")
+        numbered = re.compile(re.escape(self.copy.name) + r"(-\d+)?")
+        return sorted(path for path in found if numbered.fullmatch(path.name) and not path.is_symlink())
 
     def _move(self, mark: Mark) -> None:
         """The mark may be lost or late: what is missing is then told from the file itself."""

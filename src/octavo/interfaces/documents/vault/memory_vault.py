@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import octavo
 from octavo.domain.memory import SHARED, check_scope
-from octavo.domain.policy import GatePolicy, Policy
+from octavo.domain.policy import Policy
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound, Refused
@@ -21,8 +21,11 @@ from octavo.interfaces.documents.vault.live_file import VaultFile
 from octavo.interfaces.documents.vault.profile import read_profile
 from octavo.interfaces.documents.vault.reading import Scopes, VaultReader
 from octavo.interfaces.formats.vault_records import TIERS, Problem, VaultMemory
+from octavo.storage import codec
+from octavo.storage.stores.names import folder_of
 
 MAX_ACTIVE = 100
+_ACCOUNT = "vault"
 
 
 class UnknownMemory(NotFound, KeyError):
@@ -46,15 +49,17 @@ class MemoryVault(VaultReader):
 
     The account lies in `<path>.octavo`. `scopes` are the names this handle may use: the seed's three and
     those already in the vault, unless they are given. A file that is found there is taken in.
+    The account's own policy.toml holds for what is not given here; where neither says how many memories
+    may be active, it is the seed's 100.
     """
 
     def __init__(
         self,
         path: str | Path = "data/memory/vault.jsonl",
         *,
-        max_active: int = MAX_ACTIVE,
-        similarity_threshold: float = 0.70,
-        token_overlap_threshold: float = 0.60,
+        max_active: int | None = None,
+        similarity_threshold: float | None = None,
+        token_overlap_threshold: float | None = None,
         scopes: Sequence[str] | None = None,
         max_items: int = 20,
         enabled: bool = True,
@@ -66,15 +71,22 @@ class MemoryVault(VaultReader):
         self.path = Path(path)
         self.enabled = enabled
         folder = self.path.with_name(f"{self.path.name}.octavo")
-        desk = None
+        account = None
         if enabled:
-            gate = GatePolicy(token_overlap=token_overlap_threshold, sequence_ratio=similarity_threshold)
-            policy = Policy(gate=gate)
+            policy = _policy(folder, token_overlap_threshold, similarity_threshold)
+            max_active = _limit(policy) if max_active is None else max_active
             # Vectors stay off: the vault's search is the seed's own, by words.
-            opened = octavo.open(folder, "vault", actor=actor, policy=policy, embedder=False, clock=clock)
-            desk = Desk.of(opened, max_active=max_active)
+            account = octavo.open(
+                folder,
+                _ACCOUNT,
+                actor=actor,
+                policy=policy,
+                embedder=False,
+                clock=clock,
+                guard=Desk(max_active=max_active),
+            )
         file = VaultFile(self.path, folder)
-        super().__init__(file, desk, scopes=scopes, max_active=max_active, max_items=max_items)
+        super().__init__(file, account, scopes=scopes, max_active=max_active, max_items=max_items)
         try:
             self._publish()
         except BaseException:
@@ -118,15 +130,15 @@ class MemoryVault(VaultReader):
         topic_id: str | None = None,
     ) -> VaultMemory | Proposed:
         """Store a memory through the write gate; a register whose topic exists is updated instead."""
-        desk = self._must_write()
+        account = self._must_write()
         item = self._item(
             text=text, scope=scope, category=category, tags=tags, source=source, tier=tier, topic_id=topic_id
         )
-        return self._result(desk.remember_many([item])[0])
+        return self._result(account.remember_many([item])[0])
 
     def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Store several memories in one commit; each is checked by itself."""
-        desk = self._must_write()
+        account = self._must_write()
         wanted: dict[int, dict[str, Any]] = {}
         outcomes: dict[int, VaultMemory | Proposed | str] = {}
         for index, given in enumerate(items):
@@ -134,7 +146,7 @@ class MemoryVault(VaultReader):
                 wanted[index] = self._item(**given)
             except (BadInput, TypeError) as error:
                 outcomes[index] = str(error)
-        verdicts = desk.remember_many(wanted.values()) if wanted else []
+        verdicts = account.remember_many(wanted.values()) if wanted else []
         self._publish()
         for index, verdict in zip(wanted, verdicts, strict=True):
             try:
@@ -152,14 +164,14 @@ class MemoryVault(VaultReader):
         tags: Sequence[str] | None = None,
     ) -> VaultMemory | Proposed:
         """Give a memory its next version; the same gates as for an addition apply."""
-        desk = self._must_write()
+        account = self._must_write()
         self._live(memory_id)
         changes: dict[str, Any] = {} if text is None else {"text": text}
         if category is not None:
             changes["category"] = category.strip().lower()
         if tags is not None:
             changes["tags"] = tags
-        return self._result(desk.revise(memory_id, **changes))
+        return self._result(account.revise(memory_id, **changes))
 
     def update_by_topic(
         self,
@@ -199,10 +211,10 @@ class MemoryVault(VaultReader):
         self, memory_id: str, canonical_text: str | None = None, tags: Sequence[str] | None = None
     ) -> VaultMemory | Proposed:
         """Make a register canon: the same id, the next version, source `promotion`."""
-        desk = self._must_write()
+        account = self._must_write()
         self._live(memory_id)
         try:
-            verdict = desk.promote(memory_id, canonical_text, tags=tags)
+            verdict = account.promote(memory_id, canonical_text, tags=tags)
         except Refused as error:
             raise BadInput(error.message, hint=error.advice) from error
         return self._result(verdict)
@@ -215,8 +227,8 @@ class MemoryVault(VaultReader):
 
     def close(self) -> None:
         """Let go of the account."""
-        if self._desk is not None:
-            self._desk.close()
+        if self._account is not None:
+            self._account.close()
 
     def __enter__(self) -> Self:
         return self
@@ -258,16 +270,16 @@ class MemoryVault(VaultReader):
             "topic": topic_id,
             "id": secrets.token_hex(6),
         }
-        if self._desk is not None:
-            self._desk.must_fit(item)
+        if self._account is not None:
+            self._account.must_fit(item)
         return item
 
     def _delete(self, ids: Sequence[str]) -> dict[str, bool | Proposed]:
-        desk = self._must_write()
+        account = self._must_write()
         there = [id_ for id_ in ids if isinstance(id_, str) and self.get(id_) is not None]
         if not there:
             return {}
-        verdicts = desk.forget(*there)
+        verdicts = account.forget(*there)
         self._publish()
         return {id_: _ended(verdict) for id_, verdict in zip(there, verdicts, strict=True)}
 
@@ -293,10 +305,10 @@ class MemoryVault(VaultReader):
             raise UnknownMemory(f"there is no memory {memory_id!r} in the vault")
         return found
 
-    def _must_write(self) -> Desk:
-        if self._desk is None:
+    def _must_write(self) -> Account:
+        if self._account is None:
             raise BadInput("memory is disabled in this profile", hint="set memory.enabled to true")
-        return self._desk
+        return self._account
 
     def _publish(self) -> None:
         if self._view is not None:
@@ -317,6 +329,23 @@ def build_memory_block(
 def build_snapshot_block(vault: MemoryVault, scopes: Scopes = None, budget: int | None = None) -> str:
     """The always-injected block of seed 002: canon and active registers."""
     return vault.build_snapshot(scopes, budget) if vault.enabled else ""
+
+
+def _policy(folder: Path, token_overlap: float | None, sequence_ratio: float | None) -> Policy:
+    """The policy of the vault's own account, with what the caller asks for in its place."""
+    own = folder / folder_of(_ACCOUNT) / "policy.toml"
+    policy = codec.decode_policy(own.read_bytes(), str(own)) if own.exists() else Policy()
+    asked = {"token_overlap": token_overlap, "sequence_ratio": sequence_ratio}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    return replace(policy, gate=replace(policy.gate, **given)) if given else policy
+
+
+def _limit(policy: Policy) -> int | None:
+    """How many memories may be active: what the policy says of both tiers, the seed's number if nothing."""
+    tiers = policy.kinds.canon.capacity, policy.kinds.register.capacity
+    if tiers == (None, None):
+        return MAX_ACTIVE
+    return None if None in tiers else sum(filter(None, tiers))
 
 
 def _listed(outcomes: Mapping[int, VaultMemory | Proposed | str]) -> dict[str, list[dict[str, Any]]]:

@@ -14,8 +14,8 @@ from octavo.domain.brief import Counter as TokenCounter
 from octavo.domain.memory import SHARED
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.text import UNSPACED, words
+from octavo.engine.account import Account
 from octavo.errors import BadInput
-from octavo.interfaces.documents.vault.desk import Desk
 from octavo.interfaces.documents.vault.live_file import VaultFile
 from octavo.interfaces.documents.vault.view import VaultView
 from octavo.interfaces.formats.vault_records import Entry, VaultMemory, parse, time_of
@@ -29,22 +29,22 @@ Scopes = str | Sequence[str] | None
 
 
 class VaultReader:
-    """The reading half of a vault: without a desk and a view it is switched off and holds nothing."""
+    """The reading half of a vault: without an account and a view it is switched off and holds nothing."""
 
     def __init__(
         self,
         file: VaultFile,
-        desk: Desk | None,
+        account: Account | None,
         *,
         scopes: Sequence[str] | None,
-        max_active: int,
+        max_active: int | None,
         max_items: int,
     ) -> None:
         self.max_active = max_active
         self.max_items = max_items
         self._file = file
-        self._desk = desk
-        self._view = None if desk is None else VaultView(desk, file)
+        self._account = account
+        self._view = None if account is None else VaultView(account, file)
         self._scopes = None if scopes is None else tuple(scopes)
 
     def get(self, memory_id: str) -> VaultMemory | None:
@@ -86,10 +86,10 @@ class VaultReader:
         self, scope: str | None = None, similarity_floor: float = 0.50
     ) -> list[tuple[VaultMemory, VaultMemory, float]]:
         """Pairs of live memories that look alike, best first, for a person to review."""
-        if self._desk is None:
+        if self._account is None:
             return []
         shown = {entry.memory.id: entry.record for entry in self._shown(scope)}
-        pairs = self._desk.merge_candidates(scope=scope, floor=similarity_floor)
+        pairs = self._account.merge_candidates(scope=scope, floor=similarity_floor)
         return [
             (shown[pair.first.id], shown[pair.second.id], pair.score)
             for pair in pairs
@@ -98,12 +98,12 @@ class VaultReader:
 
     def propose_deletions(self, scope: str | None = None) -> list[dict[str, Any]]:
         """Memories that might go, each with a reason; nothing is deleted."""
-        if self._desk is None:
+        if self._account is None:
             return []
         shown = {entry.memory.id: entry.record for entry in self._shown(scope)}
         return [
             {**shown[doubt.memory.id].to_dict(), "reason": doubt.reason}
-            for doubt in self._desk.deletion_candidates(scope=scope)
+            for doubt in self._account.deletion_candidates(scope=scope)
             if doubt.memory.id in shown
         ]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from octavo.interfaces.documents.vault.desk import Desk
+from octavo.engine.account import Account
 from octavo.interfaces.documents.vault.live_file import Mark, VaultFile
-from octavo.interfaces.formats.vault import take_in
+from octavo.interfaces.formats.vault import renamed, take_in
 from octavo.interfaces.formats.vault_records import Entry, Problem, VaultMemory, fold
 
 _REDACTING = "redact "  # how the cause of a redaction's commit begins
@@ -15,9 +17,10 @@ _REDACTING = "redact "  # how the cause of a redaction's commit begins
 class VaultView:
     """Every revision of a vault as a record, in the order of the ledger; safe for threads."""
 
-    def __init__(self, desk: Desk, file: VaultFile) -> None:
+    def __init__(self, account: Account, file: VaultFile) -> None:
         self.problems: list[Problem] = []
-        self._desk = desk
+        self._account = account
+        self._is_attached = False
         self._file = file
         self._lock = threading.RLock()
         self._begin()
@@ -37,12 +40,12 @@ class VaultView:
 
     def publish(self) -> None:
         """Bring the file up to the ledger, and what is foreign in the file into the ledger."""
-        with self._lock, self._file.locked():
+        with self._holding():
             self._follow()
 
     def compact(self) -> tuple[int, int]:
         """Leave one line for each live memory in the file; returns how many lines there were and are."""
-        with self._lock, self._file.locked():
+        with self._holding():
             self._follow()
             before = (self._file.read() or b"").count(b"\n")
             live = [e.record for e in self._latest.values() if e.record.deleted_at is None]
@@ -50,6 +53,16 @@ class VaultView:
             lines = b"".join(record.to_line() for record in live)
             self._file.replace(lines, self._mark_at(len(lines)), suffix="compact")
         return before, len(live)
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """Hold the file alone, known to the account as one that its redactions must reach."""
+        with self._lock, self._account.attached.locked(), self._file.saying():
+            if not self._is_attached:
+                self._account.attached.show(self._file.path)
+                self._account.attached.adopt(self._file.copies(), renamed)
+                self._is_attached = True
+            yield
 
     def _begin(self) -> None:
         self._entries: list[Entry] = []
@@ -60,14 +73,14 @@ class VaultView:
 
     def _refresh(self) -> None:
         """Follow the ledger; a redaction changes what older versions say, so all is read again."""
-        if self._desk.version == self._version:
+        if self._account.version == self._version:
             return
-        commits = self._desk.versions(after=self._version)
+        commits = self._account.versions(after=self._version)
         if any(commit.cause.startswith(_REDACTING) for commit in commits):
             self._begin()
-            commits = self._desk.versions()
+            commits = self._account.versions()
         upto = commits[-1].version
-        revisions = [r for r in self._desk.revisions(after=self._version) if r.version <= upto]
+        revisions = [r for r in self._account.revisions(after=self._version) if r.version <= upto]
         for entry in fold(self._latest, revisions, commits):
             self._entries.append(entry)
             self._latest[entry.memory.id] = entry
@@ -79,11 +92,11 @@ class VaultView:
     def _follow(self) -> None:
         self._refresh()
         mark = self._file.mark()
-        if self._hashes.get(mark.version) != mark.hash:
-            mark = Mark()  # the mark of another history, or none
+        if self._hashes.get(mark.version) != mark.hash or self._redacted > mark.version:
+            mark = Mark()  # of another history, or of a file that was swept since
         found = self._file.beyond(mark.size)
         pending = self._lines_after(mark.version)
-        if found is not None and pending.startswith(found) and self._redacted <= mark.version:
+        if found is not None and pending.startswith(found):
             # What stands there already is ours, perhaps torn by a kill: the rest of it completes it.
             self._file.append(pending[len(found) :], self._mark_at(mark.size + len(pending)))
             return
@@ -95,11 +108,10 @@ class VaultView:
 
     def _take_in(self, data: bytes) -> None:
         """Import what the file has and the ledger has not; what does not fit exactly is kept beside it."""
-        found = take_in(self._desk, data, self._latest)
+        found = take_in(self._account, data, self._latest)
         self.problems += found
-        checks = {problem.check for problem in found if not problem.is_exact}
-        if checks and "redaction" not in checks:
-            self._file.keep_copy(data)
+        if any(problem.check != "redaction" for problem in found if not problem.is_exact):
+            self._account.attached.keep(self._file.copy, data, renamed(data))
         self._refresh()
 
     def _lines_after(self, version: int) -> bytes:
