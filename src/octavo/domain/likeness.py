@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cache, lru_cache
 from heapq import nsmallest
 from itertools import combinations
 from math import ceil
@@ -334,15 +334,17 @@ def _head(word: str) -> str:
 def _rank(unit: str) -> tuple[int, int, int]:
     """The fixed order: rare units first; the checksum makes it total and even."""
     rarity = len(unit) if unit.isascii() else _rarity(unit)
-    return _COMMONNESS.get(unit, 0), -rarity, zlib.crc32(unit.encode())
+    return _commonness().get(unit, 0), -rarity, zlib.crc32(unit.encode())
 
 
 def _rarity(unit: str) -> int:
     return sum(0 if c in _COMMON_LETTERS else 1 if c in _OTHER_LETTERS else 3 for c in unit)
 
 
-_COMMONNESS = {_head(part): 1 for word in _COMMON_TEXT.split() for part in words(word)}
-_COMMONNESS |= {_head(word): 2 for word in STOP_WORDS}
+@cache
+def _commonness() -> dict[str, int]:
+    common = {_head(part): 1 for word in _COMMON_TEXT.split() for part in words(word)}
+    return common | {_head(word): 2 for word in STOP_WORDS}
 
 
 def _pairs(units: Sequence[str], several: Container[str] = ()) -> set[int]:

@@ -19,6 +19,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 SOURCES: tuple[Source, ...] = get_args(Source)
 SHARED = "shared"
+STATE = "state"  # the category of a register that holds raw data under a name
+UNCOUNTED = ("sensory", "event")  # categories of episodes that are no conversation
+COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 
 _SCOPE = pattern(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,95}")

@@ -13,6 +13,8 @@ from typing import Any
 from octavo.domain import gate
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
 from octavo.domain.memory import (
+    STATE,
+    UNCOUNTED,
     Clash,
     Kind,
     Link,
@@ -30,12 +32,10 @@ from octavo.domain.verdicts import Verdict
 
 Candidate = Wrote | SetState | Revised | Forgot | Used
 
-STATE = "state"
 PROFILE = "profile/"
 GUARDRAIL = "guardrail"
 CONCEPT = "concept"  # entries for one concept merge: the surer one stays, the other is recorded
 RELATIONSHIP = "relationship"
-UNCOUNTED = ("sensory", "event")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,17 @@ from typing import Protocol
 
 from octavo.domain.filters import Filter, passes
 from octavo.domain.likeness import fingerprint
-from octavo.domain.memory import Change, Decision, Kind, Memory, Proposal, Redaction, Rejection, Use
-
-COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
+from octavo.domain.memory import (
+    COMPARED,
+    Change,
+    Decision,
+    Kind,
+    Memory,
+    Proposal,
+    Redaction,
+    Rejection,
+    Use,
+)
 
 
 class View(Protocol):

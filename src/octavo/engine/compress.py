@@ -15,11 +15,11 @@ from octavo.domain.compression import Due
 from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import iso, moment
 from octavo.domain.filters import Filter
-from octavo.domain.memory import SHARED, Change, Link, Memory, Turn, transcript
+from octavo.domain.memory import SHARED, STATE, Change, Link, Memory, Turn, transcript
 from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.records import to_json
 from octavo.domain.review import RETIRED
-from octavo.domain.rules import STATE, counts_as_episode, tombstone
+from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.domain.sentences import SessionSource, split
 from octavo.domain.text import key_of
 from octavo.engine.beliefs import hypotheses

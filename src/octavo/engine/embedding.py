@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.domain.memory import Memory
 from octavo.domain.units import Unit, units_of
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
-from octavo.models.embedders import Embedder
 from octavo.storage import letters
 from octavo.storage.codec import REDACTED
 from octavo.storage.index import passages_of
@@ -29,6 +28,9 @@ from octavo.storage.vectors import (
     keep_letters,
     open_vectors,
 )
+
+if TYPE_CHECKING:
+    from octavo.models.embedders import Embedder
 
 _log = logging.getLogger("octavo.embedding")
 BATCH = 128  # passages embedded before they are published

@@ -9,18 +9,27 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from octavo.domain.memory import Memory
-from octavo.domain.rules import STATE
+from octavo.domain.memory import STATE, Memory
 from octavo.domain.units import End, Unit, Watermark, units_of
-from octavo.engine.embedding import Embedding, Progress, names_of
 from octavo.engine.spine import Spine
 from octavo.errors import Damaged, ModelFailed
-from octavo.models.embedders import OFFLINE_NAME, Embedder, is_offline_installed, offline_embedder
+from octavo.later import Later
 from octavo.storage.codec import REDACTED
 from octavo.storage.index import Index, clear, extend
 from octavo.storage.letters import without_model
 from octavo.storage.units import EMPTY, Units, open_units, writing
+
+if TYPE_CHECKING:
+    from octavo.engine import embedding as embeddings
+    from octavo.engine.embedding import Embedding, Progress
+    from octavo.models import embedders
+    from octavo.models.embedders import Embedder
+else:
+    # Words alone need no embedder.
+    embeddings = Later("octavo.engine.embedding")
+    embedders = Later("octavo.models.embedders")
 
 _log = logging.getLogger("octavo.indexing")
 _PASS = 2_000  # revisions an indexing pass takes at a time
@@ -78,7 +87,7 @@ class Indexing:
         self._spine = spine
         self._lock = threading.RLock()
         self.folder = folder
-        self.embedding = None if embedder is None else Embedding(spine, folder, embedder)
+        self.embedding = None if embedder is None else embeddings.Embedding(spine, folder, embedder)
         self._elder: Embedding | None = None
         self.index = Index(folder)
         self._is_proved = False
@@ -154,10 +163,10 @@ class Indexing:
         After a change of the embedder the default's vectors serve until the new ones are made.
         """
         own = self.embedding
-        if own is None or own.embedder.name == OFFLINE_NAME or not self.missing():
+        if own is None or own.embedder.name == embedders.OFFLINE_NAME or not self.missing():
             return own
-        if self._elder is None and is_offline_installed():
-            self._elder = Embedding(self._spine, self.folder, offline_embedder())
+        if self._elder is None and embedders.is_offline_installed():
+            self._elder = embeddings.Embedding(self._spine, self.folder, embedders.offline_embedder())
         rows = self.index.units().manifest.rows
         return self._elder if self._elder and self._elder.missing(rows) < own.missing(rows) else own
 
@@ -242,7 +251,7 @@ class Indexing:
         Index(self.folder).words()
         if self.embedding is not None:
             self.embedding.verify(units.manifest.rows)
-        held = {(m, r) for m, r, _, _ in names_of(units, range(units.manifest.rows))}
+        held = {(m, r) for m, r, _, _ in embeddings.names_of(units, range(units.manifest.rows))}
         wanted = {
             (memory.id, memory.rev)
             for _, memory in self._spine.state.revisions_since(0, mark.version)

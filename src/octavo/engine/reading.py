@@ -8,7 +8,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from octavo.domain.filters import Filter
-from octavo.domain.memory import LAYERS, SHARED, Layer, Memory, check_id, check_kind, check_scope, check_time
+from octavo.domain.memory import (
+    LAYERS,
+    SHARED,
+    UNCOUNTED,
+    Layer,
+    Memory,
+    check_id,
+    check_kind,
+    check_scope,
+    check_time,
+)
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, OutOfScope, Unavailable
 from octavo.later import Later
@@ -17,7 +27,6 @@ from octavo.storage.state_view import DbView
 if TYPE_CHECKING:
     from octavo.domain import brief as briefs
     from octavo.domain import recall as recalled
-    from octavo.domain import rules
     from octavo.domain.brief import Brief, Counter
     from octavo.domain.recall import Hit, Trail
     from octavo.domain.state import View
@@ -27,7 +36,6 @@ else:
     # What only recall and the brief need comes with the first of them.
     briefs = Later("octavo.domain.brief")
     recalled = Later("octavo.domain.recall")
-    rules = Later("octavo.domain.rules")
     briefing = Later("octavo.engine.briefing")
     indexing = Later("octavo.engine.indexing")
     recall = Later("octavo.engine.recall")
@@ -108,11 +116,7 @@ class Reader:
         """Every revision of a memory up to this version, oldest first, tombstones included."""
         limit = self._base().version
         found = self._spine.state.history(check_id(id_))
-        return [
-            Revision(version=version, memory=memory)
-            for version, memory in found
-            if version <= limit and self.sees(memory.scope)
-        ]
+        return [Revision(version=v, memory=m) for v, m in found if v <= limit and self.sees(m.scope)]
 
     def memories(
         self,
@@ -263,7 +267,7 @@ class Reader:
             version=view.version,
             memories=sum(n for *_, n in rows),
             episodes=sum(
-                n for kind, _, category, n in rows if kind == "episode" and category not in rules.UNCOUNTED
+                n for kind, _, category, n in rows if kind == "episode" and category not in UNCOUNTED
             ),
             by_kind=_sums((kind, n) for kind, _, _, n in rows),
             by_scope=_sums((scope, n) for _, scope, _, n in rows),

@@ -11,6 +11,7 @@ from typing import Any
 from octavo.domain import episodes, gate
 from octavo.domain.buffer import Revised, SetState, Wrote
 from octavo.domain.memory import (
+    STATE,
     Emotion,
     Link,
     Memory,
@@ -26,7 +27,7 @@ from octavo.domain.memory import (
     is_temporary,
     transcript,
 )
-from octavo.domain.rules import STATE, Setting
+from octavo.domain.rules import Setting
 from octavo.domain.verdicts import Verdict
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, BadVector, HumanOnly

@@ -8,19 +8,27 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import tomllib
 import types
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from octavo.domain import buffer as entries
 from octavo.domain import memory as records
 from octavo.domain.memory import Change, Memory
 from octavo.domain.policy import Policy
 from octavo.errors import BadPolicy, IndexDamaged, NewerFormat
+from octavo.later import Later
+
+if TYPE_CHECKING:
+    import tomllib
+
+    from octavo.domain import buffer as entries
+else:
+    # Who reads versions reads no buffer, and most accounts have no policy file.
+    entries = Later("octavo.domain.buffer")
+    tomllib = Later("tomllib")
 
 FORMAT = 1
 REDACTED = "[redacted]"

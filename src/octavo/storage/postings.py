@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from octavo.domain import likeness
 from octavo.domain.text import key_of
+from octavo.later import Later
+
+if TYPE_CHECKING:
+    from octavo.domain import likeness
+else:
+    likeness = Later("octavo.domain.likeness")  # for those who write
 
 # A gram in every other text says little: of each gram only the newest postings are looked at, so that a
 # look-up costs the same among a million texts as among a thousand.

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import apsw
 
 from octavo.domain.memory import (
+    COMPARED,
     Change,
     Clash,
     Decision,
@@ -27,7 +28,6 @@ from octavo.domain.memory import (
     Rejection,
     Use,
 )
-from octavo.domain.state import COMPARED
 from octavo.errors import IndexDamaged, LedgerTruncated, NotFound, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec, postings
 from octavo.storage.codec import Header
