@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import apsw
 import pytest
 
 import octavo
+from canaries import holding
 from octavo.errors import NotFound
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
 
 CANARY = "zebraquux canary song"
 THAI = "นกขมิ้นลับเฉพาะ"
-
-
-def strings(value):
-    match value:
-        case str():
-            yield value
-        case dict():
-            for key, item in value.items():
-                yield from strings(key)
-                yield from strings(item)
-        case list():
-            for item in value:
-                yield from strings(item)
-
-
-def readable(path: Path) -> str:
-    """Everything a reader who decodes a file could see in it: raw, JSON escapes undone, SQLite's values."""
-    raw = path.read_bytes()
-    seen = [raw.decode("utf-8", "replace"), raw.decode("utf-16-le", "replace")]
-    if path.suffix in (".json", ".jsonl"):
-        for line in raw.splitlines():
-            seen += strings(json.loads(line))
-    if path.suffix == ".db":
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-            for row in db.execute(f'SELECT * FROM "{table}"'):
-                seen += [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in row]
-        db.close()
-    return "\n".join(seen)
-
-
-def holding(root: Path, text: str) -> list[str]:
-    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    return [path.name for path in files if text in readable(path)]
 
 
 @pytest.mark.parametrize("text", [CANARY, THAI])
