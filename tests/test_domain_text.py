@@ -53,6 +53,12 @@ def test_every_invisible_character_of_unicode_is_dropped():
     assert [c for c in formats if normalise(f"ก{c}ข") != "กข"] == []
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=100))
+def test_plain_ascii_is_read_as_the_same_words_as_beside_other_letters(text):
+    assert [*terms(text), "ก"] == terms(f"{text} ก")
+    assert f"{fold(text)} ก".strip() == fold(f"{text} ก")
+
+
 @given(st.text(max_size=200))
 def test_terms_do_not_depend_on_the_form_of_the_text(text):
     assert terms(normalise(text)) == terms(normalise(normalise(text)))

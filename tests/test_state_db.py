@@ -14,6 +14,8 @@ import octavo
 from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import Memory
 from octavo.domain.state import fold
+from octavo.domain.units import units_of
+from octavo.engine.indexing import is_indexed
 from octavo.errors import LedgerTruncated
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
@@ -99,6 +101,29 @@ def test_the_state_equals_the_fold_of_the_ledger_at_every_version(tmp_path_facto
         rebuilt.rebuild(Ledger(store))
         assert dump(rebuilt) == dump(account._spine.state)
         rebuilt.close()
+
+
+@given(steps)
+@settings(max_examples=15, deadline=None)
+def test_indexing_reads_of_every_revision_what_the_whole_record_says(tmp_path_factory, script):
+    with open_on(MemoryStore(), tmp_path_factory.mktemp("state") / "index") as account:
+        play(account, script)
+        account.remember("ไปเชียงใหม่", kind="episode")
+        state = account._spine.state
+        whole = list(state.revisions_since(0, account.version))
+        spoken = list(state.spoken_since(0, account.version))
+        assert [(v, is_indexed(m)) for v, m in spoken] == [(v, is_indexed(m)) for v, m in whole]
+        for (version, one), (_, other) in zip(spoken, whole, strict=True):
+            assert list(units_of(one, valid_from=version)) == list(units_of(other, valid_from=version))
+
+
+def test_ids_that_were_looked_up_at_once_are_found_as_before(tmp_path):
+    with open_on(MemoryStore(), tmp_path) as account:
+        known = account.remember("มะลิชอบชาเขียว").memory
+        view = account._spine.head()
+        view.expect([known.id, "nobody"])
+        assert view.get(known.id) == known
+        assert view.get("nobody") is None
 
 
 def dump(state: StateDb) -> dict[str, list]:

@@ -19,6 +19,7 @@ from octavo.domain.text import key_of
 SILENT = frozenset({"secret", "rejection", "redaction"})
 
 _STORES = frozenset({"concept", "relationship", "gks"})
+_SHORT = 16
 _STATEMENTS = ("fact", "register", "canon", "skill")
 
 
@@ -126,18 +127,20 @@ def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: 
 
 def _findings(memory: Memory, policy: PrivacyPolicy) -> set[str]:
     """The names of all secrets in the text and in every string beside it."""
-    parts: list[Any] = [memory.topic or "", memory.category or "", *memory.tags, memory.data]
-    parts += [part for t in memory.turns for part in (t.speaker, t.text, t.data)] or [memory.text]
+    parts: list[Any] = [memory.topic, memory.category, *memory.tags, memory.data]
+    for turn in memory.turns:
+        parts += (turn.speaker, turn.text, turn.data)
+    if not memory.turns:
+        parts.append(memory.text)
     found: set[str] = set()
-    for part in filter(_may_hide, parts):
-        look = privacy.find if isinstance(part, str) else privacy.find_data
-        found.update([f.what for f in look(part, policy)])
+    for part in parts:
+        if not part:
+            continue
+        if not isinstance(part, str):
+            found.update([f.what for f in privacy.find_data(part, policy)])
+        elif len(part) >= _SHORT or not part.isalpha():  # no secret is a short word, as most names are
+            found.update([f.what for f in privacy.find(part, policy)])
     return found
-
-
-def _may_hide(part: Any) -> bool:
-    """Whether a secret can be in it: not in nothing, nor in a short word of letters, as most names are."""
-    return bool(part) and not (isinstance(part, str) and len(part) < 16 and part.isalpha())
 
 
 def _without_redacted(turn: Turn, view: View, keyed: Callable[[str], str]) -> Turn:

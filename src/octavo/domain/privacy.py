@@ -59,7 +59,10 @@ def find(text: str, policy: PrivacyPolicy) -> tuple[Finding, ...]:
     plain, places = _plain(text)
     if "[" in plain:
         plain = _PLACEHOLDER.sub(lambda m: _TAKEN * len(m[0]), plain)
-    spans = _merged(_spans(plain, policy))
+    spans = list(_spans(plain, policy))
+    if not spans:
+        return ()
+    spans = _merged(spans)
     if places is not None:
         spans = [(what, places[start], places[end - 1] + 1) for what, start, end in spans]
     return tuple(Finding(what=what, start=start, end=end) for what, start, end in spans)
@@ -147,9 +150,10 @@ def _plain(text: str) -> tuple[str, list[int] | None]:
 _LONG_RUN = pattern(r"\b[\w./+=:-]{16}", re.ASCII)
 _NINE_DIGITS = pattern(r"[0-9](?:[ .()/-]{0,2}[0-9]){8}")
 _NAME_STEMS = (
-    "pass", "pwd", "pw", "secret", "key", "token", "phrase", "mnemonic", "signature", "login", "log in",
-    "logged in", "cred", "wort", "contrase", "senha", "รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน",
+    "pass", "pw", "secret", "key", "token", "phrase", "mnemonic", "signature", "login", "log in",
+    "logged in", "cred", "wort", "contrase", "senha",
 )  # fmt: skip
+_THAI_NAME_STEMS = ("รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน")
 _PIN_STEMS = ("pin", "otp", "cvv", "cvc", " code")
 
 
@@ -166,7 +170,7 @@ def _spans(plain: str, policy: PrivacyPolicy) -> Iterator[Span]:
         yield from _bearers(plain, low)
     if _holds(low, _PIN_STEMS):
         yield from _pins(low)
-    if _holds(low, _NAME_STEMS):
+    if _holds(low, _NAME_STEMS) or (not plain.isascii() and _holds(low, _THAI_NAME_STEMS)):
         yield from _named(plain, low)
     if policy.email != "allow" and "@" in plain:
         yield from (("email", *m.span()) for m in _EMAIL.finditer(plain))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 from Stemmer import Stemmer
 
@@ -18,7 +20,6 @@ _LONG_WORDED = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
 
 _UNSPACED_RUN = pattern(f"[{UNSPACED}]+")
 _WORD = pattern(f"[{UNSPACED}]+|[^\\W{UNSPACED}]+")
-_SPACES = pattern(r"\s+")
 _APOSTROPHES = pattern("['’ʼ`]")
 # The characters of Unicode's category Cf: formats, joiners, marks that nobody sees.
 _INVISIBLE = pattern(
@@ -27,6 +28,10 @@ _INVISIBLE = pattern(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]+"
 )
 _TERM = pattern(f"[{_SHORT_WORDED}]+|[{_LONG_WORDED}]+|[^\\W_{UNSPACED}]+")
+# Most text has none but these, and then neither invisible characters nor letters that look like others.
+_ODD = pattern("[^\x00-\x7f\u00c0-\u024f\u0e01-\u0e4e\u2010-\u2027\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+# For each byte of ASCII text what stands for it when only its words count: lower case, or a space.
+_WORDS_OF_ASCII = bytes(ord(chr(i).lower()) if chr(i).isalnum() else 32 for i in range(128)) + bytes(128)
 _SENTENCE_END = pattern(r"(?<=[.!?…。！？ฯ])\s+|\n+")
 
 _FIRST_UNSPACED, _FIRST_SHORT_WORDED = "\u0e00", "\u3040"
@@ -86,14 +91,17 @@ _IRREGULAR = dict(
 def normalise(text: str) -> str:
     """NFKC, case folded, without invisible characters, single spaces."""
     if text.isascii():
-        return _SPACES.sub(" ", text.lower()).strip()
+        return " ".join(text.lower().split())
     plain = unicodedata.normalize("NFKC", text).casefold()
-    return _SPACES.sub(" ", _INVISIBLE.sub("", plain)).strip()
+    return " ".join((_INVISIBLE.sub("", plain) if _ODD.search(plain) else plain).split())
 
 
 def fold(text: str) -> str:
     """The normal form with look-alike letters made one and apostrophes dropped."""
-    return _APOSTROPHES.sub("", normalise(text).translate(_LOOK_ALIKES))
+    if text.isascii():
+        return normalise(text).replace("'", "").replace("`", "")
+    normal = normalise(text)
+    return _APOSTROPHES.sub("", normal.translate(_LOOK_ALIKES) if _ODD.search(normal) else normal)
 
 
 def key_of(text: str) -> str:
@@ -121,13 +129,10 @@ def grams(run: str, size: int = 3) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """The terms a text is indexed by, in order: stems without stop words, grams of unspaced scripts."""
-    found: list[str] = []
-    for run in _TERM.findall(fold(text)):
-        if run[0] >= _FIRST_UNSPACED:
-            found.extend(terms_of_run(run))
-        elif run not in STOP_WORDS:
-            found.append(stem(run))
-    return found
+    if text.isascii():  # the same words without the general way's patterns, many times faster
+        spaced = text.encode().translate(_WORDS_OF_ASCII, b"'`").decode()
+        return list(chain.from_iterable(map(_terms_of_word, spaced.split())))
+    return list(chain.from_iterable(map(terms_of_run, split_runs(fold(text)))))
 
 
 def split_runs(folded: str) -> list[str]:
@@ -135,11 +140,18 @@ def split_runs(folded: str) -> list[str]:
     return _TERM.findall(folded)
 
 
-def terms_of_run(run: str) -> list[str]:
+def terms_of_run(run: str) -> Sequence[str]:
     """The terms of one run: its grams if its script has no spaces, else its stem unless a stop word."""
+    if run[0] < _FIRST_UNSPACED:
+        return _terms_of_word(run)
     if _UNSPACED_RUN.fullmatch(run):
         return grams(run, 2 if run[0] >= _FIRST_SHORT_WORDED else 3)
-    return [] if run in STOP_WORDS else [stem(run)]
+    return (run,)
+
+
+@lru_cache(maxsize=200_000)
+def _terms_of_word(word: str) -> tuple[str, ...]:
+    return () if word in STOP_WORDS else (stem(word),)
 
 
 @lru_cache(maxsize=200_000)

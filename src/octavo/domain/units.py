@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from octavo.domain.memory import Kind, Layer, Memory
+from octavo.domain.memory import Kind, Layer, Memory, Turn
 
 # Speakers that are roles, not names: nobody is looked for by them.
 ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai", "agent", "bot"})
@@ -50,7 +51,32 @@ class Watermark:
     header: str
 
 
-def units_of(memory: Memory, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
+class Said(NamedTuple):
+    """What one speaker said, as far as recall indexes it."""
+
+    speaker: str
+    text: str
+    at: datetime | None
+
+
+class Spoken(NamedTuple):
+    """A memory as far as recall indexes it: the cheap twin that an indexing pass reads by the thousand."""
+
+    id: str
+    rev: int
+    kind: Kind
+    scope: str
+    layer: Layer
+    category: str | None
+    tags: tuple[str, ...]
+    session: str | None
+    at: datetime
+    gone: bool
+    text: str
+    turns: tuple[Said, ...]
+
+
+def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
     """The units of a memory; `position` is the place of its first turn among those of its session."""
     for turn, (speaker, text, at) in _said(memory):
         yield Unit(
@@ -76,8 +102,9 @@ def is_person(speaker: str | None) -> bool:
     return speaker is None or speaker.casefold() not in _MACHINES
 
 
-def _said(memory: Memory) -> Iterator[tuple[int | None, tuple[str | None, str, datetime | None]]]:
+def _said(memory: Memory | Spoken) -> Iterator[tuple[int | None, tuple[str | None, str, datetime | None]]]:
     if not memory.turns:
         yield None, (None, memory.text, None)
-    for index, turn in enumerate(memory.turns):
+    turns: Sequence[Turn | Said] = memory.turns
+    for index, turn in enumerate(turns):
         yield index, (turn.speaker, turn.text, turn.at)

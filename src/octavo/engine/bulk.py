@@ -60,6 +60,7 @@ def write(
         if closes is not None and spine.state.commits_of(closes):
             raise SandboxClosed(f"session {closes!r} was closed already")
         candidates = [item for item in ready if not isinstance(item, Verdict)]
+        view.expect([item.memory.id for item in candidates if isinstance(item, Wrote)])
         state, found = rules.consolidate(view, candidates, writer.setting(skip=skip))
         settled = iter(found)
         verdicts[:] = [item if isinstance(item, Verdict) else next(settled) for item in ready]

@@ -142,7 +142,7 @@ class Spine:
             return None
         draft = Draft(
             changes=plan.changes,
-            salts=[secrets.token_hex(16) for _ in plan.changes],
+            salts=_salts(len(plan.changes)),
             cause=plan.cause,
             actor=plan.actor,
             commit=commit_id,
@@ -181,6 +181,12 @@ def identify(store: Store, account: str, now: datetime, *, create: bool) -> Iden
     if not _KEY.fullmatch(identity.key):
         raise Damaged(f"account.json of {account!r} holds no key of 64 hexadecimal digits")
     return identity
+
+
+def _salts(count: int) -> list[str]:
+    """Salts of 128 random bits, drawn at once."""
+    drawn = secrets.token_hex(16 * count)
+    return [drawn[place : place + 32] for place in range(0, 32 * count, 32)]
 
 
 def _spelt(number: int) -> str:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import passages, terms
 from octavo.domain.units import End, Unit, Watermark, is_person
-from octavo.storage.libraries import np
+from octavo.storage.libraries import Array, np
 from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, append, key_code, size_of
+
+_PACK = struct.Struct("<QQQqqQIIiIIHHHHHBBB3x").pack  # a record as `ROW` lays it out
+_KIND = {kind: code for code, kind in enumerate(KINDS)}
+_LAYER = {layer: code for code, layer in enumerate(LAYERS)}
 
 
 @dataclass(slots=True)
@@ -23,7 +28,7 @@ class Batch:
     """Rows on their way into the files, with the codes they use."""
 
     manifest: Manifest
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: bytearray = field(default_factory=bytearray)
     codes: list[list[int]] = field(default_factory=list)
     names: bytearray = field(default_factory=bytearray)
     runs: list[list[int]] = field(default_factory=list)
@@ -33,45 +38,56 @@ class Batch:
     _scopes: dict[str, int] = field(default_factory=dict)
     _speakers: dict[str, int] = field(default_factory=dict)
     _since: dict[tuple[int, int], int] = field(default_factory=dict)
-    _lived: list[int] = field(default_factory=list)
+    _lived: tuple[int, int] | None = None
+    _named: tuple[Unit, int, int] | None = None
 
     def __post_init__(self) -> None:
+        self._terms = self.manifest.counts["terms"]
         self._scopes = {name: code for code, name in enumerate(self.manifest.scopes)}
         self._speakers = {name: code for code, name in enumerate(self.manifest.speakers)}
         self._since = {(s, c): v for s, c, v in self.manifest.said_since}
-        self._lived = list(self.manifest.lived or ())
+        self._lived = self.manifest.lived
 
     def add(self, unit: Unit) -> None:
         """Analyse a unit and take it in, one row a passage."""
         pieces = passages(unit.text)
         coded = [codes_of(piece) for piece in pieces]
         total = sum(map(len, coded))
-        name = msgspec.json.encode([unit.memory, unit.session, unit.category, *unit.tags])
-        name_at = self.manifest.counts["names"] + len(self.names)
-        self.names += name
-        session = key_code(unit.session or "")
-        at = int(unit.at.timestamp())
+        name_at, name_length = self._name(unit)
+        session, at = key_code(unit.session or ""), int(unit.at.timestamp())
         scope, speaker = self._code_of(unit)
-        first = self.manifest.rows + len(self.rows)
+        first = self.manifest.rows + len(self.units)
         for index, codes in enumerate(coded):
-            self.rows.append(
-                (
-                    self.manifest.counts["terms"] + self._terms, key_code(unit.memory), session,
-                    unit.valid_from, at, name_at,
-                    NO_POSITION if unit.position is None else unit.position, unit.rev,
-                    -1 if unit.turn is None else unit.turn, speaker, total, scope, min(len(codes), 65535),
-                    index, len(coded), len(name), KINDS.index(unit.kind), LAYERS.index(unit.layer),
-                    is_person(unit.speaker),
-                    (0, 0, 0),
-                )
+            self.rows += _PACK(
+                self._terms, key_code(unit.memory), session, unit.valid_from, at, name_at,
+                NO_POSITION if unit.position is None else unit.position, unit.rev,
+                -1 if unit.turn is None else unit.turn, speaker, total, scope, min(len(codes), 65535),
+                index, len(coded), name_length, _KIND[unit.kind], _LAYER[unit.layer],
+                is_person(unit.speaker),
             )  # fmt: skip
             self.codes.append(codes)
             self.units.append(unit)
             self._terms += len(codes)
-        self.texts.extend(pieces)
+        self.texts += pieces
         if unit.position is not None:
             self._extend_run(session, first, len(coded))
-        self._lived = [min([at, *self._lived[:1]]), max([at, *self._lived[1:]])]
+        early, late = self._lived or (at, at)
+        self._lived = (min(early, at), max(late, at))
+
+    def records(self) -> Array:
+        """The rows as the file will hold them."""
+        return np.frombuffer(bytes(self.rows), dtype=ROW)
+
+    def _name(self, unit: Unit) -> tuple[int, int]:
+        """Where the words that belong to a unit stand; the turns of one episode share them."""
+        last = self._named
+        if last is not None and _has_same_name(last[0], unit):
+            return last[1], last[2]
+        name = msgspec.json.encode([unit.memory, unit.session, unit.category, *unit.tags])
+        at = self.manifest.counts["names"] + len(self.names)
+        self.names += name
+        self._named = (unit, at, len(name))
+        return at, len(name)
 
     def _code_of(self, unit: Unit) -> tuple[int, int]:
         scope = self._scopes.setdefault(unit.scope, len(self._scopes))
@@ -95,8 +111,8 @@ class Batch:
     def write(self, folder: Path, ends: Sequence[tuple[int, int]], watermark: Watermark) -> Manifest:
         """Append everything to the files durably and return the manifest that would publish it."""
         arrays = {
-            "rows": np.array(self.rows, dtype=ROW),
-            "terms": np.fromiter((c for codes in self.codes for c in codes), "<u4", count=self._terms),
+            "rows": self.records(),
+            "terms": np.array(list(chain.from_iterable(self.codes)), dtype="<u4"),
             "names": np.frombuffer(bytes(self.names), dtype="u1"),
             "ends": np.array(list(ends), dtype=END),
             "runs": np.array([tuple(run) for run in self.runs], dtype=RUN),
@@ -116,19 +132,28 @@ class Batch:
             scopes=tuple(self._scopes),
             speakers=tuple(self._speakers),
             said_since=tuple((s, c, v) for (s, c), v in self._since.items()),
-            lived=(self._lived[0], self._lived[1]) if self._lived else None,
+            lived=self._lived,
         )
 
 
 def codes_of(text: str) -> list[int]:
     """The terms of a text as 32-bit codes."""
-    return [code_of(term) for term in terms(text)]
+    return list(map(code_of, terms(text)))
 
 
 @lru_cache(maxsize=500_000)
 def code_of(term: str) -> int:
     """The code of a term, the same in every process."""
     return zlib.crc32(term.encode())
+
+
+def _has_same_name(one: Unit, other: Unit) -> bool:
+    return (
+        one.memory == other.memory
+        and one.session == other.session
+        and one.category == other.category
+        and one.tags == other.tags
+    )
 
 
 def end_rows(units: Units, batch: Batch, ends: Iterable[End]) -> list[tuple[int, int]]:

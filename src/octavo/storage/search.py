@@ -198,7 +198,7 @@ class Search:
         batch = Batch(manifest=self.units.manifest)
         for unit in self.fresh.units:
             batch.add(unit)
-        records = np.array(batch.rows, dtype=self.units.column("rows").dtype)
+        records = batch.records()
         vectors = None if self.fresh.vectors is None else np.asarray(self.fresh.vectors)
         return frames.Overlay(
             first=self.units.manifest.rows, records=records, codes=batch.codes, vectors=vectors

@@ -14,6 +14,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 import apsw
+import msgspec
 
 from octavo.domain.memory import (
     COMPARED,
@@ -28,10 +29,12 @@ from octavo.domain.memory import (
     Rejection,
     Use,
 )
+from octavo.domain.units import Spoken
 from octavo.errors import IndexDamaged, LedgerTruncated, NotFound, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec, postings
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
+from octavo.storage.spoken import COLUMNS, spoken_of
 from octavo.storage.state_view import OPEN, DbView
 
 SCHEMA = 4
@@ -297,6 +300,18 @@ class StateDb:
         )
         for since, envelope, body in rows:
             yield int(since), _memory(envelope, body)
+
+    def spoken_since(self, after: int, upto: int) -> Iterator[tuple[int, Spoken]]:
+        """The same as indexing reads them."""
+        rows = self.rows(
+            f"SELECT since, {COLUMNS} FROM revision WHERE since > ? AND since <= ? ORDER BY since, row",
+            (after, upto),
+        )
+        for since, *row in rows:
+            try:
+                yield int(since), spoken_of(row)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise IndexDamaged(f"{self._path}: a body is no JSON: {error}") from error
 
     def version_after(self, version: int, revisions: int, limit: int) -> int:
         """The last version within about so many revisions after one, at least the next."""

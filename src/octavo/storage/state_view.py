@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, Kind, Memory, Proposal
 from octavo.storage import postings
-from octavo.storage.codec import decode_change, micros
+from octavo.storage.codec import decode_change, encode_json, micros
 
 
 class Rows(Protocol):
@@ -42,9 +42,20 @@ class DbView:
         # A version never changes, and one write asks for the same id several times.
         self._last: tuple[str, Memory | None] | None = None
         self._redactions: bool | None = None
+        self._absent: frozenset[str] = frozenset()
+
+    def expect(self, ids: Collection[str]) -> None:
+        """Look many ids up at once, so that `get` does not ask for each one that nobody has used."""
+        found = self._db.rows(
+            "SELECT DISTINCT id FROM revision WHERE id IN (SELECT value FROM json_each(?))",
+            (encode_json(list(ids)).decode(),),
+        )
+        self._absent = frozenset(ids) - {str(row[0]) for row in found}
 
     def get(self, id_: str) -> Memory | None:
         """The revision that is current at this version, a tombstone included."""
+        if id_ in self._absent:
+            return None
         if self._last is None or self._last[0] != id_:
             found = self._memory(f"id = ? AND {_VALID}", (id_, *self._now))
             self._last = (id_, found)

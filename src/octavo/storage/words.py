@@ -221,13 +221,13 @@ def stamp_of(folder: Path) -> int:
         return -1
 
 
-def _document(row: int, unit: Unit, codes: Iterable[int], valid_to: int) -> tantivy.Document:
+def _document(row: int, unit: Unit, codes: Sequence[int], valid_to: int) -> tantivy.Document:
     document = tantivy.Document()
     document.add_unsigned("row", row)
     document.add_unsigned("valid_from", unit.valid_from)
     document.add_unsigned("valid_to", valid_to)
     document.add_integer("at", int(unit.at.timestamp()))
-    document.add_text("terms", " ".join([f"{code:08x}" for code in codes]))
+    document.add_text("terms", struct.pack(f">{len(codes)}I", *codes).hex(" ", 4))
     document.add_text("scope", unit.scope)
     document.add_text("kind", unit.kind)
     document.add_text("layer", unit.layer)

@@ -1,0 +1,40 @@
+"""What indexing reads of a revision: who said what and when, without decoding the rest of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from octavo.domain.units import Said, Spoken
+from octavo.storage.codec import REDACTED, moment_of
+
+COLUMNS = "id, rev, kind, scope, layer, category, tags, session, at, gone, body"
+
+
+class _Turn(msgspec.Struct):
+    speaker: str
+    text: str
+    at: datetime | None = None
+
+
+class _Body(msgspec.Struct):
+    text: str = ""
+    turns: tuple[_Turn, ...] = ()
+
+
+_body = msgspec.json.Decoder(_Body)
+_tags = msgspec.json.Decoder(tuple[str, ...])
+_ERASED = _Body(text=REDACTED)
+
+
+def spoken_of(row: Sequence[Any]) -> Spoken:
+    """A row of `COLUMNS`; it was checked against its hash when it came into the state."""
+    id_, rev, kind, scope, layer, category, tags, session, at, gone, body = row
+    said = _ERASED if body is None else _body.decode(body)
+    turns = tuple([Said(turn.speaker, turn.text, turn.at) for turn in said.turns])
+    known = _tags.decode(tags) if tags else ()
+    when = moment_of(at)
+    return Spoken(id_, rev, kind, scope, layer, category, known, session, when, bool(gone), said.text, turns)
