@@ -1,4 +1,4 @@
-"""A redaction reaches the files that a vault keeps beside its account, whoever redacts and however it ends."""
+"""A redaction reaches the files that a vault keeps beside its account, whoever redacts, however it ends."""
 
 from __future__ import annotations
 

@@ -133,6 +133,28 @@ def test_a_redaction_stopped_at_any_call_is_finished_on_reopening(tmp_path):
         shutil.rmtree(target)
 
 
+def test_what_others_said_of_it_is_erased_too_wherever_the_sweep_was_stopped(tmp_path):
+    with octavo.open(tmp_path / "data", actor="human:you") as account:
+        memory = account.remember(f"{CANARY} is loved").memory
+    with octavo.open(tmp_path / "data", actor="agent:bot") as agent:
+        agent.remember(f"{CANARY} is loved", kind="canon")  # waits as a proposal
+        with agent.sandbox() as sandbox:
+            sandbox.turn("user", "hello")
+            sandbox.remember(f"{CANARY} is loved", confidence=0.2)  # is refused
+    counted = StoppingDisk(None)
+    _redact(tmp_path / "data", tmp_path / "count", counted, memory.id)
+    for stop_at in range(1, len(counted.calls) + 1):
+        target = tmp_path / f"run{stop_at}"
+        with pytest.raises(Stopped):
+            _redact(tmp_path / "data", target, StoppingDisk(stop_at), memory.id)
+        with octavo.open(target, actor="human:you") as again:
+            if again.get(memory.id) is not None:
+                again.redact(memory.id, reason="asked to")
+            assert again.check().problems == ()
+        assert holding(target, CANARY) == [], stop_at
+        shutil.rmtree(target)
+
+
 def _redact(source: Path, target: Path, disk: StoppingDisk, id_: str) -> None:
     shutil.copytree(source, target)
     account = open_on(
