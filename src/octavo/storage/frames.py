@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from octavo.domain.dates import Interval
@@ -15,6 +16,20 @@ from octavo.storage.vectors import Vectors
 
 _WINDOW = 8  # how many rows to either side of a candidate are its context
 _DAY_SECONDS = 86_400
+_EPOCH = 719_163  # the ordinal of 1970-01-01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrences:
+    """Where the question's terms stand: the row and the term of each occurrence."""
+
+    row: Array
+    term: Array
+
+    def rows_with(self, terms: int) -> Array:
+        """In how many rows each term occurs."""
+        pairs = distinct(self.row * terms + self.term)
+        return np.bincount(pairs % terms, minlength=terms) if terms else pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,117 +38,206 @@ class Overlay:
 
     first: int  # the row number its first row has
     records: Array
-    codes: list[list[int]]
+    found: Occurrences
     vectors: Array | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Rows in the order of their conversations; `starts` are the rows where units begin."""
+    """Rows in the order of their conversations; `starts` are the rows where units begin.
+
+    Units stand at `places`: one beside the other within a conversation, and so far from the next one that
+    no neighbour counted is of another. `span` is the end of all places.
+    """
 
     rows: Array
     records: Array
     starts: Array
     heads: Array  # the first record of every unit
     segments: Array  # per unit: which conversation it belongs to
-    counts: Array  # per row and term of the question
+    places: Array
+    span: int
+    found: Occurrences
 
-    def best(self, values: Array) -> Array:
-        """The greatest value among the passages of each unit."""
+    def rows_of(self, units: Array) -> tuple[Array, Array]:
+        """The rows of some units in order, and where each unit's begin among them."""
         if len(self.starts) == len(self.rows):
+            return units, units
+        counts = self.heads["passages"][units].astype(np.int64)
+        first = self.starts[units]
+        return ranges(first, first + counts), np.cumsum(counts) - counts
+
+    def best(self, values: Array, starts: Array) -> Array:
+        """The greatest among the values of each unit's rows, which begin at `starts`."""
+        if len(self.starts) == len(self.rows) or len(starts) == 0:
             return values
-        found: Array = np.maximum.reduceat(values, self.starts, axis=0)
+        found: Array = np.maximum.reduceat(values, starts)
         return found
 
-    def spread(self, values: Array) -> Array:
-        """A value of each unit, for each of its passages."""
+    def unit_of(self, rows: Array) -> Array:
+        """Which unit each of some rows belongs to."""
         if len(self.starts) == len(self.rows):
-            return values
-        return np.repeat(values, np.diff([*self.starts, len(self.rows)]), axis=0)
+            return rows
+        found: Array = np.searchsorted(self.starts, rows, "right") - 1
+        return found
+
+    def fullness(self, units: Array, recipe: Recipe) -> Array:
+        """What some units count as neighbours: long ones less, there is something of everything in them."""
+        length = np.maximum(self.heads["unit_length"][units], 1).astype(np.float32)
+        return np.asarray(np.minimum(np.float32(1), np.float32(recipe.full_length) / length))
+
+    def holding(self, rows: Array) -> Array:
+        """Which units hold any of some sorted rows."""
+        held = np.zeros(len(self.starts), dtype=bool)
+        if len(rows):
+            place = np.minimum(np.searchsorted(rows, self.rows), len(rows) - 1)
+            held[self.unit_of(np.flatnonzero(rows[place] == self.rows))] = True
+        return held
+
+    def around(self, units: Array, distance: int) -> Array:
+        """Some units and those at most so many turns away from them."""
+        near = np.zeros(self.span, dtype=bool)
+        near[self.places[units][:, None] + np.arange(-distance, distance + 1)] = True
+        return np.flatnonzero(near[self.places])
 
 
 def gather(
-    units: Units, candidates: Array, overlay: Overlay, visible: Any, codes: Array, forced: Array
+    units: Units,
+    candidates: Array,
+    overlay: Overlay,
+    visible: Any,
+    codes: Array,
+    forced: Array,
+    *,
+    gap: int,
 ) -> Frame:
     """Collect the candidates' conversations as far as they are visible, with the question's terms in them.
 
-    `forced` are sessions to collect besides, those of the overlay.
+    `forced` are sessions to collect besides, those of the overlay; `gap` is how far neighbours count.
     """
-    rows = _with_context(units, candidates, forced)
+    low, high = _with_context(units, candidates, forced)
+    rows = ranges(low, high)
     records = units.take(rows)
-    seen = visible(rows, records)
-    rows, records = rows[seen], records[seen] if not seen.all() else records
-    counts = _counts(units, records, codes)
+    found = _occurrences(units, records, np.cumsum(high - low), codes)
+    seen = visible(rows)
+    if not seen.all():
+        place, kept = np.cumsum(seen) - 1, seen[found.row]
+        found = Occurrences(row=place[found.row[kept]], term=found.term[kept])
+        rows, records = rows[seen], records[seen]
     if len(overlay.records):
+        row = np.concatenate([found.row, overlay.found.row + len(rows)])
+        found = Occurrences(row=row, term=np.concatenate([found.term, overlay.found.term]))
         records = np.concatenate([records, overlay.records])
         rows = np.concatenate([rows, overlay.first + np.arange(len(overlay.records))])
-        counts = np.concatenate([counts, _overlay_counts(overlay, codes)])
     order = _conversation_order(records)
     if order is not None:
-        rows, records, counts = rows[order], records[order], counts[order]
+        found = Occurrences(row=np.argsort(order)[found.row], term=found.term)
+        rows, records = rows[order], records[order]
+    return _framed(rows, records, found, gap)
+
+
+def _framed(rows: Array, records: Array, found: Occurrences, gap: int) -> Frame:
     starts = np.flatnonzero(records["passage"] == 0)
     heads = records if len(starts) == len(rows) else records[starts]
-    alone, session = heads["position"] == NO_POSITION, heads["session"]
-    fresh = np.ones(len(starts), dtype=bool)
-    fresh[1:] = (session[1:] != session[:-1]) | alone[1:] | alone[:-1]
-    segments = np.cumsum(fresh) - 1
-    return Frame(rows=rows, records=records, starts=starts, heads=heads, segments=segments, counts=counts)
+    segments = np.cumsum(_changes(heads)) - 1
+    places = np.arange(len(starts)) + gap * (segments + 1)
+    return Frame(
+        rows=rows,
+        records=records,
+        starts=starts,
+        heads=heads,
+        segments=segments,
+        places=places,
+        span=int(places[-1]) + gap + 1 if len(places) else 0,
+        found=found,
+    )
 
 
-def words_part(frame: Frame, weights: Array, average: float, recipe: Recipe) -> Array:
-    """How much of the question's terms each unit covers, its neighbours' terms counted in part."""
-    if len(weights) == 0 or len(frame.rows) == 0:
-        return np.zeros(len(frame.starts), dtype=np.float32)
-    own = frequency(frame.counts, frame.records["length"][:, None].astype(np.float32), average, recipe)
-    full = _fullness(frame, recipe)[:, None]
-    best = frame.best(own)
-    around = _from_neighbours(full * best, frame.segments, recipe.neighbours)
-    around += np.float32(recipe.session) * _session_best(np.where(best > 0, full, 0), frame.segments)
-    total = own + frame.spread(around)
-    if len(frame.starts) < len(frame.rows):
-        unit_of_row = frame.spread(np.arange(len(frame.starts)))
-        total += np.float32(recipe.passages) * _from_passages(own > 0, unit_of_row)
-    return frame.best(saturated(total, recipe) @ (weights / weights.sum()).astype(np.float32))
+def words_part(frame: Frame, units: Array, weights: Array, average: float, recipe: Recipe) -> Array:
+    """How much of the question's terms some units cover, their neighbours' terms counted in part."""
+    terms = len(weights)
+    if terms == 0 or len(units) == 0:
+        return np.zeros(len(units), dtype=np.float32)
+    seats, counts = np.unique(frame.found.row * terms + frame.found.term, return_counts=True)
+    row, term = np.divmod(seats, terms)
+    own = frequency(counts, frame.records["length"][row].astype(np.float32), average, recipe)
+    unit = frame.unit_of(row)
+    around = _from_around(frame, units, unit, term, own, terms, recipe)
+    rows, starts = frame.rows_of(units)
+    total = np.repeat(around, np.diff(starts, append=len(rows)), axis=0) if rows is not units else around
+    seat = np.full(len(frame.rows), -1)
+    seat[rows] = np.arange(len(rows))
+    if rows is not units:
+        _add_beside(total, seat, row, term, unit, frame, recipe)
+    kept = seat[row] >= 0
+    total[seat[row[kept]], term[kept]] += own[kept]
+    return frame.best(saturated(total, recipe) @ (weights / weights.sum()).astype(np.float32), starts)
+
+
+def _from_around(
+    frame: Frame, units: Array, unit: Array, term: Array, own: Array, terms: int, recipe: Recipe
+) -> Array:
+    """What the neighbours and the session of some units add to the frequency of each term."""
+    full = frame.fullness(unit, recipe)
+    session = np.zeros((int(frame.segments[-1]) + 1) * terms, dtype=np.float32)
+    np.maximum.at(session, frame.segments[unit] * terms + term, full)
+    seats, value = _best_of_each(frame.places[unit] * terms + term, full * own)
+    steps = range(1, len(recipe.neighbours) + 1)
+    shifts = np.array([side * step * terms for step in steps for side in (-1, 1)], dtype=np.int64)
+    shares = np.repeat(recipe.neighbours, 2)
+    near = np.bincount(
+        (seats[:, None] + shifts).ravel(),
+        weights=(value[:, None] * shares).ravel(),
+        minlength=frame.span * terms,
+    )
+    found: Array = np.take(near.reshape(-1, terms), frame.places[units], axis=0).astype(np.float32)
+    found += np.float32(recipe.session) * np.take(session.reshape(-1, terms), frame.segments[units], axis=0)
+    return found
+
+
+def _add_beside(
+    total: Array, seat: Array, row: Array, term: Array, unit: Array, frame: Frame, recipe: Recipe
+) -> None:
+    """Add what the passages beside a passage of the same text hold."""
+    beside = np.zeros(total.shape, dtype=np.float32)
+    for step in (-1, 1):
+        place = np.clip(row + step, 0, len(frame.rows) - 1)
+        kept = (frame.unit_of(place) == unit) & (place != row) & (seat[place] >= 0)
+        beside[seat[place[kept]], term[kept]] = recipe.passages
+    total += beside
 
 
 def meaning_part(
-    frame: Frame, scored: Array, vectors: Vectors, query: Array, overlay: Overlay, first: int, recipe: Recipe
+    frame: Frame, units: Array, vectors: Vectors, query: Array, overlay: Overlay, first: int, recipe: Recipe
 ) -> Array:
-    """How near each unit's text is to the question's, neighbours counted in part; 0 where not asked for."""
-    wanted = scored.copy()
-    for distance in range(1, len(recipe.meaning_neighbours) + 1):
-        wanted = _spread(scored, wanted, frame.segments, distance)
-    asked = frame.spread(wanted)
+    """How near the texts of some units are to the question's, neighbours counted in part."""
+    wanted = frame.around(units, len(recipe.meaning_neighbours))
+    places, starts = frame.rows_of(wanted)
+    rows = frame.rows[places]
     shift = float(vectors.mean(first) @ query)
-    cosines = np.full(len(frame.rows), shift, dtype=np.float32)
-    stored = asked & (frame.rows < vectors.manifest.rows)
+    cosines = np.full(len(rows), shift, dtype=np.float32)
+    stored = rows < vectors.manifest.rows
     if len(vectors.lacking):
-        stored &= ~np.isin(frame.rows, vectors.lacking)
-    cosines[stored] = vectors.cosines(query, frame.rows[stored])
+        stored &= ~np.isin(rows, vectors.lacking)
+    cosines[stored] = vectors.cosines(query, rows[stored])
     if overlay.vectors is not None:
-        fresh = asked & (frame.rows >= overlay.first)
-        cosines[fresh] = overlay.vectors[frame.rows[fresh] - overlay.first] @ query
-    near = np.where(wanted, frame.best(cosines) - shift, 0)
-    faded = _fullness(frame, recipe) * near
-    found: Array = near + _from_neighbours(faded[:, None], frame.segments, recipe.meaning_neighbours)[:, 0]
+        fresh = rows >= overlay.first
+        cosines[fresh] = overlay.vectors[rows[fresh] - overlay.first] @ query
+    near, faded = np.zeros(frame.span, dtype=np.float32), np.zeros(frame.span, dtype=np.float32)
+    values = frame.best(cosines, starts) - np.float32(shift)
+    near[frame.places[wanted]] = values
+    faded[frame.places[wanted]] = values * frame.fullness(wanted, recipe)
+    at = frame.places[units]
+    found: Array = near[at]
+    for distance, share in enumerate(recipe.meaning_neighbours, 1):
+        found += np.float32(share) * (faded[at - distance] + faded[at + distance])
     return found
 
 
-def presence(overlay: Overlay, codes: Array) -> Array:
-    """In how many rows of the overlay each term occurs."""
-    found: Array = (_overlay_counts(overlay, codes) > 0).sum(axis=0)
-    return found
-
-
-def holding(overlay: Overlay, codes: Array) -> Array:
-    """Which rows of the overlay hold any of the terms."""
-    return np.asarray(_overlay_counts(overlay, codes).any(axis=1))
-
-
-def time_part(frame: Frame, intervals: Sequence[Interval], recipe: Recipe) -> Array:
-    """How near each unit lies to one of the times asked about."""
-    days = frame.heads["at"] // _DAY_SECONDS
-    best = np.zeros(len(frame.starts), dtype=np.float32)
+def time_part(frame: Frame, units: Array, intervals: Sequence[Interval], recipe: Recipe) -> Array:
+    """How near some units lie to one of the times asked about."""
+    days = frame.heads["at"][units] // _DAY_SECONDS
+    best = np.zeros(len(units), dtype=np.float32)
     for interval in intervals:
         first, last = (day.toordinal() - _EPOCH for day in (interval.first, interval.last))
         gap = np.maximum(0, np.maximum(first - days, days - last))
@@ -141,149 +245,106 @@ def time_part(frame: Frame, intervals: Sequence[Interval], recipe: Recipe) -> Ar
     return best
 
 
-def priors(frame: Frame, recipe: Recipe) -> tuple[Array, Array]:
+def priors(frame: Frame, units: Array, recipe: Recipe) -> tuple[Array, Array]:
     """What the number of passages costs, and what being said by a person adds."""
-    heads = frame.heads
     return (
-        passage_prior(heads["passages"].astype(np.float32), np.log, recipe),
-        recipe.person * heads["person"].astype(np.float32),
+        passage_prior(frame.heads["passages"][units].astype(np.float32), np.log, recipe),
+        recipe.person * frame.heads["person"][units].astype(np.float32),
     )
 
 
-def near_candidates(frame: Frame, candidates: Array, distance: int) -> Array:
-    """Which units hold a candidate row, or are at most `distance` turns away from one."""
-    hit = frame.best(_among(frame.rows, candidates))
-    found = hit.copy()
-    for step in range(1, distance + 1):
-        found = _spread(hit, found, frame.segments, step)
-    return found
+def occurrences_in(tokens: Sequence[Sequence[int]], codes: Array) -> Occurrences:
+    """Where a question's terms stand in some lists of terms."""
+    if not tokens or len(codes) == 0:
+        return Occurrences(row=np.empty(0, dtype=np.int64), term=np.empty(0, dtype=np.int64))
+    ends = np.cumsum([len(some) for some in tokens])
+    places, term = matches(np.fromiter(chain.from_iterable(tokens), np.uint32, int(ends[-1])), codes)
+    return Occurrences(row=np.searchsorted(ends, places, "right"), term=term)
 
 
-_EPOCH = 719_163  # the ordinal of 1970-01-01
+def _occurrences(units: Units, records: Array, ends: Array, codes: Array) -> Occurrences:
+    """Where a question's terms stand in records, which are blocks of consecutive rows that end at `ends`."""
+    if len(records) == 0 or len(codes) == 0:
+        return occurrences_in((), codes)
+    first, lengths = records["terms"].astype(np.int64), records["length"].astype(np.int64)
+    # The terms of consecutive rows are consecutive too.
+    low = first[np.concatenate(([0], ends[:-1]))].tolist()
+    high = (first[ends - 1] + lengths[ends - 1]).tolist()
+    terms = units.column("terms")
+    places, term = matches(np.concatenate([terms[a:b] for a, b in zip(low, high, strict=True)]), codes)
+    return Occurrences(row=np.searchsorted(np.cumsum(lengths), places, "right"), term=term)
 
 
-def _with_context(units: Units, candidates: Array, forced: Array) -> Array:
-    """The candidates' whole units, and the turns around them."""
+def _with_context(units: Units, candidates: Array, forced: Array) -> tuple[Array, Array]:
+    """The candidates' whole units and the turns around them, as ranges of rows in order."""
     sessions, first, last = units.runs()
     records = units.take(candidates)
-    turns = records["position"] != NO_POSITION
-    low = np.searchsorted(sessions, records["session"], "left")
-    high = np.where(turns, np.searchsorted(sessions, records["session"], "right"), low)
-    one = high - low == 1
-    around, run = candidates[one], low[one]
-    parts = [
-        _whole_units(
-            units, np.maximum(around - _WINDOW, first[run]), np.minimum(around + _WINDOW + 1, last[run])
-        ),
-        _whole_units(units, candidates[~one], candidates[~one] + 1),
-    ]
+    session, turns = records["session"], records["position"] != NO_POSITION
+    run = np.searchsorted(sessions, session, "left")
+    end = np.where(turns, np.searchsorted(sessions, session, "right"), run)
+    low, high = candidates.copy(), candidates + 1
+    one = end - run == 1
+    low[one] = np.maximum(low[one] - _WINDOW, first[run[one]])
+    high[one] = np.minimum(high[one] + _WINDOW, last[run[one]])
+    low, high = _whole_units(units, low, high)
     # A session in several runs (restored, or continued) is taken whole: its turns interleave.
-    scattered = distinct(np.concatenate([records["session"][high - low > 1], forced]))
-    runs = ranges(np.searchsorted(sessions, scattered, "left"), np.searchsorted(sessions, scattered, "right"))
-    parts.append(ranges(first[runs], last[runs]))
-    return distinct(np.concatenate(parts))
+    scattered = distinct(np.concatenate([session[end - run > 1], forced]))
+    if len(scattered):
+        runs = ranges(
+            np.searchsorted(sessions, scattered, "left"), np.searchsorted(sessions, scattered, "right")
+        )
+        low, high = np.concatenate([low, first[runs]]), np.concatenate([high, last[runs]])
+    return _merged(low, high)
 
 
-def _whole_units(units: Units, low: Array, high: Array) -> Array:
-    """The rows of some ranges, widened so that no unit is cut."""
-    if len(low) == 0:
-        return low
-    ends = units.take(high - 1)
-    return ranges(
-        low - units.take(low)["passage"],
-        high - 1 - ends["passage"].astype(np.int64) + ends["passages"].astype(np.int64),
-    )
+def _whole_units(units: Units, low: Array, high: Array) -> tuple[Array, Array]:
+    """Ranges of rows, widened so that no unit is cut."""
+    records = units.column("rows")
+    passage, passages = records["passage"], records["passages"]
+    left = passages[high - 1].astype(np.int64) - passage[high - 1]
+    return low - passage[low], high - 1 + left
+
+
+def _merged(low: Array, high: Array) -> tuple[Array, Array]:
+    """Ranges as few that lie apart, in order."""
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], np.maximum.accumulate(high[order])
+    apart = np.ones(len(low), dtype=bool)
+    apart[1:] = low[1:] > high[:-1]
+    firsts = np.flatnonzero(apart)
+    return low[firsts], high[np.append(firsts[1:], len(low)) - 1] if len(low) else high
+
+
+def _changes(records: Array) -> Array:
+    """Where another conversation begins; what is no turn is a conversation of its own."""
+    session, alone = np.ascontiguousarray(records["session"]), records["position"] == NO_POSITION
+    fresh = np.ones(len(records), dtype=bool)
+    fresh[1:] = (session[1:] != session[:-1]) | alone[1:] | alone[:-1]
+    return fresh
 
 
 def _conversation_order(records: Array) -> Array | None:
     """The order in which sessions stand together and turns follow each other; None if they do already."""
-    if len(records) < 2:
-        return None
-    session, alone = records["session"], records["position"] == NO_POSITION
-    fresh = np.ones(len(records), dtype=bool)
-    fresh[1:] = (session[1:] != session[:-1]) | alone[1:] | alone[:-1]
+    alone = records["position"] == NO_POSITION
+    fresh = _changes(records)
     fresh &= ~alone | (records["passage"] == 0)
-    block = np.cumsum(fresh) - 1
     firsts = np.flatnonzero(fresh)
-    rank = np.searchsorted(distinct(session[firsts]), session[firsts])
-    rank = np.where(alone[firsts], len(firsts) + np.arange(len(firsts)), rank)
+    session, single = records["session"][firsts], alone[firsts]
+    block = np.cumsum(fresh) - 1
+    sessions = distinct(session[~single])
+    if len(sessions) + int(single.sum()) < len(firsts):  # a session stands in several places
+        rank = np.searchsorted(sessions, session)
+        block = np.where(single, len(firsts) + np.arange(len(firsts)), rank)[block]
     place = np.where(alone, records["passage"], records["position"]).astype(np.int64)
-    key = (rank[block].astype(np.int64) << 32) + place
-    if not alone.any() and len(distinct(rank)) == len(firsts):
-        key = (block.astype(np.int64) << 32) + place
+    key = (block << 32) + place
     return None if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
 
 
-def _counts(units: Units, records: Array, codes: Array) -> Array:
-    if len(records) == 0 or len(codes) == 0:
-        return np.zeros((len(records), len(codes)), dtype=np.float32)
-    first = records["terms"].astype(np.int64)
-    lengths = records["length"].astype(np.int64)
-    tokens = units.column("terms")[ranges(first, first + lengths)]
-    places, which = matches(tokens, codes)
-    owner = np.searchsorted(np.cumsum(lengths), places, "right")
-    return _tally(owner, which, len(records), len(codes))
-
-
-def _overlay_counts(overlay: Overlay, codes: Array) -> Array:
-    known = {int(code): index for index, code in enumerate(codes)}
-    counts = np.zeros((len(overlay.codes), len(codes)), dtype=np.float32)
-    for row, tokens in enumerate(overlay.codes):
-        for token in tokens:
-            if token in known:
-                counts[row, known[token]] += 1
-    return counts
-
-
-def _tally(owner: Array, which: Array, rows: int, terms: int) -> Array:
-    flat = np.bincount(owner * terms + which, minlength=rows * terms)
-    return flat.reshape(rows, terms).astype(np.float32)
-
-
-def _fullness(frame: Frame, recipe: Recipe) -> Array:
-    length = np.maximum(frame.heads["unit_length"], 1).astype(np.float32)
-    return np.asarray(np.minimum(np.float32(1), np.float32(recipe.full_length) / length))
-
-
-def _from_neighbours(values: Array, segments: Array, weights: Sequence[float]) -> Array:
-    total = np.zeros_like(values)
-    for distance, weight in enumerate(weights, 1):
-        if len(values) <= distance:
-            break
-        same = (segments[distance:] == segments[:-distance])[:, None] * np.float32(weight)
-        total[distance:] += values[:-distance] * same
-        total[:-distance] += values[distance:] * same
-    return total
-
-
-def _session_best(values: Array, segments: Array) -> Array:
-    starts = np.flatnonzero(np.diff(segments, prepend=-1))
-    best = np.maximum.reduceat(values, starts, axis=0)
-    found: Array = best[segments]
-    return found
-
-
-def _from_passages(present: Array, unit_of_row: Array) -> Array:
-    total = np.zeros(present.shape, dtype=np.float32)
-    if len(present) > 1 and unit_of_row[-1] + 1 < len(present):
-        same = (unit_of_row[1:] == unit_of_row[:-1])[:, None]
-        total[1:] = np.maximum(total[1:], present[:-1] & same)
-        total[:-1] = np.maximum(total[:-1], present[1:] & same)
-    return total
-
-
-def _among(rows: Array, chosen: Array) -> Array:
-    """Which rows are among some sorted ones."""
-    if len(chosen) == 0:
-        return np.zeros(len(rows), dtype=bool)
-    place = np.minimum(np.searchsorted(chosen, rows), len(chosen) - 1)
-    found: Array = chosen[place] == rows
-    return found
-
-
-def _spread(hit: Array, found: Array, segments: Array, distance: int) -> Array:
-    wider = found.copy()
-    same = segments[distance:] == segments[:-distance]
-    wider[distance:] |= hit[:-distance] & same
-    wider[:-distance] |= hit[distance:] & same
-    return wider
+def _best_of_each(keys: Array, values: Array) -> tuple[Array, Array]:
+    """The keys once each, in order, and the greatest value of each."""
+    if len(keys) == 0:
+        return keys, values
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[firsts], np.maximum.reduceat(values[order], firsts)

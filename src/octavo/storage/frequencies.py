@@ -31,7 +31,7 @@ def matches(tokens: Array, codes: Array) -> tuple[Array, Array]:
     # One look-up in a small table rejects nearly every term; only the rest is compared in full.
     table = np.zeros(65536, dtype=bool)
     table[codes & 0xFFFF] = True
-    places = np.flatnonzero(table[tokens & 0xFFFF])
+    places = np.flatnonzero(np.take(table, tokens & 0xFFFF))
     order = np.argsort(codes, kind="stable")
     ranked = codes[order]
     which = np.minimum(np.searchsorted(ranked, tokens[places]), len(codes) - 1)

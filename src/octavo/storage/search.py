@@ -87,41 +87,59 @@ class Search:
 
     def run(self, limit: int) -> list[Match]:
         """The best units, best first."""
-        recipe = self.recipe
-        overlay, batch = self._overlay()
         codes = np.array([code_of(term) for term in self.question.terms], dtype=np.uint32)
+        overlay, batch = self._overlay(codes)
         near = self._near()
         candidates = distinct(np.concatenate([self._candidates(codes.tolist()), near]))
-        forced = distinct(overlay.records["session"]).astype(np.uint64)
-        frame = frames.gather(self.units, candidates, overlay, self._in_sight, codes, forced)
+        frame = self._frame(candidates, overlay, codes)
         if len(frame.rows) == 0:
             return []
-        weights, average = self._weights(codes, overlay)
-        parts = {"words": frames.words_part(frame, weights, average, recipe)}
-        if self.question.speaker is not None:
-            parts["speaker"] = recipe.speaker * self._said_by(frame, batch, self.question.speaker)
-        if self.question.intervals:
-            parts["time"] = recipe.time * frames.time_part(frame, self.question.intervals, recipe)
-        parts["length"], parts["person"] = frames.priors(frame, recipe)
-        own = np.concatenate([candidates, self._fresh_candidates(overlay, codes)])
-        scored = frames.near_candidates(frame, own, self.limits.neighbours) & self._eligible(frame)
+        own = np.concatenate([candidates, self._fresh_candidates(overlay)])
+        chosen = frame.around(np.flatnonzero(frame.holding(own)), self.limits.neighbours)
+        chosen = chosen[self._eligible(frame, chosen)]
+        parts = self._parts(frame, chosen, batch, *self._weights(codes, overlay))
         if self.vectors is not None:
-            scored = self._best(frame, parts, scored, near)
-            parts["meaning"] = recipe.meaning * frames.meaning_part(
-                frame, scored, self.vectors, self.query, overlay, self.rows, recipe
+            kept = self._best(frame, chosen, parts, near)
+            chosen, parts = chosen[kept], {name: values[kept] for name, values in parts.items()}
+            parts["meaning"] = self.recipe.meaning * frames.meaning_part(
+                frame, chosen, self.vectors, self.query, overlay, self.rows, self.recipe
             )
-        return self._matches(frame, batch, parts, scored, limit)
+        return self._matches(frame, chosen, batch, parts, limit)
 
-    def _best(self, frame: Frame, parts: dict[str, Array], scored: Array, near: Array) -> Array:
-        """The units worth comparing by meaning: the nearest ones, and the best by everything else."""
+    def _frame(self, candidates: Array, overlay: Overlay, codes: Array) -> Frame:
+        recipe = self.recipe
+        return frames.gather(
+            self.units,
+            candidates,
+            overlay,
+            self._in_sight,
+            codes,
+            distinct(overlay.records["session"]),
+            gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), self.limits.neighbours),
+        )
+
+    def _parts(
+        self, frame: Frame, chosen: Array, batch: Batch, weights: Array, average: float
+    ) -> dict[str, Array]:
+        """What every part but the meaning gives the chosen units."""
+        recipe, question = self.recipe, self.question
+        parts = {"words": frames.words_part(frame, chosen, weights, average, recipe)}
+        if question.speaker is not None:
+            said = frame.heads["speaker"][chosen] == batch.speaker_code(question.speaker)
+            parts["speaker"] = recipe.speaker * said.astype(np.float32)
+        if question.intervals:
+            parts["time"] = recipe.time * frames.time_part(frame, chosen, question.intervals, recipe)
+        parts["length"], parts["person"] = frames.priors(frame, chosen, recipe)
+        return parts
+
+    def _best(self, frame: Frame, chosen: Array, parts: dict[str, Array], near: Array) -> Array:
+        """Which are worth comparing by meaning: the nearest ones, and the best by everything else."""
         count = self.limits.ranked
-        if int(scored.sum()) <= count:
-            return scored
-        value = np.where(scored, np.sum(list(parts.values()), axis=0), -np.inf)
-        kept = frames.near_candidates(frame, near, 0)
-        kept[np.argpartition(-value, count)[:count]] = True
-        found: Array = kept & scored
-        return found
+        if len(chosen) <= count:
+            return np.arange(len(chosen))
+        kept = frame.holding(near)[chosen]
+        kept[np.argpartition(-_sum(parts), count)[:count]] = True
+        return np.flatnonzero(kept)
 
     def _candidates(self, codes: Sequence[int]) -> Array:
         limits, source = self.limits, self.words
@@ -136,9 +154,10 @@ class Search:
             found += source.search(codes, self._during(first, last), limit=limits.speaker)
         return np.array(found, dtype=np.int64)
 
-    def _fresh_candidates(self, overlay: Overlay, codes: Array) -> Array:
+    def _fresh_candidates(self, overlay: Overlay) -> Array:
         """The rows of the overlay that some stream finds."""
-        found = frames.holding(overlay, codes)
+        found = np.zeros(len(overlay.records), dtype=bool)
+        found[overlay.found.row] = True
         if overlay.vectors is not None:
             found |= overlay.vectors.any(axis=1)
         for first, last in self._spans():
@@ -170,18 +189,18 @@ class Search:
             until=min(until, self.wanted.until or until),
         )
 
-    def _in_sight(self, rows: Array, records: Array) -> Array:
+    def _in_sight(self, rows: Array) -> Array:
         """Valid at the version, in scope, and not ended since the watermark."""
-        seen = self.units.visible(rows, records, self.version, self.scopes)
+        seen = self.units.visible(rows, self.version, self.scopes)
         if len(self.ended):
-            for place in np.flatnonzero(np.isin(records["key"], self.ended)):
-                name = self.units.name_of(records[place]).memory
-                seen[place] &= (name, int(records[place]["rev"])) not in self.fresh.ends
-        found: Array = seen
-        return found
+            records = self.units.column("rows")
+            for place in np.flatnonzero(np.isin(records["key"][rows], self.ended)):
+                record = records[rows[place]]
+                seen[place] &= (self.units.name_of(record).memory, int(record["rev"])) not in self.fresh.ends
+        return seen
 
     def _findable(self, rows: Array) -> Array:
-        seen = self._in_sight(rows, self.units.take(rows))
+        seen = self._in_sight(rows)
         return seen if self.allowed is None else seen & np.isin(rows, self.allowed)
 
     def _share(self) -> float:
@@ -194,24 +213,31 @@ class Search:
         sample = self.units.column("rows")["scope"][:: max(1, self.units.manifest.rows // 1000)]
         return float(np.isin(sample, self.scopes).mean()) if len(sample) else 1.0
 
-    def _overlay(self) -> tuple[Overlay, Batch]:
+    def _overlay(self, codes: Array) -> tuple[Overlay, Batch]:
         batch = Batch(manifest=self.units.manifest)
         for unit in self.fresh.units:
             batch.add(unit)
-        records = batch.records()
-        vectors = None if self.fresh.vectors is None else np.asarray(self.fresh.vectors)
         return frames.Overlay(
-            first=self.units.manifest.rows, records=records, codes=batch.codes, vectors=vectors
+            first=self.units.manifest.rows,
+            records=batch.records(),
+            found=frames.occurrences_in(batch.codes, codes),
+            vectors=None if self.fresh.vectors is None else np.asarray(self.fresh.vectors),
         ), batch
 
     def _weights(self, codes: Array, overlay: Overlay) -> tuple[Array, float]:
+        """The weight of each term, and how many terms a passage has on average."""
         others = self._others()
         rows, total = self.rows, self.rows + len(overlay.records) + len(others)
         counts = frequencies.containing(self.units, codes, self.scopes, rows)
-        counts = counts + frames.presence(overlay, codes) + self._presence(others, codes)
+        counts = counts + overlay.found.rows_with(len(codes))
+        if others:
+            seen = [terms for scope, terms in others if self._sees(scope)]
+            counts = counts + frames.occurrences_in(seen, codes).rows_with(len(codes))
         known = dict(zip(self.question.terms, counts.tolist(), strict=True))
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
-        terms = self._terms_until(rows) + sum(map(len, overlay.codes)) + sum(len(c) for _, c in others)
+        terms = (
+            self._terms_until(rows) + int(overlay.records["length"].sum()) + sum(len(c) for _, c in others)
+        )
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
 
     def _others(self) -> list[tuple[str, list[int]]]:
@@ -221,11 +247,8 @@ class Search:
             batch.add(unit)
         return [(unit.scope, list(codes)) for unit, codes in zip(batch.units, batch.codes, strict=True)]
 
-    def _presence(self, others: list[tuple[str, list[int]]], codes: Array) -> Array:
-        seen = self.wanted.scopes
-        sets = [set(terms) for scope, terms in others if seen is None or scope in seen]
-        found: Array = np.array([sum(code in s for s in sets) for code in codes.tolist()], dtype=np.int64)
-        return found
+    def _sees(self, scope: str) -> bool:
+        return self.wanted.scopes is None or scope in self.wanted.scopes
 
     def _terms_until(self, rows: int) -> int:
         if rows == 0:
@@ -233,39 +256,43 @@ class Search:
         last = self.units.column("rows")[rows - 1]
         return int(last["terms"]) + int(last["length"])
 
-    def _said_by(self, frame: Frame, batch: Batch, speaker: str) -> Array:
-        code = batch.speaker_code(speaker)
-        return np.asarray(frame.heads["speaker"] == code, dtype=np.float32)
-
-    def _eligible(self, frame: Frame) -> Array:
+    def _eligible(self, frame: Frame, chosen: Array) -> Array:
         """Which units the filters let through; an overlay is filtered by whoever hands it in."""
         if self.allowed is None:
-            return np.ones(len(frame.starts), dtype=bool)
-        heads = frame.rows[frame.starts]
+            return np.ones(len(chosen), dtype=bool)
+        heads = frame.rows[frame.starts[chosen]]
         return np.isin(heads, self.allowed) | (heads >= self.units.manifest.rows)
 
     def _matches(
-        self, frame: Frame, batch: Batch, parts: dict[str, Array], chosen: Array, limit: int
+        self, frame: Frame, chosen: Array, batch: Batch, parts: dict[str, Array], limit: int
     ) -> list[Match]:
-        score = np.sum(list(parts.values()), axis=0)
-        places = np.flatnonzero(chosen)
-        order = np.lexsort((frame.rows[frame.starts[places]], -score[places]))[:limit]
-        return [self._match(frame, batch, parts, score, int(place)) for place in places[order]]
+        score = _sum(parts)
+        rows = frame.rows[frame.starts[chosen]]
+        order = np.lexsort((rows, -score))[:limit]
+        records, numbers = frame.heads[chosen[order]], rows[order].tolist()
+        columns = zip(*(values[order].tolist() for values in parts.values()), strict=True)
+        return [
+            Match(
+                memory=self._memory(batch, row, record),
+                rev=int(record["rev"]),
+                turn=None if record["turn"] < 0 else int(record["turn"]),
+                passage=0,
+                score=value,
+                parts=dict(zip(parts, given, strict=True)),
+            )
+            for row, record, value, given in zip(
+                numbers, records, score[order].tolist(), columns, strict=True
+            )
+        ]
 
-    def _match(self, frame: Frame, batch: Batch, parts: dict[str, Array], score: Array, place: int) -> Match:
-        row = int(frame.rows[frame.starts[place]])
-        record = frame.records[frame.starts[place]]
-        stored = row < self.units.manifest.rows
-        unit = None if stored else batch.units[row - self.units.manifest.rows]
-        turn = int(record["turn"])
-        return Match(
-            memory=self.units.name_of(record).memory if unit is None else unit.memory,
-            rev=int(record["rev"]),
-            turn=None if turn < 0 else turn,
-            passage=0,
-            score=float(score[place]),
-            parts={name: float(values[place]) for name, values in parts.items()},
-        )
+    def _memory(self, batch: Batch, row: int, record: Any) -> str:
+        stored = self.units.manifest.rows
+        return self.units.name_of(record).memory if row < stored else batch.units[row - stored].memory
+
+
+def _sum(parts: dict[str, Array]) -> Array:
+    found: Array = np.sum(list(parts.values()), axis=0)
+    return found
 
 
 def _seconds(day: date) -> int:

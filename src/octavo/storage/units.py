@@ -120,15 +120,15 @@ class Units:
         records = self.column("rows")
         return np.take(records.view(f"V{records.itemsize}"), rows).view(records.dtype)
 
-    def visible(self, rows: Array, records: Array, version: int, scopes: Array) -> Array:
+    def visible(self, rows: Array, version: int, scopes: Array) -> Array:
         """Which of some rows are valid at a version and lie in one of the scopes."""
         seen = np.ones(len(rows), dtype=bool)
         if version < self.manifest.watermark.version:
-            seen &= records["valid_from"] <= version
+            seen &= self.column("rows")["valid_from"][rows] <= version
         if self.manifest.counts["ends"]:
             seen &= self.valid_to()[rows] > version
         if len(scopes) < len(self.manifest.scopes):
-            seen &= np.isin(records["scope"], scopes)
+            seen &= np.isin(self.column("rows")["scope"][rows], scopes)
         return seen
 
     def scope_codes(self, scopes: Iterable[str] | None) -> Array:

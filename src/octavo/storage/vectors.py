@@ -27,7 +27,7 @@ FORMAT = 1
 _NEAREST = 1000
 _MEAN_ROWS = 256
 _SPARSE = 0.1
-_AT_ONCE = 256  # rows whose numbers fit the processor's cache
+_AT_ONCE = 512  # rows whose numbers fit the processor's cache
 # A half's bits, moved to where a float has them, are the same number made 2 ** 112 times smaller. numpy would
 # take a millisecond to widen a thousand rows.
 _HALF_BITS, _WIDER = -0x70002000, 2.0**112
@@ -126,8 +126,9 @@ class Vectors:
         found = np.empty(len(rows), dtype=np.float32)
         scaled = query.astype(np.float32) * _WIDER
         for first in range(0, len(rows), _AT_ONCE):
-            some = np.take(halves, rows[first : first + _AT_ONCE]).view("<i2").reshape(-1, dimension)
-            wide = np.left_shift(some, 13, dtype=np.int32)
+            some = np.take(halves, rows[first : first + _AT_ONCE]).view("<i2")
+            wide = some.astype(np.int32).reshape(-1, dimension)
+            wide <<= 13
             wide &= _HALF_BITS
             np.matmul(wide.view(np.float32), scaled, out=found[first : first + _AT_ONCE])
         return found
