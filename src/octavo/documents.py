@@ -11,6 +11,8 @@ from octavo.interfaces.documents.vault import (
     build_memory_block,
     build_snapshot_block,
     check_pii,
+    flush_proposed,
+    vault_tool,
 )
 
 __all__ = [
@@ -25,4 +27,6 @@ __all__ = [
     "build_memory_block",
     "build_snapshot_block",
     "check_pii",
+    "flush_proposed",
+    "vault_tool",
 ]

@@ -16,6 +16,7 @@ from octavo.domain.policy import Policy
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound, Refused
+from octavo.interfaces.documents.vault.actions import allowed
 from octavo.interfaces.documents.vault.desk import Desk
 from octavo.interfaces.documents.vault.live_file import VaultFile
 from octavo.interfaces.documents.vault.profile import read_profile
@@ -50,7 +51,7 @@ class MemoryVault(VaultReader):
     The account lies in `<path>.octavo`. `scopes` are the names this handle may use: the seed's three and
     those already in the vault, unless they are given. A file that is found there is taken in.
     The account's own policy.toml holds for what is not given here; where neither says how many memories
-    may be active, it is the seed's 100.
+    may be active, it is the seed's 100. `actions` are what `vault_tool` may do with this handle.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class MemoryVault(VaultReader):
         scopes: Sequence[str] | None = None,
         max_items: int = 20,
         enabled: bool = True,
+        actions: Sequence[str] | None = None,
         actor: str = "human:operator",
         clock: Callable[[], datetime] | None = None,
     ) -> None:
@@ -70,6 +72,7 @@ class MemoryVault(VaultReader):
             check_scope(name)
         self.path = Path(path)
         self.enabled = enabled
+        self.actions = allowed(actions, actor)
         folder = self.path.with_name(f"{self.path.name}.octavo")
         account = None
         if enabled:
@@ -115,6 +118,7 @@ class MemoryVault(VaultReader):
             scopes=found.scopes,
             max_items=found.max_items,
             similarity_threshold=found.similarity_threshold,
+            actions=found.actions,
             **more,
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from octavo.domain.memory import check_scope
 from octavo.errors import BadFile, NotFound
+from octavo.interfaces.documents.vault.actions import ACTIONS
 
 _SECTION = re.compile(r"memory:\s*(\{\s*\})?\s*")
 _PAIR = re.compile(r"(?P<indent> +)(?P<key>[a-z_]+):(?:\s+(?P<value>\S.*))?")
@@ -19,12 +20,16 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a profile says about memory; what it leaves out is the seed's default."""
+    """What a profile says about memory; what it leaves out is the policy's, or the seed's default.
+
+    `actions` is ours: what the agent's tool may do.
+    """
 
     enabled: bool = True
     scopes: tuple[str, ...] | None = None
     max_items: int = 20
-    similarity_threshold: float = 0.70
+    similarity_threshold: float | None = None
+    actions: tuple[str, ...] | None = None
 
 
 def read_profile(path: Path) -> Profile:
@@ -41,6 +46,7 @@ def read_profile(path: Path) -> Profile:
         "scopes": _scopes,
         "max_items": lambda value: value if type(value) is int and value >= 0 else None,
         "similarity_threshold": _unit,
+        "actions": _actions,
     }
     for key, value in found.items():
         if key not in known:
@@ -105,6 +111,12 @@ def _scopes(value: Any) -> tuple[str, ...] | None:
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
         return None
     return tuple(dict.fromkeys(check_scope(name.lower()) for name in value))
+
+
+def _actions(value: Any) -> tuple[str, ...] | None:
+    if not isinstance(value, list) or not all(name in ACTIONS for name in value):
+        return None
+    return tuple(dict.fromkeys(value))
 
 
 def _unit(value: Any) -> float | None:
