@@ -1,4 +1,4 @@
-"""What recall returns, and the parts of a score that come from the memory rather than from the question."""
+"""What recall is asked and what it returns, and the parts of a score that come from the memory itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.policy import Policy
 from octavo.domain.ranking import Recipe, importance, retention
@@ -90,6 +91,31 @@ class Trail:
     layer: str
     best: float
     sufficed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One recall's request, checked."""
+
+    query: str
+    k: int
+    unit: str
+    filter: Filter
+    version: int
+    now: datetime
+    streams: Mapping[str, float] | None = None
+    emotion: str | None = None
+    vector: Sequence[float] | None = None
+    diverse: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The hits and what a person should know about how they were found."""
+
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    trail: tuple[Trail, ...] = ()
 
 
 def weighed(

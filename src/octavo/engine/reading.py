@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from octavo.domain import brief as briefs
     from octavo.domain import recall as recalled
     from octavo.domain.brief import Brief, Counter
-    from octavo.domain.recall import Hit, Trail
+    from octavo.domain.recall import Answer, Asked, Hit, Trail
     from octavo.domain.state import View
     from octavo.engine import briefing, indexing, recall
-    from octavo.engine.recall import Answer, Asked, Recaller
+    from octavo.engine.recall import Recaller
 else:
     # What only recall and the brief need comes with the first of them.
     briefs = Later("octavo.domain.brief")
@@ -222,7 +222,7 @@ class Reader:
         if not isinstance(k, int) or k < 0:
             raise BadInput(f"k {k!r} is not a number of hits")
         base = self._base()
-        asked = recall.Asked(
+        asked = recalled.Asked(
             query=query,
             k=k,
             unit=unit,
@@ -235,11 +235,10 @@ class Reader:
             diverse=diverse,
         )
         answer = self._answer(base, asked, strategy)
-        return Hits(
-            recalled.within(answer.hits, budget, count or briefs.count_tokens),
-            notes=answer.notes,
-            trail=answer.trail,
-        )
+        hits = answer.hits
+        if budget is not None:
+            hits = tuple(recalled.within(hits, budget, count or briefs.count_tokens))
+        return Hits(hits, notes=answer.notes, trail=answer.trail)
 
     def explain(self, query: str, id_: str, **more: Any) -> str:
         """Why a memory came for a query, or why it did not, in words."""
@@ -311,7 +310,7 @@ class Reader:
                 "this handle has no index to recall from", hint="open the account by octavo.open"
             )
         if not asked.query.strip() or asked.k == 0:
-            return recall.Answer(hits=())
+            return recalled.Answer(hits=())
         recaller = self._recaller()
         way = recaller.layered if strategy == "layered" else recaller.recall
         return way(base, self._view(), asked)

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import SHARED
 from octavo.domain.query import Question
-from octavo.domain.recall import STREAMS, Hit, Trail, chosen, ordered, per_memory, weighed
+from octavo.domain.recall import STREAMS, Answer, Asked, Hit, Trail, chosen, ordered, per_memory, weighed
 from octavo.domain.state import State, View
 from octavo.domain.units import Unit
-from octavo.engine.embedding import Meaning
 from octavo.engine.indexing import Indexing, is_indexed
-from octavo.engine.reranking import rerank
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, BadVector, Damaged, ModelFailed
-from octavo.models.rerank import TOP, Reranker
+from octavo.later import Later
 from octavo.storage.index import Fresh, Match, passages_of
 from octavo.storage.state_view import DbView
 from octavo.storage.words import Wanted
+
+if TYPE_CHECKING:
+    from octavo.engine import embedding, reranking
+    from octavo.engine.embedding import Meaning
+    from octavo.models import rerank
+    from octavo.models.rerank import Reranker
+else:
+    # Words alone need no model.
+    embedding = Later("octavo.engine.embedding")
+    reranking = Later("octavo.engine.reranking")
+    rerank = Later("octavo.models.rerank")
 
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
 _EMBED_INLINE = 64  # passages embedded while a question waits
@@ -32,31 +41,6 @@ _CONCRETE = ("episode", "fact", "register", "canon", "skill")
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _SUFFICIENT = 0.9
 _LINKED_FROM, _LINK_SHARE = 5, 0.3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One recall's request, checked."""
-
-    query: str
-    k: int
-    unit: str
-    filter: Filter
-    version: int
-    now: datetime
-    streams: Mapping[str, float] | None = None
-    emotion: str | None = None
-    vector: Sequence[float] | None = None
-    diverse: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The hits and what a person should know about how they were found."""
-
-    hits: tuple[Hit, ...]
-    notes: tuple[str, ...] = ()
-    trail: tuple[Trail, ...] = ()
 
 
 class Recaller:
@@ -92,7 +76,7 @@ class Recaller:
         hits += self._linked(view, hits, asked)
         found = ordered(hits if asked.unit == "turn" else per_memory(hits))
         if self._reranker is not None and asked.streams is None:
-            found = rerank(view, found, self._reranker, question.phrasings[0])
+            found = reranking.rerank(view, found, self._reranker, question.phrasings[0])
         return Answer(hits=tuple(_spread(found, asked)[: asked.k]), notes=tuple(notes))
 
     def layered(self, base: DbView, view: View, asked: Asked) -> Answer:
@@ -143,7 +127,7 @@ class Recaller:
     def _meaning(self, question: Question, asked: Asked, notes: list[str]) -> Meaning | None:
         own = self._indexing.embedding
         if asked.vector is not None:
-            return Meaning(query=asked.vector, source=own)
+            return embedding.Meaning(query=asked.vector, source=own)
         if own is None or (asked.streams is not None and "meaning" not in asked.streams):
             notes.append("found by words alone; no embedder is in use")
             return None
@@ -155,7 +139,7 @@ class Recaller:
         try:
             if failure and source is own:
                 raise failure  # it is not asked again at once
-            return Meaning(query=source.embed(list(question.phrasings)).sum(axis=0), source=source)
+            return embedding.Meaning(query=source.embed(list(question.phrasings)).sum(axis=0), source=source)
         except ModelFailed as error:
             notes.append(f"found by words alone: {error.message}")
             return None
@@ -210,7 +194,7 @@ class Recaller:
                 since=wanted.since,
                 until=wanted.until,
             ),
-            limit=max(2 * asked.k, TOP if self._reranker else 20),
+            limit=max(2 * asked.k, rerank.TOP if self._reranker else 20),
             vectors=meaning.source.vectors() if meaning and meaning.source else None,
             query=meaning.query if meaning else None,
             fresh=_restricted(fresh, allowed),

@@ -68,6 +68,14 @@ def is_completing() -> bool:
     return "_OCTAVO_COMPLETE" in os.environ
 
 
+def use_one_thread() -> None:
+    """Keep numpy from starting a thread for every core as it loads, unless somebody has said how many.
+
+    That takes longer than a small recall, and nothing that a command multiplies is large enough for two.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def _login() -> str:
     """The person at the keyboard; a container without a user database still has a person."""
     try:

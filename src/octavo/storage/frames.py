@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.domain.dates import Interval
 from octavo.domain.ranking import Recipe, frequency, passage_prior, reach, saturated
 from octavo.storage.frequencies import matches
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import NO_POSITION, Units, distinct, ranges
-from octavo.storage.vectors import Vectors
+
+if TYPE_CHECKING:
+    from octavo.storage.vectors import Vectors
 
 _WINDOW = 8  # how many rows to either side of a candidate are its context
 _DAY_SECONDS = 86_400

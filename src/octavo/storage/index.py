@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.domain.dates import Interval
 from octavo.domain.query import Question, read_question
@@ -17,8 +17,10 @@ from octavo.storage import frequencies, words
 from octavo.storage.batches import Batch, end_rows
 from octavo.storage.search import Fresh, Limits, Match, Search
 from octavo.storage.units import EMPTY, Units, open_units, publish, read_manifest, writing
-from octavo.storage.vectors import Vectors
 from octavo.storage.words import Wanted, Words
+
+if TYPE_CHECKING:
+    from octavo.storage.vectors import Vectors
 
 __all__ = ["Fresh", "Index", "Limits", "Match", "clear", "extend", "passages_of"]
 

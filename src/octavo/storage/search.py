@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe, reach, term_weights
@@ -15,8 +15,10 @@ from octavo.storage.batches import Batch, code_of
 from octavo.storage.frames import Frame, Overlay
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import Units, distinct, key_code
-from octavo.storage.vectors import Vectors
 from octavo.storage.words import Wanted, Words
+
+if TYPE_CHECKING:
+    from octavo.storage.vectors import Vectors
 
 _DAY_SECONDS = 86_400
 

@@ -44,8 +44,8 @@ def error(message: str, advice: str) -> None:
 @contextmanager
 def progress(operation: Operation) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on standard error while a long operation runs, if somebody watches."""
-    console = Console(stderr=True)
-    if not console.is_terminal or operation.name not in _LONG:
+    console = Console(stderr=True) if operation.name in _LONG else None
+    if console is None or not console.is_terminal:
         yield None
         return
     with rich_progress.Progress(console=console, transient=True) as bar:
