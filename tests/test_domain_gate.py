@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain.gate import Stop, check_text
+from octavo.domain.gate import Stop, check_text, is_plain
 from octavo.domain.memory import Memory, Turn, transcript
 from octavo.domain.policy import Policy, PrivacyPolicy
 
@@ -71,3 +72,36 @@ def test_what_passed_the_gate_passes_it_again_unchanged(text):
     kept = check_text(episode(text or "x"), Policy())
     if isinstance(kept, Memory):
         assert check_text(kept, Policy()) == kept
+
+
+SAID = [
+    "password is hunter2",
+    "I like tea",
+    "",
+    "  ",
+    "บัตร 1101700230673",
+    "ชอบชาเขียว",
+    "x" * 40,
+    "tick marker 5",
+]
+
+
+@given(
+    st.sampled_from(["user", "sk-abc123def456ghi789", "มะลิ"]),
+    st.sampled_from(SAID),
+    st.sampled_from([{}, {"note": "my password is hunter2"}, {"n": 1}]),
+    st.sampled_from([None, 30]),
+    st.booleans(),
+    st.sampled_from(["mask", "refuse", "allow"]),
+)
+def test_a_turn_is_plain_exactly_when_the_checks_of_an_episode_change_nothing(
+    speaker, text, data, longest, noise, secrets
+):
+    row = replace(Policy().kinds.episode, max_length=longest, noise=noise, secrets=secrets)
+    policy = replace(Policy(), kinds=replace(Policy().kinds, episode=row))
+    turn = Turn(speaker=speaker, text=text, data=data)
+    memory = Memory(id="e1", kind="episode", at=AT, text=transcript([turn]), turns=(turn,))
+    if is_plain(turn, policy):
+        assert check_text(memory, policy) is memory
+    elif not noise and text.strip():
+        assert check_text(memory, policy) is not memory

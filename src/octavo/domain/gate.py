@@ -5,7 +5,7 @@ Text checks run before any durable byte; state checks run again, binding, at eve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,16 @@ def check_text(memory: Memory, policy: Policy, *, overridden: bool = False) -> M
         detail = f"the text is too long: {len(said)} characters, {row.max_length} are allowed"
         return Stop(check="length", detail=detail, advice="compress it or split it")
     return _check_privacy(memory, policy.privacy, mask=row.secrets == "mask", allow=row.secrets == "allow")
+
+
+def is_plain(turn: Turn, policy: Policy) -> bool:
+    """Whether the text checks of an episode would pass a turn as it is; most are, and need no closer look."""
+    row = policy.kinds.episode
+    if row.noise or not turn.text.strip():
+        return False
+    if row.max_length is not None and len(transcript((turn,))) > row.max_length:
+        return False
+    return row.secrets == "allow" or not _found_in((turn.speaker, turn.text, turn.data), policy.privacy)
 
 
 def check_state(
@@ -132,6 +142,10 @@ def _findings(memory: Memory, policy: PrivacyPolicy) -> set[str]:
         parts += (turn.speaker, turn.text, turn.data)
     if not memory.turns:
         parts.append(memory.text)
+    return _found_in(parts, policy)
+
+
+def _found_in(parts: Iterable[Any], policy: PrivacyPolicy) -> set[str]:
     found: set[str] = set()
     for part in parts:
         if not part:

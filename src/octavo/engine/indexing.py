@@ -32,7 +32,7 @@ else:
     embedders = Later("octavo.models.embedders")
 
 _log = logging.getLogger("octavo.indexing")
-_PASS = 2_000  # revisions an indexing pass takes at a time
+_PASS = 10_000  # revisions an indexing pass takes at a time
 _PROVED_ROWS = 200_000
 _UNINDEXED = (STATE, "file")
 _NAMED = 5

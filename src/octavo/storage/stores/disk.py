@@ -49,9 +49,9 @@ class Disk:
 
     def write(self, fd: int, data: bytes) -> None:
         """Write all of the bytes."""
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
+        written = os.write(fd, data)
+        while written < len(data):  # a disk that is nearly full takes part of it
+            written += os.write(fd, memoryview(data)[written:])
 
     def size(self, fd: int) -> int:
         """How long an open file is."""

@@ -33,10 +33,14 @@ def _saying(what: str) -> Iterator[None]:
     except OctavoError:
         raise
     except OSError as error:
-        if error.errno in _FULL:
-            raise StoreFull(f"{what}: {error.strerror}") from error
-        hint = "check the folder's permissions, or open the account with read_only=True"
-        raise Unavailable(f"{what}: {error.strerror}", hint=hint) from error
+        raise _failure(what, error) from error
+
+
+def _failure(what: str, error: OSError) -> OctavoError:
+    if error.errno in _FULL:
+        return StoreFull(f"{what}: {error.strerror}")
+    hint = "check the folder's permissions, or open the account with read_only=True"
+    return Unavailable(f"{what}: {error.strerror}", hint=hint)
 
 
 class LocalStore:
@@ -250,16 +254,15 @@ class LocalLines:
 
     def append(self, line: bytes) -> None:
         """Add a line that ends in a newline; on return it is durable."""
-        with _saying(f"writing {self._path}"):
+        try:
             self._take_back()
             self._has_failed = True
-            try:
-                self._disk.write(self._fd, line)
-                self._disk.sync(self._fd)
-            except OSError:
-                with suppress(OSError):  # if not now, then before the next line
-                    self._take_back()
-                raise
+            self._disk.write(self._fd, line)
+            self._disk.sync(self._fd)
+        except OSError as error:
+            with suppress(OSError):  # if not now, then before the next line
+                self._take_back()
+            raise _failure(f"writing {self._path}", error) from error
         self._has_failed = False
         self._size += len(line)
 
