@@ -21,7 +21,7 @@ from octavo.domain.ranking import (
     saturated,
     term_weights,
 )
-from octavo.domain.units import is_person, units_of
+from octavo.domain.units import address, is_person, units_of
 
 NOW = date(2023, 6, 15)
 RECIPE = Recipe()
@@ -135,3 +135,24 @@ def test_an_episode_is_a_unit_a_turn_and_everything_else_is_one():
     fact = Memory(id="f1", kind="fact", at=at, text="ชอบชาเขียว", session="s1")
     (unit,) = units_of(fact, valid_from=3)
     assert (unit.turn, unit.position, unit.text) == (None, None, "ชอบชาเขียว")
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("What inspired you to paint?", 1.0),
+        ("I like how you paint", 0.5),
+        ("My sister and I paint", 0.0),
+        ("Young people paint in Youngstown", 0.0),
+        ("คุณชอบวาดรูปไหม", 1.0),
+        ("ผมชอบรูปที่คุณวาด", 0.5),
+        ("ขอบคุณมาก คุณภาพดีจริง", 0.0),
+    ],
+)
+def test_a_text_is_about_the_one_spoken_to_as_far_as_it_says_you(text, share):
+    assert address(text) == share
+
+
+@given(st.text(max_size=60) | st.lists(st.sampled_from(["you", "I", "our", "คุณ", "ฉัน", "tea"])).map(" ".join))
+def test_the_address_of_any_text_is_a_share(text):
+    assert 0 <= address(text) <= 1

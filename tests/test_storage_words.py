@@ -84,6 +84,14 @@ def test_the_speaker_a_question_names_is_preferred(tmp_path):
     assert names(ask(tmp_path, "มะลิ adore mangoes"))[0] == "b"
 
 
+def test_who_is_asked_about_is_found_in_what_they_tell_of_themselves(tmp_path):
+    said = {"you": "Did you adore mangoes?", "I": "I adore mangoes.", "คุณ": "คุณชอบทุเรียน", "ฉัน": "ฉันชอบทุเรียน"}
+    write(tmp_path, 1, [turn(name, text, session=name) for name, text in said.items()])
+    assert names(ask(tmp_path, "Does Mali adore mangoes?"))[:2] == ["I", "you"]
+    assert names(ask(tmp_path, "Mali ชอบทุเรียน"))[:2] == ["ฉัน", "คุณ"]
+    assert names(ask(tmp_path, "Who adores mangoes?"))[:2] == ["you", "I"]  # nobody is named: as they stand
+
+
 def test_the_time_a_question_names_is_preferred(tmp_path):
     write(tmp_path, 1, [fact(f"d{d}", "went climbing", days=d) for d in (0, 40, 80)])
     assert names(ask(tmp_path, "climbing in June 2023"))[0] == "d40"

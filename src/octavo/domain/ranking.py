@@ -21,7 +21,7 @@ class Recipe:
     """The weights of the ranker; docs/recall.md says what each of them adds."""
 
     saturation: float = 0.6
-    length_weight: float = 0.5
+    length_weight: float = 0.4
     full_length: float = 20.0
     unknown_idf: float = 4.0
     overlap: float = 0.5
@@ -31,6 +31,7 @@ class Recipe:
     meaning: float = 0.7
     meaning_neighbours: tuple[float, ...] = (0.4, 0.15)
     speaker: float = 0.4
+    address: float = 0.15
     time: float = 1.0
     day_reach: float = 4.0
     month_reach: float = 15.0

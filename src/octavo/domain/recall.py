@@ -50,6 +50,7 @@ _WORDS = {
     "age": "its age",
     "length": "its length",
     "person": "was said by a person",
+    "address": "is about the one spoken to",
     "rerank": "fits word by word",
 }
 
@@ -162,7 +163,7 @@ def chosen(parts: Mapping[str, float], streams: Mapping[str, float] | None) -> d
     } | {name: value for name, value in parts.items() if name in _PRIORS}
 
 
-_STREAM_OF = {"abstraction": "abstractions"}
+_STREAM_OF = {"abstraction": "abstractions", "address": "speaker"}
 _COMPARABLE = 0.7
 _PRIORS = ("length", "person", "layer", "age", "assembly")
 

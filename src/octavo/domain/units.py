@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,13 @@ from octavo.domain.memory import Kind, Layer, Memory, Turn
 # Speakers that are roles, not names: nobody is looked for by them.
 ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai", "agent", "bot"})
 _MACHINES = frozenset({"assistant", "system", "tool", "ai", "agent", "bot"})
+
+# The words for the one spoken to (in the group) and for the one who speaks. Thai words have no borders:
+# thanks and qualities hold the word for "you" too.
+_ENGLISH_PERSONS = re.compile(
+    r"\b(?:(you(?:r(?:s|self|selves)?)?)|i|me|my(?:self)?|mine|we|us|our(?:s|selves)?)\b"
+)
+_THAI_PERSONS = re.compile("(?<!ขอบ)(คุณ)(?!ภาพ|ค่า|สมบัติ|ธรรม)|ผม|ฉัน|เรา(?!ะ)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +108,17 @@ def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> 
 def is_person(speaker: str | None) -> bool:
     """Whether a turn was said by a person rather than by a machine."""
     return speaker is None or speaker.casefold() not in _MACHINES
+
+
+def address(text: str) -> float:
+    """How far a text is about the one it is said to: the share of "you" among "you", "I" and "we"."""
+    lowered = text.lower()
+    found: list[str] = []
+    if "you" in lowered:
+        found += _ENGLISH_PERSONS.findall(lowered)
+    if "คุณ" in lowered:
+        found += _THAI_PERSONS.findall(lowered)
+    return 1 - found.count("") / len(found) if found else 0.0
 
 
 def _said(memory: Memory | Spoken) -> Iterator[tuple[int | None, tuple[str | None, str, datetime | None]]]:

@@ -14,11 +14,11 @@ import msgspec
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import passages, terms
-from octavo.domain.units import End, Unit, Watermark, is_person
+from octavo.domain.units import End, Unit, Watermark, address, is_person
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, append, key_code, size_of
 
-_PACK = struct.Struct("<QQQqqQIIiIIHHHHHBBB3x").pack  # a record as `ROW` lays it out
+_PACK = struct.Struct("<QQQqqQIIiIIHHHHHBBBB2x").pack  # a record as `ROW` lays it out
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
 
@@ -56,6 +56,7 @@ class Batch:
         name_at, name_length = self._name(unit)
         session, at = key_code(unit.session or ""), int(unit.at.timestamp())
         scope, speaker = self._code_of(unit)
+        addressed = 0 if unit.speaker is None else round(255 * address(unit.text))
         first = self.manifest.rows + len(self.units)
         for index, codes in enumerate(coded):
             self.rows += _PACK(
@@ -63,7 +64,7 @@ class Batch:
                 NO_POSITION if unit.position is None else unit.position, unit.rev,
                 -1 if unit.turn is None else unit.turn, speaker, total, scope, min(len(codes), 65535),
                 index, len(coded), name_length, _KIND[unit.kind], _LAYER[unit.layer],
-                is_person(unit.speaker),
+                is_person(unit.speaker), addressed,
             )  # fmt: skip
             self.codes.append(codes)
             self.units.append(unit)

@@ -129,6 +129,8 @@ class Search:
         if question.speaker is not None:
             said = frame.heads["speaker"][chosen] == batch.speaker_code(question.speaker)
             parts["speaker"] = recipe.speaker * said.astype(np.float32)
+            # Who is asked about tells of themselves; "you" is about somebody else.
+            parts["address"] = frame.heads["address"][chosen] * np.float32(-recipe.address / 255)
         if question.intervals:
             parts["time"] = recipe.time * frames.time_part(frame, chosen, question.intervals, recipe)
         parts["length"], parts["person"] = frames.priors(frame, chosen, recipe)

@@ -33,7 +33,7 @@ ROW = [
     ("name", "<u8"), ("position", "<u4"), ("rev", "<u4"), ("turn", "<i4"), ("speaker", "<u4"),
     ("unit_length", "<u4"),
     ("scope", "<u2"), ("length", "<u2"), ("passage", "<u2"), ("passages", "<u2"), ("name_length", "<u2"),
-    ("kind", "u1"), ("layer", "u1"), ("person", "u1"), ("padding", "u1", (3,)),
+    ("kind", "u1"), ("layer", "u1"), ("person", "u1"), ("address", "u1"), ("padding", "u1", (2,)),
 ]  # fmt: skip
 END = [("row", "<u8"), ("valid_to", "<i8")]
 RUN = [("session", "<u8"), ("first", "<u8"), ("count", "<u8")]
