@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -56,8 +57,10 @@ if TYPE_CHECKING:
         review,
         writing,
     )
+    from octavo.engine import follower as following
     from octavo.engine import sandbox as sandboxing
     from octavo.engine import upkeep as upkeeping
+    from octavo.engine.follower import Follower
     from octavo.engine.indexing import Freshness, Indexing
     from octavo.engine.recall import Recaller
     from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo
@@ -82,6 +85,7 @@ else:
     bulk = Later("octavo.engine.bulk")
     compress = Later("octavo.engine.compress")
     embedding = Later("octavo.engine.embedding")
+    following = Later("octavo.engine.follower")
     health = Later("octavo.engine.health")
     indexing = Later("octavo.engine.indexing")
     recall = Later("octavo.engine.recall")
@@ -122,6 +126,7 @@ class Account(Reader):
         guard: Guard | None = None,
     ) -> None:
         self._guard = guard
+        self._follower: Follower | None = None
         self._worker = Worker(self._work, attempts=spine.policy.compression.attempts)
         self._embedder, self._reranker = embedder, reranker
         self._made: tuple[Indexing, Recaller] | None = None
@@ -269,7 +274,7 @@ class Account(Reader):
         the session, held elsewhere, that the candidates are; all of them are written to `scope`.
         """
         self._spine.must_write()
-        return bulk.write(
+        found = bulk.write(
             self._spine,
             self._writer(scope),
             wanted,
@@ -280,6 +285,19 @@ class Account(Reader):
             whole=whole,
             closes=None if closes is None else check_id(closes, "session"),
         )
+        if self._follower is not None:
+            self._follower.wrote(len(found))
+        return found
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Index in a process of its own what a long import commits by `write_many`; leaving waits for it."""
+        with following.Follower(self._spine) as follower:
+            self._follower = follower
+            try:
+                yield
+            finally:
+                self._follower = None
 
     def adopt(self, id_: str, given: Mapping[str, Any]) -> Memory | None:
         """Take in a core or sphere made elsewhere of the sessions that have its place here (import)."""
@@ -466,7 +484,8 @@ class Account(Reader):
 
     def import_(self, path: str | Path, *, format: str = "msp") -> Any:  # noqa: A002  # likewise
         """Read the files of another system, through the gate; the result lists every change."""
-        return self._formats().import_account(self, path, format)
+        with self.importing():
+            return self._formats().import_account(self, path, format)
 
     def _formats(self) -> Formats:
         if self.formats is None:

@@ -1,0 +1,75 @@
+"""A second process that indexes what a long import commits, while the import goes on.
+
+It does what `catch_up` would do afterwards, by the same lock and watermark: killed at any moment it costs
+nothing but time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from types import TracebackType
+from typing import Self
+
+from octavo.engine.spine import Spine
+from octavo.later import Later
+from octavo.storage.stores.local import LocalStore
+
+_log = logging.getLogger("octavo.follower")
+_LONG = 4_000  # candidates after which another process pays for its own start
+_opening = Later("octavo.engine.opening")
+
+
+class Follower:
+    """Told of every commit of an import; its process starts as soon as that is a long one."""
+
+    def __init__(self, spine: Spine) -> None:
+        self._spine = spine
+        self._written = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the process finish what is committed."""
+        if self._process is not None:
+            self._process.communicate()
+            if self._process.returncode:
+                _log.warning("the index is behind, the follower ended exit=%d", self._process.returncode)
+
+    def wrote(self, candidates: int) -> None:
+        """Note a commit."""
+        before, self._written = self._written, self._written + candidates
+        if self._process is None and before >= _LONG:
+            self._process = _started(self._spine)
+        if self._process is not None and self._process.stdin is not None:
+            try:
+                self._process.stdin.write(b"\n")
+            except BrokenPipeError:  # it has ended, which is reported at the end of the import
+                _log.debug("nobody follows any more")
+
+
+def _started(spine: Spine) -> subprocess.Popen[bytes] | None:
+    """The process, if another one can read the account and has a processor of its own."""
+    if not isinstance(spine.store, LocalStore) or len(os.sched_getaffinity(0)) < 2:
+        return None
+    folder = spine.store.folder.resolve()
+    command = [sys.executable, "-m", "octavo.engine.follower", str(folder.parent), spine.identity.account]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)  # noqa: S603  # our own program
+
+
+def main(root: str, account: str) -> None:
+    """Index whenever a line comes in, and once more when no more can come."""
+    with _opening.open(root, account, actor="system", embedder=False) as opened:
+        for _ in sys.stdin:
+            opened.catch_up()
+        opened.catch_up()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,94 @@
+"""A long import is indexed by a second process meanwhile; without it nothing is lost but time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from datetime import UTC, datetime
+
+import pytest
+
+import octavo
+from octavo.domain.buffer import Wrote
+from octavo.domain.memory import Memory, Turn, transcript
+from octavo.engine import follower
+from octavo.testing import MemoryStore, open_on
+
+AT = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def talk(number: int) -> Wrote:
+    turns = (Turn(speaker="user", text=f"ครั้งที่ {number} I planted marigold{number}"),)
+    return Wrote(memory=Memory(id="", kind="episode", text=transcript(turns), at=AT, turns=turns))
+
+
+def write(account: octavo.Account, commits: int) -> None:
+    for commit in range(commits):
+        assert all(account.write_many([talk(10 * commit + n) for n in range(10)], cause="import"))
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    monkeypatch.setattr(follower, "_LONG", 20)
+
+
+def test_a_long_import_is_indexed_when_it_ends(tmp_path):
+    with octavo.open(tmp_path, "a", embedder=False) as account:
+        with account.importing():
+            write(account, 6)
+        lag = account._indexing.lag()
+        assert lag.versions == (0 if len(os.sched_getaffinity(0)) > 1 else 6)
+        assert account.recall("marigold57")[0].memory.text.endswith("marigold57")
+        assert account.check().problems == ()
+
+
+def test_a_short_import_starts_no_process(tmp_path):
+    with octavo.open(tmp_path, "a", embedder=False) as account:
+        with account.importing():
+            write(account, 2)
+        assert account._indexing.lag().versions == 2
+
+
+def test_nothing_outside_an_import_starts_a_process(tmp_path):
+    with octavo.open(tmp_path, "a", embedder=False) as account:
+        write(account, 5)
+        assert account._indexing.lag().versions == 5
+
+
+def test_an_account_that_no_other_process_can_read_is_imported_all_the_same(tmp_path):
+    with open_on(MemoryStore(), tmp_path) as account:
+        with account.importing():
+            write(account, 5)
+        assert account.recall("marigold42")[0].memory.text.endswith("marigold42")
+
+
+def test_a_follower_that_is_killed_costs_nothing_but_time(tmp_path, caplog):
+    with octavo.open(tmp_path, "a", embedder=False) as account:
+        with account.importing():
+            write(account, 3)
+            process = account._follower._process
+            if process is not None:  # on one processor there is none
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+            write(account, 3)
+        assert process is None or "the index is behind" in caplog.text
+        account.catch_up()
+        assert account._indexing.lag().versions == 0
+        assert len(account.recall("marigold planted", k=60)) == 60
+        assert account.check().problems == ()
+
+
+def test_an_import_that_fails_leaves_no_process_behind(tmp_path):
+    started = []
+
+    def fail(account: octavo.Account) -> None:
+        with account.importing():
+            write(account, 4)
+            started.append(account._follower._process)
+            raise ZeroDivisionError
+
+    with octavo.open(tmp_path, "a", embedder=False) as account:
+        with pytest.raises(ZeroDivisionError):
+            fail(account)
+        assert [process.returncode for process in started if process is not None] in ([0], [])
+        assert account._follower is None
