@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import octavo
+from octavo.domain import likeness, review
+from octavo.domain.memory import Memory
 from octavo.domain.policy import CanonPolicy, ReviewPolicy
 from octavo.errors import HumanOnly, NotFound, Refused, Stale
 from octavo.testing import SettableClock
@@ -232,3 +238,57 @@ def test_a_human_may_override_a_check_with_a_reason(account):
         account.remember("heartbeat 5", override=" ")
     assert account.remember("heartbeat 5", override="it is the name of a song")
     assert account.remember("my password: hunter2", override="please").check == "secret"
+
+
+def test_every_pair_above_a_low_floor_is_found_whatever_lies_between(account):
+    """The index promises pairs of 0.6 and more; below, small scopes are compared exactly."""
+    first = "the python agent keeps its journal in a folder of small files"
+    second = "a python agent sends its journal to the dashboard every other week"
+    thai = ("ผู้ใช้ชอบดื่มชาเขียวตอนเช้าที่ระเบียงบ้าน", "ตอนเช้าผู้ใช้ชอบอ่านหนังสือที่ระเบียงโรงแรม")
+    near = [account.remember(text).memory for text in (first, second, *thai)]
+    account.remember_many([{"text": _filler(n)} for n in range(300)])
+    found = {frozenset((p.first.id, p.second.id)): p.score for p in account.merge_candidates(floor=0.40)}
+    for one, other in ((near[0], near[1]), (near[2], near[3])):
+        assert 0.40 <= likeness.overlap(one.text, other.text) < 0.60
+        assert found[frozenset((one.id, other.id))] < 0.70
+
+
+def _filler(n: int) -> str:
+    drawn = random.Random(n)
+    return " ".join("".join(drawn.choices("bdfgklmnprstvz", k=3)) for _ in range(6))
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=8), min_size=2, max_size=12),
+    st.sampled_from([0.4, 0.5, 0.75, 1.0]),
+    st.booleans(),
+)
+def test_pairs_that_share_words_are_found_exactly(said, floor, is_few):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    memories = [Memory(id=f"m{n}", kind="fact", text=" ".join(w), at=at) for n, w in enumerate(said)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(review, "FEW", review.FEW if is_few else 1)
+        found = {frozenset((p.first.id, p.second.id)) for p in review.pairs(memories, floor, lambda m: ())}
+    for one, other in itertools.combinations(memories, 2):
+        shared = len(set(one.text.split()) & set(other.text.split()))
+        smaller = min(len(set(one.text.split())), len(set(other.text.split())))
+        if shared >= floor * smaller and (is_few or shared >= min(smaller, 2)):
+            assert frozenset((one.id, other.id)) in found
+
+
+def test_a_large_scope_goes_by_the_index(monkeypatch):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    memories = [Memory(id=f"m{n}", kind="fact", text="likes green tea a lot", at=at) for n in range(4)]
+    monkeypatch.setattr(review, "FEW", 2)
+    monkeypatch.setattr(review, "EXACT", 3)
+    assert review.pairs(memories, 0.4, lambda m: ()) == []
+    (pair,) = review.pairs(memories, 0.4, lambda m: memories[:2] if m.id == "m0" else ())
+    assert (pair.first.id, pair.second.id, pair.score) == ("m0", "m1", 1.0)
+
+
+def test_kinds_are_compared_with_their_own_unless_told_otherwise(account):
+    account.remember("drinks green tea in the morning", kind="canon")
+    account.remember("drinks green tea in the evening", kind="register")
+    assert account.merge_candidates(floor=0.4) == []
+    (pair,) = account.merge_candidates(floor=0.4, kinds=("canon", "register"))
+    assert {pair.first.kind, pair.second.kind} == {"canon", "register"}

@@ -56,6 +56,14 @@ def sequence(a: str, b: str) -> float:
     return _ratio(*_stretches(a, b))
 
 
+def likeness(a: str, b: str, floor: float = 0.0) -> float:
+    """The greater of both measures if that is a floor or more; below it, perhaps that of the words alone."""
+    shared = overlap(a, b)
+    first, second = _stretches(a, b)
+    could = _can_reach(first, second, max(shared, floor))
+    return max(shared, _ratio(first, second)) if could else shared
+
+
 def is_near(a: str, b: str, policy: GatePolicy) -> bool:
     """Whether two texts are near-duplicates under the policy's thresholds."""
     if is_near_by_words(a, b, policy.token_overlap):

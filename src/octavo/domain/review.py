@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import combinations
+from math import ceil
 
 from octavo.domain import gate, likeness
 from octavo.domain.memory import Decision, Kind, Link, Memory, Proposal, Rejection
@@ -15,6 +18,9 @@ from octavo.domain.text import key_of, words
 from octavo.errors import Stale
 
 REVIEWED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
+
+# How many memories of a scope are compared each with each (0.2 ms a pair), and how many by all their words.
+FEW, EXACT = 100, 2000
 
 
 RETIRE, RETIRED = "retire", "retired"  # in a proposal: what would go; on a tombstone: for which core
@@ -90,17 +96,51 @@ def expired(proposals: Iterable[Proposal], now: datetime, max_age_days: float) -
 
 
 def pairs(memories: Sequence[Memory], floor: float, near: Callable[[Memory], Iterable[Memory]]) -> list[Pair]:
-    """Look-alikes among live memories, best first; `near` gives those worth comparing with one."""
-    found: dict[tuple[str, str], Pair] = {}
-    for memory in memories:
-        for other in near(memory):
-            ids = (min(memory.id, other.id), max(memory.id, other.id))
-            if memory.id == other.id or memory.scope != other.scope or ids in found:
-                continue
-            score = max(likeness.overlap(memory.text, other.text), likeness.sequence(memory.text, other.text))
+    """Look-alikes among live memories of one scope, best first; `near` gives those that an index finds.
+
+    Up to FEW memories each is compared with each. Up to EXACT every pair that shares words enough for the
+    floor is found. What else there is comes from the index: nearly every near-duplicate, and of looser pairs
+    what it happens to meet.
+    """
+    found: dict[frozenset[str], Pair] = {}
+    for first, second in _compared(memories, floor, near):
+        ids = frozenset((first.id, second.id))
+        if len(ids) == 2 and ids not in found:
+            score = likeness.likeness(first.text, second.text, floor)
             if score >= floor:
-                found[ids] = Pair(first=memory, second=other, score=score)
+                found[ids] = Pair(first=first, second=second, score=score)
     return sorted(found.values(), key=lambda pair: (-pair.score, pair.first.id, pair.second.id))
+
+
+def _compared(
+    memories: Sequence[Memory], floor: float, near: Callable[[Memory], Iterable[Memory]]
+) -> Iterator[tuple[Memory, Memory]]:
+    if len(memories) <= FEW:
+        yield from combinations(memories, 2)
+        return
+    if len(memories) <= EXACT:
+        yield from _sharing(memories, floor)
+    yield from ((memory, other) for memory in memories for other in near(memory))
+
+
+def _sharing(memories: Sequence[Memory], floor: float) -> Iterator[tuple[Memory, Memory]]:
+    """Every two memories that share as much of the smaller one's words as the floor says.
+
+    Of n words c must be shared, so one of any n - c + 1 is: the rarest ones are looked up.
+    """
+    sets = {memory.id: frozenset(words(memory.text)) for memory in memories}
+    order = sorted(memories, key=lambda memory: (-len(sets[memory.id]), memory.id))
+    frequency = Counter(word for found in sets.values() for word in found)
+    holders: dict[str, list[Memory]] = {}
+    for memory in order:  # the larger ones first, so that each finds those it is the smaller one of
+        own = sets[memory.id]
+        # One shared word of two says nothing.
+        least = max(ceil(floor * len(own)), min(len(own), 2), 1)
+        rarest = sorted(own, key=lambda word: (frequency[word], word))[: len(own) - least + 1]
+        larger = {other.id: other for word in rarest for other in holders.get(word, ())}
+        yield from ((memory, other) for other in larger.values() if len(own & sets[other.id]) >= least)
+        for word in own:
+            holders.setdefault(word, []).append(memory)
 
 
 def doubts(

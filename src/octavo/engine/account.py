@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from octavo.domain.compression import position
 from octavo.domain.memory import (
     SHARED,
+    Kind,
     Memory,
     Proposal,
     Refusal,
@@ -384,9 +385,12 @@ class Account(Reader):
         writer = self._writer(memory.scope if memory else None)
         return review.promote(self._spine, self, writer, id_, text, tags)
 
-    def merge_candidates(self, *, scope: str | None = None, floor: float = 0.7) -> list[Pair]:
-        """Pairs of live memories that look alike, best first."""
-        return review.candidates(self, self._spine, scope, floor)
+    def merge_candidates(
+        self, *, scope: str | None = None, floor: float = 0.7, kinds: Sequence[Kind] | None = None
+    ) -> list[Pair]:
+        """Pairs of live memories that look alike, best first; of one kind, or of any of `kinds`."""
+        more = {} if kinds is None else {"kinds": [kinds]}
+        return review.candidates(self, self._spine, scope, floor, **more)
 
     def propose_merge(self, first: str, second: str, text: str | None = None) -> str:
         """Ask a person to make one memory of two; returns the proposal's id."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from octavo.domain import review
-from octavo.domain.memory import Memory, Proposal, Rejection
+from octavo.domain.memory import Kind, Memory, Proposal, Rejection
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.rules import Setting
 from octavo.domain.state import State
@@ -19,6 +20,8 @@ from octavo.engine.writing import Writer
 from octavo.errors import BadInput, NotFound, Stale
 from octavo.storage import codec
 from octavo.storage.state_view import DbView
+
+_APART: tuple[tuple[Kind, ...], ...] = tuple((kind,) for kind in review.REVIEWED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +132,28 @@ def expire(spine: Spine, writer: Writer) -> int:
     return closed[0]
 
 
-def candidates(reader: Reader, spine: Spine, scope: str | None, floor: float) -> list[Pair]:
-    """Pairs of live memories that look alike, best first, for a person to merge or leave."""
-    memories = [m for m in reader.memories(kind=review.REVIEWED, scope=scope) if m.text]
+def candidates(
+    reader: Reader, spine: Spine, scope: str | None, floor: float, kinds: Sequence[Sequence[Kind]] = _APART
+) -> list[Pair]:
+    """Pairs of live memories that look alike, best first, for a person to merge or leave.
+
+    `kinds` says which are compared with each other: each with its own, unless it is told otherwise.
+    """
     view = spine.head()
-    return review.pairs(memories, floor, lambda m: view.alike(m.kind, m.scope, m.text))
+    found: list[Pair] = []
+    for together in kinds:
+        groups: dict[str, list[Memory]] = {}
+        for memory in reader.memories(kind=together, scope=scope):
+            if memory.text:
+                groups.setdefault(memory.scope, []).append(memory)
+        for memories in groups.values():
+            near = partial(_near, view, together)
+            found += review.pairs(memories, floor, near)
+    return sorted(found, key=lambda pair: (-pair.score, pair.first.id, pair.second.id))
+
+
+def _near(view: DbView, kinds: Sequence[Kind], memory: Memory) -> list[Memory]:
+    return [other for kind in kinds for other in view.alike(kind, memory.scope, memory.text)]
 
 
 def doubtful(reader: Reader, spine: Spine, scope: str | None) -> list[Doubt]:

@@ -85,11 +85,17 @@ class VaultReader:
     def find_consolidation_candidates(
         self, scope: str | None = None, similarity_floor: float = 0.50
     ) -> list[tuple[VaultMemory, VaultMemory, float]]:
-        """Pairs of live memories that look alike, best first, for a person to review."""
+        """Pairs of live memories that look alike, best first, for a person to review.
+
+        Up to 100 memories of a scope all are compared; up to 2,000 every pair that shares words enough is
+        found; beyond, near-duplicates are, and looser pairs as far as the index meets them.
+        """
         if self._account is None:
             return []
         shown = {entry.memory.id: entry.record for entry in self._shown(scope)}
-        pairs = self._account.merge_candidates(scope=scope, floor=similarity_floor)
+        pairs = self._account.merge_candidates(
+            scope=scope, floor=similarity_floor, kinds=("canon", "register")
+        )
         return [
             (shown[pair.first.id], shown[pair.second.id], pair.score)
             for pair in pairs
