@@ -136,6 +136,16 @@ class TestDuplicates:
         with pytest.raises(ValueError, match="Duplicate"):
             vault.add_memory(BURST_AGAIN, "shared", "capability")
 
+    def test_two_phrasings_of_burst_mode_are_blocked_at_070_and_060_and_not_above(
+        self, tmp_path: Path
+    ) -> None:
+        for n, (ratio, overlap, blocked) in enumerate([(0.70, 0.60, True), (0.95, 0.95, False)]):
+            numbers = {"similarity_threshold": ratio, "token_overlap_threshold": overlap}
+            with MemoryVault(tmp_path / f"{n}.jsonl", **numbers) as vault:
+                added(vault, BURST, "shared", "capability")
+                done = vault.bulk_add([{"text": BURST_AGAIN, "category": "capability"}])
+                assert bool(done["errors"]) is blocked
+
     def test_an_unrelated_architecture_sentence_is_allowed(self, vault: MemoryVault) -> None:
         added(vault, BURST, "shared", "capability")
         added(vault, ARCHITECTURE, "shared", "capability")
@@ -289,6 +299,14 @@ class TestDelete:
         assert lines(path)[-1]["version"] == 2
         assert vault.get(gone.id) is None
         assert vault.resolve_latest()[gone.id].deleted_at is not None
+
+    def test_a_tombstone_is_visible_in_resolve_latest_alone(self, vault: MemoryVault) -> None:
+        gone = added(vault, DARK, "shared", "preference")
+        vault.delete_memory(gone.id)
+        latest = vault.resolve_latest()[gone.id]
+        assert (latest.version, latest.text) == (2, DARK)
+        assert latest.deleted_at is not None
+        assert (vault.get(gone.id), vault.recall(), vault.search_memories("dark mode")) == (None, [], [])
 
     def test_an_unknown_or_already_deleted_id_is_false(self, vault: MemoryVault) -> None:
         gone = added(vault, DARK, "shared", "preference")
@@ -491,6 +509,10 @@ class TestWriteGate:
     def test_1300_characters_are_rejected(self, vault: MemoryVault) -> None:
         with pytest.raises(ValueError, match="too long"):
             vault.add_memory("x" * 1300, "shared", "x")
+
+    @pytest.mark.parametrize("text", [ARCHITECTURE, "ประชุมทุกวันจันทร์เวลาเก้าโมงเช้า", "x" * 1200])
+    def test_a_normal_text_is_accepted(self, vault: MemoryVault, text: str) -> None:
+        assert added(vault, text, "shared", "x").text == text
 
     @pytest.mark.parametrize(
         "text", ["weekly check-in on Mondays with Somchai", "ephemeral storage policy is off"]
@@ -729,6 +751,21 @@ class TestAsATool:
         (error,) = vault.bulk_add([{"text": "SSN 123-45-6789", "scope": "orion", "category": "x"}])["errors"]
         assert "PII" in error["message"]
         assert vault.recall() == []
+
+
+def test_the_file_is_valid_jsonl_after_every_sort_of_write(vault: MemoryVault, path: Path) -> None:
+    first = added(vault, "line one\nline two \u2028 ไทย", "shared", "x", ["ก"])
+    vault.update_memory(first.id, tags=["a", "b"])
+    vault.update_by_topic("mood", "orion", "ร่าเริง")
+    second = added(vault, PROJECT, "shared", "project", tier="register", topic_id="p")
+    vault.promote_to_canon(second.id)
+    vault.bulk_delete([first.id])
+    for _ in range(2):
+        data = path.read_bytes()
+        assert data.endswith(b"\n")
+        records = [json.loads(line) for line in data.split(b"\n")[:-1]]
+        assert [VaultMemory.from_dict(row).to_dict() for row in records] == records
+        vault.compact()
 
 
 def test_100_creates_50_updates_50_deletes_leave_50_and_valid_lines(path: Path) -> None:
