@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
+import tantivy
+
+from octavo.domain.text import terms
 
 _ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 
@@ -50,7 +54,21 @@ def readable(path: Path) -> str:
     return "\n".join(seen)
 
 
+def indexing(path: Path, text: str) -> bool:
+    """Whether a file of the index can be asked for every term of a text: its column, or its segments."""
+    codes = [zlib.crc32(term.encode()) for term in terms(text)]
+    if path.name == "terms.bin":
+        data = path.read_bytes()
+        return bool(codes) and all(code.to_bytes(4, "little") in data for code in codes)
+    if path.name != "meta.json" or path.parent.name != "words":
+        return False
+    index = tantivy.Index.open(str(path.parent))
+    asked = [tantivy.Query.term_query(index.schema, "terms", f"{code:08x}") for code in codes]
+    every = tantivy.Query.boolean_query([(tantivy.Occur.Must, one) for one in asked])
+    return bool(codes) and bool(index.searcher().search(every, 1).hits)
+
+
 def holding(root: Path, text: str) -> list[str]:
-    """The names of the files below a folder in which a text can be read."""
+    """The names of the files below a folder in which a text can be read, or by which it is found."""
     files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    return [path.name for path in files if text in readable(path)]
+    return [path.name for path in files if text in readable(path) or indexing(path, text)]

@@ -36,6 +36,26 @@ def test_a_redacted_text_is_in_no_file_and_its_neighbour_stays(root, account, te
     assert account.at(1).get(memory.id).text == "[redacted]"
 
 
+@pytest.mark.parametrize("text", [CANARY, THAI])
+def test_neither_rows_nor_segments_of_the_index_find_it_and_they_find_its_neighbour(root, account, text):
+    memory = account.remember(f"sings the {text}").memory
+    neighbour = account.remember("plays the guitar well").memory
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", f"I heard the {text}")
+        sandbox.turn("assistant", "plays the guitar well")
+    account.catch_up()
+    kept = [name for name in holding(root, text) if name.endswith(("terms.bin", "meta.json", ".db", "-wal"))]
+    assert kept == ["terms.bin", "meta.json", "state.db", "state.db-wal"]
+    (episode,) = account.memories(kind="episode")
+    for id_ in (memory.id, episode.id):
+        account.redact(id_, reason="asked to")
+    assert holding(root, text) == []
+    account.reindex()
+    assert holding(root, text) == []
+    assert {"terms.bin", "meta.json"} <= set(holding(root, "plays the guitar well"))
+    assert [hit.memory.id for hit in account.recall("guitar")] == [neighbour.id]
+
+
 def test_an_episodes_turns_are_erased_and_masked_when_they_return(root, account):
     with account.sandbox() as sandbox:
         sandbox.turn("user", CANARY)
