@@ -18,7 +18,15 @@ import typer
 import octavo
 from octavo import errors
 from octavo.errors import OctavoError
-from octavo.interfaces import cli, error_reference, models, policy_reference, references, settings
+from octavo.interfaces import (
+    cli,
+    cli_program,
+    error_reference,
+    models,
+    policy_reference,
+    references,
+    settings,
+)
 from octavo.interfaces.operations import OPERATIONS
 from octavo.storage import codec
 
@@ -108,7 +116,7 @@ def test_a_page_is_written_anew_only_below_its_mark(tmp_path: Path) -> None:
 def test_every_command_and_option_is_documented() -> None:
     page = (HOME / "docs" / "cli.md").read_text()
     above = page.partition(references.MARK)[0]
-    for name, command in typer.main.get_command(cli.app()).commands.items():
+    for name, command in typer.main.get_command(cli_program.app()).commands.items():
         part = re.search(rf"^### `octavo {name}[ `].*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
         assert part, f"octavo {name} is not documented"
         for param in command.params:

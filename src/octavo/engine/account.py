@@ -121,7 +121,7 @@ class Account(Reader):
         *,
         actor: str,
         scope: str | None,
-        embedder: Embedder | None = None,
+        embedder: Callable[[], Embedder | None] | None = None,
         reranker: Reranker | None = None,
         summariser: Summariser | None = None,
         guard: Guard | None = None,
@@ -133,8 +133,9 @@ class Account(Reader):
         self._made: tuple[Indexing, Recaller] | None = None
         self._making = threading.Lock()
         super().__init__(spine, scope, self._recall)
-        if embedder is not None:
-            spine.dimensions[embedder.name] = embedder.dimension
+        own = embedder() if embedder and not spine.read_only else None
+        if own is not None:
+            spine.dimensions[own.name] = own.dimension
         self.actor = check_actor(actor)
         self.name = spine.identity.account
         self.policy = spine.policy
@@ -587,7 +588,8 @@ class Account(Reader):
         """What recall needs, made when it is first needed: who lists memories never loads it."""
         with self._making:
             if self._made is None:
-                made = indexing.Indexing(self._spine, self._spine.index, self._embedder)
+                embedder = self._embedder() if self._embedder else None
+                made = indexing.Indexing(self._spine, self._spine.index, embedder)
                 asked = recall.Recaller(self._spine, made, self._worker.wake, self._reranker)
                 self._made = made, asked
             return self._made

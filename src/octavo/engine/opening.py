@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -73,7 +74,7 @@ def open(  # noqa: A001  # octavo.open is the public name
         spine,
         actor=actor,
         scope=scope,
-        embedder=_embedder(embedder),
+        embedder=cache(partial(_embedder, embedder)),
         reranker=reranker,
         summariser=summariser,
         guard=guard,

@@ -1,4 +1,4 @@
-"""The command line door: `octavo`, with one command for each row of the table of operations."""
+"""The command line door: `octavo`, from what was typed to an exit code."""
 
 from __future__ import annotations
 
@@ -6,31 +6,26 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
-
-import typer
-from typer.core import TyperGroup
+from typing import TYPE_CHECKING, Any
 
 from octavo.errors import OctavoError, Unavailable
-from octavo.interfaces import cli_commands, settings
-from octavo.interfaces.operation import Operation
-from octavo.interfaces.operations import OPERATIONS
 from octavo.later import Later
 
-metadata = Later("importlib.metadata")
-render = Later("octavo.interfaces.render")
-traceback = Later("traceback")
+if TYPE_CHECKING:
+    import traceback
 
-_SECTIONS = {
-    "accounts": "Accounts",
-    "sandboxes": "Sandboxes (a conversation before it counts)",
-    "memories": "Memories",
-    "recall": "Recall (what comes back, and why)",
-    "review": "Review (what a person decides)",
-    "compression": "Compression (eight sessions to a core, eight cores to a sphere)",
-    "versions": "Versions (what was, and the way back)",
-    "health": "Health, copies and other systems",
-}
+    import typer
+
+    from octavo.interfaces import cli_program, plain, render, settings
+else:
+    # `main` says first how they are to be loaded.
+    traceback = Later("traceback")
+    typer = Later("typer")
+    cli_program = Later("octavo.interfaces.cli_program")
+    plain = Later("octavo.interfaces.plain")
+    render = Later("octavo.interfaces.render")
+    settings = Later("octavo.interfaces.settings")
+
 _INTERRUPTED = 130
 # What to do about an error that speaks of Python's arguments, in the words of the command line.
 ADVICE = {
@@ -40,55 +35,6 @@ ADVICE = {
     "ReadOnly": "this command only reads",
     "VersionConflict": "consolidate again; a sandbox that was opened without --strict does so by itself",
 }
-
-
-class Sections(TyperGroup):
-    """The commands under the table's sections; typer's own panels would load rich for `--help`."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, section by section."""
-        for section, title in _SECTIONS.items():
-            rows = [(cli_commands.spelt(o), o.summary) for o in OPERATIONS if o.section == section]
-            with formatter.section(title):
-                formatter.write_dl(rows)
-
-
-def app(operations: Sequence[Operation] = OPERATIONS) -> typer.Typer:
-    """The program with the commands of these operations."""
-    made = typer.Typer(
-        cls=Sections,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
-    )
-    made.callback()(common)
-    for operation in operations:
-        cli_commands.add(made, operation)
-    return made
-
-
-def common(
-    ctx: typer.Context,
-    root: Annotated[str | None, cli_commands.ROOT] = None,
-    account: Annotated[str | None, cli_commands.ACCOUNT] = None,
-    scope: Annotated[str | None, cli_commands.SCOPE] = None,
-    actor: Annotated[str | None, cli_commands.ACTOR] = None,
-    json: Annotated[bool, cli_commands.JSON] = False,
-    version: Annotated[bool, cli_commands.VERSION] = False,
-) -> None:
-    """Long-term memory for AI agents: versioned, explained, undoable, offline."""
-    ctx.obj = {"root": root, "account": account, "scope": scope, "actor": actor, "json": json}
-
-
-def meant(arguments: Sequence[str]) -> Sequence[Operation]:
-    """The operations that a command line may mean; to make every command takes longer than most of them run.
-
-    The help of the program itself is written from the table and needs none of them.
-    """
-    if set(arguments) <= {"-h", "--help"} and not settings.is_completing():
-        return ()
-    return [o for o in OPERATIONS if cli_commands.spelt(o) in arguments] or OPERATIONS
 
 
 def main() -> None:
@@ -106,7 +52,7 @@ def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> 
     """Run one command line; every failure becomes a message, advice and an exit code."""
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
-        program = program or app(meant(arguments))
+        program = program or cli_program.app(cli_program.meant(arguments))
         code = program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
         sys.stdout.flush()
     except OctavoError as error:
@@ -147,7 +93,7 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 def _failed(name: str, message: str, advice: str, code: int, arguments: Sequence[str]) -> int:
     if "--json" in arguments:
         fault = {"error": {"type": name, "message": message, "advice": advice, "exit_code": code}}
-        typer.echo(cli_commands.plain.document(fault), err=True)
+        typer.echo(plain.document(fault), err=True)
     else:
         render.error(message, advice)
     return code
