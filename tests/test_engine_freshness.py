@@ -18,6 +18,7 @@ from octavo.domain.units import Watermark
 from octavo.errors import ModelFailed, NotFound
 from octavo.models import rerank
 from octavo.models.embedders import CallableEmbedder, is_offline_installed
+from octavo.storage import units as columns
 from octavo.storage.index import extend
 from octavo.storage.letters import ATTEMPTS, MODEL, due, moment, outage, settled
 from octavo.storage.units import publish, read_manifest
@@ -365,3 +366,17 @@ def test_the_reranker_is_there_with_its_extra_and_says_what_to_install_without(m
     with pytest.raises(ModelFailed) as caught:
         rerank.offline_reranker()
     assert 'pip install "octavo[rerank]"' in caught.value.advice
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_an_index_that_another_octavo_made_is_made_anew(root, index, monkeypatch, by):
+    monkeypatch.setattr(columns, "FORMAT", columns.FORMAT + by)
+    with octavo.open(root, "User01", embedder=False) as account:
+        account.remember("แมวชอบนอนบนโซฟา")
+        account.catch_up()
+    monkeypatch.undo()
+    with octavo.open(root, "User01", embedder=False) as account:
+        assert [hit.memory.text for hit in account.recall("แมวชอบนอนที่ไหน")] == ["แมวชอบนอนบนโซฟา"]
+        account.catch_up()
+        assert account.check().problems == ()
+    assert read_manifest(index).rows == 1

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from octavo.domain.memory import Kind, Layer, Memory, Turn
@@ -22,9 +23,11 @@ _ENGLISH_PERSONS = re.compile(
 _THAI_PERSONS = re.compile("(?<!ขอบ)(คุณ)(?!ภาพ|ค่า|สมบัติ|ธรรม)|ผม|ฉัน|เรา(?!ะ)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """One indexed thing; `position` is its place among the turns of its session, None outside of one."""
+class Unit(NamedTuple):
+    """One indexed thing; `position` is its place among the turns of its session, None outside of one.
+
+    A tuple, as `Spoken` is: an indexing pass makes them by the thousand.
+    """
 
     memory: str
     rev: int
@@ -86,25 +89,22 @@ class Spoken(NamedTuple):
 
 def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
     """The units of a memory; `position` is the place of its first turn among those of its session."""
-    for turn, (speaker, text, at) in _said(memory):
+    id_, rev, scope, kind, layer = memory.id, memory.rev, memory.scope, memory.kind, memory.layer
+    session, category, tags = memory.session, memory.category, memory.tags
+    if not memory.turns:
         yield Unit(
-            memory=memory.id,
-            rev=memory.rev,
-            turn=turn,
-            scope=memory.scope,
-            kind=memory.kind,
-            layer=memory.layer,
-            text=text,
-            at=at or memory.at,
-            valid_from=valid_from,
-            session=memory.session,
-            position=None if turn is None or memory.session is None else position + turn,
-            speaker=speaker,
-            category=memory.category,
-            tags=memory.tags,
-        )
+            id_, rev, None, scope, kind, layer, memory.text, memory.at, valid_from, session, None, None,
+            category, tags,
+        )  # fmt: skip
+    turns: Sequence[Turn | Said] = memory.turns
+    for index, turn in enumerate(turns):
+        yield Unit(
+            id_, rev, index, scope, kind, layer, turn.text, turn.at or memory.at, valid_from, session,
+            None if session is None else position + index, turn.speaker, category, tags,
+        )  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
 def is_person(speaker: str | None) -> bool:
     """Whether a turn was said by a person rather than by a machine."""
     return speaker is None or speaker.casefold() not in _MACHINES
@@ -119,11 +119,3 @@ def address(text: str) -> float:
     if "คุณ" in lowered:
         found += _THAI_PERSONS.findall(lowered)
     return 1 - found.count("") / len(found) if found else 0.0
-
-
-def _said(memory: Memory | Spoken) -> Iterator[tuple[int | None, tuple[str | None, str, datetime | None]]]:
-    if not memory.turns:
-        yield None, (None, memory.text, None)
-    turns: Sequence[Turn | Said] = memory.turns
-    for index, turn in enumerate(turns):
-        yield index, (turn.speaker, turn.text, turn.at)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,6 +22,18 @@ from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Un
 _PACK = struct.Struct("<QQQqqQIIiIIHHHHHBBBB2x").pack  # a record as `ROW` lays it out
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
+
+
+class _Revision(NamedTuple):
+    memory: str
+    rev: int
+    key: int
+    session: int
+    scope: int
+    name_at: int
+    name_length: int
+    kind: int
+    layer: int
 
 
 @dataclass(slots=True)
@@ -39,7 +52,7 @@ class Batch:
     _speakers: dict[str, int] = field(default_factory=dict)
     _since: dict[tuple[int, int], int] = field(default_factory=dict)
     _lived: tuple[int, int] | None = None
-    _named: tuple[Unit, int, int] | None = None
+    _last: _Revision | None = None
 
     def __post_init__(self) -> None:
         self._terms = self.manifest.counts["terms"]
@@ -53,50 +66,59 @@ class Batch:
         pieces = passages(unit.text)
         coded = [codes_of(piece) for piece in pieces]
         total = sum(map(len, coded))
-        name_at, name_length = self._name(unit)
-        session, at = key_code(unit.session or ""), int(unit.at.timestamp())
-        scope, speaker = self._code_of(unit)
+        own = self._of_revision(unit)
+        at = int(unit.at.timestamp())
+        speaker = self._speaker(unit, own.scope)
         addressed = 0 if unit.speaker is None else round(255 * address(unit.text))
         first = self.manifest.rows + len(self.units)
         for index, codes in enumerate(coded):
             self.rows += _PACK(
-                self._terms, key_code(unit.memory), session, unit.valid_from, at, name_at,
+                self._terms, own.key, own.session, unit.valid_from, at, own.name_at,
                 NO_POSITION if unit.position is None else unit.position, unit.rev,
-                -1 if unit.turn is None else unit.turn, speaker, total, scope, min(len(codes), 65535),
-                index, len(coded), name_length, _KIND[unit.kind], _LAYER[unit.layer],
-                is_person(unit.speaker), addressed,
+                -1 if unit.turn is None else unit.turn, speaker, total, own.scope, min(len(codes), 65535),
+                index, len(coded), own.name_length, own.kind, own.layer, is_person(unit.speaker), addressed,
             )  # fmt: skip
             self.codes.append(codes)
             self.units.append(unit)
             self._terms += len(codes)
         self.texts += pieces
         if unit.position is not None:
-            self._extend_run(session, first, len(coded))
-        early, late = self._lived or (at, at)
-        self._lived = (min(early, at), max(late, at))
+            self._extend_run(own.session, first, len(coded))
+        if self._lived is None:
+            self._lived = (at, at)
+        elif not self._lived[0] <= at <= self._lived[1]:
+            self._lived = (min(self._lived[0], at), max(self._lived[1], at))
 
     def records(self) -> Array:
         """The rows as the file will hold them."""
         return np.frombuffer(bytes(self.rows), dtype=ROW)
 
-    def _name(self, unit: Unit) -> tuple[int, int]:
-        """Where the words that belong to a unit stand; the turns of one episode share them."""
-        last = self._named
-        if last is not None and _has_same_name(last[0], unit):
-            return last[1], last[2]
+    def _of_revision(self, unit: Unit) -> _Revision:
+        """The codes that all units of one revision share, and where the words that belong to it stand."""
+        last = self._last
+        if last is not None and (last.memory, last.rev) == (unit.memory, unit.rev):
+            return last
         name = msgspec.json.encode([unit.memory, unit.session, unit.category, *unit.tags])
-        at = self.manifest.counts["names"] + len(self.names)
+        self._last = _Revision(
+            memory=unit.memory,
+            rev=unit.rev,
+            key=key_code(unit.memory),
+            session=key_code(unit.session or ""),
+            scope=self._scopes.setdefault(unit.scope, len(self._scopes)),
+            name_at=self.manifest.counts["names"] + len(self.names),
+            name_length=len(name),
+            kind=_KIND[unit.kind],
+            layer=_LAYER[unit.layer],
+        )
         self.names += name
-        self._named = (unit, at, len(name))
-        return at, len(name)
+        return self._last
 
-    def _code_of(self, unit: Unit) -> tuple[int, int]:
-        scope = self._scopes.setdefault(unit.scope, len(self._scopes))
+    def _speaker(self, unit: Unit, scope: int) -> int:
         if unit.speaker is None:
-            return scope, 0
+            return 0
         speaker = self._speakers.setdefault(unit.speaker, len(self._speakers))
         self._since.setdefault((speaker, scope), unit.valid_from)
-        return scope, speaker + 1
+        return speaker + 1
 
     def _extend_run(self, session: int, first: int, count: int) -> None:
         last = self.runs[-1] if self.runs else None
@@ -146,15 +168,6 @@ def codes_of(text: str) -> list[int]:
 def code_of(term: str) -> int:
     """The code of a term, the same in every process."""
     return zlib.crc32(term.encode())
-
-
-def _has_same_name(one: Unit, other: Unit) -> bool:
-    return (
-        one.memory == other.memory
-        and one.session == other.session
-        and one.category == other.category
-        and one.tags == other.tags
-    )
 
 
 def end_rows(units: Units, batch: Batch, ends: Iterable[End]) -> list[tuple[int, int]]:

@@ -21,10 +21,10 @@ from typing import Any
 import msgspec
 
 from octavo.domain.units import Watermark
-from octavo.errors import Damaged, NewerFormat
+from octavo.errors import Damaged
 from octavo.storage.libraries import Array, np
 
-FORMAT = 1
+FORMAT = 2
 OPEN = 2**63 - 1
 NO_POSITION = 2**32 - 1
 # A record is a multiple of eight bytes long, so that its fields are aligned in memory.
@@ -198,7 +198,7 @@ def read_manifest(folder: Path) -> Manifest:
     if digest != _digest(body):
         raise damaged(path, "its hash is wrong")
     if body["format"] != FORMAT:
-        raise NewerFormat(f"the index {folder} has format {body['format']}, this Octavo reads {FORMAT}")
+        raise damaged(path, f"it has format {body['format']}, this Octavo reads {FORMAT}")
     return _manifest_of(body)
 
 

@@ -9,8 +9,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.units import Unit
@@ -21,6 +23,7 @@ from octavo.storage.units import OPEN, Units, damaged
 
 _HEAP_BYTES = 64_000_000
 _FOOTER_BYTES = 8
+_ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,7 @@ class Words:
         clauses = [(should, self._term("terms", f"{code:08x}", "freq")) for code in codes]
         filters = self._filters(wanted)
         if speaker is not None:
-            filters.append((tantivy.Occur.Must, self._term("speaker", speaker)))
+            filters.append((tantivy.Occur.Must, self._any("speaker", [speaker])))
         anything = tantivy.Query.boolean_query(clauses)
         return self._rows(tantivy.Query.boolean_query([(tantivy.Occur.Must, anything), *filters]), limit)
 
@@ -105,7 +108,7 @@ class Words:
         must, never = tantivy.Occur.Must, tantivy.Occur.MustNot
         found: list[tuple[tantivy.Occur, tantivy.Query]] = []
         if self._exact and wanted.version >= self._units.manifest.watermark.version:
-            found.append((never, self._term("state", "ended")))
+            found.append((never, self._term("facets", _ENDED)))
         else:
             version = min(wanted.version, self._units.manifest.watermark.version)
             found.append((must, self._range("valid_from", 0, version)))
@@ -115,10 +118,10 @@ class Words:
         for field, values in (("kind", wanted.kinds), ("layer", wanted.layers)):
             if values is not None:
                 found.append((must, self._any(field, values)))
-        found.extend((must, self._term("tag", tag)) for tag in wanted.tags or ())
+        found.extend((must, self._any("tag", [tag])) for tag in wanted.tags or ())
         for field, value in (("category", wanted.category), ("session", wanted.session)):
             if value is not None:
-                found.append((must, self._term(field, value)))
+                found.append((must, self._any(field, [value])))
         if wanted.since is not None or wanted.until is not None:
             since = -(2**62) if wanted.since is None else int(wanted.since.timestamp())
             until = 2**62 if wanted.until is None else int(wanted.until.timestamp())
@@ -128,9 +131,10 @@ class Words:
     def _term(self, field: str, value: str, option: str = "basic") -> tantivy.Query:
         return tantivy.Query.term_query(self._index.schema, field, value, option)
 
-    def _any(self, field: str, values: Iterable[str]) -> tantivy.Query:
+    def _any(self, name: str, values: Iterable[str]) -> tantivy.Query:
+        facets = [_facet(name, value) for value in values]
         return tantivy.Query.const_score_query(
-            tantivy.Query.term_set_query(self._index.schema, field, list(values)), 0.0
+            tantivy.Query.term_set_query(self._index.schema, "facets", facets), 0.0
         )
 
     def _range(self, field: str, low: int, high: int, kind: Any = None) -> tantivy.Query:
@@ -228,17 +232,28 @@ def _document(row: int, unit: Unit, codes: Sequence[int], valid_to: int) -> tant
     document.add_unsigned("valid_to", valid_to)
     document.add_integer("at", int(unit.at.timestamp()))
     document.add_text("terms", struct.pack(f">{len(codes)}I", *codes).hex(" ", 4))
-    document.add_text("scope", unit.scope)
-    document.add_text("kind", unit.kind)
-    document.add_text("layer", unit.layer)
-    for field, value in (("speaker", unit.speaker), ("session", unit.session), ("category", unit.category)):
-        if value is not None:
-            document.add_text(field, value)
-    for tag in unit.tags:
-        document.add_text("tag", tag)
-    if valid_to != OPEN:
-        document.add_text("state", "ended")
+    ended = () if valid_to == OPEN else (_ENDED,)
+    always = (unit.scope, unit.kind, unit.layer, *ended)
+    document.add_text("facets", _facets(unit.session, unit.speaker, unit.category, unit.tags, *always))
     return document
+
+
+@lru_cache(maxsize=4096)
+def _facets(
+    session: str | None, speaker: str | None, category: str | None, tags: tuple[str, ...], *always: str
+) -> str:
+    """Everything a search can be narrowed to, each as one word."""
+    scope, kind, layer, *ended = always
+    found = [_facet("scope", scope), _facet("kind", kind), _facet("layer", layer), *ended]
+    for name, value in (("session", session), ("speaker", speaker), ("category", category)):
+        if value is not None:
+            found.append(_facet(name, value))
+    return " ".join([*found, *(_facet("tag", tag) for tag in tags)])
+
+
+def _facet(name: str, value: str) -> str:
+    """A value as a word without spaces, told apart from the same value of another name."""
+    return f"{name}:{quote(value)}"
 
 
 def _document_again(units: Units, row: int, valid_to: int) -> tantivy.Document:
@@ -268,8 +283,7 @@ def _open(folder: Path) -> tantivy.Index:
     folder.mkdir(parents=True, exist_ok=True)
     schema = tantivy.SchemaBuilder()
     schema.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
-    for name in ("scope", "kind", "layer", "speaker", "session", "category", "tag", "state"):
-        schema.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    schema.add_text_field("facets", tokenizer_name="whitespace", index_option="basic")
     schema.add_unsigned_field("row", fast=True, indexed=True)
     schema.add_unsigned_field("valid_from", fast=True)
     schema.add_unsigned_field("valid_to", fast=True)
