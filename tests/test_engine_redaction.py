@@ -12,6 +12,7 @@ import pytest
 import octavo
 from canaries import holding
 from octavo.errors import NotFound
+from octavo.storage.stores.disk import Disk
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
 
@@ -206,3 +207,24 @@ def test_a_redaction_killed_for_real_is_finished_on_reopening(tmp_path):
                 assert again.check().problems == ()
             else:
                 assert again.get(memory.id).text == f"{CANARY} 4"
+
+
+@pytest.mark.parametrize("call", ["link", "replace"])
+def test_a_live_writer_whose_temporary_file_a_sweep_took_writes_it_again(tmp_path, call):
+    class Swept(Disk):
+        taken = 0
+
+    def taking(disk, source, target):
+        if disk.taken < 2:
+            disk.taken += 1
+            assert LocalStore(tmp_path).clear_leftovers() == 1
+        return getattr(Disk, call)(disk, source, target)
+
+    setattr(Swept, call, taking)
+    disk = Swept()
+    store = LocalStore(tmp_path, disk=disk)
+    if call == "link":
+        assert store.create("ledger/1", b"one")
+    else:
+        store.replace("ledger/1", b"one")
+    assert (store.read("ledger/1"), disk.taken, store.leftovers()) == (b"one", 2, [])

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from octavo.errors import (
     BadInput,
@@ -20,9 +21,12 @@ from octavo.errors import (
 )
 from octavo.storage.stores.disk import Disk
 
+T = TypeVar("T")
+
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _POLL_SECONDS = 0.001
+_TRIES = 20
 
 
 @contextmanager
@@ -59,13 +63,7 @@ class LocalStore:
         path = self._path(key)
         with _saying(f"writing {path}"):
             self._make_folder(path.parent)
-            temporary = self._write_temporary(path, data)
-            try:
-                created = self._name(temporary, path)
-            finally:
-                with suppress(FileNotFoundError):
-                    self._disk.remove(temporary)
-            return created
+            return self._through_temporary(path, data, self._name)
 
     def read(self, key: str, *, first: int | None = None) -> bytes | None:
         """The bytes under a key (or only the first of them), None if there are none."""
@@ -103,8 +101,7 @@ class LocalStore:
         path = self._path(key)
         with _saying(f"writing {path}"):
             self._make_folder(path.parent)
-            temporary = self._write_temporary(path, data)
-            self._disk.replace(temporary, path)
+            self._through_temporary(path, data, self._disk.replace)
             self._disk.sync_folder(path.parent)
 
     def append(self, key: str) -> LocalLines:
@@ -156,6 +153,21 @@ class LocalStore:
             waited += pause
         return True
 
+    def _through_temporary(self, path: Path, data: bytes, name: Callable[[Path, Path], T]) -> T:
+        """Write a temporary file and give it its name; once more if a sweep took it for a dead writer's."""
+        tries = 0
+        while True:
+            temporary = self._write_temporary(path, data)
+            try:
+                return name(temporary, path)
+            except FileNotFoundError:
+                tries += 1
+                if tries == _TRIES:
+                    raise
+            finally:
+                with suppress(FileNotFoundError):
+                    self._disk.remove(temporary)
+
     def _write_temporary(self, path: Path, data: bytes) -> Path:
         temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
         fd = self._disk.open_new(temporary)
@@ -190,7 +202,7 @@ class LocalStore:
             try:
                 self._disk.move_new(temporary, path)
             except (OSError, AttributeError) as worse:
-                if isinstance(worse, FileExistsError):
+                if isinstance(worse, FileExistsError | FileNotFoundError):
                     raise
                 raise StoreUnfit(
                     f"{self.folder} is on a file system with neither hard links nor exclusive rename"
