@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,24 @@ def test_a_vault_that_is_open_elsewhere_never_writes_the_text_again(tmp_path):
     assert holding(tmp_path, CANARY) == []
 
 
+def test_redactions_beside_a_busy_vault_lose_none_of_its_lines_and_leave_none_of_theirs(tmp_path):
+    path = tmp_path / "vault.jsonl"
+    songs = [f"{CANARY} number {word}" for word in ("alpha", "bravo", "charlie", "delta")]
+    with MemoryVault(path, similarity_threshold=1.0, token_overlap_threshold=1.0) as vault:
+        doomed = [vault.add_memory(song, "shared", "x").id for song in songs]
+        assert path.read_text().count(CANARY) == 4
+        with ThreadPoolExecutor(1) as pool:
+            items = [{"text": f"t{n}", "tier": "register", "topic_id": f"topic {n}"} for n in range(40)]
+            writing = pool.submit(lambda: [vault.bulk_add([item])["stored"][0]["id"] for item in items])
+            for id_ in doomed:
+                by_the_account(path, id_)
+            ids = writing.result()
+        assert {m.id for m in vault.recall()} == set(ids)
+    assert holding(tmp_path, CANARY) == []
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["id"] for row in told if row["text"] != "[redacted]"] == ids
+
+
 def test_lines_that_another_program_appended_since_are_not_lost(tmp_path):
     path = tmp_path / "vault.jsonl"
     with MemoryVault(path) as vault:
@@ -288,6 +307,29 @@ def test_copies_are_found_again_when_the_list_was_lost(tmp_path):
     (folder_of(path) / "vault" / "attached.json").unlink()
     with MemoryVault(path) as vault:
         vault.account.redact("aaaaaaaaaaaa", reason="asked to")
+    assert holding(tmp_path, piece(CANARY)) == []
+
+
+def test_a_copy_that_was_renamed_with_its_vault_is_cleaned_when_the_vault_is_opened(tmp_path):
+    path = foreign(tmp_path / "vault.jsonl", CANARY)
+    MemoryVault(path).close()
+    moved = tmp_path / "other.jsonl"
+    for suffix in ("", ".imported", ".octavo"):
+        (tmp_path / f"vault.jsonl{suffix}").rename(tmp_path / f"other.jsonl{suffix}")
+    by_the_account(moved, "aaaaaaaaaaaa")
+    assert holding(tmp_path, CANARY) == ["other.jsonl", "other.jsonl.imported"]
+    with MemoryVault(moved) as vault:
+        assert vault.account.check().problems == ()
+    texts = [json.loads(line).get("text", "") for line in moved.read_text().splitlines()]
+    assert [text for text in texts if CANARY in text] == []
+    assert '"aaaaaaaaaaaa"' not in copy_of(moved).read_text()
+
+
+def test_a_vault_moved_with_its_files_stays_within_reach(tmp_path):
+    (tmp_path / "here").mkdir()
+    MemoryVault(foreign(tmp_path / "here" / "vault.jsonl", CANARY)).close()
+    (tmp_path / "here").rename(tmp_path / "there")
+    by_the_account(tmp_path / "there" / "vault.jsonl", "aaaaaaaaaaaa")
     assert holding(tmp_path, piece(CANARY)) == []
 
 

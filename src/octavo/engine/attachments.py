@@ -39,8 +39,8 @@ class Attachments:
 
         `ids` gives the memories that lines became, by line number.
         """
-        number, place = 1, path
-        while place.exists() or place.is_symlink():
+        number, place, known = 1, path, self._names()
+        while place.name in known or place.exists() or place.is_symlink():
             number += 1
             place = path.with_name(f"{path.name}-{number}")
         clean = self._erasure(_redactions(self._spine)).without(data, self._instead, ids)
@@ -48,11 +48,15 @@ class Attachments:
         return place
 
     def adopt(self, paths: Iterable[Path], ids: Callable[[bytes], Mapping[int, str]]) -> None:
-        """Attach files of somebody else's lines that lie there already, for a list can be lost."""
-        known = {self._files.place_of(file).name for file in self._files.listed()}
-        for path in paths:
-            if path.name not in known:
-                self._files.attach(path, "copy", ids(path.read_bytes()))
+        """Attach files of somebody else's lines that lie there already: a list can be lost, a file renamed.
+
+        A redaction that did not know of them is made good.
+        """
+        known = self._names()
+        for path in (path for path in paths if path.name not in known):
+            file = self._files.attach(path, "copy", ids(path.read_bytes()))
+            for why in self._swept(file, self._erasure(_redactions(self._spine))):
+                raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
 
     def sweep(self, redactions: Collection[Redaction], wordings: Iterable[str]) -> list[str]:
         """Erase texts from every attached file; returns what could not be cleaned, and why."""
@@ -65,6 +69,9 @@ class Attachments:
                 return [why for file in self._files.listed() for why in self._swept(file, erasure)]
         except (Busy, Unavailable) as error:
             return [error.message]
+
+    def _names(self) -> set[str]:
+        return {self._files.place_of(file).name for file in self._files.listed()}
 
     def unclean(self, redactions: Collection[Redaction]) -> list[str]:
         """Which attached files still hold what was erased, or cannot be looked into."""
