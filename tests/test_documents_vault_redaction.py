@@ -245,6 +245,25 @@ def test_a_file_that_cannot_be_cleaned_is_named_and_the_redaction_waits_for_it(t
     assert holding(tmp_path, piece(CANARY)) == []
 
 
+def test_a_redaction_waits_for_who_holds_the_files_and_is_finished_later(tmp_path):
+    path = tmp_path / "vault.jsonl"
+    with MemoryVault(path) as vault:
+        added = vault.add_memory(CANARY, "shared", "x")
+    folder = folder_of(path) / "vault"
+    (folder / "policy.toml").write_text("[commit]\nwait_seconds = 0.01\n")
+    with (
+        AttachedFiles(LocalStore(folder)).locked(),
+        octavo.open(folder_of(path), "vault", actor="human:a") as a,
+    ):
+        (why,) = a.redact(added.id, reason="asked to").unreached
+        assert "held by others" in why
+        assert f"{path} still holds what was erased" in a.check().problems
+        assert a.upkeep().swept == 0
+    with octavo.open(folder_of(path), "vault", actor="human:a") as account:
+        assert account.check().problems == ()
+    assert holding(tmp_path, CANARY) == []
+
+
 @pytest.mark.parametrize("text", [CANARY, THAI])
 def test_a_redaction_stopped_at_any_call_is_finished_on_reopening(tmp_path, text):
     source = tmp_path / "source"
@@ -369,6 +388,9 @@ class TestWhatCanBeAttached:
         listed = tmp_path / "root" / "account" / "attached.json"
         listed.write_text("{")
         with pytest.raises(Damaged):
+            files.listed()
+        listed.write_text('{"format": 1, "files": [{"path": "../../../x", "kind": "view"}]}')
+        with pytest.raises(Damaged, match="beside the account"):
             files.listed()
         listed.write_text('{"format": 1, "files": [], "colour": "blue"}')
         with pytest.raises(NewerFormat):

@@ -27,6 +27,7 @@ _FORMAT = 1
 _LOCK = "attached.lock"
 _POLL_SECONDS = 0.002
 _ABOVE = 2
+_AGAIN = "remove it; a vault that is opened attaches its files again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +65,14 @@ class AttachedFiles:
         except msgspec.ValidationError as error:
             raise NewerFormat(f"{KEY} holds what this Octavo does not know: {error}") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            hint = "remove it; a vault that is opened attaches its files again"
-            raise Damaged(f"{KEY} is not JSON: {error}", hint=hint) from error
+            raise Damaged(f"{KEY} is not JSON: {error}", hint=_AGAIN) from error
         if found.format > _FORMAT:
             raise NewerFormat(f"{KEY} has format {found.format}")
+        try:
+            for file in found.files:
+                self.place_of(file)
+        except BadInput as error:
+            raise Damaged(f"{KEY}: {error.message}", hint=_AGAIN) from error
         return found.files
 
     def attach(
