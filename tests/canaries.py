@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 import tantivy
 
-from octavo.domain.text import terms
+from indexes import terms
 
 _ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 

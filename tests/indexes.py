@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from octavo.domain.text import runs, terms_of_run
 from octavo.domain.units import End, Unit, Watermark
 from octavo.storage.index import Index, Match, extend
 from octavo.storage.words import Wanted
@@ -72,3 +73,8 @@ def ask(folder: Path, text: str, *, limit: int = 10, version: int = 99, **fields
 def names(matches: list[Match]) -> list[str]:
     """The ids of what was found, in order."""
     return [match.memory for match in matches]
+
+
+def terms(text: str) -> list[str]:
+    """The terms a text is indexed by, in order."""
+    return [term for run in runs(text) for term in terms_of_run(run)]

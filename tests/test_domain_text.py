@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain.text import STOP_WORDS, fold, grams, key_of, normalise, passages, stem, terms, words
+from indexes import terms
+from octavo.domain.text import STOP_WORDS, fold, grams, key_of, normalise, passages, stem, words
 
 
 def test_stop_words_carry_no_term():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ import pytest
 import octavo
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory, Turn, transcript
-from octavo.engine import follower
+from octavo.engine import collector, follower
 from octavo.testing import MemoryStore, open_on
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -92,3 +93,13 @@ def test_an_import_that_fails_leaves_no_process_behind(tmp_path):
             fail(account)
         assert [process.returncode for process in started if process is not None] in ([0], [])
         assert account._follower is None
+
+
+def test_the_collector_is_held_for_a_batch_and_let_go_whatever_happens():
+    gc.enable()
+    with collector.held():
+        assert not gc.isenabled()
+        with collector.held():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()

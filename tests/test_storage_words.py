@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexes import ask, fact, mark, names, turn, write
+from indexes import ask, fact, mark, names, terms, turn, write
 from octavo.domain.units import End
 from octavo.errors import Damaged
 from octavo.storage import frequencies
 from octavo.storage import words as word_index
-from octavo.storage.batches import Batch
+from octavo.storage.batches import Batch, codes_of
 from octavo.storage.index import Fresh, Index, clear, extend
 from octavo.storage.units import Units, open_units, publish, read_manifest, writing
 
@@ -397,3 +398,8 @@ def test_two_processes_index_in_turn_while_a_third_reads(tmp_path):
         writer.join()
         assert writer.exitcode == 0
     assert len(ask(tmp_path, "tea", limit=50)) == 9
+
+
+@given(st.text(max_size=60) | st.lists(st.sampled_from(["tea", "teas", "ไปเชียงใหม่กัน", "the"])).map(" ".join))
+def test_a_text_is_coded_by_its_terms(text):
+    assert codes_of(text) == [zlib.crc32(term.encode()) for term in terms(text)]

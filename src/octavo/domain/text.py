@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 
 from Stemmer import Stemmer
 
@@ -127,12 +126,11 @@ def grams(run: str, size: int = 3) -> list[str]:
     return [run[i : i + size] for i in range(len(run) - size + 1)]
 
 
-def terms(text: str) -> list[str]:
-    """The terms a text is indexed by, in order: stems without stop words, grams of unspaced scripts."""
+def runs(text: str) -> list[str]:
+    """The runs that a text is indexed by, each of one kind of script; `terms_of_run` says by which terms."""
     if text.isascii():  # the same words without the general way's patterns, many times faster
-        spaced = text.encode().translate(_WORDS_OF_ASCII, b"'`").decode()
-        return list(chain.from_iterable(map(_terms_of_word, spaced.split())))
-    return list(chain.from_iterable(map(terms_of_run, split_runs(fold(text)))))
+        return text.encode().translate(_WORDS_OF_ASCII, b"'`").decode().split()
+    return split_runs(fold(text))
 
 
 def split_runs(folded: str) -> list[str]:

@@ -13,6 +13,7 @@ from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory, Refusal, is_id
 from octavo.domain.verdicts import Verdict
+from octavo.engine import collector
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, SandboxClosed, VersionConflict
@@ -33,6 +34,7 @@ else:
     compress = Later("octavo.engine.compress")
 
 
+@collector.held()
 def write(
     spine: Spine,
     writer: Writer,

@@ -6,7 +6,6 @@ nothing but time.
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import subprocess
@@ -66,7 +65,6 @@ def _started(spine: Spine) -> subprocess.Popen[bytes] | None:
 
 def main(root: str, account: str) -> None:
     """Index whenever a line comes in, and once more when no more can come."""
-    gc.set_threshold(200_000)  # a pass makes many small things and no circles; looking for them costs a tenth
     with _opening.open(root, account, actor="system", embedder=False) as opened:
         for _ in sys.stdin:
             opened.catch_up()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from octavo.domain.memory import STATE, Memory
 from octavo.domain.units import End, Spoken, Unit, Watermark, units_of
+from octavo.engine import collector
 from octavo.engine.spine import Spine
 from octavo.errors import Damaged, ModelFailed
 from octavo.later import Later
@@ -194,14 +195,17 @@ class Indexing:
             if mark.version >= head:
                 return
             upto = self._spine.state.version_after(mark.version, _PASS, head)
-            new = list(self.units(mark.version, upto))
-            ends = [
-                End(memory=m, rev=r, valid_to=v) for m, r, v in self._spine.state.ended(mark.version, upto)
-            ]
-            reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
-            extend(self.folder, new, ends, reached, since=mark)
+            self._add_words(mark, upto)
             if progress:
                 progress(upto, head)
+
+    @collector.held()
+    def _add_words(self, mark: Watermark, upto: int) -> None:
+        """One pass: words and ends of the versions behind the watermark up to one of them."""
+        new = list(self.units(mark.version, upto))
+        ends = [End(memory=m, rev=r, valid_to=v) for m, r, v in self._spine.state.ended(mark.version, upto)]
+        reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
+        extend(self.folder, new, ends, reached, since=mark)
 
     def add_vectors(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from octavo.domain.memory import KINDS, LAYERS
-from octavo.domain.text import passages, terms
+from octavo.domain.text import passages, runs, terms_of_run
 from octavo.domain.units import End, Unit, Watermark, address, is_person
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, append, key_code, size_of
@@ -22,6 +22,10 @@ from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Un
 _PACK = struct.Struct("<QQQqqQIIiIIHHHHHBBBB2x").pack  # a record as `ROW` lays it out
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
+
+_WORD_LENGTH = (
+    12  # what comes again and is worth keeping; longer ones are sentences of a script without spaces
+)
 
 
 class _Revision(NamedTuple):
@@ -161,7 +165,16 @@ class Batch:
 
 def codes_of(text: str) -> list[int]:
     """The terms of a text as 32-bit codes."""
-    return list(map(code_of, terms(text)))
+    return [
+        code
+        for run in runs(text)
+        for code in (_codes_of_word(run) if len(run) <= _WORD_LENGTH else map(code_of, terms_of_run(run)))
+    ]
+
+
+@lru_cache(maxsize=200_000)
+def _codes_of_word(word: str) -> tuple[int, ...]:
+    return tuple(map(code_of, terms_of_run(word)))
 
 
 @lru_cache(maxsize=500_000)
