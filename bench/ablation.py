@@ -18,17 +18,22 @@ from octavo.storage.vectors import append_vectors, open_vectors
 from octavo.storage.words import Wanted
 
 FULL = Recipe()
-BARE = replace(FULL, neighbours=(), session=0.0, meaning=0.0, meaning_neighbours=(), speaker=0.0, time=0.0)
+BARE = replace(
+    FULL, neighbours=(), session=0.0, meaning=0.0, meaning_neighbours=(), speaker=0.0, address=0.0, time=0.0
+)
+NAMED = replace(BARE, speaker=FULL.speaker, address=FULL.address)
 RECIPES: dict[str, Recipe] = {
     "words alone, no context, no speaker, no time": BARE,
     "+ speaker": replace(BARE, speaker=FULL.speaker),
-    "+ time": replace(BARE, speaker=FULL.speaker, time=FULL.time),
+    "+ address": NAMED,
+    "+ time": replace(NAMED, time=FULL.time),
     "+ neighbours' terms": replace(FULL, session=0.0, meaning=0.0, meaning_neighbours=()),
     "+ session's terms (words alone, whole recipe)": replace(FULL, meaning=0.0, meaning_neighbours=()),
     "+ meaning, own text only": replace(FULL, meaning_neighbours=()),
     "+ meaning of neighbours (whole recipe)": FULL,
     "whole, without neighbours' and session's terms": replace(FULL, neighbours=(), session=0.0),
-    "whole, without speaker": replace(FULL, speaker=0.0),
+    "whole, without speaker and address": replace(FULL, speaker=0.0, address=0.0),
+    "whole, without address": replace(FULL, address=0.0),
     "whole, without time": replace(FULL, time=0.0),
     "whole, unknown terms unbounded": replace(FULL, unknown_idf=99.0),
     "whole, speaker .5 instead of .4": replace(FULL, speaker=0.5),
