@@ -114,6 +114,13 @@ class ReviewPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPolicy:
+    """How long vectors count as fresh without having been verified (None: for ever)."""
+
+    max_allowed_drift_seconds: float | None = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Everything an account's owner can set."""
 
@@ -125,3 +132,4 @@ class Policy:
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     compression: CompressionPolicy = field(default_factory=CompressionPolicy)
     commit: CommitPolicy = field(default_factory=CommitPolicy)
+    index: IndexPolicy = field(default_factory=IndexPolicy)

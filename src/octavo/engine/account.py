@@ -26,7 +26,7 @@ from octavo.domain.memory import (
     check_words,
     is_human,
 )
-from octavo.engine.reading import Diff, Reader, Snapshot, difference
+from octavo.engine.reading import Reader, Snapshot
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.worker import Worker
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed, Unavailable
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         attachments,
         bulk,
         compress,
+        differences,
         embedding,
         health,
         indexing,
@@ -61,8 +62,10 @@ if TYPE_CHECKING:
     from octavo.engine import follower as following
     from octavo.engine import sandbox as sandboxing
     from octavo.engine import upkeep as upkeeping
+    from octavo.engine.differences import Diff
     from octavo.engine.follower import Follower
-    from octavo.engine.indexing import Freshness, Indexing
+    from octavo.engine.freshness import Freshness, Lag
+    from octavo.engine.indexing import Indexing
     from octavo.engine.recall import Recaller
     from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo
     from octavo.engine.upkeep import Upkeep
@@ -85,6 +88,7 @@ else:
     attachments = Later("octavo.engine.attachments")
     bulk = Later("octavo.engine.bulk")
     compress = Later("octavo.engine.compress")
+    differences = Later("octavo.engine.differences")
     embedding = Later("octavo.engine.embedding")
     following = Later("octavo.engine.follower")
     health = Later("octavo.engine.health")
@@ -212,7 +216,7 @@ class Account(Reader):
     def diff(self, before: int | datetime, after: int | datetime | None = None) -> Diff:
         """What differs between two versions (the second is the head if not said)."""
         last = self.version if after is None else self._number(after)
-        return difference(self._spine, self, self._number(before), last)
+        return differences.difference(self._spine, self, self._number(before), last)
 
     def sessions(self, *, scope: str | None = None) -> list[Session]:
         """Closed sessions in the order they closed."""
@@ -416,7 +420,8 @@ class Account(Reader):
     def upkeep(self) -> Upkeep:
         """Do the work that no conversation waits for."""
         writer = writing.Writer(spine=self._spine, actor="system", scope=SHARED)
-        return upkeeping.upkeep(self._spine, writer, self._summariser)
+        done = upkeeping.upkeep(self._spine, writer, self._summariser)
+        return replace(done, problems=tuple(self._indexing.verify(stamp=True)))
 
     def compress(self, id_: str | None = None) -> list[Memory]:
         """Make every core and sphere that is due, or one that was removed; returns those made."""
@@ -452,7 +457,11 @@ class Account(Reader):
         memory = self.get(id_)
         if memory is None:
             raise NotFound(f"there is no memory {id_!r} to look up in the index")
-        return self._indexing.freshness(memory)
+        return self._indexing.freshness(memory)[0]
+
+    def lag(self) -> Lag:
+        """How far the index is behind the newest version, and what could not be embedded."""
+        return self._indexing.lag()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the background work that is under way; False if the time ran out."""
@@ -470,7 +479,7 @@ class Account(Reader):
         """Make everything derived anew; restores nothing by guessing."""
         self._spine.must_write()
         report = health.repair(self._spine, accept=accept, progress=progress)
-        if self._indexing.verify():
+        if self._indexing.verify(stamp=True):
             self._indexing.rebuild(progress)
         return self._with_index(report)
 

@@ -27,6 +27,7 @@ from octavo.storage.vectors import (
     fill_vectors,
     keep_letters,
     open_vectors,
+    stamp_vectors,
 )
 
 if TYPE_CHECKING:
@@ -123,6 +124,17 @@ class Embedding:
             return None
         times = vectors.times[list(rows)]
         return letters.moment(int(times.max())) if times.all() else None
+
+    def verified(self) -> datetime | None:
+        """When all the vectors were last verified."""
+        at = self.vectors().manifest.verified
+        return letters.moment(at) if at else None
+
+    def stamp(self) -> None:
+        """Note that the vectors were verified just now; the caller holds the write lock."""
+        vectors = self._open()
+        if vectors.manifest.rows:
+            stamp_vectors(vectors, letters.micros(self._spine.now()))
 
     def verify(self, rows: int) -> None:
         """Raise `Damaged` unless the vectors are what was written, for passages that are indexed."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +22,15 @@ from octavo.storage.units import EMPTY, Units, open_units, writing
 
 if TYPE_CHECKING:
     from octavo.engine import embedding as embeddings
+    from octavo.engine import freshness as freshnesses
     from octavo.engine.embedding import Embedding, Progress
+    from octavo.engine.freshness import Freshness, Lag
     from octavo.models import embedders
     from octavo.models.embedders import Embedder
 else:
-    # Words alone need no embedder.
+    # Words alone need no embedder, and few ask how fresh they are.
     embeddings = Later("octavo.engine.embedding")
+    freshnesses = Later("octavo.engine.freshness")
     embedders = Later("octavo.models.embedders")
 
 _log = logging.getLogger("octavo.indexing")
@@ -37,48 +38,6 @@ _PASS = 10_000  # revisions an indexing pass takes at a time
 _PROVED_ROWS = 200_000
 _UNINDEXED = (STATE, "file")
 _NAMED = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lag:
-    """How far the index is behind: versions without words, passages without a vector.
-
-    `waiting` of these passages could not be embedded and are tried again later, `dead` ones were given up.
-    """
-
-    versions: int
-    passages: int
-    waiting: int = 0
-    dead: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freshness:
-    """What the index holds of a memory: the newest revision it knows, and when the vectors of that came.
-
-    `vector_index_updated_at` is None unless every passage of that revision has its vector; only indexing
-    changes it, writing the memory does not.
-    """
-
-    memory: str
-    rev: int
-    indexed_rev: int | None
-    vector_index_updated_at: datetime | None
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether the index holds the current revision."""
-        return self.indexed_rev == self.rev
-
-    @property
-    def has_words(self) -> bool:
-        """Whether the current revision is found by words."""
-        return self.is_fresh
-
-    @property
-    def has_vector(self) -> bool:
-        """Whether the current revision is found by meaning."""
-        return self.is_fresh and self.vector_index_updated_at is not None
 
 
 class Indexing:
@@ -135,27 +94,47 @@ class Indexing:
         mark = self.watermark()
         behind = self._spine.head().version - mark.version
         if self.embedding is None:
-            return Lag(versions=behind, passages=self.index.units().manifest.rows)
+            return freshnesses.Lag(versions=behind, passages=self.index.units().manifest.rows)
         kept = without_model(self.embedding.vectors().manifest.letters)
         dead = sum(letter.is_dead for letter in kept)
-        return Lag(versions=behind, passages=self.missing(), waiting=len(kept) - dead, dead=dead)
+        return freshnesses.Lag(
+            versions=behind,
+            passages=self.missing(),
+            waiting=len(kept) - dead,
+            dead=dead,
+            verified_at=self.embedding.verified(),
+        )
 
     def missing(self) -> int:
         """How many indexed passages have no vector of the embedder in use."""
         return self.embedding.missing(self.index.units().manifest.rows) if self.embedding else 0
 
-    def freshness(self, memory: Memory) -> Freshness:
-        """What the index holds of a memory."""
+    def freshness(self, *memories: Memory) -> list[Freshness]:
+        """What the index holds of some memories."""
         self.watermark()
-        revisions = [(memory.id, rev) for rev in range(1, memory.rev + 1)]
-        held = [(row, rev) for row, (_, rev) in self.index.units().rows_of(revisions)]
-        newest = max((rev for _, rev in held), default=None)
-        rows = [row for row, rev in held if rev == newest]
-        return Freshness(
+        revisions = [(memory.id, rev) for memory in memories for rev in range(1, memory.rev + 1)]
+        held: dict[str, list[tuple[int, int]]] = {}
+        for row, (id_, rev) in self.index.units().rows_of(revisions):
+            held.setdefault(id_, []).append((rev, row))
+        return [self._freshness(memory, held.get(memory.id, [])) for memory in memories]
+
+    def _freshness(self, memory: Memory, held: Sequence[tuple[int, int]]) -> Freshness:
+        newest = max((rev for rev, _ in held), default=None)
+        rows = [row for rev, row in held if rev == newest]
+        updated = self.embedding.updated(rows) if self.embedding else None
+        verified = self.embedding.verified() if self.embedding else None
+        age = None
+        if updated is not None:
+            age = (self._spine.now() - max(updated, verified or updated)).total_seconds()
+        longest = self._spine.policy.index.max_allowed_drift_seconds
+        return freshnesses.Freshness(
             memory=memory.id,
             rev=memory.rev,
             indexed_rev=newest,
-            vector_index_updated_at=self.embedding.updated(rows) if self.embedding else None,
+            vector_index_updated_at=updated,
+            verified_at=verified,
+            age_seconds=age,
+            is_drifted=age is not None and longest is not None and age > longest,
         )
 
     def serving(self) -> Embedding | None:
@@ -234,13 +213,19 @@ class Indexing:
             places[memory.session] += len(memory.turns)
         yield from units_of(memory, valid_from=version, position=position)
 
-    def verify(self) -> list[str]:
-        """What is wrong with the index: bytes, or revisions it should not hold or lacks; changes nothing."""
+    def verify(self, *, stamp: bool = False) -> list[str]:
+        """What is wrong with the index: bytes, or revisions it should not hold or lacks.
+
+        That changes nothing, unless `stamp` is asked for: then vectors that are right are noted as verified.
+        """
         is_alone = self._spine.read_only or not self.folder.exists()
         still: AbstractContextManager[None] = nullcontext() if is_alone else writing(self.folder)
         try:
             with still:
-                return self._problems()
+                problems = self._problems()
+                if stamp and not problems and not is_alone and self.embedding is not None:
+                    self.embedding.stamp()
+                return problems
         except Damaged as error:
             return [f"index/recall: {error.message}"]
 

@@ -42,6 +42,7 @@ else:
 
 Many = str | Sequence[str] | None
 _EXPLAINED = 200
+DRIFTED = "its vectors were last verified longer ago than the policy allows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +51,6 @@ class Revision:
 
     version: int
     memory: Memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diff:
-    """What differs between two versions."""
-
-    before: int
-    after: int
-    added: tuple[Memory, ...] = ()
-    changed: tuple[tuple[Memory, Memory], ...] = ()
-    removed: tuple[Memory, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,13 +235,18 @@ class Reader:
         hits = self.recall(query, k=_EXPLAINED, **more)
         for rank, hit in enumerate(hits, start=1):
             if hit.memory.id == id_:
-                return f"{id_} is hit {rank} of {len(hits)} with {hit.score:.3f}: {hit.why}."
+                drift = f"; drifted: {DRIFTED}" if self.drifted([hit]) else ""
+                return f"{id_} is hit {rank} of {len(hits)} with {hit.score:.3f}: {hit.why}{drift}."
         if not indexing.is_indexed(memory):
             return f"{id_} is not searched: it holds no text, or only raw state."
         return (
             f"{id_} did not come: {len(hits)} memories fit better. It shares too few words with the query, "
             "and neither its meaning, its time, its speaker nor its links bring it closer."
         )
+
+    def drifted(self, hits: Sequence[Hit]) -> set[str]:
+        """The ids of hits whose vectors were last verified longer ago than the policy allows."""
+        return self._recaller().drifted([hit.memory for hit in hits]) if self._recaller else set()
 
     def stats(self) -> Stats:
         """Counts by kind, scope and category."""
@@ -353,28 +345,6 @@ class Snapshot(Reader):
 
     def _base(self) -> DbView:
         return self._spine.state.at(self._version)
-
-
-def difference(spine: Spine, reader: Reader, before: int, after: int) -> Diff:
-    """What changed between two versions, within what the reader sees."""
-    low, high = spine.state.at(before), spine.state.at(after)
-    added, changed, removed = [], [], []
-    for id_ in sorted(spine.state.ids_changed(min(before, after), max(before, after))):
-        old, new = _live(low, id_, reader), _live(high, id_, reader)
-        if old is None and new is not None:
-            added.append(new)
-        elif old is not None and new is None:
-            removed.append(old)
-        elif old is not None and new is not None and old != new:
-            changed.append((old, new))
-    return Diff(
-        before=before, after=after, added=tuple(added), changed=tuple(changed), removed=tuple(removed)
-    )
-
-
-def _live(view: DbView, id_: str, reader: Reader) -> Memory | None:
-    memory = view.get(id_)
-    return memory if memory and not memory.gone and reader.sees(memory.scope) else None
 
 
 def _layer(layer: str) -> Layer:

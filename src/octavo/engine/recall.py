@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from octavo.domain.filters import Filter, passes
-from octavo.domain.memory import SHARED
+from octavo.domain.memory import SHARED, Memory
 from octavo.domain.query import Question
 from octavo.domain.recall import STREAMS, Answer, Asked, Hit, Trail, chosen, ordered, per_memory, weighed
 from octavo.domain.state import State, View
@@ -78,6 +78,11 @@ class Recaller:
         if self._reranker is not None and asked.streams is None:
             found = reranking.rerank(view, found, self._reranker, question.phrasings[0])
         return Answer(hits=tuple(_spread(found, asked)[: asked.k]), notes=tuple(notes))
+
+    def drifted(self, memories: Sequence[Memory]) -> set[str]:
+        """Which of some memories have vectors that nobody verified for longer than the policy allows."""
+        found = self._indexing.freshness(*memories) if memories else []
+        return {freshness.memory for freshness in found if freshness.is_drifted}
 
     def layered(self, base: DbView, view: View, asked: Asked) -> Answer:
         """Seed 001's way: spheres, then cores, then episodes, stopping when one suffices."""

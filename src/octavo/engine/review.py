@@ -14,7 +14,8 @@ from octavo.domain.rules import Setting
 from octavo.domain.state import State
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict
-from octavo.engine.reading import Diff, Reader
+from octavo.engine.differences import Diff
+from octavo.engine.reading import Reader
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, NotFound, Stale

@@ -12,13 +12,14 @@ from octavo.models.summarisers import Summariser
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """What one round of upkeep did."""
+    """What one round of upkeep did, and what it found wrong with the index."""
 
     expired: int = 0
     swept: int = 0
     made: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     contested: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def upkeep(spine: Spine, writer: Writer, summariser: Summariser) -> Upkeep:

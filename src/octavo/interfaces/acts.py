@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from octavo.domain.recall import Hit
     from octavo.domain.verdicts import Verdict
     from octavo.engine.account import Account
-    from octavo.engine.reading import Diff, Reader, Revision
+    from octavo.engine.differences import Diff
+    from octavo.engine.reading import Reader, Revision
     from octavo.engine.sandbox import Sandbox
 
 formats = Later("octavo.interfaces.formats")
@@ -182,16 +183,20 @@ def recall(
     """The hits, each with its reasons in words, and what is to be known about how they were found."""
     wanted = "hept" if streams and list(streams) == ["hept"] else streams
     hits = reader.recall(query, streams=wanted, **more)
+    drifted = reader.drifted(hits) if why else None
     return {
-        "hits": [_told(hit) for hit in hits],
+        "hits": [_told(hit, drifted) for hit in hits],
         "notes": hits.notes,
         "trail": hits.trail,
         "explained": why,
     }
 
 
-def _told(hit: Hit) -> dict[str, Any]:
-    """A hit with what it derives from its fields: the text that matched, and the reasons in words."""
+def _told(hit: Hit, drifted: Collection[str] | None) -> dict[str, Any]:
+    """A hit with what it derives from its fields: the text that matched, and the reasons in words.
+
+    To find out what has drifted takes as long as the recall itself, so it is told with the reasons alone.
+    """
     return {
         "memory": hit.memory,
         "turn": hit.turn,
@@ -202,6 +207,7 @@ def _told(hit: Hit) -> dict[str, Any]:
         "reasons": [{"part": words, "value": value} for value, words in hit.reasons],
         "version": hit.version,
         "is_fresh": hit.is_fresh,
+        "is_drifted": None if drifted is None else hit.memory.id in drifted,
         "notes": hit.notes,
     }
 

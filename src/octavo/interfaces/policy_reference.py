@@ -46,6 +46,7 @@ SENTENCES = {
     "compression.attempts": "How often failed background work is tried again before it is reported.",
     "commit.attempts": "How often a commit tries again when others are first.",
     "commit.wait_seconds": "How long a commit waits in line before it goes on without the lock.",
+    "index.max_allowed_drift_seconds": "For how long vectors count as fresh after they were last verified.",
 }
 
 

@@ -45,6 +45,7 @@ class VectorManifest:
     times: int = 0
     letters: Letters = ()
     history: str = ""  # the header hash of the ledger's first version: another ledger, other vectors
+    verified: int = 0  # when every row was last found to be right, in microseconds
 
 
 class Vectors:
@@ -163,7 +164,7 @@ def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -
     """The vectors as last published; none if they belong to another embedder or another ledger."""
     fresh = VectorManifest(embedder=embedder, dimension=dimension, history=history)
     manifest = _read(folder) or fresh
-    if replace(manifest, rows=0, floats=0, bits=0, times=0, letters=()) != fresh:
+    if replace(manifest, rows=0, floats=0, bits=0, times=0, letters=(), verified=0) != fresh:
         manifest = fresh
     for name, width in _widths(dimension).items():
         path, wanted = folder / f"{name}.bin", manifest.rows * width
@@ -216,6 +217,11 @@ def keep_letters(vectors: Vectors, letters: Letters) -> Vectors:
     """Publish other letters with the same vectors; the caller holds the write lock."""
     vectors.folder.mkdir(parents=True, exist_ok=True)
     return _published(vectors.folder, replace(vectors.manifest, letters=letters))
+
+
+def stamp_vectors(vectors: Vectors, at: int) -> Vectors:
+    """Publish that the vectors were verified; the caller has done so under the write lock it still holds."""
+    return _published(vectors.folder, replace(vectors.manifest, verified=at))
 
 
 def checked_vectors(new: Any, dimension: int) -> Array:

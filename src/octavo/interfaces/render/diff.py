@@ -17,7 +17,7 @@ from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.domain.memory import Memory
-    from octavo.engine.reading import Diff
+    from octavo.engine.differences import Diff
 
 plain = Later("octavo.interfaces.plain")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from octavo.domain.brief import Brief
 
 _FRESH = "the index holds this revision"
+_DRIFTED = "the index holds this revision; drifted: its vectors were last verified too long ago"
 _ABOVE = "newer than the index; found by looking at it directly"
 
 
@@ -78,7 +79,8 @@ def _explained(hits: list[dict[str, Any]]) -> Table:
             clean(memory.actor),
         )
         rows.add_row("", Text("from", "dim"), Text(f"{' → '.join(origin)}, {moment(memory.at)}", "dim"))
-        rows.add_row("", Text("index", "dim"), Text(_FRESH if hit["is_fresh"] else _ABOVE, "dim"))
+        held = _ABOVE if not hit["is_fresh"] else _DRIFTED if hit["is_drifted"] else _FRESH
+        rows.add_row("", Text("index", "dim"), Text(held, "dim"))
         for note in hit["notes"]:
             rows.add_row("", Text("note", "yellow"), Text(clean(note), "yellow"))
         rows.add_row()

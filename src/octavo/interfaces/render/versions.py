@@ -13,8 +13,9 @@ from octavo.interfaces.render.text import clean
 from octavo.later import Later
 
 if TYPE_CHECKING:
+    from octavo.engine.differences import Diff
     from octavo.engine.health import Report
-    from octavo.engine.reading import Diff, Stats
+    from octavo.engine.reading import Stats
     from octavo.engine.upkeep import Upkeep
 
 plain = Later("octavo.interfaces.plain")
@@ -92,6 +93,7 @@ def upkeep_lines(done: Upkeep) -> Iterator[Line]:
         "lapsed without an answer": plural("proposal", done.expired) if done.expired else None,
     }
     lines = [Text.assemble((f"{what} ", "bold green"), clean(n)) for what, n in told.items() if n]
+    lines += [Text.assemble(("  wrong  ", "red"), clean(problem)) for problem in done.problems]
     yield from lines or [Text("nothing was due", "dim")]
 
 
