@@ -127,7 +127,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 def test_every_variable_and_exit_code_is_documented() -> None:
     page = (HOME / "docs" / "cli.md").read_text()
-    of_models = (*models.VARIABLES, *models.EMBED_VARIABLES)
+    of_models = (*models.VARIABLES, *models.EMBED_VARIABLES, models.RERANKER)
     for variable in (*settings.VARIABLES.values(), *of_models, "OCTAVO_DEBUG"):
         assert f"`{variable}" in page
     for code in range(9):

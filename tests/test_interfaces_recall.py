@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import octavo
@@ -22,6 +23,7 @@ from octavo.engine.worker import Worker
 from octavo.errors import BadInput
 from octavo.interfaces import acts, cli, models
 from octavo.interfaces.settings import Settings
+from octavo.models import rerank
 from octavo.models.embedders import CallableEmbedder, EndpointEmbedder, OfflineEmbedder
 from octavo.testing.llm_server import LlmServer, llm_server, refuses
 
@@ -415,3 +417,116 @@ def test_the_default_way_of_opening_only_reads(tmp_path: Path) -> None:
     octavo.open(tmp_path, actor="human").close()
     with acts.opened(Settings(root=tmp_path)) as account, pytest.raises(octavo.OctavoError, match="read"):
         account.remember("owns a red bicycle")
+
+
+def test_freshness_shows_what_the_index_holds_of_a_memory(lived: Run) -> None:
+    before = lived("freshness", "dog", "--json").json
+    assert (before["indexed_rev"], before["is_fresh"], before["has_words"]) == (None, False, False)
+    assert "newer than the index" in lived("freshness", "dog").out
+    assert lived("catch-up").code == 0
+    after = lived("freshness", "dog", "--json").json
+    assert set(after) >= {
+        "memory",
+        "rev",
+        "vector_index_updated_at",
+        "verified_at",
+        "age_seconds",
+        "is_drifted",
+    }
+    assert (after["rev"], after["indexed_rev"], after["is_fresh"], after["has_vector"]) == (1, 1, True, False)
+    shown = lived("freshness", "dog").out
+    assert "holds revision 1" in shown
+    assert "fresh" in shown
+    assert lived("remember", "has two greyhounds", "--kind", "register", "--topic", "pet").code == 0
+    assert lived("freshness", "dog", "--json").json["is_fresh"] is False
+    missing = lived("freshness", "cat")
+    assert missing.code == 3
+    assert "'cat'" in missing.err
+
+
+def test_freshness_without_an_id_shows_how_far_the_index_is_behind(lived: Run) -> None:
+    lag = lived("freshness", "--json").json
+    assert (lag["version"], lag["versions"], lag["waiting"], lag["dead"]) == (9, 9, 0, 0)
+    assert "9 versions behind" in lived("freshness").out
+    lived("catch-up")
+    assert lived("freshness", "--json").json["versions"] == 0
+    shown = lived("freshness").out
+    assert "up to date" in shown
+    assert "never" in shown
+
+
+def test_freshness_and_recall_say_what_has_drifted_until_upkeep_verifies_it(
+    lived: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OCTAVO_EMBEDDER", "offline")
+    embedder = CallableEmbedder(
+        name="use-multilingual-3", dimension=512, function=lambda texts: [[len(t)] * 512 for t in texts]
+    )
+    long_ago = datetime(2026, 3, 9, tzinfo=UTC)
+    with octavo.open(
+        tmp_path / "root", actor="human:nok", embedder=embedder, clock=lambda: long_ago
+    ) as account:
+        account.catch_up()
+    drifted = lived("freshness", "dog", "--json").json
+    assert (drifted["has_vector"], drifted["is_drifted"], drifted["is_fresh"]) == (True, True, False)
+    assert "drifted" in lived("freshness", "dog").out
+    hits = lived("recall", "greyhound", "--why", "--json").json["hits"]
+    assert {hit["is_drifted"] for hit in hits} == {True}
+    assert "drifted" in lived("recall", "greyhound", "--why").out
+    assert {hit["is_drifted"] for hit in lived("recall", "greyhound", "--json").json["hits"]} == {None}
+    assert lived("upkeep").code == 0
+    assert lived("freshness", "dog", "--json").json["is_fresh"] is True
+    assert "drifted" not in lived("recall", "greyhound", "--why").out
+
+
+def test_the_environment_names_the_reranker() -> None:
+    assert models.reranker({}) is None
+    assert models.reranker({"OCTAVO_RERANKER": " none "}) is None
+    assert isinstance(models.reranker({"OCTAVO_RERANKER": "offline"}), rerank.Reranker)
+    assert isinstance(models.reranker({}, wanted=True), rerank.Reranker)
+    with pytest.raises(BadInput, match="OCTAVO_RERANKER 'magic' is unknown"):
+        models.reranker({"OCTAVO_RERANKER": "magic"})
+
+
+@pytest.mark.parametrize("command", [("recall", "Juno"), ("explain", "Juno", "dog"), ("brief", "Juno")])
+def test_a_second_look_is_taken_when_it_is_asked_for(
+    lived: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    looked: list[str] = []
+    found = rerank.Reranker(encode=lambda texts: looked.extend(texts) or [_tokens(t) for t in texts])
+    monkeypatch.setattr(models, "offline_reranker", lambda: found)
+    assert lived(*command).code == 0
+    assert looked == []
+    assert lived(*command, "--rerank").code == 0
+    assert looked
+    looked.clear()
+    monkeypatch.setenv("OCTAVO_RERANKER", "offline")
+    assert lived(*command).code == 0
+    assert looked
+    looked.clear()
+    assert lived(*command, "--words").code == 0
+    assert looked == []
+
+
+def _tokens(text: str) -> Any:
+    ids = [ord(letter) % 64 for letter in text]
+    return np.array(ids, dtype=np.int64), np.eye(64, dtype=np.float32)[ids]
+
+
+def test_a_second_look_without_its_extra_says_what_to_install(
+    lived: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rerank, "find_spec", lambda name: None)
+    asked = lived("recall", "Juno", "--rerank")
+    assert asked.code == 8
+    assert "octavo[rerank]" in asked.err
+    monkeypatch.setenv("OCTAVO_RERANKER", "offline")
+    assert lived("recall", "Juno").code == 8
+    assert lived("recall", "Juno", "--words").code == 0
+    assert lived("memories").code == 0
+
+
+def test_words_alone_and_a_second_look_exclude_each_other(lived: Run) -> None:
+    refused = lived("recall", "Juno", "--words", "--rerank")
+    assert refused.code == 2
+    assert "--rerank" in refused.err

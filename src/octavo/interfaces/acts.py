@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from octavo.engine.differences import Diff
     from octavo.engine.reading import Reader, Revision
     from octavo.engine.sandbox import Sandbox
+    from octavo.models.rerank import Reranker
 
 formats = Later("octavo.interfaces.formats")
 buffers = Later("octavo.domain.buffer")
@@ -41,13 +42,14 @@ _MOST_NAMED = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How an account is opened: what may happen to it, and whether a model may be used for recall."""
+    """How an account is opened: what may happen to it, and which models may be used for recall."""
 
     writes: bool = False
     indexes: bool = False
     begins: bool = False
     accept_loss: bool = False
     words: bool = False
+    rerank: bool = False
 
 
 @contextmanager
@@ -67,6 +69,7 @@ def _open(settings: Settings, way: Way) -> Account:
         "actor": settings.actor,
         "scope": settings.scope,
         "embedder": False if way.words else models.embedder(settings.models) if settings.models else None,
+        "reranker": _reranker(settings, way),
         "policy": rules,
         "summariser": models.summariser(settings.models, policy=rules.compression) if rules else None,
         "accept_loss": way.accept_loss,
@@ -77,6 +80,16 @@ def _open(settings: Settings, way: Way) -> Account:
         except Unavailable:
             return octavo.open(settings.root, settings.account, read_only=True, **given)
     return octavo.open(settings.root, settings.account, read_only=not way.writes, **given)
+
+
+def _reranker(settings: Settings, way: Way) -> Reranker | None:
+    """Who takes a second look at what recall finds; words alone load no model, whatever the settings say."""
+    if way.words and way.rerank:
+        raise BadInput("--words loads no model, and --rerank needs one", hint="say one of them")
+    if way.words or not way.indexes or not (way.rerank or settings.models):
+        return None
+    found: Reranker | None = models.reranker(settings.models, wanted=way.rerank)
+    return found
 
 
 def _rules(settings: Settings) -> Policy:
@@ -215,6 +228,15 @@ def _told(hit: Hit, drifted: Collection[str] | None) -> dict[str, Any]:
 def brief(reader: Reader, *, query: str | None = None, **more: Any) -> Brief:
     """What stands and what is relevant, for a prompt."""
     return reader.brief(query, **more)
+
+
+def freshness(account: Account, *, id: str | None = None) -> dict[str, Any]:  # noqa: A002  # likewise
+    """What the index holds of a memory or, without an id, how far it is behind the account's version."""
+    if id is None:
+        return {"version": account.version, **asdict(account.lag())}
+    found = account.freshness(id)
+    told = {name: getattr(found, name) for name in ("is_fresh", "has_words", "has_vector")}
+    return {**asdict(found), **told}
 
 
 def cores(reader: Reader) -> list[Memory]:

@@ -1,6 +1,6 @@
-"""Which models are used: who tells cores and spheres, and who turns texts into vectors.
+"""Which models are used: who tells cores and spheres, who turns texts into vectors, who looks twice.
 
-Both are built from settings that a door hands in; no memory leaves for a server that was not named.
+They are built from settings that a door hands in; no memory leaves for a server that was not named.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from octavo.domain.compression import DEFAULT, CompressionPolicy
 from octavo.errors import BadInput
 from octavo.models.embedders import Embedder, EndpointEmbedder, offline_embedder
 from octavo.models.llm import Endpoint
+from octavo.models.rerank import Reranker, offline_reranker
 from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser
 
 BASE_URL, MODEL, API_KEY = "OCTAVO_LLM_BASE_URL", "OCTAVO_LLM_MODEL", "OCTAVO_LLM_API_KEY"
@@ -23,6 +24,8 @@ EMBEDDER = "OCTAVO_EMBEDDER"
 EMBED_URL, EMBED_MODEL = "OCTAVO_EMBED_BASE_URL", "OCTAVO_EMBED_MODEL"
 EMBED_DIMENSION, EMBED_KEY = "OCTAVO_EMBED_DIMENSION", "OCTAVO_EMBED_API_KEY"
 EMBED_VARIABLES = (EMBEDDER, EMBED_URL, EMBED_MODEL, EMBED_DIMENSION, EMBED_KEY)
+
+RERANKER = "OCTAVO_RERANKER"
 
 
 def summariser(environment: Mapping[str, str], *, policy: CompressionPolicy = DEFAULT) -> Summariser:
@@ -76,6 +79,17 @@ def embedder(environment: Mapping[str, str]) -> Embedder | Literal[False] | None
             return _endpoint_embedder(said)
         case _:
             raise BadInput(f"{EMBEDDER} {wanted!r} is unknown", hint="use offline, none or endpoint")
+
+
+def reranker(environment: Mapping[str, str], *, wanted: bool = False) -> Reranker | None:
+    """The reranker that the environment names or that is `wanted`; None, the default, looks once."""
+    match environment.get(RERANKER, "").strip().lower():
+        case "offline":
+            return offline_reranker()
+        case "" | "none":
+            return offline_reranker() if wanted else None
+        case other:
+            raise BadInput(f"{RERANKER} {other!r} is unknown", hint="use offline or none")
 
 
 def _endpoint_embedder(said: Mapping[str, str]) -> EndpointEmbedder:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from octavo.interfaces import acts
 from octavo.interfaces.acts import Progress
-from octavo.interfaces.parameters import AT_VERSION, BY_WORDS, IN_SANDBOX, Parameter, value_of
+from octavo.interfaces.parameters import AT_VERSION, BY_WORDS, IN_SANDBOX, SECOND_LOOK, Parameter, value_of
 from octavo.interfaces.settings import Settings
 
 Section = Literal[
@@ -76,6 +76,7 @@ def _on_account(operation: Operation, settings: Settings, said: dict[str, Any]) 
         begins=operation.begins,
         accept_loss=said.get("accept", False),
         words=said.pop("words", False) if BY_WORDS in operation.parameters else False,
+        rerank=said.pop("rerank", False) if SECOND_LOOK in operation.parameters else False,
     )
     with (
         acts.opened(settings, way) as account,

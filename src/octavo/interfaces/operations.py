@@ -10,7 +10,7 @@ from typing import Any
 
 from octavo.interfaces import acts
 from octavo.interfaces.operation import Operation
-from octavo.interfaces.parameters import AT_VERSION, BY_WORDS, IN_SANDBOX, Parameter
+from octavo.interfaces.parameters import AT_VERSION, BY_WORDS, IN_SANDBOX, SECOND_LOOK, Parameter
 
 
 def _needed(name: str, summary: str, **more: Any) -> Parameter:
@@ -308,6 +308,7 @@ OPERATIONS: tuple[Operation, ...] = (
             _option("emotion", "Prefer what felt like this."),
             _option("why", "Show the parts of every score and where it comes from.", form="flag"),
             BY_WORDS,
+            SECOND_LOOK,
             AT_VERSION,
             IN_SANDBOX,
         ),
@@ -319,7 +320,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Say why a memory comes for a question, or why it does not.",
         section="recall",
         example='octavo explain "where does she live?" 01kajx2f6w9m4d8c7t5s',
-        parameters=(_QUERY, _ID, BY_WORDS, AT_VERSION, IN_SANDBOX),
+        parameters=(_QUERY, _ID, BY_WORDS, SECOND_LOOK, AT_VERSION, IN_SANDBOX),
         indexes=True,
         result="explanation",
     ),
@@ -334,11 +335,22 @@ OPERATIONS: tuple[Operation, ...] = (
             _option("budget", "At most so many tokens.", form="count"),
             _option("format", "How to write it.", default="markdown", choices=("markdown", "json")),
             BY_WORDS,
+            SECOND_LOOK,
             AT_VERSION,
             IN_SANDBOX,
         ),
         indexes=True,
         run=acts.brief,
+    ),
+    Operation(
+        name="freshness",
+        summary="Show what the index holds of a memory; without an id, how far it is behind.",
+        section="recall",
+        example="octavo freshness 01kajx2f6w9m4d8c7t5s",
+        parameters=(
+            Parameter(name="id", summary="The memory's id; none for the whole index.", positional=True),
+        ),
+        run=acts.freshness,
     ),
     Operation(
         name="catch_up",

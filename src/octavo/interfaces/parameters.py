@@ -40,10 +40,13 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
 
-# Three parameters change what an operation is asked of: a sandbox or an older version in the account's
-# place, or the account opened without an embedder.
+# Four parameters change what an operation is asked of: a sandbox or an older version in the account's
+# place, or the account opened without an embedder or with a reranker.
 IN_SANDBOX = Parameter(name="sandbox", summary="Do it inside this open sandbox.")
 AT_VERSION = Parameter(name="at", summary="Read an older version: its number, or a time.", form="when")
+SECOND_LOOK = Parameter(
+    name="rerank", summary="Take a second look at the best hits (the extra `rerank`).", form="flag"
+)
 BY_WORDS = Parameter(name="words", summary="Use words alone; no model is loaded.", form="flag")
 
 

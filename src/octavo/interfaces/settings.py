@@ -15,7 +15,7 @@ from octavo.errors import BadInput
 class Settings:
     """What a door needs to know before it opens an account; `scope` None is the owner's handle.
 
-    `models` holds the variables that name an embedder or a summariser's model, as they were found.
+    `models` holds the variables that name an embedder, a reranker or a summariser's model, as found.
     """
 
     root: Path
@@ -32,7 +32,7 @@ VARIABLES = {
     "scope": "OCTAVO_SCOPE",
     "actor": "OCTAVO_ACTOR",
 }
-_OF_MODELS = ("OCTAVO_LLM_", "OCTAVO_EMBED", "OPENAI_")
+_OF_MODELS = ("OCTAVO_LLM_", "OCTAVO_EMBED", "OCTAVO_RERANK", "OPENAI_")
 
 
 def read(given: Mapping[str, str | None] | None = None) -> Settings:

@@ -44,6 +44,7 @@ VIEWS: dict[str, Callable[[Any], Iterator[Line]]] = {
     "recall": recall.recall_lines,
     "explain": recall.explanation_lines,
     "brief": recall.brief_lines,
+    "freshness": recall.freshness_lines,
     "catch_up": word_lines("indexed up to version", "version"),
     "reindex": word_lines("indexed anew up to version", "version"),
     "proposals": review.proposals_lines,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from octavo.interfaces.render.console import Line, moment, plural, table, write
+from octavo.interfaces.render.console import Line, grid, moment, plural, table, write
 from octavo.interfaces.render.text import clean, one_line
 
 if TYPE_CHECKING:
@@ -39,6 +39,36 @@ def recall_lines(value: Mapping[str, Any]) -> Iterator[Line]:
 def explanation_lines(value: Mapping[str, Any]) -> Iterator[Line]:
     """Why a memory came, or why it did not."""
     yield clean(value["explanation"])
+
+
+def freshness_lines(value: Mapping[str, Any]) -> Iterator[Line]:
+    """What the index holds of a memory, or how far it is behind."""
+    yield grid(_of_memory(value) if "memory" in value else _of_index(value))
+
+
+def _of_memory(value: Mapping[str, Any]) -> dict[str, Any]:
+    updated, verified = value["vector_index_updated_at"], value["verified_at"]
+    held = value["indexed_rev"]
+    state = "fresh" if value["is_fresh"] else "drifted" if value["has_words"] else "newer than the index"
+    return {
+        "memory": f"{value['memory']}, revision {value['rev']}",
+        "state": Text(state, "green" if value["is_fresh"] else "yellow"),
+        "index": "holds nothing of it" if held is None else f"holds revision {held}",
+        "vectors": "none" if updated is None else f"since {moment(updated)}",
+        "verified": moment(verified) if verified else None,
+    }
+
+
+def _of_index(value: Mapping[str, Any]) -> dict[str, Any]:
+    missing = value["passages"]
+    return {
+        "version": str(value["version"]),
+        "words": f"{plural('version', value['versions'])} behind" if value["versions"] else "up to date",
+        "vectors": f"{plural('passage', missing)} without" if missing else "up to date",
+        "waiting": plural("passage", value["waiting"]) if value["waiting"] else None,
+        "given up": plural("passage", value["dead"]) if value["dead"] else None,
+        "verified": moment(value["verified_at"]) if value["verified_at"] else "never",
+    }
 
 
 def brief_lines(brief: Brief) -> Iterator[Line]:
