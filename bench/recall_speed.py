@@ -14,6 +14,7 @@ from bench.harness import Bench, begin, percentile, resident_bytes
 from bench.texts import Texts
 from octavo.domain.units import Unit, Watermark
 from octavo.storage.index import Index, extend
+from octavo.storage.units import FORMAT
 from octavo.storage.vectors import Vectors, append_vectors, open_vectors
 from octavo.storage.words import Wanted
 
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def measure(bench: Bench, size: int) -> None:
     """Ask seeded questions of an account of one size and note the figures."""
-    folder = bench.cache / f"recall-{size}"
+    folder = bench.cache / f"recall-{size}-v{FORMAT}"
     if not (folder / "done").exists():
         build(bench, folder, size)
     before = resident_bytes()

@@ -89,12 +89,10 @@ class Frame:
         return np.asarray(np.minimum(np.float32(1), np.float32(recipe.full_length) / length))
 
     def holding(self, rows: Array) -> Array:
-        """Which units hold any of some sorted rows."""
-        held = np.zeros(len(self.starts), dtype=bool)
-        if len(rows):
-            place = np.minimum(np.searchsorted(rows, self.rows), len(rows) - 1)
-            held[self.unit_of(np.flatnonzero(rows[place] == self.rows))] = True
-        return held
+        """The units that hold any of some rows."""
+        order = np.argsort(self.rows, kind="stable")  # they mostly are in order
+        place = order[np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)]
+        return self.unit_of(place[self.rows[place] == rows])
 
     def around(self, units: Array, distance: int) -> Array:
         """Some units and those at most so many turns away from them."""
@@ -160,53 +158,61 @@ def words_part(frame: Frame, units: Array, weights: Array, average: float, recip
     terms = len(weights)
     if terms == 0 or len(units) == 0:
         return np.zeros(len(units), dtype=np.float32)
-    seats, counts = np.unique(frame.found.row * terms + frame.found.term, return_counts=True)
-    row, term = np.divmod(seats, terms)
-    own = frequency(counts, frame.records["length"][row].astype(np.float32), average, recipe)
-    unit = frame.unit_of(row)
-    around = _from_around(frame, units, unit, term, own, terms, recipe)
+    held = _held(frame, terms, average, recipe)
+    total = _from_around(frame, units, held, terms, recipe)
     rows, starts = frame.rows_of(units)
-    total = np.repeat(around, np.diff(starts, append=len(rows)), axis=0) if rows is not units else around
     seat = np.full(len(frame.rows), -1)
     seat[rows] = np.arange(len(rows))
     if rows is not units:
-        _add_beside(total, seat, row, term, unit, frame, recipe)
-    kept = seat[row] >= 0
-    total[seat[row[kept]], term[kept]] += own[kept]
+        total = np.repeat(total, np.diff(starts, append=len(rows)), axis=0)
+        total += _from_beside(frame, held, seat, total.shape, recipe)
+    kept = seat[held.row] >= 0
+    total[seat[held.row[kept]], held.term[kept]] += held.own[kept]
     return frame.best(saturated(total, recipe) @ (weights / weights.sum()).astype(np.float32), starts)
 
 
-def _from_around(
-    frame: Frame, units: Array, unit: Array, term: Array, own: Array, terms: int, recipe: Recipe
-) -> Array:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """Each term that a row holds, with its frequency there, and the row's unit."""
+
+    row: Array
+    term: Array
+    own: Array
+    unit: Array
+
+
+def _held(frame: Frame, terms: int, average: float, recipe: Recipe) -> _Held:
+    seats, counts = np.unique(frame.found.row * terms + frame.found.term, return_counts=True)
+    row, term = np.divmod(seats, terms)
+    own = frequency(counts, frame.records["length"][row].astype(np.float32), average, recipe)
+    return _Held(row=row, term=term, own=own, unit=frame.unit_of(row))
+
+
+def _from_around(frame: Frame, units: Array, held: _Held, terms: int, recipe: Recipe) -> Array:
     """What the neighbours and the session of some units add to the frequency of each term."""
-    full = frame.fullness(unit, recipe)
+    full = frame.fullness(held.unit, recipe)
     session = np.zeros((int(frame.segments[-1]) + 1) * terms, dtype=np.float32)
-    np.maximum.at(session, frame.segments[unit] * terms + term, full)
-    seats, value = _best_of_each(frame.places[unit] * terms + term, full * own)
-    steps = range(1, len(recipe.neighbours) + 1)
-    shifts = np.array([side * step * terms for step in steps for side in (-1, 1)], dtype=np.int64)
-    shares = np.repeat(recipe.neighbours, 2)
-    near = np.bincount(
-        (seats[:, None] + shifts).ravel(),
-        weights=(value[:, None] * shares).ravel(),
-        minlength=frame.span * terms,
-    )
-    found: Array = np.take(near.reshape(-1, terms), frame.places[units], axis=0).astype(np.float32)
-    found += np.float32(recipe.session) * np.take(session.reshape(-1, terms), frame.segments[units], axis=0)
+    np.maximum.at(session, frame.segments[held.unit] * terms + held.term, full)
+    found = np.float32(recipe.session) * session.reshape(-1, terms)[frame.segments[units]]
+    unit, term, value = _best_of_each(held.unit, held.term, full * held.own, terms)
+    seat = np.full(frame.span, -1)
+    seat[frame.places[units]] = np.arange(len(units))
+    place = frame.places[unit]
+    for distance, share in enumerate(recipe.neighbours, 1):
+        for target in (seat[place - distance], seat[place + distance]):
+            kept = target >= 0
+            found[target[kept], term[kept]] += np.float32(share) * value[kept]
     return found
 
 
-def _add_beside(
-    total: Array, seat: Array, row: Array, term: Array, unit: Array, frame: Frame, recipe: Recipe
-) -> None:
-    """Add what the passages beside a passage of the same text hold."""
-    beside = np.zeros(total.shape, dtype=np.float32)
+def _from_beside(frame: Frame, held: _Held, seat: Array, shape: tuple[int, ...], recipe: Recipe) -> Array:
+    """What the passages beside a passage of the same text add."""
+    found = np.zeros(shape, dtype=np.float32)
     for step in (-1, 1):
-        place = np.clip(row + step, 0, len(frame.rows) - 1)
-        kept = (frame.unit_of(place) == unit) & (place != row) & (seat[place] >= 0)
-        beside[seat[place[kept]], term[kept]] = recipe.passages
-    total += beside
+        row = np.clip(held.row + step, 0, len(frame.rows) - 1)
+        kept = (frame.unit_of(row) == held.unit) & (row != held.row) & (seat[row] >= 0)
+        found[seat[row[kept]], held.term[kept]] = recipe.passages
+    return found
 
 
 def meaning_part(
@@ -342,11 +348,12 @@ def _conversation_order(records: Array) -> Array | None:
     return None if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
 
 
-def _best_of_each(keys: Array, values: Array) -> tuple[Array, Array]:
-    """The keys once each, in order, and the greatest value of each."""
-    if len(keys) == 0:
-        return keys, values
+def _best_of_each(unit: Array, term: Array, values: Array, terms: int) -> tuple[Array, Array, Array]:
+    """Units and terms, each pair once, and the greatest value of each pair."""
+    keys = unit * terms + term
+    if (keys[1:] > keys[:-1]).all():
+        return unit, term, values
     order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-    return keys[firsts], np.maximum.reduceat(values[order], firsts)
+    firsts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    first = order[firsts]
+    return unit[first], term[first], np.maximum.reduceat(values[order], firsts)

@@ -25,14 +25,14 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How many candidates each stream may hand in."""
+    """How many candidates each stream may hand in; words and meaning never fewer than are asked for."""
 
-    words: int = 120
+    words: int = 100
     speaker: int = 80
-    meaning: int = 120
+    meaning: int = 100
     time: int = 200
     neighbours: int = 2
-    ranked: int = 300  # how many, by everything but meaning, are compared by meaning too
+    ranked: int = 100  # how many at least, by everything but meaning, are compared by meaning too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,17 +91,18 @@ class Search:
         """The best units, best first."""
         codes = np.array([code_of(term) for term in self.question.terms], dtype=np.uint32)
         overlay, batch = self._overlay(codes)
-        near = self._near()
-        candidates = distinct(np.concatenate([self._candidates(codes.tolist()), near]))
+        near = self._near(limit)
+        candidates = distinct(np.concatenate([self._candidates(codes.tolist(), limit), near]))
         frame = self._frame(candidates, overlay, codes)
         if len(frame.rows) == 0:
             return []
         own = np.concatenate([candidates, self._fresh_candidates(overlay)])
-        chosen = frame.around(np.flatnonzero(frame.holding(own)), self.limits.neighbours)
-        chosen = chosen[self._eligible(frame, chosen)]
+        chosen = frame.around(frame.holding(own), self.limits.neighbours)
+        if self.allowed is not None:
+            chosen = chosen[self._eligible(frame, chosen, self.allowed)]
         parts = self._parts(frame, chosen, batch, *self._weights(codes, overlay))
         if self.vectors is not None:
-            kept = self._best(frame, chosen, parts, near)
+            kept = self._best(frame, chosen, parts, near, limit)
             chosen, parts = chosen[kept], {name: values[kept] for name, values in parts.items()}
             parts["meaning"] = self.recipe.meaning * frames.meaning_part(
                 frame, chosen, self.vectors, self.query, overlay, self.rows, self.recipe
@@ -136,19 +137,20 @@ class Search:
         parts["length"], parts["person"] = frames.priors(frame, chosen, recipe)
         return parts
 
-    def _best(self, frame: Frame, chosen: Array, parts: dict[str, Array], near: Array) -> Array:
+    def _best(self, frame: Frame, chosen: Array, parts: dict[str, Array], near: Array, limit: int) -> Array:
         """Which are worth comparing by meaning: the nearest ones, and the best by everything else."""
-        count = self.limits.ranked
+        count = max(self.limits.ranked, limit)
         if len(chosen) <= count:
             return np.arange(len(chosen))
-        kept = frame.holding(near)[chosen]
-        kept[np.argpartition(-_sum(parts), count)[:count]] = True
-        return np.flatnonzero(kept)
+        kept = np.zeros(len(frame.starts), dtype=bool)
+        kept[frame.holding(near)] = True
+        kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
+        return np.flatnonzero(kept[chosen])
 
-    def _candidates(self, codes: Sequence[int]) -> Array:
+    def _candidates(self, codes: Sequence[int], limit: int) -> Array:
         limits, source = self.limits, self.words
         extra = 4 * len(self.fresh.ends)
-        found = source.search(codes, self.wanted, limit=limits.words + extra)
+        found = source.search(codes, self.wanted, limit=max(limits.words, limit) + extra)
         if self.question.speaker is not None:
             found += source.search(
                 codes, self.wanted, limit=limits.speaker + extra, speaker=self.question.speaker
@@ -169,11 +171,11 @@ class Search:
         rows: Array = overlay.first + np.flatnonzero(found)
         return rows
 
-    def _near(self) -> Array:
+    def _near(self, limit: int) -> Array:
         if self.vectors is None:
             return np.empty(0, dtype=np.int64)
-        limit = self.limits.meaning + 4 * len(self.fresh.ends)
-        rows, _ = self.vectors.nearest(self.query, self._findable, limit=limit, share=self._share())
+        most = max(self.limits.meaning, limit) + 4 * len(self.fresh.ends)
+        rows, _ = self.vectors.nearest(self.query, self._findable, limit=most, share=self._share())
         return distinct(rows)
 
     def _spans(self) -> list[tuple[int, int]]:
@@ -230,7 +232,7 @@ class Search:
 
     def _weights(self, codes: Array, overlay: Overlay) -> tuple[Array, float]:
         """The weight of each term, and how many terms a passage has on average."""
-        others = self._others()
+        others = self._others() if self.fresh.others else []
         rows, total = self.rows, self.rows + len(overlay.records) + len(others)
         counts = frequencies.containing(self.units, codes, self.scopes, rows)
         counts = counts + overlay.found.rows_with(len(codes))
@@ -260,12 +262,10 @@ class Search:
         last = self.units.column("rows")[rows - 1]
         return int(last["terms"]) + int(last["length"])
 
-    def _eligible(self, frame: Frame, chosen: Array) -> Array:
+    def _eligible(self, frame: Frame, chosen: Array, allowed: Array) -> Array:
         """Which units the filters let through; an overlay is filtered by whoever hands it in."""
-        if self.allowed is None:
-            return np.ones(len(chosen), dtype=bool)
         heads = frame.rows[frame.starts[chosen]]
-        return np.isin(heads, self.allowed) | (heads >= self.units.manifest.rows)
+        return np.isin(heads, allowed) | (heads >= self.units.manifest.rows)
 
     def _matches(
         self, frame: Frame, chosen: Array, batch: Batch, parts: dict[str, Array], limit: int
@@ -273,20 +273,19 @@ class Search:
         score = _sum(parts)
         rows = frame.rows[frame.starts[chosen]]
         order = np.lexsort((rows, -score))[:limit]
-        records, numbers = frame.heads[chosen[order]], rows[order].tolist()
-        columns = zip(*(values[order].tolist() for values in parts.values()), strict=True)
+        heads = frame.heads[chosen[order]]
+        columns = [v.tolist() for v in (rows[order], heads["rev"], heads["turn"], score[order])]
+        given = zip(*(values[order].tolist() for values in parts.values()), strict=True)
         return [
             Match(
                 memory=self._memory(batch, row, record),
-                rev=int(record["rev"]),
-                turn=None if record["turn"] < 0 else int(record["turn"]),
+                rev=rev,
+                turn=None if turn < 0 else turn,
                 passage=0,
                 score=value,
-                parts=dict(zip(parts, given, strict=True)),
+                parts=dict(zip(parts, own, strict=True)),
             )
-            for row, record, value, given in zip(
-                numbers, records, score[order].tolist(), columns, strict=True
-            )
+            for record, row, rev, turn, value, own in zip(heads, *columns, given, strict=True)
         ]
 
     def _memory(self, batch: Batch, row: int, record: Any) -> str:

@@ -37,6 +37,7 @@ ROW = [
 ]  # fmt: skip
 END = [("row", "<u8"), ("valid_to", "<i8")]
 RUN = [("session", "<u8"), ("first", "<u8"), ("count", "<u8")]
+_NAME = msgspec.json.Decoder(list[str | None])
 FILES = {"rows": ROW, "terms": "<u4", "names": "u1", "ends": END, "runs": RUN}
 
 
@@ -148,7 +149,7 @@ class Units:
         """The id of the memory a record belongs to, and what else is known of it in words."""
         start = int(record["name"])
         data = bytes(self.column("names")[start : start + int(record["name_length"])])
-        memory, session, category, *tags = msgspec.json.decode(data, type=list[str | None])
+        memory, session, category, *tags = _NAME.decode(data)
         return Name(
             memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
         )

@@ -77,8 +77,10 @@ class Words:
         filters = self._filters(wanted)
         if speaker is not None:
             filters.append((tantivy.Occur.Must, self._any("speaker", [speaker])))
-        anything = tantivy.Query.boolean_query(clauses)
-        return self._rows(tantivy.Query.boolean_query([(tantivy.Occur.Must, anything), *filters]), limit)
+        query = tantivy.Query.boolean_query(clauses)
+        if filters:  # without any, tantivy leaves out whole blocks of rows that cannot be among the best
+            query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *filters])
+        return self._rows(query, limit)
 
     def between(self, first: int, last: int, wanted: Wanted, *, limit: int) -> list[int]:
         """Rows whose time lies in a closed interval of seconds."""
