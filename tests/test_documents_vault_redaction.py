@@ -212,6 +212,20 @@ def test_the_temporary_file_of_a_killed_compaction_goes_too(tmp_path):
     assert stays.exists()
 
 
+@pytest.mark.parametrize("text", [CANARY, THAI])
+def test_a_line_that_a_killed_writer_tore_goes_too(tmp_path, text):
+    path = tmp_path / "vault.jsonl"
+    with MemoryVault(path) as vault:
+        vault.add_memory("plays the guitar", "shared", "x")
+        added = vault.add_memory(text, "shared", "x")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-8])
+    assert "vault.jsonl" in holding(tmp_path, piece(text))
+    by_the_account(path, added.id)
+    assert holding(tmp_path, piece(text)) == []
+    assert path.read_bytes() == whole[: whole.index(b"\n") + 1]
+
+
 def test_a_file_that_is_gone_holds_nothing_up(tmp_path):
     path = foreign(tmp_path / "vault.jsonl", CANARY)
     MemoryVault(path).close()

@@ -80,6 +80,7 @@ def test_an_unknown_action_is_denied_too(vault):
     reply = vault_tool(vault, "obey", text=DARK)
     assert reply["status"] == "denied"
     assert "'obey' is unknown" in reply["message"]
+    assert vault_tool(vault, ["add"])["status"] == "denied"
 
 
 def test_a_profile_says_what_its_agent_may_do(tmp_path, path):

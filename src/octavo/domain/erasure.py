@@ -10,8 +10,6 @@ from typing import Any
 
 from octavo.domain.text import UNSPACED, key_of
 
-REDACTED = "[redacted]"
-
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _UNENDED = re.compile(r':\s*"((?:[^"\\]|\\.)*)\\?$')
 _CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
@@ -25,11 +23,13 @@ _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 class Erasure:
     """What has to go: memories by their ids, texts by recognition, and the wordings while they are known.
 
-    `is_other` says of an id that the account knows it as a memory that stays; such a line is left alone.
+    `mask` is the text of a line that was erased already. `is_other` says of an id that the account knows it
+    as a memory that stays; such a line is left alone.
     """
 
     ids: Collection[str]
     is_erased: Callable[[str], bool]
+    mask: str
     wordings: Collection[str] = ()
     is_other: Callable[[str], bool] = lambda id_: False
 
@@ -43,13 +43,14 @@ class Erasure:
 
         `named` gives, by the line's number, the ids of memories that a line itself calls otherwise.
         """
+        *ended, last = data.split(b"\n")
         kept: list[bytes] = []
-        for number, line in enumerate(data.split(b"\n"), start=1):
+        for number, (line, end) in enumerate([*((line, b"\n") for line in ended), (last, b"")], start=1):
             if not line.strip() or not self._holds(line, (named or {}).get(number)):
-                kept.append(line)
+                kept.append(line + end)
             elif instead is not None:
-                kept.append(instead(line))
-        return b"\n".join(kept)
+                kept.append(instead(line) + end)
+        return b"".join(kept)
 
     def _holds(self, line: bytes, id_: str | None) -> bool:
         try:
@@ -61,7 +62,7 @@ class Erasure:
         own = id_ or given.get("id")
         text = given.get("text")
         if own in self.ids:
-            return text != REDACTED
+            return text != self.mask
         said = [text] if isinstance(text, str) else list(_strings(given))
         return any(map(self.is_erased, said)) and not (isinstance(own, str) and self.is_other(own))
 

@@ -110,6 +110,7 @@ class Attachments:
         return Erasure(
             ids={redaction.memory for redaction in redactions},
             is_erased=lambda text: self._spine.keyed(key_of(text)) in keys,
+            mask=codec.REDACTED,
             wordings=wordings,
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from octavo.domain.memory import SHARED
 from octavo.errors import BadInput, OctavoError
+from octavo.interfaces.documents.vault.actions import ACTIONS
 from octavo.interfaces.documents.vault.memory_vault import MemoryVault, Proposed, UnknownMemory
 from octavo.interfaces.formats.vault_records import VaultMemory
 
@@ -23,7 +24,7 @@ def vault_tool(vault: MemoryVault, action: str, **arguments: Any) -> Reply:
     """
     if action not in vault.actions:
         allowed = ", ".join(vault.actions) or "nothing"
-        what = f"action {action!r} is {'denied' if action in _ACTS else 'unknown'}"
+        what = f"action {action!r} is {'denied' if action in ACTIONS else 'unknown'}"
         return {"status": "denied", "message": f"{what}; allowed here: {allowed}"}
     try:
         return _fitting(_ACTS[action], vault, arguments)()
