@@ -50,13 +50,15 @@ class Attachments:
     def adopt(self, paths: Iterable[Path], ids: Callable[[bytes], Mapping[int, str]]) -> None:
         """Attach files of somebody else's lines that lie there already: a list can be lost, a file renamed.
 
-        A redaction that did not know of them is made good.
+        A redaction that did not know of one is made good before it is listed.
         """
         known = self._names()
         for path in (path for path in paths if path.name not in known):
-            file = self._files.attach(path, "copy", ids(path.read_bytes()))
+            found = ids(path.read_bytes())
+            file = self._files.beside(path, "copy", found)
             for why in self._swept(file, self._erasure(_redactions(self._spine))):
                 raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
+            self._files.attach(path, "copy", found)
 
     def sweep(self, redactions: Collection[Redaction], wordings: Iterable[str]) -> list[str]:
         """Erase texts from every attached file; returns what could not be cleaned, and why."""
@@ -70,13 +72,13 @@ class Attachments:
         except (Busy, Unavailable) as error:
             return [error.message]
 
-    def _names(self) -> set[str]:
-        return {self._files.place_of(file).name for file in self._files.listed()}
-
     def unclean(self, redactions: Collection[Redaction]) -> list[str]:
         """Which attached files still hold what was erased, or cannot be looked into."""
         erasure = self._erasure(redactions)
         return [why for file in self._files.listed() for why in self._found(file, erasure)]
+
+    def _names(self) -> set[str]:
+        return {self._files.place_of(file).name for file in self._files.listed()}
 
     def _found(self, file: Attached, erasure: Erasure) -> Iterator[str]:
         try:

@@ -79,16 +79,23 @@ class AttachedFiles:
         self, path: Path, kind: Literal["view", "copy"], ids: Mapping[int, str] | None = None
     ) -> Attached:
         """Put a file on the list, before its first byte is written; one that is listed stays as it is."""
-        # Not resolved: a folder that is a link still lies where its name stands.
-        relative = Path(os.path.relpath(path.absolute(), self._store.folder.absolute()))
-        wanted = Attached(path=relative.as_posix(), kind=kind, ids=dict(ids or {}))
-        self.place_of(wanted)
+        wanted = self.beside(path, kind, ids)
         files = self.listed()
         known = next((file for file in files if file.path == wanted.path), None)
         if known is None:
             whole = _List(format=_FORMAT, files=[*files, wanted])
             self._store.replace(KEY, codec.encode_json(whole) + b"\n")
         return known or wanted
+
+    def beside(
+        self, path: Path, kind: Literal["view", "copy"], ids: Mapping[int, str] | None = None
+    ) -> Attached:
+        """A file as the list would name it, or BadInput."""
+        # Not resolved: a folder that is a link still lies where its name stands.
+        relative = Path(os.path.relpath(path.absolute(), self._store.folder.absolute()))
+        found = Attached(path=relative.as_posix(), kind=kind, ids=dict(ids or {}))
+        self.place_of(found)
+        return found
 
     def place_of(self, file: Attached) -> Path:
         """Where a file lies; BadInput for one that lies elsewhere than beside the account."""
