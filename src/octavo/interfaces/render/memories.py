@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from octavo.interfaces.render.console import Line, grid, moment, table, write
+from octavo.interfaces.render.shapes import Text
 from octavo.interfaces.render.text import clean, one_line, said
 from octavo.later import Later
 

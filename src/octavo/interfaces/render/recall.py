@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from octavo.interfaces.render.console import Line, grid, moment, plural, table, write
+from octavo.interfaces.render.shapes import Text
 from octavo.interfaces.render.text import clean, one_line
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from octavo.domain.brief import Brief
+    from octavo.interfaces.render.shapes import Table
 
 _FRESH = "the index holds this revision"
 _DRIFTED = "the index holds this revision; drifted: its vectors were last verified too long ago"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from octavo.interfaces.render.console import Line, moment, table
 from octavo.interfaces.render.diff import diff_lines
+from octavo.interfaces.render.shapes import Text
 from octavo.interfaces.render.text import clean, said
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from octavo.interfaces.render.console import Line, moment, table, write
+from octavo.interfaces.render.shapes import Text
 from octavo.interfaces.render.text import clean, one_line, said
 from octavo.later import Later
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from octavo.domain.patterns import pattern
+from octavo.interfaces.render.shapes import Text
 from octavo.later import Later
 
 if TYPE_CHECKING:
