@@ -11,7 +11,7 @@ from octavo.domain.dates import Interval
 from octavo.domain.ranking import Recipe, frequency, passage_prior, reach, saturated
 from octavo.storage.frequencies import matches
 from octavo.storage.libraries import Array, np
-from octavo.storage.units import NO_POSITION, Units, distinct, ranges
+from octavo.storage.units import NO_POSITION, Units, distinct, picked, ranges
 
 if TYPE_CHECKING:
     from octavo.storage.vectors import Vectors
@@ -115,15 +115,14 @@ def gather(
 
     `forced` are sessions to collect besides, those of the overlay; `gap` is how far neighbours count.
     """
-    low, high = _with_context(units, candidates, forced)
-    rows = ranges(low, high)
+    rows = _with_context(units, candidates, forced)
     records = units.take(rows)
-    found = _occurrences(units, records, np.cumsum(high - low), codes)
+    found = _occurrences(units, rows, records, codes)
     seen = visible(rows)
     if not seen.all():
         place, kept = np.cumsum(seen) - 1, seen[found.row]
         found = Occurrences(row=place[found.row[kept]], term=found.term[kept])
-        rows, records = rows[seen], records[seen]
+        rows, records = rows[seen], picked(records, np.flatnonzero(seen))
     if len(overlay.records):
         row = np.concatenate([found.row, overlay.found.row + len(rows)])
         found = Occurrences(row=row, term=np.concatenate([found.term, overlay.found.term]))
@@ -131,14 +130,16 @@ def gather(
         rows = np.concatenate([rows, overlay.first + np.arange(len(overlay.records))])
     order = _conversation_order(records)
     if order is not None:
-        found = Occurrences(row=np.argsort(order)[found.row], term=found.term)
-        rows, records = rows[order], records[order]
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        found = Occurrences(row=place[found.row], term=found.term)
+        rows, records = rows[order], picked(records, order)
     return _framed(rows, records, found, gap)
 
 
 def _framed(rows: Array, records: Array, found: Occurrences, gap: int) -> Frame:
     starts = np.flatnonzero(records["passage"] == 0)
-    heads = records if len(starts) == len(rows) else records[starts]
+    heads = records if len(starts) == len(rows) else picked(records, starts)
     segments = np.cumsum(_changes(heads)) - 1
     places = np.arange(len(starts)) + gap * (segments + 1)
     return Frame(
@@ -193,16 +194,19 @@ def _from_around(frame: Frame, units: Array, held: _Held, terms: int, recipe: Re
     full = frame.fullness(held.unit, recipe)
     session = np.zeros((int(frame.segments[-1]) + 1) * terms, dtype=np.float32)
     np.maximum.at(session, frame.segments[held.unit] * terms + held.term, full)
-    found = np.float32(recipe.session) * session.reshape(-1, terms)[frame.segments[units]]
+    found = np.zeros((len(units) + 1, terms), dtype=np.float32)  # the last is for units that are not asked
+    found[:-1] = np.float32(recipe.session) * np.take(
+        session.reshape(-1, terms), frame.segments[units], axis=0
+    )
+    seat = np.full(frame.span, len(units) * terms)
+    seat[frame.places[units]] = np.arange(len(units)) * terms
     unit, term, value = _best_of_each(held.unit, held.term, full * held.own, terms)
-    seat = np.full(frame.span, -1)
-    seat[frame.places[units]] = np.arange(len(units))
-    place = frame.places[unit]
+    place, flat = frame.places[unit], found.reshape(-1)
     for distance, share in enumerate(recipe.neighbours, 1):
-        for target in (seat[place - distance], seat[place + distance]):
-            kept = target >= 0
-            found[target[kept], term[kept]] += np.float32(share) * value[kept]
-    return found
+        gain = np.float32(share) * value
+        flat[seat[place - distance] + term] += gain
+        flat[seat[place + distance] + term] += gain
+    return found[:-1]
 
 
 def _from_beside(frame: Frame, held: _Held, seat: Array, shape: tuple[int, ...], recipe: Recipe) -> Array:
@@ -270,57 +274,46 @@ def occurrences_in(tokens: Sequence[Sequence[int]], codes: Array) -> Occurrences
     return Occurrences(row=np.searchsorted(ends, places, "right"), term=term)
 
 
-def _occurrences(units: Units, records: Array, ends: Array, codes: Array) -> Occurrences:
-    """Where a question's terms stand in records, which are blocks of consecutive rows that end at `ends`."""
-    if len(records) == 0 or len(codes) == 0:
+def _occurrences(units: Units, rows: Array, records: Array, codes: Array) -> Occurrences:
+    """Where a question's terms stand in some rows, which are in order."""
+    if len(rows) == 0 or len(codes) == 0:
         return occurrences_in((), codes)
     first, lengths = records["terms"].astype(np.int64), records["length"].astype(np.int64)
     # The terms of consecutive rows are consecutive too.
-    low = first[np.concatenate(([0], ends[:-1]))].tolist()
-    high = (first[ends - 1] + lengths[ends - 1]).tolist()
+    ends = np.append(np.flatnonzero(rows[1:] - rows[:-1] != 1), len(rows) - 1)
+    low = first[np.concatenate(([0], ends[:-1] + 1))].tolist()
+    high = (first[ends] + lengths[ends]).tolist()
     terms = units.column("terms")
     places, term = matches(np.concatenate([terms[a:b] for a, b in zip(low, high, strict=True)]), codes)
     return Occurrences(row=np.searchsorted(np.cumsum(lengths), places, "right"), term=term)
 
 
-def _with_context(units: Units, candidates: Array, forced: Array) -> tuple[Array, Array]:
-    """The candidates' whole units and the turns around them, as ranges of rows in order."""
-    sessions, first, last = units.runs()
-    records = units.take(candidates)
-    session, turns = records["session"], records["position"] != NO_POSITION
-    run = np.searchsorted(sessions, session, "left")
-    end = np.where(turns, np.searchsorted(sessions, session, "right"), run)
-    low, high = candidates.copy(), candidates + 1
-    one = end - run == 1
-    low[one] = np.maximum(low[one] - _WINDOW, first[run[one]])
-    high[one] = np.minimum(high[one] + _WINDOW, last[run[one]])
-    low, high = _whole_units(units, low, high)
-    # A session in several runs (restored, or continued) is taken whole: its turns interleave.
-    scattered = distinct(np.concatenate([session[end - run > 1], forced]))
-    if len(scattered):
-        runs = ranges(
-            np.searchsorted(sessions, scattered, "left"), np.searchsorted(sessions, scattered, "right")
-        )
-        low, high = np.concatenate([low, first[runs]]), np.concatenate([high, last[runs]])
-    return _merged(low, high)
-
-
-def _whole_units(units: Units, low: Array, high: Array) -> tuple[Array, Array]:
-    """Ranges of rows, widened so that no unit is cut."""
-    records = units.column("rows")
+def _with_context(units: Units, candidates: Array, forced: Array) -> Array:
+    """The rows of the candidates' whole units and of the turns around them, in order."""
+    records, turns = units.column("rows"), units.turns()
     passage, passages = records["passage"], records["passages"]
-    left = passages[high - 1].astype(np.int64) - passage[high - 1]
-    return low - passage[low], high - 1 + left
+    is_turn = records["position"][candidates] != NO_POSITION
+    alone, said = candidates[~is_turn], candidates[is_turn]
+    start = alone - passage[alone]
+    run = turns.run_of(said)
+    # A session whose turns are not in order (restored, or continued) is taken whole.
+    whole = distinct(np.concatenate([turns.session[run[turns.tangled[run]]], forced]))
+    run, said = run[~turns.tangled[run]], said[~turns.tangled[run]]
+    seat = said - turns.shift[run]
+    low = np.maximum(seat - _WINDOW, turns.first[run])
+    high = np.minimum(seat + _WINDOW, turns.end[run] - 1)
+    before, behind = turns.row_of(low), turns.row_of(high)
+    seats = _merged(low - passage[before], high + passages[behind].astype(np.int64) - passage[behind])
+    parts = (turns.row_of(seats), ranges(start, start + passages[alone]), turns.of(whole))
+    return distinct(np.concatenate(parts))
 
 
-def _merged(low: Array, high: Array) -> tuple[Array, Array]:
-    """Ranges as few that lie apart, in order."""
+def _merged(low: Array, high: Array) -> Array:
+    """What lies in any of some ranges, in order."""
     order = np.argsort(low, kind="stable")
     low, high = low[order], np.maximum.accumulate(high[order])
-    apart = np.ones(len(low), dtype=bool)
-    apart[1:] = low[1:] > high[:-1]
-    firsts = np.flatnonzero(apart)
-    return low[firsts], high[np.append(firsts[1:], len(low)) - 1] if len(low) else high
+    low[1:] = np.maximum(low[1:], high[:-1])
+    return ranges(low, high)
 
 
 def _changes(records: Array) -> Array:
@@ -334,18 +327,20 @@ def _changes(records: Array) -> Array:
 def _conversation_order(records: Array) -> Array | None:
     """The order in which sessions stand together and turns follow each other; None if they do already."""
     alone = records["position"] == NO_POSITION
-    fresh = _changes(records)
-    fresh &= ~alone | (records["passage"] == 0)
-    firsts = np.flatnonzero(fresh)
-    session, single = records["session"][firsts], alone[firsts]
-    block = np.cumsum(fresh) - 1
-    sessions = distinct(session[~single])
-    if len(sessions) + int(single.sum()) < len(firsts):  # a session stands in several places
-        rank = np.searchsorted(sessions, session)
-        block = np.where(single, len(firsts) + np.arange(len(firsts)), rank)[block]
-    place = np.where(alone, records["passage"], records["position"]).astype(np.int64)
-    key = (block << 32) + place
-    return None if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
+    turns = np.flatnonzero(~alone)
+    session = records["session"][turns]
+    fresh = np.ones(len(turns), dtype=bool)
+    fresh[1:] = session[1:] != session[:-1]
+    firsts, block = np.flatnonzero(fresh), np.cumsum(fresh) - 1
+    sessions = distinct(session[firsts])
+    if len(sessions) < len(firsts):  # a session stands in several places
+        block = np.searchsorted(sessions, session)
+    key = (block << 32) + records["position"][turns]
+    is_ordered = bool((key[1:] >= key[:-1]).all())
+    if is_ordered and len(turns) == len(records):
+        return None
+    order = turns if is_ordered else turns[np.argsort(key, kind="stable")]
+    return np.concatenate([order, np.flatnonzero(alone)])
 
 
 def _best_of_each(unit: Array, term: Array, values: Array, terms: int) -> tuple[Array, Array, Array]:

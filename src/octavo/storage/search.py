@@ -14,7 +14,7 @@ from octavo.storage import frames, frequencies
 from octavo.storage.batches import Batch, code_of
 from octavo.storage.frames import Frame, Overlay
 from octavo.storage.libraries import Array, np
-from octavo.storage.units import Units, distinct, key_code
+from octavo.storage.units import Units, distinct, key_code, picked
 from octavo.storage.words import Wanted, Words
 
 if TYPE_CHECKING:
@@ -273,24 +273,27 @@ class Search:
         score = _sum(parts)
         rows = frame.rows[frame.starts[chosen]]
         order = np.lexsort((rows, -score))[:limit]
-        heads = frame.heads[chosen[order]]
-        columns = [v.tolist() for v in (rows[order], heads["rev"], heads["turn"], score[order])]
+        heads = picked(frame.heads, chosen[order])
+        columns = [v.tolist() for v in (heads["rev"], heads["turn"], score[order])]
         given = zip(*(values[order].tolist() for values in parts.values()), strict=True)
         return [
             Match(
-                memory=self._memory(batch, row, record),
+                memory=memory,
                 rev=rev,
                 turn=None if turn < 0 else turn,
                 passage=0,
                 score=value,
                 parts=dict(zip(parts, own, strict=True)),
             )
-            for record, row, rev, turn, value, own in zip(heads, *columns, given, strict=True)
+            for memory, rev, turn, value, own in zip(
+                self._memories(rows[order], heads, batch), *columns, given, strict=True
+            )
         ]
 
-    def _memory(self, batch: Batch, row: int, record: Any) -> str:
-        stored = self.units.manifest.rows
-        return self.units.name_of(record).memory if row < stored else batch.units[row - stored].memory
+    def _memories(self, rows: Array, heads: Array, batch: Batch) -> list[str]:
+        stored, fresh = self.units.manifest.rows, batch.units
+        known = iter(self.units.memories_of(heads[rows < stored]))
+        return [next(known) if row < stored else fresh[row - stored].memory for row in rows.tolist()]
 
 
 def _sum(parts: dict[str, Array]) -> Array:

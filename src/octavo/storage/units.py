@@ -71,6 +71,41 @@ class Name:
     tags: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """The turns of all sessions, one session behind the other, counted by seats.
+
+    In the rows other memories stand between the turns of a session, and turns of other sessions; a run is
+    what stands together.
+    """
+
+    session: Array  # per run: whose turns
+    seat: Array  # its first seat
+    shift: Array  # how many rows behind its seats its rows are
+    first: Array  # the first seat of its session
+    end: Array  # the seat behind its session's last
+    tangled: Array  # whether the session's turns are not in order
+    by_row: tuple[Array, Array]  # the first rows of all runs in order, and which runs these are
+
+    def run_of(self, rows: Array) -> Array:
+        """The runs that some rows of turns are in."""
+        found: Array = self.by_row[1][np.searchsorted(self.by_row[0], rows, "right") - 1]
+        return found
+
+    def row_of(self, seats: Array) -> Array:
+        """The rows of some seats."""
+        found: Array = seats + self.shift[np.searchsorted(self.seat, seats, "right") - 1]
+        return found
+
+    def of(self, sessions: Array) -> Array:
+        """Every row of some sessions."""
+        if len(sessions) == 0:
+            return sessions.astype(np.int64)
+        low, high = (np.searchsorted(self.session, sessions, side) for side in ("left", "right"))
+        known = low < high
+        return self.row_of(ranges(self.first[low[known]], self.end[low[known]]))
+
+
 EMPTY = Manifest(watermark=Watermark(version=0, header=""))
 
 
@@ -83,7 +118,7 @@ class Units:
         self.counted: tuple[Array, Array] | None = None  # mapped by `frequencies` with the first question
         self._maps: dict[str, Array] = {}
         self._ends: Array | None = None
-        self._runs: tuple[Array, Array, Array] | None = None
+        self._turns: Turns | None = None
 
     def column(self, name: str) -> Array:
         """A file as an array, mapped when first asked for."""
@@ -100,26 +135,15 @@ class Units:
             self._ends = ends
         return self._ends
 
-    def runs(self) -> tuple[Array, Array, Array]:
-        """The runs of consecutive rows of one session: sessions in order, first rows, rows behind the last.
-
-        Runs that only the end of an indexing pass divided are one again.
-        """
-        if self._runs is None:
-            runs = self.column("runs")
-            order = np.lexsort((runs["first"], runs["session"]))
-            session, first = runs["session"][order], runs["first"][order].astype(np.int64)
-            last = first + runs["count"][order].astype(np.int64)
-            fresh = np.ones(len(order), dtype=bool)
-            fresh[1:] = (session[1:] != session[:-1]) | (first[1:] != last[:-1])
-            ends = np.append(np.flatnonzero(fresh)[1:], len(order)) - 1
-            self._runs = (session[fresh], first[fresh], last[ends] if len(order) else last)
-        return self._runs
+    def turns(self) -> Turns:
+        """Where the turns of every session are."""
+        if self._turns is None:
+            self._turns = _turns(self.column("runs"), self.column("rows")["position"])
+        return self._turns
 
     def take(self, rows: Array) -> Array:
-        """The records of some rows; copied as plain bytes, which is many times faster than by field."""
-        records = self.column("rows")
-        return np.take(records.view(f"V{records.itemsize}"), rows).view(records.dtype)
+        """The records of some rows."""
+        return picked(self.column("rows"), rows)
 
     def visible(self, rows: Array, version: int, scopes: Array) -> Array:
         """Which of some rows are valid at a version and lie in one of the scopes."""
@@ -147,8 +171,15 @@ class Units:
 
     def name_of(self, record: Any) -> Name:
         """The id of the memory a record belongs to, and what else is known of it in words."""
-        start = int(record["name"])
-        data = bytes(self.column("names")[start : start + int(record["name_length"])])
+        return self._name(int(record["name"]), int(record["name_length"]))
+
+    def memories_of(self, records: Array) -> list[str]:
+        """The ids of the memories that some records belong to."""
+        places = zip(records["name"].tolist(), records["name_length"].tolist(), strict=True)
+        return [self._name(start, length).memory for start, length in places]
+
+    def _name(self, start: int, length: int) -> Name:
+        data = bytes(self.column("names")[start : start + length])
         memory, session, category, *tags = _NAME.decode(data)
         return Name(
             memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
@@ -274,6 +305,28 @@ def _manifest_of(body: dict[str, Any]) -> Manifest:
     )
 
 
+def _turns(runs: Array, position: Array) -> Turns:
+    order = np.lexsort((runs["first"], runs["session"]))
+    session, row = runs["session"][order], runs["first"][order].astype(np.int64)
+    count = runs["count"][order].astype(np.int64)
+    end = np.cumsum(count)
+    head = np.ones(len(order), dtype=bool)
+    head[1:] = session[1:] != session[:-1]
+    group, heads = np.cumsum(head) - 1, np.flatnonzero(head)
+    back = ~head
+    back[1:] &= position[row[1:]] < position[row[:-1] + count[:-1] - 1]
+    by_row = np.argsort(row, kind="stable")
+    return Turns(
+        session=session,
+        seat=end - count,
+        shift=row - end + count,
+        first=(end - count)[heads][group],
+        end=end[np.append(heads[1:], len(order)) - 1][group] if len(order) else end,
+        tangled=np.bincount(group, weights=back)[group] > 0,
+        by_row=(row[by_row], by_row),
+    )
+
+
 def _map(path: Path, dtype: Any, count: int) -> Array:
     if count == 0:
         return np.empty(0, dtype=dtype)
@@ -285,6 +338,11 @@ def ranges(low: Array, high: Array) -> Array:
     lengths = high - low
     starts = np.repeat(low - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
     return starts + np.arange(int(lengths.sum()))
+
+
+def picked(records: Array, places: Array) -> Array:
+    """Some of the records; copied as plain bytes, which is many times faster than by field."""
+    return np.take(records.view(f"V{records.itemsize}"), places).view(records.dtype)
 
 
 def distinct(values: Array) -> Array:
