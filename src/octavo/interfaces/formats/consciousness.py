@@ -23,7 +23,8 @@ from octavo.domain.memory import SHARED, Memory
 from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode
 from octavo.engine import compress
-from octavo.engine.account import Account, Session
+from octavo.engine.account import Account
+from octavo.engine.counts import Session
 from octavo.errors import BadInput, HumanOnly, OutOfScope
 from octavo.interfaces.documents.msp import stores
 from octavo.interfaces.formats import consciousness_sessions, trees

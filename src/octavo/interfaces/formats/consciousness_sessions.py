@@ -15,7 +15,7 @@ from octavo.domain.memory import SHARED, Memory
 from octavo.domain.rules import counts_as_episode
 from octavo.domain.sentences import SessionSource
 from octavo.domain.summary import digest
-from octavo.engine.account import Session
+from octavo.engine.counts import Session
 from octavo.interfaces.formats.consciousness_tree import (
     SEQUENCES,
     SESSIONS,

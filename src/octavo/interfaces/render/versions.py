@@ -12,9 +12,9 @@ from octavo.interfaces.render.text import clean
 from octavo.later import Later
 
 if TYPE_CHECKING:
+    from octavo.engine.counts import Stats
     from octavo.engine.differences import Diff
     from octavo.engine.health import Report
-    from octavo.engine.reading import Stats
     from octavo.engine.upkeep import Upkeep
 
 plain = Later("octavo.interfaces.plain")

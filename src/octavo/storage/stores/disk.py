@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -83,6 +82,8 @@ class Disk:
 
     def move_new(self, source: Path, target: Path) -> None:
         """Rename onto a name that must not exist, for file systems without hard links."""
+        import ctypes  # few file systems need this
+
         libc = ctypes.CDLL(None, use_errno=True)
         code = libc.renameat2(
             _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE
