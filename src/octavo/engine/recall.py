@@ -256,7 +256,7 @@ class Recaller:
     ) -> list[Hit]:
         if asked.streams is not None and "abstractions" not in asked.streams:
             return []
-        if not base.count("core") and not base.count("sphere"):
+        if not any(kind in _ABSTRACT for kind, *_ in base.tallies()):
             return []
         return self._search(view, base, asked, question, meaning, fresh, _ABSTRACT)
 

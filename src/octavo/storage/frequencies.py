@@ -5,12 +5,13 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
+from octavo.errors import Damaged
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import Manifest, Units, append, damaged, distinct
 
 _ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a plain array to search in
-_TAIL_ROWS = 16_384
-_TAIL_SHARE = 32
+_TAIL_ROWS = 2_048
+_TAIL_SHARE = 64
 
 
 def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
@@ -40,24 +41,37 @@ def matches(tokens: Array, codes: Array) -> tuple[Array, Array]:
 
 
 def rebase(units: Units) -> int:
-    """Count the frequencies anew when the scanned tail grew long; returns the rows the base covers."""
+    """Add the scanned tail to the counted base when it grew long; returns the rows the base covers."""
     manifest = units.manifest
-    tail = manifest.rows - manifest.base
-    if tail <= max(_TAIL_ROWS, manifest.base // _TAIL_SHARE):
+    if manifest.rows - manifest.base <= max(_TAIL_ROWS, manifest.base // _TAIL_SHARE):
         return manifest.base
-    rows = units.column("rows")
-    lengths = _lengths(units, 0, manifest.rows)
-    owner = np.repeat(np.arange(manifest.rows, dtype=np.uint64), lengths)
-    tokens = np.asarray(units.column("terms")[: int(lengths.sum())], dtype=np.uint64)
-    scope = np.repeat(rows["scope"].astype(np.uint64), lengths)
-    order = np.lexsort((owner, tokens, scope))
-    key, owner = (scope[order] << np.uint64(32)) | tokens[order], owner[order]
-    new_pair = np.ones(len(key), dtype=bool)
-    new_pair[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])
-    keys, counts = np.unique(key[new_pair], return_counts=True)
+    try:
+        first, old = manifest.base, _base(units) if manifest.base else None
+    except Damaged:
+        first, old = 0, None  # counted anew
+    keys, counts = _counts_of(units, first, manifest.rows)
+    if old is not None:
+        keys, place = np.unique(np.concatenate([old[0], keys]), return_inverse=True)
+        counts = np.bincount(place, weights=np.concatenate([old[1], counts]))
     data = keys.astype("<u8").tobytes() + counts.astype("<u4").tobytes()
     append(_path(units.folder, manifest.rows), data + zlib.crc32(data).to_bytes(4, "little"), at=0)
     return manifest.rows
+
+
+def _counts_of(units: Units, first: int, last: int) -> tuple[Array, Array]:
+    """The terms of some rows with their scopes, as sorted keys, and in how many of the rows each occurs."""
+    rows = units.column("rows")[first:last]
+    lengths = rows["length"].astype(np.int64)
+    start = int(rows["terms"][0])
+    tokens = units.column("terms")[start : start + int(lengths.sum())].astype(np.uint64)
+    key = (np.repeat(rows["scope"].astype(np.uint64), lengths) << np.uint64(32)) | tokens
+    owner = np.repeat(np.arange(len(rows)), lengths)
+    order = np.lexsort((owner, key))
+    key, owner = key[order], owner[order]
+    is_new = np.ones(len(key), dtype=bool)
+    is_new[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])
+    keys, counts = np.unique(key[is_new], return_counts=True)
+    return keys, counts
 
 
 def sweep(folder: Path, manifest: Manifest) -> None:
@@ -104,10 +118,6 @@ def _scanned(units: Units, codes: Array, scopes: Array, first: int, last: int) -
     seen = distinct(owner.astype(np.int64) * len(codes) + which)
     owner, which = seen // len(codes), seen % len(codes)
     return np.bincount(which[np.isin(rows["scope"][owner], scopes)], minlength=len(codes))
-
-
-def _lengths(units: Units, first: int, last: int) -> Array:
-    return units.column("rows")["length"][first:last].astype("int64")
 
 
 def _path(folder: Path, rows: int) -> Path:

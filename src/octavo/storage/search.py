@@ -85,7 +85,7 @@ class Search:
         self.vectors = vectors if query is not None else None
         self.query: Any = None if query is None else _unit_length(query)
         self.ended = np.array(sorted({key_code(memory) for memory, _ in fresh.ends}), dtype=np.uint64)
-        self.allowed = np.sort(np.array(self.words.all(wanted))) if wanted.narrowed else None
+        self.allowed = np.sort(np.array(self.words.all(wanted), dtype=np.int64)) if wanted.narrowed else None
 
     def run(self, limit: int) -> list[Match]:
         """The best units, best first."""
@@ -175,7 +175,9 @@ class Search:
         if self.vectors is None:
             return np.empty(0, dtype=np.int64)
         most = max(self.limits.meaning, limit) + 4 * len(self.fresh.ends)
-        rows, _ = self.vectors.nearest(self.query, self._findable, limit=most, share=self._share())
+        rows, _ = self.vectors.nearest(
+            self.query, self._findable, limit=most, share=self._share(), among=self.allowed
+        )
         return distinct(rows)
 
     def _spans(self) -> list[tuple[int, int]]:
@@ -292,7 +294,7 @@ class Search:
 
     def _memories(self, rows: Array, heads: Array, batch: Batch) -> list[str]:
         stored, fresh = self.units.manifest.rows, batch.units
-        known = iter(self.units.memories_of(heads[rows < stored]))
+        known = iter(self.units.memories_of(picked(heads, np.flatnonzero(rows < stored))))
         return [next(known) if row < stored else fresh[row - stored].memory for row in rows.tolist()]
 
 

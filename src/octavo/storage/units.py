@@ -171,19 +171,18 @@ class Units:
 
     def name_of(self, record: Any) -> Name:
         """The id of the memory a record belongs to, and what else is known of it in words."""
-        return self._name(int(record["name"]), int(record["name_length"]))
+        memory, session, category, *tags = self._name(int(record["name"]), int(record["name_length"]))
+        return Name(
+            memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
+        )
 
     def memories_of(self, records: Array) -> list[str]:
         """The ids of the memories that some records belong to."""
         places = zip(records["name"].tolist(), records["name_length"].tolist(), strict=True)
-        return [self._name(start, length).memory for start, length in places]
+        return [self._name(start, length)[0] or "" for start, length in places]
 
-    def _name(self, start: int, length: int) -> Name:
-        data = bytes(self.column("names")[start : start + length])
-        memory, session, category, *tags = _NAME.decode(data)
-        return Name(
-            memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
-        )
+    def _name(self, start: int, length: int) -> list[str | None]:
+        return _NAME.decode(bytes(self.column("names")[start : start + length]))
 
     def codes_at(self, row: int) -> list[int]:
         """The codes of one passage's terms."""

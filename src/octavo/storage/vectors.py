@@ -101,18 +101,29 @@ class Vectors:
         return self._mean[1]
 
     def nearest(
-        self, query: Array, visible: Callable[[Array], Array], *, limit: int, share: float = 1.0
+        self,
+        query: Array,
+        visible: Callable[[Array], Array],
+        *,
+        limit: int,
+        share: float = 1.0,
+        among: Array | None = None,
     ) -> tuple[Array, Array]:
         """The visible rows nearest to a query, best first, and their cosines.
 
         The scan goes on until enough visible rows are found, so the result is that of a search among the
         visible rows alone; `share` says how many of all rows are visible and chooses the cheaper way.
+        `among` holds every row that can be visible, if that is known.
         """
         total = self.manifest.rows
         if total == 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         code = signs(query[None, :])
-        rows = self._near_few(code, visible) if share < _SPARSE else self._near_many(code, visible)
+        if share >= _SPARSE:
+            rows = self._near_many(code, visible)
+        else:
+            some = np.arange(total) if among is None else among[among < total]
+            rows = self._near_few(code, some[visible(some)])
         if len(self.lacking):
             rows = rows[~np.isin(rows, self.lacking)]
         rows = np.sort(rows)  # in the order of the file, and of equals the first
@@ -143,8 +154,7 @@ class Vectors:
                 return kept[:_NEAREST]
             wanted *= 8
 
-    def _near_few(self, code: Array, visible: Callable[[Array], Array]) -> Array:
-        rows = np.flatnonzero(visible(np.arange(self.manifest.rows)))
+    def _near_few(self, code: Array, rows: Array) -> Array:
         if len(rows) <= _NEAREST:
             return rows
         return rows[_hamming(code, np.ascontiguousarray(self.bits[rows]), _NEAREST)]
