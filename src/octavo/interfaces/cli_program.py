@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from octavo.interfaces import cli_commands, settings
+from octavo.interfaces.cli_line import Act, run, spelt
 from octavo.interfaces.operation import Operation
 from octavo.interfaces.operations import OPERATIONS
 
@@ -30,12 +31,12 @@ class Sections(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, section by section."""
         for section, title in _SECTIONS.items():
-            rows = [(cli_commands.spelt(o), o.summary) for o in OPERATIONS if o.section == section]
+            rows = [(spelt(o), o.summary) for o in OPERATIONS if o.section == section]
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
-def app(operations: Sequence[Operation] = OPERATIONS) -> typer.Typer:
+def app(operations: Sequence[Operation] = OPERATIONS, act: Act = run) -> typer.Typer:
     """The program with the commands of these operations."""
     made = typer.Typer(
         cls=Sections,
@@ -46,7 +47,7 @@ def app(operations: Sequence[Operation] = OPERATIONS) -> typer.Typer:
     )
     made.callback()(common)
     for operation in operations:
-        cli_commands.add(made, operation)
+        cli_commands.add(made, operation, act)
     return made
 
 
@@ -70,4 +71,4 @@ def meant(arguments: Sequence[str]) -> Sequence[Operation]:
     """
     if set(arguments) <= {"-h", "--help"} and not settings.is_completing():
         return ()
-    return [o for o in OPERATIONS if cli_commands.spelt(o) in arguments] or OPERATIONS
+    return [o for o in OPERATIONS if spelt(o) in arguments] or OPERATIONS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.interfaces.cli_commands import option_of, spelt
+from octavo.interfaces.cli_line import option_of, spelt
 from octavo.interfaces.operation import Operation
 from octavo.interfaces.operations import OPERATIONS
 from octavo.interfaces.parameters import Parameter
