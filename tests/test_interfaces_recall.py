@@ -477,6 +477,11 @@ def test_freshness_and_recall_say_what_has_drifted_until_upkeep_verifies_it(
     assert lived("upkeep").code == 0
     assert lived("freshness", "dog", "--json").json["is_fresh"] is True
     assert "drifted" not in lived("recall", "greyhound", "--why").out
+    (floats,) = tmp_path.rglob("vectors-*/floats.bin")
+    floats.write_bytes(bytes(floats.stat().st_size))
+    damaged = lived("upkeep")
+    assert damaged.code == 7
+    assert "its checksum is wrong" in damaged.out
 
 
 def test_the_environment_names_the_reranker() -> None:

@@ -41,7 +41,7 @@ ADVICE = {
 def main() -> None:
     """Run `octavo` and leave with its exit code."""
     # A command ends before garbage matters: looking for it while modules load, and once more when the
-    # interpreter takes everything down, is a fifth of the time.
+    # interpreter takes everything down, is a tenth of the time.
     gc.set_threshold(100_000)
     settings.use_one_thread()
     code = run(sys.argv[1:])

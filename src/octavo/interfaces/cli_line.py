@@ -163,5 +163,7 @@ def _exit_code(operation: Operation, value: Any) -> int:
     """5 if the gate kept something out, 7 if a check found damage; both are values, not errors."""
     if operation.name in ("check", "repair"):
         return 0 if value else 7
+    if operation.name == "upkeep":
+        return 7 if value.problems else 0
     verdicts = value.get("verdicts", []) if isinstance(value, dict) else [value]
     return 5 if any(getattr(v, "outcome", None) in ("refused", "proposed") for v in verdicts) else 0
