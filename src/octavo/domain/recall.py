@@ -108,6 +108,7 @@ class Asked:
     emotion: str | None = None
     vector: Sequence[float] | None = None
     diverse: bool = False
+    mark: int = 0  # the version up to which the index is asked; what is newer is searched exactly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

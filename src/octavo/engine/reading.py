@@ -292,15 +292,15 @@ class Reader:
             return recalled.Answer(hits=())
         recaller = self._recaller()
         way = recaller.layered if strategy == "layered" else recaller.recall
-        return way(base, self._view(), asked)
+        return way(base, self._view(base), asked)
 
     def _base(self) -> DbView:
         """The committed version below everything."""
         return self._spine.head()
 
-    def _view(self) -> View:
-        """What is read: the committed version, or a layer over it."""
-        return self._base()
+    def _view(self, base: DbView | None = None) -> View:
+        """What is read: the committed version (`base`, if that is known), or a layer over it."""
+        return self._base() if base is None else base
 
     def sees(self, scope: str) -> bool:
         """Whether this handle sees a scope: its own and `shared`, or all of them."""

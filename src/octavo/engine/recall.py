@@ -66,7 +66,8 @@ class Recaller:
 
     def _recall(self, base: DbView, view: View, asked: Asked) -> Answer:
         notes: list[str] = []
-        fresh = self._fresh(base, view, asked, notes)
+        asked = replace(asked, mark=self._mark(base))
+        fresh = self._fresh(base, view, asked)
         question = self._indexing.index.read(
             asked.query, now=asked.now.date(), version=asked.version, scopes=asked.filter.scopes
         )
@@ -102,19 +103,23 @@ class Recaller:
                 break
         return Answer(hits=tuple(ordered(hits)[: asked.k]), notes=notes, trail=tuple(trail))
 
-    def _fresh(self, base: DbView, view: View, asked: Asked, notes: list[str]) -> Fresh:
-        """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
+    def _mark(self, base: DbView) -> int:
+        """How far the index follows, after what would be too much to search exactly was indexed."""
         mark = self._indexing.watermark()
         # What is compared by meaning must be embedded while the question waits, so fewer may be new.
         most = _INLINE if self._indexing.embedding is None else _EMBED_INLINE
         if not self._spine.read_only and self._spine.state.has_more_than(most, mark.version, base.version):
             self._indexing.add_words()
             mark = self._indexing.watermark()
+        return mark.version
+
+    def _fresh(self, base: DbView, view: View, asked: Asked) -> Fresh:
+        """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
         units: list[Unit] = []
         ends: set[tuple[str, int]] = set()
-        if mark.version < base.version:
-            units += self._indexing.units(mark.version, base.version)
-            ends |= {(m, r) for m, r, _ in self._spine.state.ended(mark.version, base.version)}
+        if asked.mark < base.version:
+            units += self._indexing.units(asked.mark, base.version)
+            ends |= {(m, r) for m, r, _ in self._spine.state.ended(asked.mark, base.version)}
         if not isinstance(view, DbView) and isinstance(view, states.State):
             places: dict[str, int] = {}
             for memory in view.own.values():
@@ -215,7 +220,6 @@ class Recaller:
         ids = {match.memory for match in matches}
         used = base.uses(sorted(ids)) if ids else {}
         known = view.many(ids)
-        mark = self._indexing.index.units().manifest.watermark.version
         hits = []
         for match in matches:
             version, memory = known.get(match.memory, (0, None))
@@ -240,7 +244,7 @@ class Recaller:
                     score=sum(parts.values()),
                     parts=parts,
                     version=version,
-                    is_fresh=0 < version <= mark,
+                    is_fresh=0 < version <= asked.mark,
                 )
             )
         return hits
@@ -284,7 +288,6 @@ class Recaller:
         if not view.has_links():
             return []
         known = {hit.memory.id for hit in hits}
-        mark = self._indexing.index.units().manifest.watermark.version
         found: dict[str, Hit] = {}
         for hit in ordered(per_memory(hits))[:_LINKED_FROM]:
             if hit.memory.kind in _ABSTRACT:
@@ -303,7 +306,7 @@ class Recaller:
                     score=score,
                     parts={"links": score},
                     version=version,
-                    is_fresh=0 < version <= mark,
+                    is_fresh=0 < version <= asked.mark,
                     notes=(f"linked with {hit.memory.id}",),
                 )
         return list(found.values())

@@ -276,8 +276,8 @@ class Sandbox(Reader):
     def _base(self) -> DbView:
         return self._spine.state.at(self.parent_version)
 
-    def _view(self) -> View:
-        return self._base() if self._buffer is None else self._fresh_state()
+    def _view(self, base: DbView | None = None) -> View:
+        return (base or self._base()) if self._buffer is None else self._fresh_state()
 
     def _held(self) -> Buffer:
         if self._buffer is None:
