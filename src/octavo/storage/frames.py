@@ -11,7 +11,7 @@ from octavo.domain.dates import Interval
 from octavo.domain.ranking import Recipe, frequency, passage_prior, reach, saturated
 from octavo.storage.frequencies import matches
 from octavo.storage.libraries import Array, np
-from octavo.storage.units import NO_POSITION, Units, distinct, picked, ranges
+from octavo.storage.units import NO_POSITION, Units, distinct, picked, ranges, tallied
 
 if TYPE_CHECKING:
     from octavo.storage.vectors import Vectors
@@ -183,7 +183,7 @@ class _Held:
 
 
 def _held(frame: Frame, terms: int, average: float, recipe: Recipe) -> _Held:
-    seats, counts = np.unique(frame.found.row * terms + frame.found.term, return_counts=True)
+    seats, counts = tallied(frame.found.row * terms + frame.found.term)
     row, term = np.divmod(seats, terms)
     own = frequency(counts, frame.records["length"][row].astype(np.float32), average, recipe)
     return _Held(row=row, term=term, own=own, unit=frame.unit_of(row))
@@ -326,21 +326,22 @@ def _changes(records: Array) -> Array:
 
 def _conversation_order(records: Array) -> Array | None:
     """The order in which sessions stand together and turns follow each other; None if they do already."""
-    alone = records["position"] == NO_POSITION
-    turns = np.flatnonzero(~alone)
-    session = records["session"][turns]
+    session, position = (np.ascontiguousarray(records[name]) for name in ("session", "position"))
+    alone = np.flatnonzero(position == NO_POSITION)
+    turns = np.flatnonzero(position != NO_POSITION) if len(alone) else np.arange(len(records))
+    if len(alone):
+        session, position = session[turns], position[turns]
     fresh = np.ones(len(turns), dtype=bool)
     fresh[1:] = session[1:] != session[:-1]
-    firsts, block = np.flatnonzero(fresh), np.cumsum(fresh) - 1
-    sessions = distinct(session[firsts])
-    if len(sessions) < len(firsts):  # a session stands in several places
+    block, named = np.cumsum(fresh), session[fresh]
+    sessions = distinct(named)
+    if len(sessions) < len(named):  # a session stands in several places
         block = np.searchsorted(sessions, session)
-    key = (block << 32) + records["position"][turns]
+    key = (block << 32) + position
     is_ordered = bool((key[1:] >= key[:-1]).all())
-    if is_ordered and len(turns) == len(records):
+    if is_ordered and len(alone) == 0:
         return None
-    order = turns if is_ordered else turns[np.argsort(key, kind="stable")]
-    return np.concatenate([order, np.flatnonzero(alone)])
+    return np.concatenate([turns if is_ordered else turns[np.argsort(key, kind="stable")], alone])
 
 
 def _best_of_each(unit: Array, term: Array, values: Array, terms: int) -> tuple[Array, Array, Array]:

@@ -345,11 +345,22 @@ def picked(records: Array, places: Array) -> Array:
 
 
 def distinct(values: Array) -> Array:
-    """The values once each, in order; for the nearly sorted arrays of row numbers."""
-    ordered = np.sort(values, kind="stable")
+    """The values once each, in order."""
+    ordered = np.sort(values)
+    return ordered[_first_of_each(ordered)]
+
+
+def tallied(values: Array) -> tuple[Array, Array]:
+    """The values once each, in order, and how often each occurs."""
+    ordered = np.sort(values)
+    firsts = np.flatnonzero(_first_of_each(ordered))
+    return ordered[firsts], np.diff(firsts, append=len(ordered))
+
+
+def _first_of_each(ordered: Array) -> Array:
     fresh = np.ones(len(ordered), dtype=bool)
     fresh[1:] = ordered[1:] != ordered[:-1]
-    return ordered[fresh]
+    return fresh
 
 
 def size_of(dtype: Any) -> int:
