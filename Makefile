@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
-BENCHES ?= writes consolidate opening importing size startup gate privacy
+BENCHES ?= writes consolidate opening importing size startup gate privacy recall_speed
 DATA_BENCHES ?= locomo xquad compression peers
 
 .DEFAULT_GOAL := help
