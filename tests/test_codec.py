@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.domain import buffer as entries
-from octavo.domain.memory import Change, Memory, Turn, transcript
+from octavo.domain.memory import Change, Memory, Turn, signed, transcript
 from octavo.domain.policy import Policy
 from octavo.errors import BadPolicy, NewerFormat
 from octavo.storage import codec
@@ -135,3 +135,12 @@ def test_an_empty_policy_is_the_default_and_one_number_changes_only_itself():
 def test_a_wrong_key_of_a_policy_is_named_with_those_there_are():
     with pytest.raises(BadPolicy, match=r"unknown key 'sandbox.max'; known here: .*max_episodes"):
         codec.decode_policy(b"[sandbox]\nmax = 3\n", "policy.toml")
+
+
+@given(strategies.memories())
+@settings(max_examples=60, deadline=None)
+def test_a_memory_signed_by_its_writer_is_otherwise_the_same(memory):
+    before = dataclasses.replace(memory)
+    copy = signed(memory, id_="new1", actor="human:mali", scope="orion")
+    assert copy == dataclasses.replace(memory, id="new1", actor="human:mali", scope="orion")
+    assert memory == before

@@ -138,7 +138,7 @@ _PLAIN = _Plain({code: chr(code) for code in (*range(1, 128), *range(0xE01, 0xE5
 
 def _plain(text: str) -> tuple[str, list[int] | None]:
     """The text as it looks, and the place of each of its characters in the original (None: the same)."""
-    if _ODD.search(text) is None:
+    if (text.isascii() and _HIDDEN not in text) or _ODD.search(text) is None:
         return text, None
     plain = text.translate(_PLAIN)
     if _HIDDEN not in plain:

@@ -11,7 +11,7 @@ from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.compression import Due
 from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
-from octavo.domain.memory import Memory, Refusal, is_id
+from octavo.domain.memory import Memory, Refusal, is_id, signed
 from octavo.domain.verdicts import Verdict
 from octavo.engine import collector
 from octavo.engine.spine import Plan, Spine
@@ -144,8 +144,9 @@ def _ready(writer: Writer, candidate: Finished) -> Finished | Verdict:
             if given.id and (given.actor, given.scope) == (writer.actor, writer.scope):
                 return writer.checked(candidate)  # signed already: most of an import is
             id_ = given.id or writer.spine.new_id()
-            signed = replace(given, id=id_, actor=writer.actor, scope=writer.scope)
-            return writer.checked(replace(candidate, memory=signed))
+            memory = signed(given, id_=id_, actor=writer.actor, scope=writer.scope)
+            alias, supersedes, override = candidate.alias, candidate.supersedes, candidate.override
+            return writer.checked(Wrote(memory=memory, alias=alias, supersedes=supersedes, override=override))
         case SetState():
             return writer.state(candidate.name, candidate.data, patch=candidate.patch)
         case Revised():

@@ -49,7 +49,7 @@ class Follower:
             self._process = _started(self._spine)
         if self._process is not None and self._process.stdin is not None:
             try:
-                self._process.stdin.write(b"\n")
+                self._process.stdin.write(b"%d\n" % candidates)
             except BrokenPipeError:  # it has ended, which is reported at the end of the import
                 _log.debug("nobody follows any more")
 
@@ -60,14 +60,20 @@ def _started(spine: Spine) -> subprocess.Popen[bytes] | None:
         return None
     folder = spine.store.folder.resolve()
     command = [sys.executable, "-m", "octavo.engine.follower", str(folder.parent), spine.identity.account]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)  # noqa: S603  # our own program
+    # What goes wrong there goes wrong again, with its message, for whoever catches up.
+    silent = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=silent, bufsize=0)  # noqa: S603  # our own
 
 
 def main(root: str, account: str) -> None:
-    """Index whenever a line comes in, and once more when no more can come."""
+    """Index when enough has been written, by the lines that come in, and once more when no more can come."""
+    behind = _LONG
     with _opening.open(root, account, actor="system", embedder=False) as opened:
-        for _ in sys.stdin:
-            opened.catch_up()
+        for line in sys.stdin:
+            behind += int(line)
+            if behind >= _LONG:  # every pass costs something of its own
+                opened.catch_up()
+                behind = 0
         opened.catch_up()
 
 

@@ -76,7 +76,7 @@ class Spine:
         self.index = (index or state.folder) / "recall"
         self.dimensions: dict[str, int] = {}  # of the embedders in use, to check vectors handed in
         self._naming = threading.Lock()
-        self._last_name = (0, 0)
+        self._last_name = (0, "", 0)
         self._policy_hash = codec.policy_hash(policy)
         self._key = bytes.fromhex(identity.key)
         self._durable = 0  # the newest version that this process knows to be durable
@@ -90,10 +90,13 @@ class Spine:
         """A new id: twenty letters and digits that sort by time, and within a millisecond by order."""
         with self._naming:
             milliseconds = int(self.now().timestamp() * 1000)
-            last, number = self._last_name
-            number = number + 1 if milliseconds == last else secrets.randbits(49)
-            self._last_name = (milliseconds, number)
-        return _spelt(milliseconds) + _spelt(number)
+            last, spelt, number = self._last_name
+            if milliseconds == last:
+                number += 1
+            else:
+                spelt, number = _spelt(milliseconds), secrets.randbits(49)
+            self._last_name = (milliseconds, spelt, number)
+        return spelt + _spelt(number)
 
     def keyed(self, text: str) -> str:
         """The keyed hash by which a text is recognised without being kept."""

@@ -6,7 +6,6 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -22,10 +21,8 @@ from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Un
 _PACK = struct.Struct("<QQQqqQIIiIIHHHHHBBBB2x").pack  # a record as `ROW` lays it out
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
-
-_WORD_LENGTH = (
-    12  # what comes again and is worth keeping; longer ones are sentences of a script without spaces
-)
+_KEPT = 200_000  # terms and words whose codes are remembered
+_WORD_LENGTH = 12  # longer runs are mostly sentences of a script without spaces, which hardly come again
 
 
 class _Revision(NamedTuple):
@@ -165,22 +162,34 @@ class Batch:
 
 def codes_of(text: str) -> list[int]:
     """The terms of a text as 32-bit codes."""
-    return [
-        code
-        for run in runs(text)
-        for code in (_codes_of_word(run) if len(run) <= _WORD_LENGTH else map(code_of, terms_of_run(run)))
-    ]
+    found: list[int] = []
+    for run in runs(text):
+        found += _WORDS[run] if len(run) <= _WORD_LENGTH else map(code_of, terms_of_run(run))
+    return found
 
 
-@lru_cache(maxsize=200_000)
-def _codes_of_word(word: str) -> tuple[int, ...]:
-    return tuple(map(code_of, terms_of_run(word)))
+class _Codes(dict[str, int]):
+    """The codes of terms seen before, up to a bound; the same in every process."""
+
+    def __missing__(self, term: str) -> int:
+        code = zlib.crc32(term.encode())
+        if len(self) < _KEPT:
+            self[term] = code
+        return code
 
 
-@lru_cache(maxsize=500_000)
-def code_of(term: str) -> int:
-    """The code of a term, the same in every process."""
-    return zlib.crc32(term.encode())
+class _Words(dict[str, tuple[int, ...]]):
+    """The codes of words seen before, up to a bound."""
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        codes = tuple(map(code_of, terms_of_run(word)))
+        if len(self) < _KEPT:
+            self[word] = codes
+        return codes
+
+
+_WORDS = _Words()
+code_of = _Codes().__getitem__
 
 
 def end_rows(units: Units, batch: Batch, ends: Iterable[End]) -> list[tuple[int, int]]:
