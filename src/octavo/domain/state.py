@@ -76,8 +76,8 @@ class View(Protocol):
         """Live memories with a link to a memory."""
         ...
 
-    def has_links(self) -> bool:
-        """Whether any memory links to another."""
+    def referred(self, ids: Collection[str]) -> set[str]:
+        """Which of some memories another one has ever linked to; `referring` says which one does now."""
         ...
 
 
@@ -198,17 +198,17 @@ class State:
             found = [m for m in found if ((m.at, m.id) < edge if wanted.newest else (m.at, m.id) > edge)]
         return found[: wanted.limit]
 
-    def has_links(self) -> bool:
-        """Whether any memory links to another."""
-        own = any(memory.links for memory in self.own.values())
-        return own or (self.parent.has_links() if self.parent else False)
-
     def referring(self, id_: str) -> Sequence[Memory]:
         """Live memories with a link to a memory."""
         older = self.parent.referring(id_) if self.parent else ()
         found = [memory for memory in older if memory.id not in self.own]
         found += [m for m in self.own.values() if not m.gone and any(link.to == id_ for link in m.links)]
         return sorted(found, key=lambda m: m.id)
+
+    def referred(self, ids: Collection[str]) -> set[str]:
+        """Which of some memories another one has ever linked to."""
+        own = {link.to for memory in self.own.values() for link in memory.links}
+        return own.intersection(ids) | (self.parent.referred(ids) if self.parent else set())
 
     def _remember(self, memory: Memory) -> None:
         before = self.live(memory.id)

@@ -285,15 +285,14 @@ class Recaller:
         """What the best hits point to, and what points to them."""
         if asked.unit == "turn" or (asked.streams is not None and "links" not in asked.streams):
             return []
-        if not view.has_links():
-            return []
         known = {hit.memory.id for hit in hits}
+        best = [h for h in ordered(per_memory(hits))[:_LINKED_FROM] if h.memory.kind not in _ABSTRACT]
+        referred = view.referred([hit.memory.id for hit in best]) if best else set()
         found: dict[str, Hit] = {}
-        for hit in ordered(per_memory(hits))[:_LINKED_FROM]:
-            if hit.memory.kind in _ABSTRACT:
-                continue
+        for hit in best:
             pointed = [view.get(link.to) for link in hit.memory.links]
-            for memory in (*pointed, *view.referring(hit.memory.id)):
+            referring = view.referring(hit.memory.id) if hit.memory.id in referred else ()
+            for memory in (*pointed, *referring):
                 if memory is None or memory.gone or memory.id in known or memory.id in found:
                     continue
                 if memory.kind in _ABSTRACT or not is_indexed(memory) or not passes(memory, asked.filter):

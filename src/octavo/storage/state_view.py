@@ -139,10 +139,6 @@ class DbView:
         )
         return bool(rows)
 
-    def has_links(self) -> bool:
-        """Whether any memory links to another, so that most recalls need not look."""
-        return bool(self._db.rows("SELECT 1 FROM link LIMIT 1"))
-
     def referring(self, id_: str) -> Sequence[Memory]:
         """Live memories with a link to a memory."""
         rows = self._db.rows(
@@ -151,6 +147,12 @@ class DbView:
             (id_, *self._now),
         )
         return [_memory(envelope, body) for envelope, body in rows]
+
+    def referred(self, ids: Collection[str]) -> set[str]:
+        """Which of some memories another one has ever linked to, so that most need not be asked about."""
+        marks = ",".join("?" * len(ids))
+        rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target IN ({marks})", tuple(ids))
+        return {str(row[0]) for row in rows}
 
     def memories(self, wanted: Filter) -> list[Memory]:
         """Live memories that pass a filter, oldest event first (or newest)."""
