@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.domain import dates
 from octavo.domain.dates import Interval, find_times
 
 NOW = date(2023, 6, 15)  # a Thursday
@@ -97,3 +98,16 @@ def test_what_lies_some_time_ago_does_not_lie_ahead(unit, count, now):
     lived = Interval(first=date(1, 1, 1), last=date(9999, 12, 31))
     (interval,) = find_times(f"{count} {unit} ago", now, lived).intervals
     assert interval.first <= now
+
+
+PIECES = [
+    "7", "63", "2023", "2566", "08/05/2023", "2023-05-08", "May", "8 May", "days", "ago", "last", "week",
+    "yesterday", "two", "วัน", "3", "ก่อน", "ที่แล้ว", "พฤษภาคม", "เมื่อวาน", "ปี", "สัปดาห์", "tea", "the", "in",
+]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from([" ", "", "/", "-"])), max_size=6))
+def test_a_text_that_is_passed_over_holds_no_time_expression(pieces):
+    text = "".join(piece + gap for piece, gap in pieces)
+    if not dates._HINT.search(text):
+        assert [form.pattern for form, _ in dates._READERS if form.search(text)] == []

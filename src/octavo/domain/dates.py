@@ -253,9 +253,9 @@ def _compiled(source: str) -> re.Pattern[str]:
     return pattern(source, re.IGNORECASE)
 
 
-# Every expression holds a digit or one of these; most questions hold none and are done at once.
+# Every expression holds a year or one of these; most questions hold none and are done at once.
 _HINT = _compiled(
-    rf"\d|\bago\b|\b(?:{_any(_SHIFTS, thai=False)}|{_any(_DAYS, thai=False)}|{_EN_MONTH})\b"
+    rf"\d{{4}}|\bago\b|\b(?:{_any(_SHIFTS, thai=False)}|{_any(_DAYS, thai=False)}|{_EN_MONTH})\b"
     rf"|{_any(_SHIFTS, thai=True)}|{_any(_DAYS, thai=True)}|{_TH_MONTH}"
 )
 
