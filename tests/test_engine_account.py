@@ -276,3 +276,24 @@ def test_the_actor_is_set_by_the_handle_and_never_by_the_payload(agent, tmp_path
     with pytest.raises(BadInput):
         octavo.open(tmp_path / "new", actor="root")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("scope", ["*", "oriom", "Orion", ""])
+def test_a_wildcard_or_an_unknown_scope_is_an_error_and_never_everything(account, scope):
+    account.remember("ชอบกาแฟเย็น", scope="orion")
+    reads = [account.memories, lambda **more: account.recall("กาแฟ", **more), account.brief]
+    for read in reads:
+        with pytest.raises(BadInput, match="scope"):
+            read(scope=scope)
+
+
+def test_a_scope_is_known_as_soon_as_something_was_written_to_it_and_stays_so(account):
+    memory = account.remember("ชอบกาแฟเย็น", scope="orion").memory
+    assert [m.id for m in account.memories(scope="orion")] == [memory.id]
+    account.forget(memory.id)
+    assert account.memories(scope="orion") == []
+
+
+def test_an_agent_that_begins_sees_what_is_shared(account, opened):
+    shared = account.remember("likes green tea").memory
+    assert [m.id for m in opened("agent:orion", scope="orion").memories()] == [shared.id]

@@ -314,7 +314,18 @@ class Reader:
         for name in names:
             if not self.sees(check_scope(name)):
                 raise OutOfScope(f"a handle bound to {self.scope!r} asked for scope {name!r}")
+        if self.scope is None:
+            self._must_know([name for name in names if name != SHARED])
         return names
+
+    def _must_know(self, names: Sequence[str]) -> None:
+        """Raise if nothing was ever written to a scope: a slip of the pen is no agent without memories."""
+        known = self._spine.state.scopes() if names else set()
+        for name in names:
+            if name not in known:
+                told = ", ".join(sorted({SHARED, *known}))
+                hint = f"there are {told}; an agent that begins opens the account with scope={name!r}"
+                raise BadInput(f"nothing was ever written to scope {name!r}", hint=hint)
 
 
 class Snapshot(Reader):

@@ -269,6 +269,10 @@ class StateDb:
         )
         return [_commit(row) for row in rows]
 
+    def scopes(self) -> set[str]:
+        """The scopes that hold memories or ever did."""
+        return {str(row[0]) for row in self.rows("SELECT DISTINCT scope FROM tally")}
+
     def session_scopes(self) -> list[str]:
         """The scopes that have closed a session."""
         rows = self.rows("SELECT DISTINCT scope FROM version WHERE session IS NOT NULL ORDER BY scope")
