@@ -15,7 +15,7 @@ from octavo.domain.units import End
 from octavo.errors import Damaged
 from octavo.storage import frequencies
 from octavo.storage import words as word_index
-from octavo.storage.batches import Batch, codes_of
+from octavo.storage.batches import batch_of, codes_of
 from octavo.storage.index import Fresh, Index, clear, extend
 from octavo.storage.units import Units, open_units, publish, read_manifest, writing
 
@@ -238,8 +238,7 @@ def _torn_pass(folder, until):
     """Do all of a pass but its last steps, as a process does that is killed in between."""
     with writing(folder):
         units = open_units(folder)
-        batch = Batch(manifest=units.manifest)
-        batch.add(fact("torn", "tea torn", version=2))
+        batch = batch_of([fact("torn", "tea torn", version=2)], units.manifest)
         manifest = batch.write(folder, [(0, 2)], mark(2))
         if until == "columns":
             return
@@ -398,6 +397,27 @@ def test_two_processes_index_in_turn_while_a_third_reads(tmp_path):
         writer.join()
         assert writer.exitcode == 0
     assert len(ask(tmp_path, "tea", limit=50)) == 9
+
+
+def test_a_memory_with_thousands_of_tags_is_found_by_each_of_them_and_ends(tmp_path):
+    tags = tuple(f"ป้าย-{n}" for n in range(8_000))
+    write(tmp_path, 1, [fact("a", "tea", tags=tags), fact("b", "tea")])
+    write(tmp_path, 2, [], [End(memory="a", rev=1, valid_to=2)])
+    assert names(ask(tmp_path, "tea", version=1, tags=tags[-1:])) == ["a"]
+    assert names(ask(tmp_path, "tea", version=2)) == ["b"]
+
+
+def test_a_version_before_the_first_indexed_one_has_nothing(tmp_path):
+    write(tmp_path, 1, [])
+    write(tmp_path, 2, [fact("a", "ชา tea", version=2)])
+    assert names(ask(tmp_path, "tea", version=1)) == []
+    assert names(ask(tmp_path, "tea", version=2)) == ["a"]
+
+
+def test_a_nameless_speaker_and_none_are_told_apart(tmp_path):
+    units = [turn("a", "tea", speaker=None), turn("b", "tea", speaker="", position=1)]
+    write(tmp_path, 1, units)
+    assert Index(tmp_path).units().manifest.speakers == ("",)
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(["tea", "teas", "ไปเชียงใหม่กัน", "the"])).map(" ".join))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Literal, TypeGuard, get_args
 
 from octavo.domain.patterns import pattern
@@ -193,16 +194,17 @@ class Redaction:
 Change = Memory | Proposal | Decision | Rejection | Use | Refusal | Merge | Clash | Redaction
 
 
-_SLOTS: tuple[Any, ...] = tuple(vars(Memory)[f.name] for f in fields(Memory))
+_SIGNED = ("id", "actor", "scope")
+_KEPT = tuple(f.name for f in fields(Memory) if f.name not in _SIGNED)
+_kept_of = attrgetter(*_KEPT)
+_SETTERS: tuple[Any, ...] = tuple(vars(Memory)[name].__set__ for name in (*_SIGNED, *_KEPT))
 
 
 def signed(memory: Memory, *, id_: str, actor: str, scope: str) -> Memory:
     """The same memory under an id, by a writer, in a scope; an import makes thousands, so slot by slot."""
     copy = object.__new__(Memory)
-    for slot in _SLOTS:
-        slot.__set__(copy, slot.__get__(memory))
-    for name, value in (("id", id_), ("actor", actor), ("scope", scope)):
-        object.__setattr__(copy, name, value)
+    for put, value in zip(_SETTERS, (id_, actor, scope, *_kept_of(memory)), strict=True):
+        put(copy, value)
     return copy
 
 

@@ -140,11 +140,15 @@ def split_runs(folded: str) -> list[str]:
 
 def terms_of_run(run: str) -> Sequence[str]:
     """The terms of one run: its grams if its script has no spaces, else its stem unless a stop word."""
-    if run[0] < _FIRST_UNSPACED:
-        return _terms_of_word(run)
-    if _UNSPACED_RUN.fullmatch(run):
-        return grams(run, 2 if run[0] >= _FIRST_SHORT_WORDED else 3)
-    return (run,)
+    size = gram_size(run)
+    return grams(run, size) if size else _terms_of_word(run)
+
+
+def gram_size(run: str) -> int:
+    """How many characters a gram of a run has, 0 if it is a word of a script with spaces."""
+    if run[0] < _FIRST_UNSPACED or not _UNSPACED_RUN.match(run):
+        return 0
+    return 2 if run[0] >= _FIRST_SHORT_WORDED else 3
 
 
 @lru_cache(maxsize=200_000)

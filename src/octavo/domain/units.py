@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from octavo.domain.memory import Kind, Layer, Memory, Turn
+from octavo.domain.memory import Kind, Layer, Memory
 
 # Speakers that are roles, not names: nobody is looked for by them.
 ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai", "agent", "bot"})
@@ -62,12 +62,20 @@ class Watermark:
     header: str
 
 
-class Said(NamedTuple):
+class Said(Protocol):
     """What one speaker said, as far as recall indexes it."""
 
-    speaker: str
-    text: str
-    at: datetime | None
+    @property
+    def speaker(self) -> str:
+        """Who said it."""
+
+    @property
+    def text(self) -> str:
+        """What was said."""
+
+    @property
+    def at(self) -> datetime | None:
+        """When, None if with the rest of its memory."""
 
 
 class Spoken(NamedTuple):
@@ -84,7 +92,7 @@ class Spoken(NamedTuple):
     at: datetime
     gone: bool
     text: str
-    turns: tuple[Said, ...]
+    turns: Sequence[Said]
 
 
 def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
@@ -96,7 +104,7 @@ def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> 
             id_, rev, None, scope, kind, layer, memory.text, memory.at, valid_from, session, None, None,
             category, tags,
         )  # fmt: skip
-    turns: Sequence[Turn | Said] = memory.turns
+    turns: Sequence[Said] = memory.turns
     for index, turn in enumerate(turns):
         yield Unit(
             id_, rev, index, scope, kind, layer, turn.text, turn.at or memory.at, valid_from, session,

@@ -44,8 +44,8 @@ class Follower:
 
     def wrote(self, candidates: int) -> None:
         """Note a commit."""
-        before, self._written = self._written, self._written + candidates
-        if self._process is None and before >= _LONG:
+        self._written += candidates
+        if self._process is None and self._written >= _LONG:
             self._process = _started(self._spine)
         if self._process is not None and self._process.stdin is not None:
             try:

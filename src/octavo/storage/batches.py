@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -13,133 +12,43 @@ from typing import NamedTuple
 import msgspec
 
 from octavo.domain.memory import KINDS, LAYERS
-from octavo.domain.text import passages, runs, terms_of_run
+from octavo.domain.text import gram_size, passages, runs, terms_of_run
 from octavo.domain.units import End, Unit, Watermark, address, is_person
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, append, key_code, size_of
 
-_PACK = struct.Struct("<QQQqqQIIiIIHHHHHBBBB2x").pack  # a record as `ROW` lays it out
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
-_KEPT = 200_000  # terms and words whose codes are remembered
-_WORD_LENGTH = 12  # longer runs are mostly sentences of a script without spaces, which hardly come again
+_KEPT = 200_000  # words whose codes are remembered
 
 
-class _Revision(NamedTuple):
-    memory: str
-    rev: int
-    key: int
-    session: int
-    scope: int
-    name_at: int
-    name_length: int
-    kind: int
-    layer: int
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Rows on their way into the files, with the codes they use."""
 
     manifest: Manifest
-    rows: bytearray = field(default_factory=bytearray)
-    codes: list[list[int]] = field(default_factory=list)
-    names: bytearray = field(default_factory=bytearray)
-    runs: list[list[int]] = field(default_factory=list)
-    units: list[Unit] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    _terms: int = 0
-    _scopes: dict[str, int] = field(default_factory=dict)
-    _speakers: dict[str, int] = field(default_factory=dict)
-    _since: dict[tuple[int, int], int] = field(default_factory=dict)
-    _lived: tuple[int, int] | None = None
-    _last: _Revision | None = None
-
-    def __post_init__(self) -> None:
-        self._terms = self.manifest.counts["terms"]
-        self._scopes = {name: code for code, name in enumerate(self.manifest.scopes)}
-        self._speakers = {name: code for code, name in enumerate(self.manifest.speakers)}
-        self._since = {(s, c): v for s, c, v in self.manifest.said_since}
-        self._lived = self.manifest.lived
-
-    def add(self, unit: Unit) -> None:
-        """Analyse a unit and take it in, one row a passage."""
-        pieces = passages(unit.text)
-        coded = [codes_of(piece) for piece in pieces]
-        total = sum(map(len, coded))
-        own = self._of_revision(unit)
-        at = int(unit.at.timestamp())
-        speaker = self._speaker(unit, own.scope)
-        addressed = 0 if unit.speaker is None else round(255 * address(unit.text))
-        first = self.manifest.rows + len(self.units)
-        for index, codes in enumerate(coded):
-            self.rows += _PACK(
-                self._terms, own.key, own.session, unit.valid_from, at, own.name_at,
-                NO_POSITION if unit.position is None else unit.position, unit.rev,
-                -1 if unit.turn is None else unit.turn, speaker, total, own.scope, min(len(codes), 65535),
-                index, len(coded), own.name_length, own.kind, own.layer, is_person(unit.speaker), addressed,
-            )  # fmt: skip
-            self.codes.append(codes)
-            self.units.append(unit)
-            self._terms += len(codes)
-        self.texts += pieces
-        if unit.position is not None:
-            self._extend_run(own.session, first, len(coded))
-        if self._lived is None:
-            self._lived = (at, at)
-        elif not self._lived[0] <= at <= self._lived[1]:
-            self._lived = (min(self._lived[0], at), max(self._lived[1], at))
-
-    def records(self) -> Array:
-        """The rows as the file will hold them."""
-        return np.frombuffer(bytes(self.rows), dtype=ROW)
-
-    def _of_revision(self, unit: Unit) -> _Revision:
-        """The codes that all units of one revision share, and where the words that belong to it stand."""
-        last = self._last
-        if last is not None and (last.memory, last.rev) == (unit.memory, unit.rev):
-            return last
-        name = msgspec.json.encode([unit.memory, unit.session, unit.category, *unit.tags])
-        self._last = _Revision(
-            memory=unit.memory,
-            rev=unit.rev,
-            key=key_code(unit.memory),
-            session=key_code(unit.session or ""),
-            scope=self._scopes.setdefault(unit.scope, len(self._scopes)),
-            name_at=self.manifest.counts["names"] + len(self.names),
-            name_length=len(name),
-            kind=_KIND[unit.kind],
-            layer=_LAYER[unit.layer],
-        )
-        self.names += name
-        return self._last
-
-    def _speaker(self, unit: Unit, scope: int) -> int:
-        if unit.speaker is None:
-            return 0
-        speaker = self._speakers.setdefault(unit.speaker, len(self._speakers))
-        self._since.setdefault((speaker, scope), unit.valid_from)
-        return speaker + 1
-
-    def _extend_run(self, session: int, first: int, count: int) -> None:
-        last = self.runs[-1] if self.runs else None
-        if last is not None and last[0] == session and last[1] + last[2] == first:
-            last[2] += count
-        else:
-            self.runs.append([session, first, count])
+    records: Array
+    units: Sequence[Unit] = ()  # for each row whose passage it is
+    texts: Sequence[str] = ()
+    codes: Sequence[Sequence[int]] = ()
+    names: bytes = b""
+    scopes: dict[str, int]
+    speakers: dict[str, int]
+    since: dict[tuple[int, int], int]
+    lived: tuple[int, int] | None
 
     def speaker_code(self, speaker: str) -> int:
         """The code that stands for a speaker in the records, -1 if nobody of that name has spoken."""
-        return self._speakers.get(speaker, -2) + 1
+        return self.speakers.get(speaker, -2) + 1
 
     def write(self, folder: Path, ends: Sequence[tuple[int, int]], watermark: Watermark) -> Manifest:
         """Append everything to the files durably and return the manifest that would publish it."""
         arrays = {
-            "rows": self.records(),
-            "terms": np.array(list(chain.from_iterable(self.codes)), dtype="<u4"),
-            "names": np.frombuffer(bytes(self.names), dtype="u1"),
+            "rows": self.records,
+            "terms": _flat(self.codes),
+            "names": np.frombuffer(self.names, dtype="u1"),
             "ends": np.array(list(ends), dtype=END),
-            "runs": np.array([tuple(run) for run in self.runs], dtype=RUN),
+            "runs": _runs(self.records, self.manifest.rows),
         }
         old = self.manifest
         counts, checksums = dict(old.counts), dict(old.checksums)
@@ -153,43 +62,175 @@ class Batch:
             watermark=watermark,
             counts=counts,
             checksums=checksums,
-            scopes=tuple(self._scopes),
-            speakers=tuple(self._speakers),
-            said_since=tuple((s, c, v) for (s, c), v in self._since.items()),
-            lived=self._lived,
+            scopes=tuple(self.scopes),
+            speakers=tuple(self.speakers),
+            said_since=tuple((s, c, v) for (s, c), v in self.since.items()),
+            lived=self.lived,
         )
+
+
+def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
+    """Analyse units, one row a passage, to stand behind what a manifest counts."""
+    batch = Batch(
+        manifest=manifest,
+        records=np.zeros(0, dtype=ROW),
+        scopes={name: code for code, name in enumerate(manifest.scopes)},
+        speakers={name: code for code, name in enumerate(manifest.speakers)},
+        since={(speaker, scope): version for speaker, scope, version in manifest.said_since},
+        lived=manifest.lived,
+    )
+    if not units:
+        return batch
+    pieces = [passages(unit.text) for unit in units]
+    texts = list(chain.from_iterable(pieces))
+    codes = list(map(codes_of, texts))
+    _learn(batch, units)
+    names = _Names(manifest.counts["names"])
+    records = _records(units, batch, names)
+    lived = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
+    owners, records = _spread(records, [len(some) for some in pieces], codes)
+    records["terms"] += np.uint64(manifest.counts["terms"])
+    return replace(
+        batch,
+        records=records,
+        units=units if len(texts) == len(units) else [units[owner] for owner in owners.tolist()],
+        texts=texts,
+        codes=codes,
+        names=bytes(names.written),
+        lived=(min(lived), max(lived)),
+    )
+
+
+def _learn(batch: Batch, units: Sequence[Unit]) -> None:
+    """Give codes to the scopes and speakers of some units, and note who speaks where since when."""
+    scopes, speakers = batch.scopes, batch.speakers
+    known: set[tuple[str, str | None]] = set()
+    for unit in units:
+        voice = (unit.scope, unit.speaker)
+        if voice in known:
+            continue
+        known.add(voice)
+        scope = scopes.setdefault(unit.scope, len(scopes))
+        if unit.speaker is not None:
+            speaker = speakers.setdefault(unit.speaker, len(speakers))
+            batch.since.setdefault((speaker, scope), unit.valid_from)
+
+
+def _records(units: Sequence[Unit], batch: Batch, names: _Names) -> Array:
+    """A record for each unit, column by column, as if each were one passage."""
+    memory, rev, turn, scope, kind, layer, text, at, version, session, position, speaker, *more = zip(
+        *units, strict=True
+    )
+    named = [names.of(*given) for given in zip(memory, rev, session, *more, strict=True)]
+    sessions = {name: key_code(name or "") for name in set(session)}
+    columns = {
+        "key": [name.key for name in named],
+        "name": [name.at for name in named],
+        "name_length": [name.length for name in named],
+        "session": [sessions[name] for name in session],
+        "valid_from": version,
+        "at": [int(moment.timestamp()) for moment in at],
+        "position": [NO_POSITION if place is None else place for place in position],
+        "rev": rev,
+        "turn": [-1 if index is None else index for index in turn],
+        "speaker": [0 if name is None else batch.speakers[name] + 1 for name in speaker],
+        "scope": [batch.scopes[name] for name in scope],
+        "kind": [_KIND[name] for name in kind],
+        "layer": [_LAYER[name] for name in layer],
+        "person": [is_person(name) for name in speaker],
+        "address": [
+            0 if name is None else round(255 * address(words))
+            for name, words in zip(speaker, text, strict=True)
+        ],
+    }
+    records = np.zeros(len(units), dtype=ROW)
+    for name, values in columns.items():
+        records[name] = values
+    return records
+
+
+def _spread(records: Array, counts: Sequence[int], codes: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+    """The records once for each passage, and whose each is; their terms are counted from the first one's."""
+    passages_of, lengths = np.array(counts), np.fromiter(map(len, codes), np.int64, len(codes))
+    firsts = np.cumsum(passages_of) - passages_of
+    records["unit_length"], records["passages"] = np.add.reduceat(lengths, firsts), passages_of
+    owners = np.repeat(np.arange(len(counts)), passages_of)
+    if len(owners) > len(records):
+        records = records[owners]
+        records["passage"] = np.arange(len(owners)) - firsts[owners]
+    records["length"], records["terms"] = lengths, np.cumsum(lengths) - lengths
+    return owners, records
+
+
+def _runs(records: Array, first: int) -> Array:
+    """The runs of turns that stand together, each of one session."""
+    rows = np.flatnonzero(records["position"] != NO_POSITION)
+    session = records["session"][rows]
+    fresh = np.ones(len(rows), dtype=bool)
+    fresh[1:] = (np.diff(rows) != 1) | (session[1:] != session[:-1])
+    begin = np.flatnonzero(fresh)
+    runs = np.empty(len(begin), dtype=RUN)
+    runs["session"], runs["first"] = session[begin], first + rows[begin]
+    runs["count"] = np.diff(begin, append=len(rows))
+    return runs
+
+
+class _Name(NamedTuple):
+    memory: str
+    rev: int
+    key: int
+    at: int
+    length: int
+
+
+class _Names:
+    """The words that belong to revisions, one after the other; all units of a revision share them."""
+
+    def __init__(self, first: int) -> None:
+        self.written = bytearray()
+        self._first = first
+        self._last = _Name("", 0, 0, 0, 0)
+
+    def of(
+        self, memory: str, rev: int, session: str | None, category: str | None, tags: tuple[str, ...]
+    ) -> _Name:
+        """Where the words of a unit stand; units of one revision come one after the other."""
+        if memory != self._last.memory or rev != self._last.rev:
+            name = msgspec.json.encode([memory, session, category, *tags])
+            self._last = _Name(memory, rev, key_code(memory), self._first + len(self.written), len(name))
+            self.written += name
+        return self._last
+
+
+def _flat(codes: Sequence[Sequence[int]]) -> Array:
+    return np.fromiter(chain.from_iterable(codes), dtype="<u4")
 
 
 def codes_of(text: str) -> list[int]:
     """The terms of a text as 32-bit codes."""
-    found: list[int] = []
-    for run in runs(text):
-        found += _WORDS[run] if len(run) <= _WORD_LENGTH else map(code_of, terms_of_run(run))
-    return found
+    return list(chain.from_iterable(map(_codes_of_run, runs(text))))
 
 
-class _Codes(dict[str, int]):
-    """The codes of terms seen before, up to a bound; the same in every process."""
+def code_of(term: str) -> int:
+    """The code of a term, the same in every process."""
+    return zlib.crc32(term.encode())
 
-    def __missing__(self, term: str) -> int:
-        code = zlib.crc32(term.encode())
+
+class _Runs(dict[str, Sequence[int]]):
+    """The codes of words seen before, up to a bound; runs of a script without spaces hardly come again."""
+
+    def __missing__(self, run: str) -> Sequence[int]:
+        size = 3 * gram_size(run)  # in such scripts every character has three bytes
+        if size:
+            data = run.encode()
+            return [zlib.crc32(data[i : i + size]) for i in range(0, max(len(data) - size, 0) + 3, 3)]
+        codes = tuple(map(code_of, terms_of_run(run)))
         if len(self) < _KEPT:
-            self[term] = code
-        return code
-
-
-class _Words(dict[str, tuple[int, ...]]):
-    """The codes of words seen before, up to a bound."""
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        codes = tuple(map(code_of, terms_of_run(word)))
-        if len(self) < _KEPT:
-            self[word] = codes
+            self[run] = codes
         return codes
 
 
-_WORDS = _Words()
-code_of = _Codes().__getitem__
+_codes_of_run = _Runs().__getitem__
 
 
 def end_rows(units: Units, batch: Batch, ends: Iterable[End]) -> list[tuple[int, int]]:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from octavo.errors import Damaged
 from octavo.storage.libraries import Array, np
-from octavo.storage.units import Manifest, Units, append, damaged, distinct
+from octavo.storage.units import Manifest, Units, append, damaged, distinct, tallied
 
 _ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a plain array to search in
 _TAIL_ROWS = 2_048
 _TAIL_SHARE = 64
+_HALF, _LOW = 32, 0xFFFFFFFF
 
 
 def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
@@ -51,8 +52,7 @@ def rebase(units: Units) -> int:
         first, old = 0, None  # counted anew
     keys, counts = _counts_of(units, first, manifest.rows)
     if old is not None:
-        keys, place = np.unique(np.concatenate([old[0], keys]), return_inverse=True)
-        counts = np.bincount(place, weights=np.concatenate([old[1], counts]))
+        keys, counts = _added(np.concatenate([old[0], keys]), np.concatenate([old[1], counts]))
     data = keys.astype("<u8").tobytes() + counts.astype("<u4").tobytes()
     append(_path(units.folder, manifest.rows), data + zlib.crc32(data).to_bytes(4, "little"), at=0)
     return manifest.rows
@@ -64,14 +64,18 @@ def _counts_of(units: Units, first: int, last: int) -> tuple[Array, Array]:
     lengths = rows["length"].astype(np.int64)
     start = int(rows["terms"][0])
     tokens = units.column("terms")[start : start + int(lengths.sum())].astype(np.uint64)
-    key = (np.repeat(rows["scope"].astype(np.uint64), lengths) << np.uint64(32)) | tokens
-    owner = np.repeat(np.arange(len(rows)), lengths)
-    order = np.lexsort((owner, key))
-    key, owner = key[order], owner[order]
-    is_new = np.ones(len(key), dtype=bool)
-    is_new[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])
-    keys, counts = np.unique(key[is_new], return_counts=True)
-    return keys, counts
+    owner = np.repeat(np.arange(len(rows), dtype=np.uint64), lengths)
+    pairs = distinct((owner << _HALF) | tokens)  # each term of a row once
+    scope = rows["scope"].astype(np.uint64)[pairs >> _HALF]
+    return tallied((scope << _HALF) | (pairs & _LOW))
+
+
+def _added(keys: Array, counts: Array) -> tuple[Array, Array]:
+    """Two sorted lists of keys behind one another as one, the counts of equal keys added."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    firsts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    return ordered[firsts], np.add.reduceat(counts[order], firsts)
 
 
 def sweep(folder: Path, manifest: Manifest) -> None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from octavo.domain.dates import Interval
 from octavo.domain.query import Question, read_question
 from octavo.domain.ranking import Recipe
+from octavo.domain.text import passages
 from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.storage import frequencies, words
-from octavo.storage.batches import Batch, end_rows
+from octavo.storage.batches import batch_of, end_rows
 from octavo.storage.search import Fresh, Limits, Match, Search
 from octavo.storage.units import EMPTY, Units, open_units, publish, read_manifest, writing
 from octavo.storage.words import Wanted, Words
@@ -105,9 +106,7 @@ def extend(
         units = open_units(folder)
         if units.manifest.watermark != since:
             return False
-        batch = Batch(manifest=units.manifest)
-        for unit in new:
-            batch.add(unit)
+        batch = batch_of(list(new), units.manifest)
         ended = end_rows(units, batch, ends)
         manifest = batch.write(folder, ended, watermark)
         stamp = words.add_batch(folder / "words", units, batch, ended)
@@ -132,10 +131,7 @@ def clear(folder: Path) -> None:
 
 def passages_of(new: Iterable[Unit]) -> list[str]:
     """The texts to embed for some units, one a passage, in the order of their rows."""
-    batch = Batch(manifest=EMPTY)
-    for unit in new:
-        batch.add(unit)
-    return batch.texts
+    return [passage for unit in new for passage in passages(unit.text)]
 
 
 def _lived(units: Units, version: int) -> Interval | None:

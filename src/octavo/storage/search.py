@@ -11,7 +11,7 @@ from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe, reach, term_weights
 from octavo.domain.units import Unit
 from octavo.storage import frames, frequencies
-from octavo.storage.batches import Batch, code_of
+from octavo.storage.batches import Batch, batch_of, code_of
 from octavo.storage.frames import Frame, Overlay
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import Units, distinct, key_code, picked
@@ -222,12 +222,10 @@ class Search:
         return float(np.isin(sample, self.scopes).mean()) if len(sample) else 1.0
 
     def _overlay(self, codes: Array) -> tuple[Overlay, Batch]:
-        batch = Batch(manifest=self.units.manifest)
-        for unit in self.fresh.units:
-            batch.add(unit)
+        batch = batch_of(self.fresh.units, self.units.manifest)
         return frames.Overlay(
             first=self.units.manifest.rows,
-            records=batch.records(),
+            records=batch.records,
             found=frames.occurrences_in(batch.codes, codes),
             vectors=None if self.fresh.vectors is None else np.asarray(self.fresh.vectors),
         ), batch
@@ -250,9 +248,7 @@ class Search:
 
     def _others(self) -> list[tuple[str, list[int]]]:
         """Scope and terms of every passage that only counts."""
-        batch = Batch(manifest=self.units.manifest)
-        for unit in self.fresh.others:
-            batch.add(unit)
+        batch = batch_of(self.fresh.others, self.units.manifest)
         return [(unit.scope, list(codes)) for unit, codes in zip(batch.units, batch.codes, strict=True)]
 
     def _sees(self, scope: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from octavo.domain.units import Said, Spoken
+from octavo.domain.units import Spoken
 from octavo.storage.codec import REDACTED, moment_of
 
 COLUMNS = "id, rev, kind, scope, layer, category, tags, session, at, gone, body"
@@ -34,7 +34,8 @@ def spoken_of(row: Sequence[Any]) -> Spoken:
     """A row of `COLUMNS`; it was checked against its hash when it came into the state."""
     id_, rev, kind, scope, layer, category, tags, session, at, gone, body = row
     said = _ERASED if body is None else _body.decode(body)
-    turns = tuple([Said(turn.speaker, turn.text, turn.at) for turn in said.turns])
     known = _tags.decode(tags) if tags else ()
     when = moment_of(at)
-    return Spoken(id_, rev, kind, scope, layer, category, known, session, when, bool(gone), said.text, turns)
+    return Spoken(
+        id_, rev, kind, scope, layer, category, known, session, when, bool(gone), said.text, said.turns
+    )

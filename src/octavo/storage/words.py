@@ -113,8 +113,9 @@ class Words:
             found.append((never, self._term("facets", _ENDED)))
         else:
             version = min(wanted.version, self._units.manifest.watermark.version)
-            found.append((must, self._range("valid_from", 0, version)))
-            found.append((must, self._range("valid_to", version + 1, OPEN)))
+            until = self._units.rows_until(version)  # rows are in the order of their versions
+            found.append((must, self._range("row", 0, until - 1) if until else tantivy.Query.empty_query()))
+            found.append((never, self._range("valid_to", 0, version)))
         if wanted.scopes is not None and set(self._units.manifest.scopes) - set(wanted.scopes):
             found.append((must, self._any("scope", wanted.scopes)))
         for field, values in (("kind", wanted.kinds), ("layer", wanted.layers)):
@@ -161,9 +162,8 @@ def add_batch(folder: Path, units: Units, batch: Batch, ends: Sequence[tuple[int
             )
             writer.delete_documents_by_query(rest)
         ended = dict(ends)
-        for offset, (unit, codes) in enumerate(zip(batch.units, batch.codes, strict=True)):
-            row = units.manifest.rows + offset
-            writer.add_document(_document(row, unit, codes, ended.get(row, OPEN)))
+        for row, (unit, codes) in enumerate(zip(batch.units, batch.codes, strict=True), units.manifest.rows):
+            writer.add_document(_document(row, unit, codes, ended.get(row)))
         for row, valid_to in ends:
             if row < units.manifest.rows:
                 writer.delete_documents_by_term("row", row)
@@ -181,7 +181,8 @@ def rebuild(folder: Path, units: Units) -> int:
     writer = _open(folder).writer(_HEAP_BYTES, 1)
     valid_to = units.valid_to()
     for row in range(units.manifest.rows):
-        writer.add_document(_document_again(units, row, int(valid_to[row])))
+        ended = None if valid_to[row] == OPEN else int(valid_to[row])
+        writer.add_document(_document_again(units, row, ended))
     stamp = writer.commit()
     writer.wait_merging_threads()
     return int(stamp)
@@ -227,14 +228,16 @@ def stamp_of(folder: Path) -> int:
         return -1
 
 
-def _document(row: int, unit: Unit, codes: Sequence[int], valid_to: int) -> tantivy.Document:
+def _document(row: int, unit: Unit, codes: Sequence[int], valid_to: int | None) -> tantivy.Document:
+    """What the word index holds of a row; `valid_to` is None while it is valid."""
     document = tantivy.Document()
     document.add_unsigned("row", row)
-    document.add_unsigned("valid_from", unit.valid_from)
-    document.add_unsigned("valid_to", valid_to)
     document.add_integer("at", int(unit.at.timestamp()))
     document.add_text("terms", struct.pack(f">{len(codes)}I", *codes).hex(" ", 4))
-    ended = () if valid_to == OPEN else (_ENDED,)
+    ended: tuple[str, ...] = ()
+    if valid_to is not None:
+        document.add_unsigned("valid_to", valid_to)
+        ended = (_ENDED,)
     always = (unit.scope, unit.kind, unit.layer, *ended)
     document.add_text("facets", _facets(unit.session, unit.speaker, unit.category, unit.tags, *always))
     return document
@@ -258,7 +261,7 @@ def _facet(name: str, value: str) -> str:
     return f"{name}:{quote(value)}"
 
 
-def _document_again(units: Units, row: int, valid_to: int) -> tantivy.Document:
+def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Document:
     """The document of a row that is in the columns already."""
     record = units.column("rows")[row]
     name, manifest = units.name_of(record), units.manifest
@@ -287,7 +290,6 @@ def _open(folder: Path) -> tantivy.Index:
     schema.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
     schema.add_text_field("facets", tokenizer_name="whitespace", index_option="basic")
     schema.add_unsigned_field("row", fast=True, indexed=True)
-    schema.add_unsigned_field("valid_from", fast=True)
     schema.add_unsigned_field("valid_to", fast=True)
     schema.add_integer_field("at", fast=True)
     try:
