@@ -31,7 +31,7 @@ from detect_secrets.plugins import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain import privacy
+from octavo.domain import named_secrets, numbers, privacy, tokens
 from octavo.domain.patterns import Pattern
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import NAMES, Finding, find, find_data, mask, mask_data, masked
@@ -238,7 +238,10 @@ def test_data_nested_too_deep_is_an_error_with_a_hint() -> None:
 
 def test_every_pattern_that_searches_a_text_is_bounded() -> None:
     patterns = {
-        name: found for name, found in vars(privacy).items() if isinstance(found, Pattern | re.Pattern)
+        name: found
+        for module in (privacy, named_secrets, numbers, tokens)
+        for name, found in vars(module).items()
+        if isinstance(found, Pattern | re.Pattern)
     }
     assert set(_ON_VALUES) < set(patterns)
     for name, found in patterns.items():

@@ -51,7 +51,6 @@ LONG = {
     "engine/account.py": "one method an operation: the table of what an open account can do",
     "interfaces/operations.py": "one entry an operation: the table that every door is fed from",
     "domain/rules.py": "the four rules share the verbs they are made of (refuse, propose, merge, clash)",
-    "domain/privacy.py": "one table of patterns with its checks; splitting it would hide their order",
     "storage/state_db.py": "one table layout, and everything that writes it",
 }
 

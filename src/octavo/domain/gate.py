@@ -151,9 +151,10 @@ def _found_in(parts: Iterable[Any], policy: PrivacyPolicy) -> set[str]:
         if not part:
             continue
         if not isinstance(part, str):
-            found.update([f.what for f in privacy.find_data(part, policy)])
+            found.update([finding.what for finding in privacy.find_data(part, policy)])
         elif len(part) >= _SHORT or not part.isalpha():  # no secret is a short word, as most names are
-            found.update([f.what for f in privacy.find(part, policy)])
+            for finding in privacy.find(part, policy):
+                found.add(finding.what)
     return found
 
 
