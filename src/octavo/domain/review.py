@@ -11,8 +11,9 @@ from math import ceil
 
 from octavo.domain import gate, likeness
 from octavo.domain.memory import Decision, Kind, Link, Memory, Proposal, Rejection
+from octavo.domain.outcomes import Setting
 from octavo.domain.policy import Policy
-from octavo.domain.rules import Setting, tombstone
+from octavo.domain.rules import tombstone
 from octavo.domain.state import State
 from octavo.domain.text import key_of, words
 from octavo.errors import Stale

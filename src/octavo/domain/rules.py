@@ -5,27 +5,23 @@ A commit that loses the race runs them again on the newer state; nothing here re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from octavo.domain import gate
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
+from octavo.domain.gate import Stop
 from octavo.domain.memory import (
     STATE,
     UNCOUNTED,
-    Clash,
-    Kind,
     Link,
     Memory,
     Merge,
-    Proposal,
-    Refusal,
     Use,
     is_human,
 )
-from octavo.domain.policy import Policy
+from octavo.domain.outcomes import Setting, keep_out, missing, note_clash, propose, propose_end, refuse
 from octavo.domain.state import State, View
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict
@@ -36,27 +32,6 @@ PROFILE = "profile/"
 GUARDRAIL = "guardrail"
 CONCEPT = "concept"  # entries for one concept merge: the surer one stays, the other is recorded
 RELATIONSHIP = "relationship"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """Everything a rule may know besides the state: who, when, which policy, where ids come from.
-
-    `parent` is what the sandbox saw; a memory changed since is a clash. `keyed` makes the keyed hash
-    by which rejections and redactions recognise a text. `visible` are the scopes the writer sees (None:
-    all); what is outside them does not exist for it. `skip` names checks that do not apply (import).
-    """
-
-    policy: Policy
-    actor: str
-    at: datetime
-    new_id: Callable[[], str]
-    keyed: Callable[[str], str]
-    scope: str
-    sandbox: str | None = None
-    parent: View | None = None
-    visible: frozenset[str] | None = None
-    skip: frozenset[str] = frozenset()
 
 
 def consolidate(view: View, wanted: Sequence[Candidate], setting: Setting) -> tuple[State, list[Verdict]]:
@@ -89,18 +64,18 @@ def write(state: State, wrote: Wrote, setting: Setting) -> Verdict:
     """One candidate through the gate's state checks and the rule of its kind."""
     memory = wrote.memory
     stopped = gate.check_state(state, memory, setting.keyed, overridden=wrote.override is not None)
-    if isinstance(stopped, gate.Stop):
+    if isinstance(stopped, Stop):
         return refuse(state, memory, stopped, setting)
     memory = stopped
     if memory.kind == "episode":
         return _append(state, memory, setting)
     if state.get(memory.id) is not None:
-        return _refuse(state, memory, "id", f"a memory {memory.id} exists already", "use revise", setting)
+        return keep_out(state, memory, "id", f"a memory {memory.id} exists already", "use revise", setting)
     floor = setting.policy.kinds.of(memory.kind).min_confidence
     sure = floor is None or memory.confidence > floor or "confidence" in setting.skip
     if not sure and wrote.override is None:
         detail = f"confidence {memory.confidence:g} is not above {floor or 0:g}"
-        return _refuse(state, memory, "confidence", detail, "confirm it, then remember it again", setting)
+        return keep_out(state, memory, "confidence", detail, "confirm it, then remember it again", setting)
     if wrote.supersedes is not None:
         return _supersede(state, wrote.supersedes, memory, setting)
     return _settle(state, memory, setting, overridden=wrote.override is not None)
@@ -118,11 +93,6 @@ def needs_approval(memory: Memory, actor: str) -> bool:
     if memory.kind == "skill":
         return memory.category == GUARDRAIL
     return memory.kind == "canon" or (memory.topic or "").startswith(PROFILE)
-
-
-def refuse(state: State, memory: Memory, stop: gate.Stop, setting: Setting) -> Verdict:
-    """Keep a memory out and note why."""
-    return _refuse(state, memory, stop.check, stop.detail, stop.advice, setting)
 
 
 def tombstone(old: Memory, actor: str) -> Memory:
@@ -143,17 +113,17 @@ def _settle(state: State, memory: Memory, setting: Setting, *, overridden: bool)
     if like is not None and like.contrast is None:
         return _merge(state, like.memory, memory, setting)
     if needs_approval(memory, setting.actor) and not _may_pass(memory, like is not None, setting):
-        return _propose(state, memory, 0, "an agent's word about this waits for a person", setting)
+        return propose(state, memory, 0, "an agent's word about this waits for a person", setting)
     limit = setting.policy.kinds.of(memory.kind).capacity
     full = limit is not None and state.count(memory.kind) >= limit and "capacity" not in setting.skip
     if full and not overridden:
         detail = f"the account is full: {limit} memories of kind {memory.kind}"
-        return _refuse(state, memory, "capacity", detail, "forget some, or raise the capacity", setting)
+        return keep_out(state, memory, "capacity", detail, "forget some, or raise the capacity", setting)
     if like is not None:
         memory = replace(memory, links=_with_link(memory.links, Link(name="contrasts", to=like.memory.id)))
     state.apply(_approved(memory, setting))
     if like is not None and like.contrast == "negation":
-        _propose_end(state, like.memory, f"{memory.id} says the opposite", setting)
+        propose_end(state, like.memory, f"{memory.id} says the opposite", setting)
     return Verdict(outcome="admitted", memory=memory, detail=f"contrasts: {like.contrast}" if like else "")
 
 
@@ -166,7 +136,7 @@ def _append(state: State, memory: Memory, setting: Setting) -> Verdict:
     if old.text == memory.text and old.turns == memory.turns:
         return Verdict(outcome="unchanged", memory=old)
     detail = f"episode {memory.id} is already there and an episode never changes"
-    return _refuse(state, memory, "immutable", detail, "write a new episode", setting)
+    return keep_out(state, memory, "immutable", detail, "write a new episode", setting)
 
 
 def _next_revision(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
@@ -174,8 +144,8 @@ def _next_revision(state: State, old: Memory, new: Memory, setting: Setting) -> 
     if _same(old, new):
         return Verdict(outcome="unchanged", memory=old)
     if _guarded(old, new, setting):
-        return _propose(state, replace(new, id=old.id), old.rev, "it would change what a person set", setting)
-    _note_clash(state, old, setting)
+        return propose(state, replace(new, id=old.id), old.rev, "it would change what a person set", setting)
+    note_clash(state, old, setting)
     memory = _approved(replace(new, id=old.id, rev=old.rev + 1), setting)
     state.apply(memory)
     return Verdict(
@@ -188,14 +158,12 @@ def _supersede(state: State, old_id: str, new: Memory, setting: Setting) -> Verd
     old = _seen(state, old_id, setting)
     if old is None:
         detail = f"there is no live memory {old_id} to supersede"
-        return _refuse(state, new, "supersedes", detail, "look the id up and try again", setting)
+        return keep_out(state, new, "supersedes", detail, "look the id up and try again", setting)
     if old.kind == "episode":
-        return _refuse(state, new, "immutable", "an episode cannot be superseded", "forget it", setting)
+        return keep_out(state, new, "immutable", "an episode cannot be superseded", "forget it", setting)
     if _guarded(old, new, setting):
-        return _propose(
-            state, replace(new, id=old.id), old.rev, "it would replace what a person set", setting
-        )
-    _note_clash(state, old, setting)
+        return propose(state, replace(new, id=old.id), old.rev, "it would replace what a person set", setting)
+    note_clash(state, old, setting)
     memory = replace(new, links=_with_link(new.links, Link(name="supersedes", to=old.id)))
     state.apply(tombstone(old, setting.actor))
     state.apply(_approved(memory, setting))
@@ -219,9 +187,7 @@ def _merge(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
     )
     if merged != old:
         if _guarded(old, new, setting):
-            return _propose(
-                state, replace(merged, actor=setting.actor), old.rev, "it restates canon", setting
-            )
+            return propose(state, replace(merged, actor=setting.actor), old.rev, "it restates canon", setting)
         merged = replace(merged, rev=old.rev + 1, actor=setting.actor)
         state.apply(merged)
     elif key_of(old.text) == key_of(new.text):
@@ -256,19 +222,19 @@ def _revise(state: State, wanted: Revised, setting: Setting) -> Verdict:
     """New values for some fields: the next revision, under the same gate."""
     old = _seen(state, wanted.wanted.id, setting)
     if old is None:
-        return _missing(state, wanted.wanted.id, "revise", setting)
+        return missing(state, wanted.wanted.id, "revise", setting)
     changes: dict[str, Any] = {name: getattr(wanted.wanted, name) for name in wanted.fields}
     new = replace(old, **changes, actor=setting.actor)
     if old.kind == "episode":
         detail = f"episode {old.id} never changes"
-        return _refuse(state, new, "immutable", detail, "write a new episode, or forget this one", setting)
+        return keep_out(state, new, "immutable", detail, "write a new episode, or forget this one", setting)
     stopped = gate.check_state(state, new, setting.keyed, overridden=wanted.override is not None)
-    if isinstance(stopped, gate.Stop):
+    if isinstance(stopped, Stop):
         return refuse(state, new, stopped, setting)
     holder = state.by_topic(new.kind, new.scope, new.topic) if new.topic else None
     if holder is not None and holder.id != old.id:
         detail = f"topic {new.topic!r} belongs to {holder.id}"
-        return _refuse(state, new, "topic", detail, "revise that one", setting)
+        return keep_out(state, new, "topic", detail, "revise that one", setting)
     return _next_revision(state, old, new, setting)
 
 
@@ -276,10 +242,10 @@ def _forget(state: State, id_: str, setting: Setting) -> Verdict:
     """A tombstone: the memory ends, its history stays."""
     old = _seen(state, id_, setting)
     if old is None:
-        return _missing(state, id_, "forget", setting)
+        return missing(state, id_, "forget", setting)
     if _guarded(old, old, setting):
-        return _propose_end(state, old, f"{setting.actor} asks to forget it", setting)
-    _note_clash(state, old, setting)
+        return propose_end(state, old, f"{setting.actor} asks to forget it", setting)
+    note_clash(state, old, setting)
     state.apply(tombstone(old, setting.actor))
     reached = _reach_derived(state, old, setting)
     return Verdict(outcome="superseding", memory=old, detail=f"forgotten; {reached} derived memories changed")
@@ -337,94 +303,6 @@ def _same(old: Memory, new: Memory) -> bool:
 
 def _with_link(links: tuple[Link, ...], link: Link) -> tuple[Link, ...]:
     return links if link in links else (*links, link)
-
-
-def _note_clash(state: State, found: Memory, setting: Setting) -> None:
-    """Record that somebody else changed it since the sandbox began; what is ours still goes in."""
-    if setting.parent is None or found.id in state.own:
-        return
-    seen = setting.parent.get(found.id)
-    seen_rev = seen.rev if seen else 0
-    if seen_rev != found.rev:
-        detail = f"{found.topic or found.id} was at revision {seen_rev} when the sandbox began"
-        state.apply(
-            Clash(
-                id=setting.new_id(),
-                memory=found.id,
-                parent_rev=seen_rev,
-                found_rev=found.rev,
-                detail=detail,
-            )
-        )
-
-
-def _propose(state: State, memory: Memory, base_rev: int, reason: str, setting: Setting) -> Verdict:
-    """A change that waits; the same question is asked once."""
-    for waiting in state.proposals():
-        if (waiting.action, waiting.memory.scope, key_of(waiting.memory.text)) == (
-            "write",
-            memory.scope,
-            key_of(memory.text),
-        ) and waiting.memory.data == memory.data:
-            return Verdict(outcome="proposed", check="approval", detail=reason, proposal=waiting.id)
-    proposal = Proposal(
-        id=setting.new_id(),
-        action="write",
-        memory=memory,
-        base_rev=base_rev,
-        reason=reason,
-        by=setting.actor,
-        at=setting.at,
-    )
-    state.apply(proposal)
-    advice = f"a person decides: octavo approve {proposal.id}"
-    return Verdict(outcome="proposed", check="approval", detail=reason, advice=advice, proposal=proposal.id)
-
-
-def _propose_end(state: State, old: Memory, reason: str, setting: Setting) -> Verdict:
-    for waiting in state.proposals():
-        if waiting.action == "forget" and waiting.memory.id == old.id:
-            return Verdict(outcome="proposed", check="approval", detail=reason, proposal=waiting.id)
-    proposal = Proposal(
-        id=setting.new_id(),
-        action="forget",
-        memory=old,
-        base_rev=old.rev,
-        reason=reason,
-        by=setting.actor,
-        at=setting.at,
-    )
-    state.apply(proposal)
-    return Verdict(outcome="proposed", check="approval", detail=reason, proposal=proposal.id)
-
-
-def _refuse(state: State, memory: Memory, check: str, detail: str, advice: str, setting: Setting) -> Verdict:
-    kept = None if check in gate.SILENT else memory.text
-    state.apply(
-        Refusal(
-            id=memory.id,
-            check=check,
-            detail=detail,
-            kind=memory.kind,
-            scope=memory.scope,
-            text=kept,
-            confidence=memory.confidence,
-            at=setting.at,
-        )
-    )
-    return Verdict(outcome="refused", check=check, detail=detail, advice=advice)
-
-
-def _missing(state: State, id_: str, what: str, setting: Setting) -> Verdict:
-    detail = f"there is no live memory {id_} to {what}"
-    kind: Kind = "fact"
-    gone = state.get(id_)
-    if gone is not None:
-        kind = gone.kind
-    state.apply(
-        Refusal(id=id_, check="missing", detail=detail, kind=kind, scope=setting.scope, at=setting.at)
-    )
-    return Verdict(outcome="refused", check="missing", detail=detail, advice="look the id up and try again")
 
 
 def _note_uses(uses: dict[str, tuple[int, float]], used: Used, aliases: Mapping[str | None, str]) -> None:

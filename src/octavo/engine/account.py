@@ -37,7 +37,7 @@ from octavo.storage.state_view import DbView
 
 if TYPE_CHECKING:
     from octavo.domain import buffer as entries
-    from octavo.domain import gate, rules, verdicts
+    from octavo.domain import gate, outcomes, rules, verdicts
     from octavo.domain import state as states
     from octavo.domain.buffer import SessionBuffer
     from octavo.domain.policy import Policy
@@ -84,6 +84,7 @@ else:
     # One open account does everything; one call, or one command, needs a few of these rooms.
     entries = Later("octavo.domain.buffer")
     gate = Later("octavo.domain.gate")
+    outcomes = Later("octavo.domain.outcomes")
     rules = Later("octavo.domain.rules")
     states = Later("octavo.domain.state")
     verdicts = Later("octavo.domain.verdicts")
@@ -546,7 +547,7 @@ class Account(Reader):
         if isinstance(candidate, entries.Wrote) and self._guard is not None:
             stop = self._guard(state, candidate.memory, self.policy)
             if stop is not None:
-                return rules.refuse(state, candidate.memory, stop, writer.setting())
+                return outcomes.refuse(state, candidate.memory, stop, writer.setting())
         after, found = rules.consolidate(state, [candidate], writer.setting())
         for change in after.changes:
             state.apply(change)

@@ -9,8 +9,8 @@ from functools import partial
 
 from octavo.domain import review
 from octavo.domain.memory import Kind, Memory, Proposal, Rejection
+from octavo.domain.outcomes import Setting
 from octavo.domain.review import Doubt, Pair
-from octavo.domain.rules import Setting
 from octavo.domain.state import State
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict

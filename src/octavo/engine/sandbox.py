@@ -12,6 +12,7 @@ from octavo.domain import buffer as entries
 from octavo.domain import gate, rules
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
 from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit, check_words
+from octavo.domain.outcomes import Setting
 from octavo.domain.state import State, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
 from octavo.engine.reading import Reader
@@ -263,7 +264,7 @@ class Sandbox(Reader):
                 hint="consolidate this sandbox and open the next one",
             )
 
-    def _setting(self, parent: View | None = None) -> rules.Setting:
+    def _setting(self, parent: View | None = None) -> Setting:
         return self._writer.setting(parent=parent)
 
     def _fresh_state(self) -> State:

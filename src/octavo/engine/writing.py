@@ -27,7 +27,7 @@ from octavo.domain.memory import (
     is_temporary,
     transcript,
 )
-from octavo.domain.rules import Setting
+from octavo.domain.outcomes import Setting
 from octavo.domain.verdicts import Verdict
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, BadVector, HumanOnly

@@ -16,8 +16,8 @@ from octavo.domain import gate, rules
 from octavo.domain.buffer import SetState, Wrote
 from octavo.domain.episodes import SPELLING, iso, to_document
 from octavo.domain.memory import SHARED, Merge
+from octavo.domain.outcomes import Setting
 from octavo.domain.policy import Policy
-from octavo.domain.rules import Setting
 from octavo.domain.state import State, fold
 from octavo.domain.verdicts import Verdict
 from octavo.interfaces.documents.msp import session_buffer, stores
