@@ -162,8 +162,9 @@ def add_batch(folder: Path, units: Units, batch: Batch, ends: Sequence[tuple[int
             )
             writer.delete_documents_by_query(rest)
         ended = dict(ends)
-        for row, (unit, codes) in enumerate(zip(batch.units, batch.codes, strict=True), units.manifest.rows):
-            writer.add_document(_document(row, unit, codes, ended.get(row)))
+        given = zip(batch.units, batch.codes, batch.records["at"].tolist(), strict=True)
+        for row, (unit, codes, at) in enumerate(given, units.manifest.rows):
+            writer.add_document(_document(row, unit, codes, at, ended.get(row)))
         for row, valid_to in ends:
             if row < units.manifest.rows:
                 writer.delete_documents_by_term("row", row)
@@ -228,11 +229,11 @@ def stamp_of(folder: Path) -> int:
         return -1
 
 
-def _document(row: int, unit: Unit, codes: Sequence[int], valid_to: int | None) -> tantivy.Document:
-    """What the word index holds of a row; `valid_to` is None while it is valid."""
+def _document(row: int, unit: Unit, codes: Sequence[int], at: int, valid_to: int | None) -> tantivy.Document:
+    """What the word index holds of a row, `at` in seconds; `valid_to` is None while it is valid."""
     document = tantivy.Document()
     document.add_unsigned("row", row)
-    document.add_integer("at", int(unit.at.timestamp()))
+    document.add_integer("at", at)
     document.add_text("terms", struct.pack(f">{len(codes)}I", *codes).hex(" ", 4))
     ended: tuple[str, ...] = ()
     if valid_to is not None:
@@ -281,7 +282,7 @@ def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Doc
         category=name.category,
         tags=name.tags,
     )
-    return _document(row, unit, units.codes_at(row), valid_to)
+    return _document(row, unit, units.codes_at(row), int(record["at"]), valid_to)
 
 
 def _open(folder: Path) -> tantivy.Index:
