@@ -53,9 +53,17 @@ class Index:
             self._units, self._stamp = open_units(self.folder), stamp
         return self._units
 
-    def read(self, text: str, *, now: date, version: int, scopes: Iterable[str] | None) -> Question:
+    def read(
+        self,
+        text: str,
+        *,
+        now: date,
+        version: int,
+        scopes: Iterable[str] | None,
+        units: Units | None = None,
+    ) -> Question:
         """Read a question in the light of who spoke and of the time the account has lived through."""
-        units = self.units()
+        units = self.units() if units is None else units
         codes = units.scope_codes(scopes)
         names = [name for name in units.speakers(version, codes) if name.casefold() not in ROLES]
         return read_question(text, now=now, speakers=names, lived=_lived(units, version))
@@ -71,7 +79,7 @@ class Index:
         fresh: Fresh | None = None,
     ) -> list[Match]:
         """The best units for a question among what is wanted, best first."""
-        units = self.units()
+        units = self.units()  # not before the vectors, which may hold no rows beyond them
         search = Search(
             units,
             self._words_of(units),

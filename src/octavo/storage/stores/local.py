@@ -77,8 +77,10 @@ class LocalStore:
     def exists(self, key: str) -> bool:
         """Whether a key exists."""
         path = self._path(key)
-        with _saying(f"looking for {path}"):
+        try:
             return self._disk.exists(path)
+        except OSError as error:
+            raise _failure(f"looking for {path}", error) from error
 
     def list(self, prefix: str) -> Sequence[str]:
         """The keys in a folder, sorted; the prefix ends in a slash."""
