@@ -57,6 +57,7 @@ class Recaller:
         self._reranker = reranker
         self._indexing = indexing
         self._wake = wake
+        self._abstract = (0, False)  # a version, which never changes, and whether it holds abstractions
 
     def recall(self, base: DbView, view: View, asked: Asked) -> Answer:
         """The best hits among what the view holds; a damaged index is thrown away and asked again."""
@@ -259,7 +260,9 @@ class Recaller:
     ) -> list[Hit]:
         if asked.streams is not None and "abstractions" not in asked.streams:
             return []
-        return search(_ABSTRACT) if base.has_any(_ABSTRACT) else []
+        if self._abstract[0] != base.version:
+            self._abstract = (base.version, any(kind in _ABSTRACT for kind, *_ in base.tallies()))
+        return search(_ABSTRACT) if self._abstract[1] else []
 
     def _boosted(self, hits: list[Hit], abstract: list[Hit], asked: Asked) -> list[Hit]:
         """Abstractions lift their sources; they stand among the hits when nothing concrete fits better."""

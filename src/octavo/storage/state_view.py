@@ -207,13 +207,6 @@ class DbView:
         """The scopes that hold live memories."""
         return sorted({scope for _, scope, _, _ in self.tallies()})
 
-    def has_any(self, kinds: Sequence[str]) -> bool:
-        """Whether there are live memories of some kinds."""
-        marks = ",".join("?" * len(kinds))
-        # Most accounts never had one, and that is known without counting.
-        ever = self._db.rows(f"SELECT 1 FROM tally WHERE kind IN ({marks}) LIMIT 1", tuple(kinds))
-        return bool(ever) and any(kind in kinds for kind, *_ in self.tallies())
-
     def tallies(self) -> list[tuple[str, str, str, int]]:
         """Live memories by kind, scope and category: the counters of now, less what has happened since."""
         rows = self._db.rows(
