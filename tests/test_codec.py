@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from octavo.domain import buffer as entries
 from octavo.domain.memory import Change, Memory, Turn, signed, transcript
 from octavo.domain.policy import Policy
-from octavo.errors import BadPolicy, NewerFormat
+from octavo.errors import BadPolicy, NewerFormat, OctavoError
 from octavo.storage import codec
 from octavo.testing import strategies
 
@@ -89,6 +90,53 @@ def test_an_unknown_field_is_a_newer_format_in_envelope_and_body(change):
         body = json.dumps(json.loads(line.body_bytes()) | {"halo": 1}).encode()
         with pytest.raises(NewerFormat, match="halo"):
             codec.decode_change(line.t, bytes(line.envelope), body)
+    if line.t == "memory":
+        for bytes_ in ((envelope, line.body_bytes()), (bytes(line.envelope), body)):
+            with pytest.raises(NewerFormat, match=r"aura|halo"):
+                codec.decode_memory(*bytes_)
+
+
+def read_both_ways(envelope: bytes, body: bytes | None) -> tuple[object, object]:
+    """What the strict reading and the state's own make of a memory's bytes: the value, or the error."""
+    found: list[object] = []
+    for read in (partial(codec.decode_change, "memory"), codec.decode_memory):
+        try:
+            found.append(read(envelope, body))
+        except OctavoError as error:
+            found.append((type(error), error.message))
+    return found[0], found[1]
+
+
+@given(strategies.memories())
+@settings(max_examples=120, deadline=None)
+def test_the_state_reads_every_memory_as_the_ledger_does_erased_or_not(memory):
+    line = codec.encode_change(memory, "salt")
+    strictly, at_once = read_both_ways(bytes(line.envelope), line.body_bytes())
+    assert strictly == at_once == memory
+    strictly, at_once = read_both_ways(bytes(line.envelope), None)
+    assert strictly == at_once
+    assert at_once.text == codec.REDACTED
+
+
+def test_the_state_reads_a_memory_with_an_empty_body():
+    tombstone = Memory(id="m", kind="fact", at=AT, gone=True)
+    line = codec.encode_change(tombstone, "salt")
+    assert line.body_bytes() == b"{}"
+    assert read_both_ways(bytes(line.envelope), b"{}") == (tombstone, tombstone)
+
+
+@given(strategies.memories(), st.data())
+@settings(max_examples=150, deadline=None)
+def test_the_state_reads_damaged_bytes_no_further_than_the_ledger_does(memory, data):
+    line = codec.encode_change(memory, "salt")
+    parts = [bytearray(line.envelope), bytearray(line.body_bytes())]
+    part = data.draw(st.sampled_from([part for part in parts if len(part) > 2]))
+    if data.draw(st.booleans()):
+        del part[data.draw(st.integers(0, len(part) - 1)) :]
+    else:
+        part[data.draw(st.integers(0, len(part) - 1))] ^= data.draw(st.sampled_from([1, 2, 4, 32, 64, 128]))
+    strictly, at_once = read_both_ways(*map(bytes, parts))
+    assert strictly == at_once
 
 
 def test_an_unknown_tag_is_a_newer_format():

@@ -48,7 +48,8 @@ _SHIFTS = {
     "last": -1, "past": -1, "previous": -1, "this": 0, "next": 1,
     "ที่แล้ว": -1, "ที่ผ่านมา": -1, "ก่อน": -1, "นี้": 0, "หน้า": 1,
 }  # fmt: skip
-_THAI_DIGITS = str.maketrans("๐๑๒๓๔๕๖๗๘๙", "0123456789")
+# A pattern that ignores case takes a long s and a dotless i for the plain ones; the tables above do not.
+_PLAIN = str.maketrans("๐๑๒๓๔๕๖๗๘๙ſı", "0123456789si")
 _BUDDHIST_FROM, _BUDDHIST_OFFSET = 2400, 543
 
 
@@ -102,10 +103,10 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
     a time to look at, and stays in the text; a day or month without a year means that day of every lived
     year.
     """
-    frame = _Frame(now, lived or Interval(first=_shift_years(now, -3), last=_shift_years(now, 1)))
-    text = query.translate(_THAI_DIGITS)
-    if not _HINT.search(text):
+    text = query.translate(_PLAIN)
+    if not _is_hinted(text):
         return Times(intervals=(), rest=query)
+    frame = _Frame(now, lived or Interval(first=_shift_years(now, -3), last=_shift_years(now, 1)))
     found: list[Interval] = []
     for form, read in _READERS:
         text = form.sub(partial(_take, read=read, frame=frame, found=found), text)
@@ -254,10 +255,15 @@ def _compiled(source: str) -> re.Pattern[str]:
 
 
 # Every expression holds a year or one of these; most questions hold none and are done at once.
-_HINT = _compiled(
-    rf"\d{{4}}|\bago\b|\b(?:{_any(_SHIFTS, thai=False)}|{_any(_DAYS, thai=False)}|{_EN_MONTH})\b"
-    rf"|{_any(_SHIFTS, thai=True)}|{_any(_DAYS, thai=True)}|{_TH_MONTH}"
-)
+_HINTS = frozenset(("ago", *_SHIFTS, *_DAYS, *_MONTHS))
+_WORD, _FOUR_DIGITS = pattern("[a-z]+"), pattern(r"\d{4}")
+_TH_HINT = pattern(f"{_any(_SHIFTS, thai=True)}|{_any(_DAYS, thai=True)}|{_TH_MONTH}")
+
+
+def _is_hinted(text: str) -> bool:
+    is_said = not _HINTS.isdisjoint(_WORD.findall(text.lower()))
+    return is_said or bool(_FOUR_DIGITS.search(text) or _TH_HINT.search(text))
+
 
 _Reader = Callable[[dict[str, str], _Frame], Iterator[Interval]]
 

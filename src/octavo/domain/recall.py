@@ -142,7 +142,11 @@ def weighed(
     felt = memory.emotion.label if memory.emotion else None
     if emotion is not None and felt is not None and felt.casefold() == emotion.casefold():
         own["emotion"] = recipe.emotion
-    return {**parts, **{name: value for name, value in own.items() if value}}
+    found = dict(parts)
+    for name, value in own.items():
+        if value:
+            found[name] = value
+    return found
 
 
 def salience_of(memory: Memory, used: tuple[int, float]) -> float:
@@ -152,10 +156,8 @@ def salience_of(memory: Memory, used: tuple[int, float]) -> float:
     return min(1.0, max(0.0, memory.salience + 0.3 * math.tanh(feedback / 3) + lift))
 
 
-def chosen(parts: Mapping[str, float], streams: Mapping[str, float] | None) -> dict[str, float]:
+def chosen(parts: Mapping[str, float], streams: Mapping[str, float]) -> dict[str, float]:
     """The parts of the streams asked for, under their weights; priors stay."""
-    if streams is None:
-        return dict(parts)
     scale = max(streams.values())
     return {
         name: value * (streams[_STREAM_OF.get(name, name)] / scale)
@@ -181,6 +183,8 @@ def per_memory(hits: Iterable[Hit]) -> list[Hit]:
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
     """Best first; of two that contrast and fit about as well, the newer comes first, the older is marked."""
     found = sorted(hits, key=_place)
+    if not any(hit.memory.links for hit in found):
+        return found
     best = {hit.memory.id: hit for hit in reversed(found)}
     newer = {old: hit for hit in best.values() for old in hit.memory.linked("contrasts")}
     marked = []

@@ -53,6 +53,7 @@ class Embedding:
         self._index = folder
         self.embedder = embedder
         self.folder = folder / f"vectors-{re.sub(r'[^A-Za-z0-9._-]', '_', embedder.name)[:80]}"
+        self._manifest = self.folder / "manifest.json"
 
     def vectors(self) -> Vectors:
         """The vectors as they are published now; none if they are damaged, they are made anew."""
@@ -264,7 +265,7 @@ class Embedding:
 
     def _stamp(self) -> object:
         try:
-            status = (self.folder / "manifest.json").stat()
+            status = self._manifest.stat()
         except FileNotFoundError:
             return None
         return (status.st_ino, status.st_mtime_ns)

@@ -17,7 +17,7 @@ from octavo.errors import Damaged, ModelFailed
 from octavo.later import Later
 from octavo.storage.codec import REDACTED
 from octavo.storage.index import Index, clear, extend
-from octavo.storage.units import EMPTY, Units, open_units, writing
+from octavo.storage.units import Units, open_units, writing
 
 if TYPE_CHECKING:
     from octavo.engine import embedding as embeddings
@@ -57,6 +57,10 @@ class Indexing:
 
     def watermark(self) -> Watermark:
         """The version the words have reached, made sure to be of this very ledger."""
+        return self.units_now().manifest.watermark
+
+    def units_now(self) -> Units:
+        """What is indexed now, made sure to be of this very ledger."""
         with self._lock:
             try:
                 units = self.index.units()
@@ -64,12 +68,12 @@ class Indexing:
                 self._prove(units)
                 if mark.version == 0 or mark == self._known or self._is_ours(mark):
                     self._known = mark
-                    return mark
+                    return units
                 _log.warning("index discarded reason=other-history version=%d", mark.version)
             except Damaged as error:
                 _log.warning("index discarded reason=%s", type(error).__name__)
             self.discard()
-            return EMPTY.watermark
+            return self.index.units()
 
     def _prove(self, units: Units) -> None:
         """Verify every byte once a process, unless that would take long: then `check` and upkeep do."""

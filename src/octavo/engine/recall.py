@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +20,7 @@ from octavo.errors import BadInput, BadVector, Damaged, ModelFailed
 from octavo.later import Later
 from octavo.storage.index import Fresh, Match, passages_of
 from octavo.storage.state_view import DbView
+from octavo.storage.units import Units
 from octavo.storage.words import Wanted
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class Recaller:
         self._reranker = reranker
         self._indexing = indexing
         self._wake = wake
+        self._abstract = (0, False)  # a version, which never changes, and whether it holds abstractions
 
     def recall(self, base: DbView, view: View, asked: Asked) -> Answer:
         """The best hits among what the view holds; a damaged index is thrown away and asked again."""
@@ -66,18 +69,17 @@ class Recaller:
 
     def _recall(self, base: DbView, view: View, asked: Asked) -> Answer:
         notes: list[str] = []
-        asked = replace(asked, mark=self._mark(base))
+        units = self._units(base)
+        asked = replace(asked, mark=units.manifest.watermark.version)
         fresh = self._fresh(base, view, asked)
         question = self._indexing.index.read(
-            asked.query, now=asked.now.date(), version=asked.version, scopes=asked.filter.scopes
+            asked.query, now=asked.now.date(), version=asked.version, scopes=asked.filter.scopes, units=units
         )
         meaning = self._meaning(question, asked, notes)
         fresh = self._with_vectors(fresh, view, meaning, notes)
-        hits = self._search(view, base, asked, question, meaning, fresh, _CONCRETE)
-        abstract = self._abstractions(view, base, asked, question, meaning, fresh)
-        hits = self._boosted(hits, abstract, asked)
-        hits += self._linked(view, hits, asked)
-        found = ordered(hits if asked.unit == "turn" else per_memory(hits))
+        search = partial(self._search, view, base, asked, question, meaning, fresh)
+        hits = self._boosted(search(_CONCRETE), self._abstractions(base, asked, search), asked)
+        found = ordered(hits) if asked.unit == "turn" else self._with_linked(view, per_memory(hits), asked)
         if self._reranker is not None and asked.streams is None:
             found = reranking.rerank(view, found, self._reranker, question.phrasings[0])
         return Answer(hits=tuple(_spread(found, asked)[: asked.k]), notes=tuple(notes))
@@ -103,15 +105,18 @@ class Recaller:
                 break
         return Answer(hits=tuple(ordered(hits)[: asked.k]), notes=notes, trail=tuple(trail))
 
-    def _mark(self, base: DbView) -> int:
-        """How far the index follows, after what would be too much to search exactly was indexed."""
-        mark = self._indexing.watermark()
+    def _units(self, base: DbView) -> Units:
+        """What is indexed, after what would be too much to search exactly was indexed too."""
+        units = self._indexing.units_now()
+        mark = units.manifest.watermark.version
+        if mark >= base.version or self._spine.read_only:
+            return units
         # What is compared by meaning must be embedded while the question waits, so fewer may be new.
         most = _INLINE if self._indexing.embedding is None else _EMBED_INLINE
-        if not self._spine.read_only and self._spine.state.has_more_than(most, mark.version, base.version):
+        if self._spine.state.has_more_than(most, mark, base.version):
             self._indexing.add_words()
-            mark = self._indexing.watermark()
-        return mark.version
+            units = self._indexing.units_now()
+        return units
 
     def _fresh(self, base: DbView, view: View, asked: Asked) -> Fresh:
         """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
@@ -236,7 +241,8 @@ class Recaller:
                 used=used.get(memory.id, (0, 0.0)),
                 emotion=asked.emotion,
             )
-            parts = chosen(parts, asked.streams)
+            if asked.streams is not None:
+                parts = chosen(parts, asked.streams)
             hits.append(
                 Hit(
                     memory=memory,
@@ -250,19 +256,13 @@ class Recaller:
         return hits
 
     def _abstractions(
-        self,
-        view: View,
-        base: DbView,
-        asked: Asked,
-        question: Question,
-        meaning: Meaning | None,
-        fresh: Fresh,
+        self, base: DbView, asked: Asked, search: Callable[[Sequence[str]], list[Hit]]
     ) -> list[Hit]:
         if asked.streams is not None and "abstractions" not in asked.streams:
             return []
-        if not any(kind in _ABSTRACT for kind, *_ in base.tallies()):
-            return []
-        return self._search(view, base, asked, question, meaning, fresh, _ABSTRACT)
+        if self._abstract[0] != base.version:
+            self._abstract = (base.version, any(kind in _ABSTRACT for kind, *_ in base.tallies()))
+        return search(_ABSTRACT) if self._abstract[1] else []
 
     def _boosted(self, hits: list[Hit], abstract: list[Hit], asked: Asked) -> list[Hit]:
         """Abstractions lift their sources; they stand among the hits when nothing concrete fits better."""
@@ -281,12 +281,17 @@ class Recaller:
         floor = best + _ABSTRACT_MARGIN
         return lifted + [hit for hit in per_memory(abstract) if asked_for or _relevance(hit) > floor]
 
+    def _with_linked(self, view: View, hits: list[Hit], asked: Asked) -> list[Hit]:
+        """Hits in order, with what the best of them point to and what points to them."""
+        found = ordered(hits)
+        if asked.streams is not None and "links" not in asked.streams:
+            return found
+        linked = self._linked(view, found, asked)
+        return ordered(hits + linked) if linked else found
+
     def _linked(self, view: View, hits: list[Hit], asked: Asked) -> list[Hit]:
-        """What the best hits point to, and what points to them."""
-        if asked.unit == "turn" or (asked.streams is not None and "links" not in asked.streams):
-            return []
         known = {hit.memory.id for hit in hits}
-        best = [h for h in ordered(per_memory(hits))[:_LINKED_FROM] if h.memory.kind not in _ABSTRACT]
+        best = [hit for hit in hits[:_LINKED_FROM] if hit.memory.kind not in _ABSTRACT]
         referred = view.referred([hit.memory.id for hit in best]) if best else set()
         found: dict[str, Hit] = {}
         for hit in best:
@@ -363,7 +368,11 @@ def _owners(units: Sequence[Unit]) -> list[int]:
 
 def _is_asked_for(match: Match) -> bool:
     """Whether the question itself, and not only what every memory has, brought a match."""
-    return match.score > 0 and any(match.parts.get(name, 0.0) > 0 for name in _ASKED)
+    if match.score > 0:
+        for name in _ASKED:
+            if match.parts.get(name, 0.0) > 0:
+                return True
+    return False
 
 
 def _relevance(hit: Hit) -> float:

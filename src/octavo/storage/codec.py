@@ -11,7 +11,8 @@ import hashlib
 import types
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -32,6 +33,7 @@ else:
 
 FORMAT = 1
 REDACTED = "[redacted]"
+_ERASED = b'{"text":"%s"}' % REDACTED.encode()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 encode_json = msgspec.json.Encoder().encode
@@ -171,6 +173,16 @@ def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
     return change
 
 
+def decode_memory(envelope: bytes, body: bytes | None) -> Memory:
+    """A memory as the state keeps it, envelope and body at once: the same value in half the time."""
+    wire = _joined(envelope, _ERASED if body is None else body)
+    if wire is None:
+        return cast(Memory, decode_change("memory", envelope, body))  # it says what is wrong
+    if wire.turns and not wire.text:
+        wire.text = records.transcript(wire.turns)
+    return msgspec.convert(wire, Memory, from_attributes=True)
+
+
 def encode_header(header: Header) -> Line:
     """A header as the first line of its version."""
     envelope = encode_json(header)
@@ -264,6 +276,21 @@ def moment_of(value: int) -> datetime:
 def plain(value: Any) -> Any:
     """Any of our values as plain JSON values (dicts, lists, strings, numbers)."""
     return msgspec.to_builtins(value)
+
+
+def _joined(envelope: bytes, body: bytes) -> Any:
+    """A memory's envelope and body as one twin of it, None if they are not whole."""
+    if not (envelope.endswith(b"}") and body.startswith(b"{")):
+        return None
+    try:
+        return _whole_memory().decode(envelope if body == b"{}" else envelope[:-1] + b"," + body[1:])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+@cache
+def _whole_memory() -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_twin(Memory))
 
 
 class _BufferLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -33,10 +33,14 @@ class Index:
     folder: Path
     recipe: Recipe = field(default_factory=Recipe)
     limits: Limits = field(default_factory=Limits)
+    _manifest: Path = field(init=False)
     _units: Units | None = None
     _words: tuple[Units, Words] | None = None
     _stamp: tuple[int, int] | None = None
     _checked: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._manifest = self.folder / "manifest.json"  # looked at by every recall
 
     @property
     def watermark(self) -> Watermark:
@@ -46,7 +50,7 @@ class Index:
     def units(self) -> Units:
         """The columns as they are published now."""
         try:
-            status = (self.folder / "manifest.json").stat()
+            status = self._manifest.stat()
             stamp: tuple[int, int] | None = (status.st_ino, status.st_mtime_ns)
         except FileNotFoundError:
             stamp = None
@@ -54,9 +58,17 @@ class Index:
             self._units, self._stamp = open_units(self.folder), stamp
         return self._units
 
-    def read(self, text: str, *, now: date, version: int, scopes: Iterable[str] | None) -> Question:
+    def read(
+        self,
+        text: str,
+        *,
+        now: date,
+        version: int,
+        scopes: Iterable[str] | None,
+        units: Units | None = None,
+    ) -> Question:
         """Read a question in the light of who spoke and of the time the account has lived through."""
-        units = self.units()
+        units = self.units() if units is None else units
         codes = units.scope_codes(scopes)
         names = [name for name in units.speakers(version, codes) if name.casefold() not in ROLES]
         return read_question(text, now=now, speakers=names, lived=_lived(units, version))
@@ -72,7 +84,7 @@ class Index:
         fresh: Fresh | None = None,
     ) -> list[Match]:
         """The best units for a question among what is wanted, best first."""
-        units = self.units()
+        units = self.units()  # not before the vectors, which may hold no rows beyond them
         search = Search(
             units,
             self._words_of(units),

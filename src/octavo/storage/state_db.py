@@ -303,7 +303,7 @@ class StateDb:
             (after, upto),
         )
         for since, envelope, body in rows:
-            yield int(since), _memory(envelope, body)
+            yield int(since), codec.decode_memory(envelope, body)
 
     def spoken_since(self, after: int, upto: int) -> Iterator[tuple[int, Spoken]]:
         """The same as indexing reads them."""
@@ -342,7 +342,7 @@ class StateDb:
         rows = self.rows("SELECT envelope, body FROM revision WHERE id = ? AND rev = ?", (id_, rev))
         if not rows:
             raise NotFound(f"there is no revision {rev} of {id_}")
-        return _memory(*rows[0])
+        return codec.decode_memory(*rows[0])
 
     def turns_of(self, session: str, upto: int) -> int:
         """How many turns of a session came in by a version."""
@@ -351,12 +351,12 @@ class StateDb:
             "WHERE session = ? AND since <= ? AND kind = 'episode' AND rev = 1",
             (session, upto),
         )
-        return sum(len(_memory(*row).turns) for row in rows)
+        return sum(len(codec.decode_memory(*row).turns) for row in rows)
 
     def history(self, id_: str) -> list[tuple[int, Memory]]:
         """Every revision of a memory with the version it came in."""
         rows = self.rows("SELECT since, envelope, body FROM revision WHERE id = ? ORDER BY rev", (id_,))
-        return [(int(since), _memory(e, b)) for since, e, b in rows]
+        return [(int(since), codec.decode_memory(e, b)) for since, e, b in rows]
 
     def ids_changed(self, low: int, high: int) -> list[str]:
         """Memories with a revision that began in (low, high]."""
@@ -632,10 +632,6 @@ def _reference(change: Change) -> tuple[str, str | None]:
             return change.id, change.scope
         case Proposal() | Memory():
             return change.id, None
-
-
-def _memory(envelope: bytes, body: bytes | None) -> Memory:
-    return cast(Memory, codec.decode_change("memory", envelope, body))
 
 
 def _commit(row: tuple[Any, ...]) -> Commit:

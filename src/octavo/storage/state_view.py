@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, Kind, Memory, Proposal
 from octavo.storage import postings
-from octavo.storage.codec import decode_change, encode_json, micros
+from octavo.storage.codec import decode_change, decode_memory, encode_json, micros
 
 
 class Rows(Protocol):
@@ -81,7 +81,7 @@ class DbView:
             f"SELECT envelope, body FROM revision WHERE row = ? AND gone = 0 AND {_VALID}",
             [(row, *self._now) for row in best],
         )
-        return [_memory(envelope, body) for envelope, body in found]
+        return [decode_memory(*row) for row in found]
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""
@@ -146,7 +146,7 @@ class DbView:
             f"WHERE l.target = ? AND r.gone = 0 AND {_VALID}",
             (id_, *self._now),
         )
-        return [_memory(envelope, body) for envelope, body in rows]
+        return [decode_memory(*row) for row in rows]
 
     def referred(self, ids: Collection[str]) -> set[str]:
         """Which of some memories another one has ever linked to, so that most need not be asked about."""
@@ -167,7 +167,7 @@ class DbView:
             f"{' UNION ALL '.join(parts)} ORDER BY at {order}, id {order} LIMIT ?",
             (*bound, -1 if wanted.limit is None else wanted.limit),
         )
-        return [_memory(envelope, body) for _, _, envelope, body in rows]
+        return [decode_memory(envelope, body) for _, _, envelope, body in rows]
 
     def _sources(self, wanted: Filter) -> list[tuple[str, Sequence[Any]]]:
         """Where to look, by which index: never at every revision there is.
@@ -187,11 +187,10 @@ class DbView:
         """The current revisions of several memories and the versions they came in, by one query."""
         marks = ",".join("?" * len(ids))
         rows = self._db.rows(
-            f"SELECT since, envelope, body FROM revision WHERE id IN ({marks}) AND {_VALID}",
+            f"SELECT id, since, envelope, body FROM revision WHERE id IN ({marks}) AND {_VALID}",
             (*ids, *self._now),
         )
-        found = ((int(since), _memory(envelope, body)) for since, envelope, body in rows)
-        return {memory.id: (since, memory) for since, memory in found}
+        return {id_: (since, decode_memory(envelope, body)) for id_, since, envelope, body in rows}
 
     def uses(self, ids: Sequence[str]) -> dict[str, tuple[int, float]]:
         """How often memories were used and the feedback they got, up to this version."""
@@ -223,7 +222,7 @@ class DbView:
 
     def _memory(self, where: str, values: Sequence[Any]) -> Memory | None:
         rows = self._db.rows(f"SELECT envelope, body FROM revision WHERE {where} LIMIT 1", values)
-        return _memory(*rows[0]) if rows else None
+        return decode_memory(*rows[0]) if rows else None
 
     def _waiting(self, where: str, values: Sequence[Any]) -> list[Proposal]:
         rows = self._db.rows(
@@ -265,7 +264,3 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
         parts.append(f"AND (at, id) {sign} ({newest})")
         values.append(wanted.after)
     return " ".join(parts), values
-
-
-def _memory(envelope: bytes, body: bytes | None) -> Memory:
-    return cast(Memory, decode_change("memory", envelope, body))

@@ -19,9 +19,13 @@ class Disk:
         with path.open("rb") as file:
             return file.read(-1 if first is None else first)
 
-    def exists(self, path: Path) -> bool:
+    def exists(self, path: Path | str) -> bool:
         """Whether the path exists."""
-        return path.exists()
+        try:
+            os.stat(path)  # noqa: PTH116  # every recall asks, and a Path takes longer than the disk
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def names(self, folder: Path) -> list[str]:
         """The names in a folder, sorted; none if there is no folder."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_KEY = re.compile(r"(?!\.)[^/\\\0]+(?:/(?!\.)[^/\\\0]+)*")
 _POLL_SECONDS = 0.001
 _TRIES = 20
 
@@ -76,9 +78,11 @@ class LocalStore:
 
     def exists(self, key: str) -> bool:
         """Whether a key exists."""
-        path = self._path(key)
-        with _saying(f"looking for {path}"):
+        path = f"{self.folder}/{_checked(key)}"
+        try:
             return self._disk.exists(path)
+        except OSError as error:
+            raise _failure(f"looking for {path}", error) from error
 
     def list(self, prefix: str) -> Sequence[str]:
         """The keys in a folder, sorted; the prefix ends in a slash."""
@@ -226,10 +230,13 @@ class LocalStore:
         self._made.add(folder)
 
     def _path(self, key: str) -> Path:
-        parts = key.split("/")
-        if not all(parts) or any(p.startswith(".") or "\\" in p or "\0" in p for p in parts):
-            raise BadInput(f"key {key!r} does not name a place inside the account")
-        return self.folder.joinpath(*parts)
+        return self.folder / _checked(key)
+
+
+def _checked(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise BadInput(f"key {key!r} does not name a place inside the account")
+    return key
 
 
 class LocalLines:
