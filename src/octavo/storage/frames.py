@@ -129,20 +129,22 @@ def gather(
         found = Occurrences(row=row, term=np.concatenate([found.term, overlay.found.term]))
         records = np.concatenate([records, overlay.records])
         rows = np.concatenate([rows, overlay.first + np.arange(len(overlay.records))])
-    if len(overlay.records) or _is_tangled(records):
-        position = records["position"]
-        order = np.lexsort((position, records["session"], position == NO_POSITION))
+    session, position = (np.ascontiguousarray(records[name]) for name in ("session", "position"))
+    changes = _changes(session, position)
+    if len(overlay.records) or ((position[1:] < position[:-1]) & ~changes[1:]).any():
+        order = np.lexsort((position, session, position == NO_POSITION))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         found = Occurrences(row=place[found.row], term=found.term)
         rows, records = rows[order], picked(records, order)
-    return _framed(rows, records, found, gap)
+        changes = _changes(session[order], position[order])
+    return _framed(rows, records, changes, found, gap)
 
 
-def _framed(rows: Array, records: Array, found: Occurrences, gap: int) -> Frame:
+def _framed(rows: Array, records: Array, changes: Array, found: Occurrences, gap: int) -> Frame:
     starts = np.flatnonzero(records["passage"] == 0)
     heads = records if len(starts) == len(rows) else picked(records, starts)
-    segments = np.cumsum(_changes(heads)) - 1
+    segments = np.cumsum(changes[starts]) - 1
     places = np.arange(len(starts)) + gap * (segments + 1)
     return Frame(
         rows=rows,
@@ -334,17 +336,10 @@ def _merged(low: Array, high: Array) -> tuple[Array, Array]:
     return low[fresh[:-1]], high[fresh[1:]]
 
 
-def _is_tangled(records: Array) -> bool:
-    """Whether some turn stands behind a later one of its session."""
-    session, position = records["session"], records["position"]
-    back = np.flatnonzero(position[1:] < position[:-1])
-    return bool((session[back] == session[back + 1]).any())
-
-
-def _changes(records: Array) -> Array:
+def _changes(session: Array, position: Array) -> Array:
     """Where another conversation begins; what is no turn is a conversation of its own."""
-    session, alone = np.ascontiguousarray(records["session"]), records["position"] == NO_POSITION
-    fresh = np.ones(len(records), dtype=bool)
+    alone = position == NO_POSITION
+    fresh = np.ones(len(session), dtype=bool)
     fresh[1:] = (session[1:] != session[:-1]) | alone[1:] | alone[:-1]
     return fresh
 

@@ -36,6 +36,10 @@ class Index:
     _words: tuple[Units, Words] | None = None
     _stamp: tuple[int, int] | None = None
     _checked: set[str] = field(default_factory=set)
+    _manifest: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._manifest = self.folder / "manifest.json"
 
     @property
     def watermark(self) -> Watermark:
@@ -45,7 +49,7 @@ class Index:
     def units(self) -> Units:
         """The columns as they are published now."""
         try:
-            status = (self.folder / "manifest.json").stat()
+            status = self._manifest.stat()
             stamp: tuple[int, int] | None = (status.st_ino, status.st_mtime_ns)
         except FileNotFoundError:
             stamp = None

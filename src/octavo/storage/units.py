@@ -175,13 +175,12 @@ class Units:
             memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
         )
 
-    def memories_of(self, records: Array) -> list[str]:
-        """The ids of the memories that some records belong to."""
-        places = zip(records["name"].tolist(), records["name_length"].tolist(), strict=True)
-        return [self._name(start, length)[0] or "" for start, length in places]
+    def memory_at(self, start: int, length: int) -> str:
+        """The id of the memory whose name stands there."""
+        return self._name(start, length)[0] or ""
 
     def _name(self, start: int, length: int) -> list[str | None]:
-        return _NAME.decode(bytes(self.column("names")[start : start + length]))
+        return _NAME.decode(self.column("names").data[start : start + length])
 
     def codes_at(self, row: int) -> list[int]:
         """The codes of one passage's terms."""
