@@ -286,8 +286,9 @@ def _occurrences(units: Units, records: Array, ends: Array, codes: Array) -> Occ
     first, last = records["terms"], picked(records, ends - 1)
     low = first[np.concatenate(([0], ends[:-1]))].tolist()
     high = (last["terms"] + last["length"]).tolist()
-    terms = units.column("terms")
-    places, term = matches(np.concatenate([terms[a:b] for a, b in zip(low, high, strict=True)]), codes)
+    terms = units.column("terms").data  # bytes are joined in half the time that arrays are
+    joined = b"".join([terms[a:b] for a, b in zip(low, high, strict=True)])
+    places, term = matches(np.frombuffer(joined, dtype="<u4"), codes)
     lengths = np.cumsum(records["length"], dtype=np.int64)
     return Occurrences(row=np.searchsorted(lengths, places, "right"), term=term)
 

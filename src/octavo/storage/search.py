@@ -118,7 +118,7 @@ class Search:
             overlay,
             self._in_sight,
             codes,
-            distinct(overlay.records["session"]),
+            overlay.records["session"],
             gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), self.limits.neighbours),
         )
 
@@ -163,6 +163,8 @@ class Search:
 
     def _fresh_candidates(self, overlay: Overlay) -> Array:
         """The rows of the overlay that some stream finds."""
+        if not self.fresh.units:
+            return np.empty(0, dtype=np.int64)
         found = np.zeros(len(overlay.records), dtype=bool)
         found[overlay.found.row] = True
         if overlay.vectors is not None:
@@ -228,7 +230,7 @@ class Search:
             batch.add(unit)
         return frames.Overlay(
             first=self.units.manifest.rows,
-            records=batch.records(),
+            records=batch.records() if self.fresh.units else self.units.column("rows")[:0],
             found=frames.occurrences_in(batch.codes, codes),
             vectors=None if self.fresh.vectors is None else np.asarray(self.fresh.vectors),
         ), batch

@@ -355,8 +355,8 @@ def distinct(values: Array) -> Array:
 def tallied(values: Array) -> tuple[Array, Array]:
     """The values once each, in order, and how often each occurs."""
     ordered = np.sort(values)
-    firsts = np.flatnonzero(_first_of_each(ordered))
-    return ordered[firsts], np.diff(firsts, append=len(ordered))
+    bounds = np.append(np.flatnonzero(_first_of_each(ordered)), len(ordered))
+    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]
 
 
 def _first_of_each(ordered: Array) -> Array:
