@@ -128,10 +128,8 @@ class Vectors:
             rows = rows[~np.isin(rows, self.lacking)]
         rows = np.sort(rows)  # in the order of the file, and of equals the first
         cosines = self.cosines(query, rows)
-        if len(rows) > limit:
-            kept = np.sort(np.argpartition(-cosines, limit)[:limit])
-            rows, cosines = rows[kept], cosines[kept]
-        order = np.argsort(-cosines, kind="stable")
+        kept = np.argpartition(-cosines, limit)[:limit] if len(rows) > limit else np.arange(len(rows))
+        order = kept[np.lexsort((kept, -cosines[kept]))]
         return rows[order], cosines[order]
 
     def cosines(self, query: Array, rows: Array) -> Array:
