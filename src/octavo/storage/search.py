@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -315,5 +316,5 @@ def _seconds(day: date) -> int:
 
 def _unit_length(query: Any) -> Any:
     array = np.asarray(query, dtype=np.float32).reshape(-1)
-    norm = float(np.linalg.norm(array))
+    norm = math.sqrt(array @ array)
     return array / norm if norm > 0 else array
