@@ -24,7 +24,7 @@ from octavo.storage.libraries import Array, faiss, np
 from octavo.storage.units import append, damaged, sync_folder
 
 FORMAT = 1
-_NEAREST = 1000
+_NEAREST = 700
 _MEAN_ROWS = 256
 _SPARSE = 0.1
 _AT_ONCE = 512  # rows whose numbers fit the processor's cache
