@@ -42,6 +42,15 @@ def account(seed):
     return units
 
 
+def dealt(units, seed):
+    """The same units, the sessions' turns between one another, each session in its own order."""
+    draw, waiting = random.Random(seed), {}
+    for unit in units:
+        waiting.setdefault(unit.session, []).append(unit)
+    order = draw.sample([unit.session for unit in units], len(units))
+    return [waiting[session].pop(0) for session in order]
+
+
 class Plain:
     """The recipe as docs/recall.md tells it, one unit after the other."""
 
@@ -106,9 +115,10 @@ class Plain:
 
 
 @pytest.mark.parametrize("scopes", [None, ("shared",)])
+@pytest.mark.parametrize("is_dealt", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_words_score_what_the_recipe_says(tmp_path, seed, scopes):
-    units = account(seed)
+def test_words_score_what_the_recipe_says(tmp_path, seed, scopes, is_dealt):
+    units = dealt(account(seed), seed) if is_dealt else account(seed)
     write(tmp_path, 1, units)
     index, wanted = Index(tmp_path), Wanted(version=1, scopes=scopes)
     for text in QUESTIONS:

@@ -38,6 +38,17 @@ def test_appended_vectors_are_read_back_with_length_one(tmp_path):
     again.verify()
 
 
+@pytest.mark.parametrize("dimension", [31, 32])
+def test_cosines_are_those_of_the_stored_halves(tmp_path, dimension):
+    draw = np.random.default_rng(dimension)
+    given = draw.standard_normal((1100, dimension)) * np.geomspace(1e-6, 1, dimension)
+    empty = open_vectors(tmp_path / "vectors", embedder="test", dimension=dimension, history="")
+    vectors = append_vectors(empty, given)
+    query, rows = given[7].astype(np.float32), draw.permutation(1100)[:1050]
+    expected = vectors.floats[rows].astype(np.float32) @ query
+    np.testing.assert_allclose(vectors.cosines(query, rows), expected, atol=1e-6)
+
+
 def _ask(vectors, query, seen, limit, share):
     rows, cosines = vectors.nearest(query, lambda rows: seen[rows], limit=limit, share=share)
     assert list(cosines) == sorted(cosines, reverse=True)

@@ -414,6 +414,19 @@ def test_a_version_before_the_first_indexed_one_has_nothing(tmp_path):
     assert names(ask(tmp_path, "tea", version=2)) == ["a"]
 
 
+def test_a_pass_that_only_ends_things_keeps_scopes_and_speakers(tmp_path):
+    write(tmp_path, 1, [turn("a", "ชา tea", scope="bot"), turn("b", "tea", speaker="Kenji", position=1)])
+    before = Index(tmp_path).units().manifest
+    write(tmp_path, 2, [], [End(memory="a", rev=1, valid_to=2)])
+    after = Index(tmp_path).units().manifest
+    assert (after.scopes, after.speakers, after.said_since) == (
+        before.scopes,
+        before.speakers,
+        before.said_since,
+    )
+    assert names(ask(tmp_path, "tea", scopes=("bot",), version=1)) == ["a"]
+
+
 def test_a_nameless_speaker_and_none_are_told_apart(tmp_path):
     units = [turn("a", "tea", speaker=None), turn("b", "tea", speaker="", position=1)]
     write(tmp_path, 1, units)

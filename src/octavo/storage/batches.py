@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,9 +33,9 @@ class Batch:
     texts: Sequence[str] = ()
     codes: Sequence[Sequence[int]] = ()
     names: bytes = b""
-    scopes: dict[str, int]
+    scopes: dict[str, int] = field(default_factory=dict)
     speakers: dict[str, int]
-    since: dict[tuple[int, int], int]
+    since: dict[tuple[int, int], int] = field(default_factory=dict)
     lived: tuple[int, int] | None
 
     def speaker_code(self, speaker: str) -> int:
@@ -62,9 +63,9 @@ class Batch:
             watermark=watermark,
             counts=counts,
             checksums=checksums,
-            scopes=tuple(self.scopes),
+            scopes=tuple(self.scopes) or old.scopes,
             speakers=tuple(self.speakers),
-            said_since=tuple((s, c, v) for (s, c), v in self.since.items()),
+            said_since=tuple((s, c, v) for (s, c), v in self.since.items()) or old.said_since,
             lived=self.lived,
         )
 
@@ -73,10 +74,8 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
     """Analyse units, one row a passage, to stand behind what a manifest counts."""
     batch = Batch(
         manifest=manifest,
-        records=np.zeros(0, dtype=ROW),
-        scopes={name: code for code, name in enumerate(manifest.scopes)},
+        records=np.zeros(0, dtype=_row()),
         speakers={name: code for code, name in enumerate(manifest.speakers)},
-        since={(speaker, scope): version for speaker, scope, version in manifest.said_since},
         lived=manifest.lived,
     )
     if not units:
@@ -103,7 +102,9 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
 
 def _learn(batch: Batch, units: Sequence[Unit]) -> None:
     """Give codes to the scopes and speakers of some units, and note who speaks where since when."""
-    scopes, speakers = batch.scopes, batch.speakers
+    scopes, speakers, manifest = batch.scopes, batch.speakers, batch.manifest
+    scopes.update((name, code) for code, name in enumerate(manifest.scopes))
+    batch.since.update(((speaker, scope), version) for speaker, scope, version in manifest.said_since)
     known: set[tuple[str, str | None]] = set()
     for unit in units:
         voice = (unit.scope, unit.speaker)
@@ -143,7 +144,7 @@ def _records(units: Sequence[Unit], batch: Batch, names: _Names) -> Array:
             for name, words in zip(speaker, text, strict=True)
         ],
     }
-    records = np.zeros(len(units), dtype=ROW)
+    records = np.zeros(len(units), dtype=_row())
     for name, values in columns.items():
         records[name] = values
     return records
@@ -200,6 +201,11 @@ class _Names:
             self._last = _Name(memory, rev, key_code(memory), self._first + len(self.written), len(name))
             self.written += name
         return self._last
+
+
+@cache
+def _row() -> Any:
+    return np.dtype(ROW)  # which takes longer than a search may spend on nothing
 
 
 def _flat(codes: Sequence[Sequence[int]]) -> Array:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from octavo.domain.query import Question
@@ -117,7 +119,7 @@ class Search:
             overlay,
             self._in_sight,
             codes,
-            distinct(overlay.records["session"]),
+            overlay.records["session"],
             gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), self.limits.neighbours),
         )
 
@@ -162,6 +164,8 @@ class Search:
 
     def _fresh_candidates(self, overlay: Overlay) -> Array:
         """The rows of the overlay that some stream finds."""
+        if not self.fresh.units:
+            return np.empty(0, dtype=np.int64)
         found = np.zeros(len(overlay.records), dtype=bool)
         found[overlay.found.row] = True
         if overlay.vectors is not None:
@@ -235,7 +239,8 @@ class Search:
         others = self._others() if self.fresh.others else []
         rows, total = self.rows, self.rows + len(overlay.records) + len(others)
         counts = frequencies.containing(self.units, codes, self.scopes, rows)
-        counts = counts + overlay.found.rows_with(len(codes))
+        if self.fresh.units:
+            counts = counts + overlay.found.rows_with(len(codes))
         if others:
             seen = [terms for scope, terms in others if self._sees(scope)]
             counts = counts + frames.occurrences_in(seen, codes).rows_with(len(codes))
@@ -290,13 +295,15 @@ class Search:
 
     def _memories(self, rows: Array, heads: Array, batch: Batch) -> list[str]:
         stored, fresh = self.units.manifest.rows, batch.units
-        known = iter(self.units.memories_of(picked(heads, np.flatnonzero(rows < stored))))
-        return [next(known) if row < stored else fresh[row - stored].memory for row in rows.tolist()]
+        places = zip(rows.tolist(), heads["name"].tolist(), heads["name_length"].tolist(), strict=True)
+        return [
+            self.units.memory_at(start, length) if row < stored else fresh[row - stored].memory
+            for row, start, length in places
+        ]
 
 
 def _sum(parts: dict[str, Array]) -> Array:
-    found: Array = np.sum(list(parts.values()), axis=0)
-    return found
+    return reduce(np.add, parts.values())
 
 
 def _seconds(day: date) -> int:
@@ -305,5 +312,5 @@ def _seconds(day: date) -> int:
 
 def _unit_length(query: Any) -> Any:
     array = np.asarray(query, dtype=np.float32).reshape(-1)
-    norm = float(np.linalg.norm(array))
+    norm = math.sqrt(array @ array)
     return array / norm if norm > 0 else array

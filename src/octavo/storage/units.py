@@ -73,37 +73,36 @@ class Name:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """The turns of all sessions, one session behind the other, counted by seats.
+    """The turns of all sessions, one session behind the other as they began, counted by seats.
 
     In the rows other memories stand between the turns of a session, and turns of other sessions; a run is
     what stands together.
     """
 
-    session: Array  # per run: whose turns
-    seat: Array  # its first seat
+    seat: Array  # per run: its first seat
+    behind: Array  # the seat behind its last
     shift: Array  # how many rows behind its seats its rows are
     first: Array  # the first seat of its session
     end: Array  # the seat behind its session's last
     tangled: Array  # whether the session's turns are not in order
     by_row: tuple[Array, Array]  # the first rows of all runs in order, and which runs these are
+    by_session: tuple[Array, Array]  # all sessions in order, and the first run of each
 
     def run_of(self, rows: Array) -> Array:
         """The runs that some rows of turns are in."""
         found: Array = self.by_row[1][np.searchsorted(self.by_row[0], rows, "right") - 1]
         return found
 
-    def row_of(self, seats: Array) -> Array:
-        """The rows of some seats."""
-        found: Array = seats + self.shift[np.searchsorted(self.seat, seats, "right") - 1]
+    def run_at(self, seats: Array) -> Array:
+        """The runs that some seats are in."""
+        found: Array = np.searchsorted(self.seat, seats, "right") - 1
         return found
 
-    def of(self, sessions: Array) -> Array:
-        """Every row of some sessions."""
-        if len(sessions) == 0:
-            return sessions.astype(np.int64)
-        low, high = (np.searchsorted(self.session, sessions, side) for side in ("left", "right"))
-        known = low < high
-        return self.row_of(ranges(self.first[low[known]], self.end[low[known]]))
+    def of(self, sessions: Array) -> tuple[Array, Array]:
+        """The first seats of some sessions, those that have turns, and the seats behind their last."""
+        place, behind = (np.searchsorted(self.by_session[0], sessions, side) for side in ("left", "right"))
+        run = self.by_session[1][place[place < behind]]
+        return self.first[run], self.end[run]
 
 
 EMPTY = Manifest(watermark=Watermark(version=0, header=""))
@@ -176,13 +175,12 @@ class Units:
             memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
         )
 
-    def memories_of(self, records: Array) -> list[str]:
-        """The ids of the memories that some records belong to."""
-        places = zip(records["name"].tolist(), records["name_length"].tolist(), strict=True)
-        return [self._name(start, length)[0] or "" for start, length in places]
+    def memory_at(self, start: int, length: int) -> str:
+        """The id of the memory whose name stands there."""
+        return self._name(start, length)[0] or ""
 
     def _name(self, start: int, length: int) -> list[str | None]:
-        return _NAME.decode(bytes(self.column("names")[start : start + length]))
+        return _NAME.decode(self.column("names").data[start : start + length])
 
     def codes_at(self, row: int) -> list[int]:
         """The codes of one passage's terms."""
@@ -305,7 +303,9 @@ def _manifest_of(body: dict[str, Any]) -> Manifest:
 
 
 def _turns(runs: Array, position: Array) -> Turns:
-    order = np.lexsort((runs["first"], runs["session"]))
+    named, first = np.unique(runs["session"], return_index=True)
+    first = first[np.searchsorted(named, runs["session"])]
+    order = np.lexsort((runs["first"], runs["first"][first]))
     session, row = runs["session"][order], runs["first"][order].astype(np.int64)
     count = runs["count"][order].astype(np.int64)
     end = np.cumsum(count)
@@ -315,14 +315,16 @@ def _turns(runs: Array, position: Array) -> Turns:
     back = ~head
     back[1:] &= position[row[1:]] < position[row[:-1] + count[:-1] - 1]
     by_row = np.argsort(row, kind="stable")
+    by_session = heads[np.argsort(session[heads])]
     return Turns(
-        session=session,
         seat=end - count,
+        behind=end,
         shift=row - end + count,
         first=(end - count)[heads][group],
         end=end[np.append(heads[1:], len(order)) - 1][group] if len(order) else end,
         tangled=np.bincount(group, weights=back)[group] > 0,
         by_row=(row[by_row], by_row),
+        by_session=(session[by_session], by_session),
     )
 
 
@@ -353,8 +355,8 @@ def distinct(values: Array) -> Array:
 def tallied(values: Array) -> tuple[Array, Array]:
     """The values once each, in order, and how often each occurs."""
     ordered = np.sort(values)
-    firsts = np.flatnonzero(_first_of_each(ordered))
-    return ordered[firsts], np.diff(firsts, append=len(ordered))
+    bounds = np.append(np.flatnonzero(_first_of_each(ordered)), len(ordered))
+    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]
 
 
 def _first_of_each(ordered: Array) -> Array:

@@ -110,7 +110,8 @@ class Words:
         must, never = tantivy.Occur.Must, tantivy.Occur.MustNot
         found: list[tuple[tantivy.Occur, tantivy.Query]] = []
         if self._exact and wanted.version >= self._units.manifest.watermark.version:
-            found.append((never, self._term("facets", _ENDED)))
+            if self._units.manifest.counts["ends"]:
+                found.append((never, self._term("facets", _ENDED)))
         else:
             version = min(wanted.version, self._units.manifest.watermark.version)
             until = self._units.rows_until(version)  # rows are in the order of their versions
