@@ -75,6 +75,16 @@ def test_the_nearest_visible_rows_are_found_however_few_are_visible(
     assert _ask(vectors, query, seen, 10, share) == best
 
 
+def test_as_many_near_rows_come_as_are_asked_for(tmp_path):
+    vectors = append_vectors(_open(tmp_path), _random(3000))
+    query = _random(1, 9)[0]
+    query /= np.linalg.norm(query)
+    found = _ask(vectors, query, np.ones(3000, dtype=bool), 1200, 1.0)
+    best = np.argsort(-(vectors.floats.astype(np.float32) @ query), kind="stable")[:1200]
+    assert len(set(found)) == 1200
+    assert len(set(found) & set(best.tolist())) > 1100
+
+
 def test_a_few_visible_rows_among_thousands_are_found_exactly(tmp_path):
     vectors = append_vectors(_open(tmp_path), _random(20_000))
     query = _random(1, 9)[0]

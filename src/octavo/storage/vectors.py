@@ -24,7 +24,9 @@ from octavo.storage.libraries import Array, faiss, np
 from octavo.storage.units import append, damaged, sync_folder
 
 FORMAT = 1
-_NEAREST = 700
+_NEAREST = 700  # so many at least, and twice as many as are wanted, are compared in full
+_SCANNED = 1000  # so many are looked at first: some may not be visible
+_BOXED = 8000
 _MEAN_ROWS = 256
 _SPARSE = 0.1
 _AT_ONCE = 512  # rows whose numbers fit the processor's cache
@@ -118,12 +120,12 @@ class Vectors:
         total = self.manifest.rows
         if total == 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        code = signs(query[None, :])
+        code, count = signs(query[None, :]), max(_NEAREST, 2 * limit)
         if share >= _SPARSE:
-            rows = self._near_many(code, visible)
+            rows = self._near_many(code, visible, count)
         else:
             some = np.arange(total) if among is None else among[among < total]
-            rows = self._near_few(code, some[visible(some)])
+            rows = self._near_few(code, some[visible(some)], count)
         if len(self.lacking):
             rows = rows[~np.isin(rows, self.lacking)]
         rows = np.sort(rows)  # in the order of the file, and of equals the first
@@ -147,19 +149,19 @@ class Vectors:
             )
         return found
 
-    def _near_many(self, code: Array, visible: Callable[[Array], Array]) -> Array:
-        total, wanted = self.manifest.rows, _NEAREST
+    def _near_many(self, code: Array, visible: Callable[[Array], Array], count: int) -> Array:
+        total, wanted = self.manifest.rows, max(count, _SCANNED)
         while True:
             rows = _hamming(code, self.bits, min(wanted, total))
             kept = rows[visible(rows)]
-            if len(kept) >= _NEAREST or wanted >= total:
-                return kept[:_NEAREST]
+            if len(kept) >= count or wanted >= total:
+                return kept[:count]
             wanted *= 8
 
-    def _near_few(self, code: Array, rows: Array) -> Array:
-        if len(rows) <= _NEAREST:
+    def _near_few(self, code: Array, rows: Array, count: int) -> Array:
+        if len(rows) <= count:
             return rows
-        return rows[_hamming(code, np.ascontiguousarray(self.bits[rows]), _NEAREST)]
+        return rows[_hamming(code, np.ascontiguousarray(self.bits[rows]), count)]
 
     def verify(self) -> None:
         """Raise `Damaged` unless every byte that counts is what was written."""
@@ -292,9 +294,9 @@ def _hamming(code: Array, bits: Array, count: int) -> Array:
     """The rows whose signs differ least from a code's, the nearest first."""
     faiss.omp_set_num_threads(1)
     # Few are counted into a box for each distance, which is quick; for many the boxes would be too large.
-    distances, rows = faiss.knn_hamming(code, bits, count, "mc" if count <= _NEAREST else "hc")
+    distances, rows = faiss.knn_hamming(code, bits, count, "mc" if count <= _BOXED else "hc")
     found: Array = rows[0]
-    return found if count <= _NEAREST else found[np.lexsort((found, distances[0]))]
+    return found if count <= _BOXED else found[np.lexsort((found, distances[0]))]
 
 
 def _map(path: Path, dtype: str, rows: int, width: int) -> Array:
