@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from indexes import terms
@@ -54,7 +54,13 @@ def test_every_invisible_character_of_unicode_is_dropped():
     assert [c for c in formats if normalise(f"ก{c}ข") != "กข"] == []
 
 
+@given(st.text(max_size=60) | st.text("' ’`aก", max_size=12))
+def test_a_folded_text_has_single_spaces_and_none_around_it(text):
+    assert fold(text) == " ".join(fold(text).split())
+
+
 @given(st.text(st.characters(max_codepoint=127), max_size=100))
+@example("'")
 def test_plain_ascii_is_read_as_the_same_words_as_beside_other_letters(text):
     assert [*terms(text), "ก"] == terms(f"{text} ก")
     assert f"{fold(text)} ก".strip() == fold(f"{text} ก")

@@ -98,9 +98,10 @@ def normalise(text: str) -> str:
 def fold(text: str) -> str:
     """The normal form with look-alike letters made one and apostrophes dropped."""
     if text.isascii():
-        return normalise(text).replace("'", "").replace("`", "")
+        return normalise(text.replace("'", "").replace("`", ""))
     normal = normalise(text)
-    return _APOSTROPHES.sub("", normal.translate(_LOOK_ALIKES) if _ODD.search(normal) else normal)
+    folded = _APOSTROPHES.sub("", normal.translate(_LOOK_ALIKES) if _ODD.search(normal) else normal)
+    return folded if len(folded) == len(normal) else " ".join(folded.split())
 
 
 def key_of(text: str) -> str:
