@@ -18,6 +18,7 @@ import octavo
 from octavo.errors import BadInput, BadVector, ModelFailed, OutOfScope
 from octavo.models.embedders import CallableEmbedder
 from octavo.models.rerank import Reranker
+from octavo.storage.units import writing
 
 WORDS = ["mango", "harbour", "violin", "winter", "Anna", "curry", "train", "กาแฟ", "ทะเล", "แมว"]
 
@@ -250,6 +251,15 @@ def test_a_changed_embedder_is_indexed_under_its_own_name(opened, root):
     folders = {p.name for p in (root / "+user01" / "index" / "recall").glob("vectors-*")}
     assert folders == {"vectors-letters", "vectors-other"}
     assert found(opened(embedder=LETTERS), "abab", k=1) == ["abba"]
+
+
+def test_who_asks_what_is_indexed_does_not_wait_for_a_writer_of_the_index(opened, root):
+    account = opened(embedder=LETTERS)
+    account.remember("แมวชอบนอนบนโซฟา")
+    account.catch_up()
+    (lock,) = root.glob("*/index/recall/lock")
+    with writing(lock.parent):  # as another process holds it while it embeds
+        assert found(account, "แมว") == ["แมวชอบนอนบนโซฟา"]
 
 
 def test_vectors_handed_in_are_kept_in_the_ledger_and_wrong_ones_refused(opened):

@@ -72,6 +72,10 @@ class Embedding:
         vectors = self.vectors()
         return rows - vectors.manifest.rows + len(vectors.lacking)
 
+    def has_work(self, rows: int) -> bool:
+        """Whether some of the indexed passages could be embedded now, as far as is published."""
+        return any(self._work(self.vectors(), rows))
+
     def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still.
 

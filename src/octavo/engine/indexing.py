@@ -196,6 +196,8 @@ class Indexing:
         if self.embedding is None or self._spine.read_only:
             return 0
         self.is_used = True
+        if limit is not None and not self.embedding.has_work(self.index.units().manifest.rows):
+            return 0  # most recalls find nothing to do, and need no lock to know it
         return self.embedding.add(progress, limit=limit)
 
     def units(self, after: int, upto: int) -> Iterator[Unit]:
