@@ -16,7 +16,7 @@ from octavo.storage.units import NO_POSITION, Units, distinct, picked, ranges, t
 if TYPE_CHECKING:
     from octavo.storage.vectors import Vectors
 
-_WINDOW = 8  # how many rows to either side of a candidate are its context
+_WINDOW = 5  # how many rows to either side of a candidate are its context: neighbours of its neighbours
 _DAY_SECONDS = 86_400
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 

@@ -29,12 +29,12 @@ _DAY_SECONDS = 86_400
 class Limits:
     """How many candidates each stream may hand in; words and meaning never fewer than are asked for."""
 
-    words: int = 100
+    words: int = 60
     speaker: int = 80
-    meaning: int = 100
+    meaning: int = 60
     time: int = 200
     neighbours: int = 2
-    ranked: int = 100  # how many at least, by everything but meaning, are compared by meaning too
+    ranked: int = 60  # how many at least, by everything but meaning, are compared by meaning too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

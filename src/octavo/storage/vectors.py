@@ -24,8 +24,8 @@ from octavo.storage.libraries import Array, faiss, np
 from octavo.storage.units import append, damaged, sync_folder
 
 FORMAT = 1
-_NEAREST = 700  # so many at least, and twice as many as are wanted, are compared in full
-_SCANNED = 1000  # so many are looked at first: some may not be visible
+_COMPARED = 7  # so many times as many as are wanted are compared in full
+_SPARE = 2  # and so many times that are looked at first: some may not be visible
 _BOXED = 8000
 _MEAN_ROWS = 256
 _SPARSE = 0.1
@@ -120,7 +120,7 @@ class Vectors:
         total = self.manifest.rows
         if total == 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        code, count = signs(query[None, :]), max(_NEAREST, 2 * limit)
+        code, count = signs(query[None, :]), _COMPARED * limit
         if share >= _SPARSE:
             rows = self._near_many(code, visible, count)
         else:
@@ -150,7 +150,7 @@ class Vectors:
         return found
 
     def _near_many(self, code: Array, visible: Callable[[Array], Array], count: int) -> Array:
-        total, wanted = self.manifest.rows, max(count, _SCANNED)
+        total, wanted = self.manifest.rows, _SPARE * count
         while True:
             rows = _hamming(code, self.bits, min(wanted, total))
             kept = rows[visible(rows)]
