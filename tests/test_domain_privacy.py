@@ -34,7 +34,7 @@ from hypothesis import strategies as st
 from octavo.domain import named_secrets, numbers, privacy, tokens
 from octavo.domain.patterns import Pattern
 from octavo.domain.policy import PrivacyPolicy
-from octavo.domain.privacy import NAMES, Finding, find, find_data, mask, mask_data, masked
+from octavo.domain.privacy import NAMES, Finding, find, find_data, is_suspect, mask, mask_data, masked
 from octavo.errors import BadInput
 
 # "¦" keeps scanners of code hosts from taking the corpus's keys for real ones.
@@ -234,6 +234,13 @@ def test_data_nested_too_deep_is_an_error_with_a_hint() -> None:
         data = [data]
     with pytest.raises(BadInput, match="nested deeper than 64"):
         find_data(data, ALLOW)
+
+
+@given(st.lists(st.sampled_from(TEXTS) | st.text(max_size=20), max_size=4))
+def test_what_is_found_in_a_part_makes_the_whole_suspect(parts: list[str]) -> None:
+    for policy in (ALLOW, MASK):
+        if any(find(part, policy) for part in parts):
+            assert is_suspect("\n".join(parts), policy)
 
 
 def test_every_pattern_that_searches_a_text_is_bounded() -> None:

@@ -5,7 +5,7 @@ Text checks run before any durable byte; state checks run again, binding, at eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,6 @@ from octavo.domain.text import key_of
 SILENT = frozenset({"secret", "rejection", "redaction"})
 
 _STORES = frozenset({"concept", "relationship", "gks"})
-_SHORT = 16
 _STATEMENTS = ("fact", "register", "canon", "skill")
 
 
@@ -63,7 +62,7 @@ def is_plain(turn: Turn, policy: Policy) -> bool:
         return False
     if row.max_length is not None and len(transcript((turn,))) > row.max_length:
         return False
-    return row.secrets == "allow" or not _found_in((turn.speaker, turn.text, turn.data), policy.privacy)
+    return row.secrets == "allow" or not _found_in((turn.speaker, turn.text), (turn.data,), policy.privacy)
 
 
 def check_state(
@@ -137,24 +136,23 @@ def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: 
 
 def _findings(memory: Memory, policy: PrivacyPolicy) -> set[str]:
     """The names of all secrets in the text and in every string beside it."""
-    parts: list[Any] = [memory.topic, memory.category, *memory.tags, memory.data]
+    texts = [text for text in (memory.topic, memory.category, *memory.tags) if text]
+    nested = [memory.data] if memory.data else []
     for turn in memory.turns:
-        parts += (turn.speaker, turn.text, turn.data)
+        texts += (turn.speaker, turn.text)
+        if turn.data:
+            nested.append(turn.data)
     if not memory.turns:
-        parts.append(memory.text)
-    return _found_in(parts, policy)
+        texts.append(memory.text)
+    return _found_in(texts, nested, policy)
 
 
-def _found_in(parts: Iterable[Any], policy: PrivacyPolicy) -> set[str]:
+def _found_in(texts: Sequence[str], nested: Iterable[Any], policy: PrivacyPolicy) -> set[str]:
     found: set[str] = set()
-    for part in parts:
-        if not part:
-            continue
-        if not isinstance(part, str):
-            found.update([finding.what for finding in privacy.find_data(part, policy)])
-        elif len(part) >= _SHORT or not part.isalpha():  # no secret is a short word, as most names are
-            for finding in privacy.find(part, policy):
-                found.add(finding.what)
+    if privacy.is_suspect("\n".join(texts), policy):  # one look at all of them clears nearly every memory
+        found.update(finding.what for text in texts for finding in privacy.find(text, policy))
+    for data in nested:
+        found.update(finding.what for finding in privacy.find_data(data, policy))
     return found
 
 

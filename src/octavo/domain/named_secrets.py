@@ -114,7 +114,7 @@ _REQUESTS = frozenset(_REQUESTS_TEXT.split())
 _STATES = frozenset(_STATES_TEXT.split()) | _REQUESTS
 
 
-def logins(plain: str) -> Iterator[Span]:
+def logins(plain: str, _low: str) -> Iterator[Span]:
     """Passwords within an address, as in `https://user:password@host`."""
     yield from (("password", *m.span(1)) for m in _LOGIN.finditer(plain) if _is_value(m[1]))
 
@@ -126,7 +126,7 @@ def bearers(plain: str, low: str) -> Iterator[Span]:
             yield "bearer_token", *m.span(1)
 
 
-def pins(low: str) -> Iterator[Span]:
+def pins(_plain: str, low: str) -> Iterator[Span]:
     """PINs, one-time codes and the like behind their names."""
     for m in _PIN.finditer(low):
         postal = m[1] == "pin" and "code" in (m[2] or "") and len(m[3]) == 6

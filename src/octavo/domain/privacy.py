@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,8 @@ NAMES = (
     "email", "phone",
 )  # fmt: skip
 MAX_DEPTH = 64
+
+Detector = Callable[[str, str], Iterator[Span]]  # of a text as it looks, and in lower case
 
 # A placeholder is read as a blank that is neither a name nor a value, so masking twice is masking once.
 _PLACEHOLDER = pattern(rf"\[(?:{'|'.join(NAMES)})\]")
@@ -59,13 +61,20 @@ def find(text: str, policy: PrivacyPolicy) -> tuple[Finding, ...]:
     plain, places = _plain(text)
     if "[" in plain:
         plain = _PLACEHOLDER.sub(lambda m: TAKEN * len(m[0]), plain)
-    spans = _spans(plain, policy)
-    if not spans:
+    low = plain.lower()
+    detectors = _hinted(plain, low, policy)
+    if not detectors:
         return ()
-    spans = _merged(spans)
+    spans = _merged(span for finds in detectors for span in finds(plain, low))
     if places is not None:
         spans = [(what, places[start], places[end - 1] + 1) for what, start, end in spans]
     return tuple(Finding(what=what, start=start, end=end) for what, start, end in spans)
+
+
+def is_suspect(text: str, policy: PrivacyPolicy) -> bool:
+    """Whether a closer look at a text is worth while; if not, nothing is found in it or in any part of it."""
+    plain, _ = _plain(text)
+    return bool(_hinted(plain, plain.lower(), policy))
 
 
 def mask(text: str, findings: Iterable[Finding]) -> str:
@@ -168,27 +177,38 @@ _THAI_NAME_STEMS = ("รหัส", "พาส", "โทเค", "คีย์",
 _PIN_STEMS = ("pin", "otp", "cvv", "cvc", " code")
 
 
-def _spans(plain: str, policy: PrivacyPolicy) -> list[Span]:
-    """What each detector finds, behind its pre-filter: nearly every text is looked at by none."""
-    found: list[Span] = []
-    low, data = plain.lower(), plain.encode(errors="replace")
+def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
+    """The detectors that may find something, by cheap hints: nearly every text gives none.
+
+    A hint that a part of a text gives, the whole gives too.
+    """
+    found: list[Detector] = []
+    data = plain.encode(errors="replace")
     if "://" in plain:
-        found += logins(plain)
+        found.append(logins)
     if _SIXTEEN in data.translate(_TOKEN_CHARACTERS) or "-----BEGIN" in plain:
-        found += tokens(plain)
+        found.append(tokens)
     if len(data.translate(None, _NO_DIGITS)) >= 9:
-        found += numbers(plain, low)
+        found.append(numbers)
     if "bearer" in low or "basic" in low:
-        found += bearers(plain, low)
+        found.append(bearers)
     if _holds(low, _PIN_STEMS):
-        found += pins(low)
+        found.append(pins)
     if _holds(low, _NAME_STEMS) or (len(data) > len(plain) and _holds(low, _THAI_NAME_STEMS)):
-        found += named(plain, low)
+        found.append(named)
     if policy.email != "allow" and "@" in plain:
-        found += (("email", *m.span()) for m in _EMAIL.finditer(plain))
+        found.append(_emails)
     if policy.phone != "allow":
-        found += (("phone", *m.span()) for m in _PHONE.finditer(plain))
+        found.append(_phones)
     return found
+
+
+def _emails(plain: str, _low: str) -> Iterator[Span]:
+    yield from (("email", *m.span()) for m in _EMAIL.finditer(plain))
+
+
+def _phones(plain: str, _low: str) -> Iterator[Span]:
+    yield from (("phone", *m.span()) for m in _PHONE.finditer(plain))
 
 
 def _holds(low: str, stems: tuple[str, ...]) -> bool:

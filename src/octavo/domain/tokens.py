@@ -34,7 +34,7 @@ _PUBLIC = pattern(
 )
 
 
-def tokens(plain: str) -> Iterator[Span]:
+def tokens(plain: str, _low: str) -> Iterator[Span]:
     """Tokens and private keys, each with where it stands."""
     yield from ((m.lastgroup or "token", *m.span()) for m in _MAKE.finditer(plain))
     block_end = 0
