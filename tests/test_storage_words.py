@@ -15,7 +15,7 @@ from octavo.domain.units import End
 from octavo.errors import Damaged
 from octavo.storage import frequencies
 from octavo.storage import words as word_index
-from octavo.storage.batches import batch_of, codes_of
+from octavo.storage.batches import analysed, batch_of
 from octavo.storage.index import Fresh, Index, clear, extend
 from octavo.storage.units import Units, open_units, publish, read_manifest, writing
 
@@ -433,6 +433,12 @@ def test_a_nameless_speaker_and_none_are_told_apart(tmp_path):
     assert Index(tmp_path).units().manifest.speakers == ("",)
 
 
-@given(st.text(max_size=60) | st.lists(st.sampled_from(["tea", "teas", "ไปเชียงใหม่กัน", "the"])).map(" ".join))
-def test_a_text_is_coded_by_its_terms(text):
-    assert codes_of(text) == [zlib.crc32(term.encode()) for term in terms(text)]
+_SAID = st.text(max_size=60) | st.lists(st.sampled_from(["tea", "teas", "ไปเชียงใหม่กัน", "the"])).map(" ".join)
+
+
+@given(st.lists(_SAID, max_size=5))
+def test_texts_are_coded_by_their_terms(texts):
+    codes, lengths = analysed(texts)
+    coded = [[zlib.crc32(term.encode()) for term in terms(text)] for text in texts]
+    assert codes.tolist() == [code for some in coded for code in some]
+    assert lengths.tolist() == [len(some) for some in coded]

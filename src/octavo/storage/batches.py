@@ -31,7 +31,7 @@ class Batch:
     records: Array
     units: Sequence[Unit] = ()  # for each row whose passage it is
     texts: Sequence[str] = ()
-    codes: Sequence[Sequence[int]] = ()
+    terms: Array  # the codes of all rows' terms, one row's behind the other's
     names: bytes = b""
     scopes: dict[str, int] = field(default_factory=dict)
     speakers: dict[str, int]
@@ -46,7 +46,7 @@ class Batch:
         """Append everything to the files durably and return the manifest that would publish it."""
         arrays = {
             "rows": self.records,
-            "terms": _flat(self.codes),
+            "terms": self.terms,
             "names": np.frombuffer(self.names, dtype="u1"),
             "ends": np.array(list(ends), dtype=END),
             "runs": _runs(self.records, self.manifest.rows),
@@ -75,6 +75,7 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
     batch = Batch(
         manifest=manifest,
         records=np.zeros(0, dtype=_row()),
+        terms=np.empty(0, dtype="<u4"),
         speakers={name: code for code, name in enumerate(manifest.speakers)},
         lived=manifest.lived,
     )
@@ -82,19 +83,19 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
         return batch
     pieces = [passages(unit.text) for unit in units]
     texts = list(chain.from_iterable(pieces))
-    codes = list(map(codes_of, texts))
+    terms, lengths = analysed(texts)
     _learn(batch, units)
     names = _Names(manifest.counts["names"])
     records = _records(units, batch, names)
     lived = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
-    owners, records = _spread(records, [len(some) for some in pieces], codes)
+    owners, records = _spread(records, [len(some) for some in pieces], lengths)
     records["terms"] += np.uint64(manifest.counts["terms"])
     return replace(
         batch,
         records=records,
         units=units if len(texts) == len(units) else [units[owner] for owner in owners.tolist()],
         texts=texts,
-        codes=codes,
+        terms=terms,
         names=bytes(names.written),
         lived=(min(lived), max(lived)),
     )
@@ -150,9 +151,9 @@ def _records(units: Sequence[Unit], batch: Batch, names: _Names) -> Array:
     return records
 
 
-def _spread(records: Array, counts: Sequence[int], codes: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+def _spread(records: Array, counts: Sequence[int], lengths: Array) -> tuple[Array, Array]:
     """The records once for each passage, and whose each is; their terms are counted from the first one's."""
-    passages_of, lengths = np.array(counts), np.fromiter(map(len, codes), np.int64, len(codes))
+    passages_of = np.array(counts)
     firsts = np.cumsum(passages_of) - passages_of
     records["unit_length"], records["passages"] = np.add.reduceat(lengths, firsts), passages_of
     owners = np.repeat(np.arange(len(counts)), passages_of)
@@ -208,13 +209,15 @@ def _row() -> Any:
     return np.dtype(ROW)  # which takes longer than a search may spend on nothing
 
 
-def _flat(codes: Sequence[Sequence[int]]) -> Array:
-    return np.fromiter(chain.from_iterable(codes), dtype="<u4")
-
-
-def codes_of(text: str) -> list[int]:
-    """The terms of a text as 32-bit codes."""
-    return list(chain.from_iterable(map(_codes_of_run, runs(text))))
+def analysed(texts: Sequence[str]) -> tuple[Array, Array]:
+    """The terms of some texts as 32-bit codes, one text's behind the other's, and how many each text has."""
+    found = list(map(runs, texts))
+    codes = list(map(_codes_of_run, chain.from_iterable(found)))
+    ends = np.zeros(len(codes) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, codes), np.int64, len(codes)), out=ends[1:])
+    counts = np.fromiter(map(len, found), np.int64, len(found))
+    terms = np.fromiter(chain.from_iterable(codes), "<u4", int(ends[-1]))
+    return terms, np.diff(ends[np.cumsum(counts)], prepend=0)
 
 
 def code_of(term: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from octavo.domain.dates import Interval
@@ -269,28 +268,25 @@ def priors(frame: Frame, units: Array, recipe: Recipe) -> tuple[Array, Array]:
     )
 
 
-def occurrences_in(tokens: Sequence[Sequence[int]], codes: Array) -> Occurrences:
-    """Where a question's terms stand in some lists of terms."""
-    if not tokens or len(codes) == 0:
+def occurrences_in(terms: Array, lengths: Array, codes: Array) -> Occurrences:
+    """Where a question's terms stand among those of some rows, which follow one another."""
+    if len(terms) == 0 or len(codes) == 0:
         return Occurrences(row=np.empty(0, dtype=np.int64), term=np.empty(0, dtype=np.int64))
-    ends = np.cumsum([len(some) for some in tokens])
-    places, term = matches(np.fromiter(chain.from_iterable(tokens), np.uint32, int(ends[-1])), codes)
-    return Occurrences(row=np.searchsorted(ends, places, "right"), term=term)
+    places, term = matches(terms, codes)
+    return Occurrences(row=np.searchsorted(np.cumsum(lengths, dtype=np.int64), places, "right"), term=term)
 
 
 def _occurrences(units: Units, records: Array, ends: Array, codes: Array) -> Occurrences:
     """Where a question's terms stand in some records, which are consecutive rows up to each of the ends."""
-    if len(records) == 0 or len(codes) == 0:
-        return occurrences_in((), codes)
+    if len(records) == 0:
+        return occurrences_in(records["terms"], records["length"], codes)
     # The terms of consecutive rows are consecutive too.
     first, last = records["terms"], picked(records, ends - 1)
     low = first[np.concatenate(([0], ends[:-1]))].tolist()
     high = (last["terms"] + last["length"]).tolist()
     terms = units.column("terms").data  # bytes are joined in half the time that arrays are
     joined = b"".join([terms[a:b] for a, b in zip(low, high, strict=True)])
-    places, term = matches(np.frombuffer(joined, dtype="<u4"), codes)
-    lengths = np.cumsum(records["length"], dtype=np.int64)
-    return Occurrences(row=np.searchsorted(lengths, places, "right"), term=term)
+    return occurrences_in(np.frombuffer(joined, dtype="<u4"), records["length"], codes)
 
 
 def _with_context(units: Units, candidates: Array, forced: Array) -> tuple[Array, Array]:

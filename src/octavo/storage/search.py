@@ -230,31 +230,26 @@ class Search:
         return frames.Overlay(
             first=self.units.manifest.rows,
             records=batch.records,
-            found=frames.occurrences_in(batch.codes, codes),
+            found=frames.occurrences_in(batch.terms, batch.records["length"], codes),
             vectors=None if self.fresh.vectors is None else np.asarray(self.fresh.vectors),
         ), batch
 
     def _weights(self, codes: Array, overlay: Overlay) -> tuple[Array, float]:
         """The weight of each term, and how many terms a passage has on average."""
-        others = self._others() if self.fresh.others else []
-        rows, total = self.rows, self.rows + len(overlay.records) + len(others)
+        others = batch_of(self.fresh.others, self.units.manifest)
+        rows, total = self.rows, self.rows + len(overlay.records) + len(others.records)
         counts = frequencies.containing(self.units, codes, self.scopes, rows)
         if self.fresh.units:
             counts = counts + overlay.found.rows_with(len(codes))
-        if others:
-            seen = [terms for scope, terms in others if self._sees(scope)]
-            counts = counts + frames.occurrences_in(seen, codes).rows_with(len(codes))
+        if self.fresh.others:
+            seen = np.array([self._sees(unit.scope) for unit in others.units])
+            lengths = others.records["length"]
+            found = frames.occurrences_in(others.terms[np.repeat(seen, lengths)], lengths[seen], codes)
+            counts = counts + found.rows_with(len(codes))
         known = dict(zip(self.question.terms, counts.tolist(), strict=True))
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
-        terms = (
-            self._terms_until(rows) + int(overlay.records["length"].sum()) + sum(len(c) for _, c in others)
-        )
+        terms = self._terms_until(rows) + int(overlay.records["length"].sum()) + len(others.terms)
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
-
-    def _others(self) -> list[tuple[str, list[int]]]:
-        """Scope and terms of every passage that only counts."""
-        batch = batch_of(self.fresh.others, self.units.manifest)
-        return [(unit.scope, list(codes)) for unit, codes in zip(batch.units, batch.codes, strict=True)]
 
     def _sees(self, scope: str) -> bool:
         return self.wanted.scopes is None or scope in self.wanted.scopes

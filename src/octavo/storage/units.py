@@ -182,11 +182,11 @@ class Units:
     def _name(self, start: int, length: int) -> list[str | None]:
         return _NAME.decode(self.column("names").data[start : start + length])
 
-    def codes_at(self, row: int) -> list[int]:
-        """The codes of one passage's terms."""
+    def terms_at(self, row: int) -> Array:
+        """The codes of a row's terms."""
         record = self.column("rows")[row]
         start = int(record["terms"])
-        found: list[int] = self.column("terms")[start : start + int(record["length"])].tolist()
+        found: Array = self.column("terms")[start : start + int(record["length"])]
         return found
 
     def rows_until(self, version: int) -> int:

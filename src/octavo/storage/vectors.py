@@ -24,7 +24,8 @@ from octavo.storage.libraries import Array, faiss, np
 from octavo.storage.units import append, damaged, sync_folder
 
 FORMAT = 1
-_COMPARED = 7  # so many times as many as are wanted are compared in full
+_FEW = 400  # so many at least are compared in full,
+_COMPARED = 7  # and so many times as many as are wanted
 _SPARE = 2  # and so many times that are looked at first: some may not be visible
 _BOXED = 8000
 _MEAN_ROWS = 256
@@ -120,7 +121,7 @@ class Vectors:
         total = self.manifest.rows
         if total == 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        code, count = signs(query[None, :]), _COMPARED * limit
+        code, count = signs(query[None, :]), max(_FEW, _COMPARED * limit)
         if share >= _SPARSE:
             rows = self._near_many(code, visible, count)
         else:

@@ -18,12 +18,13 @@ from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.units import Unit
 from octavo.errors import Damaged
 from octavo.storage.batches import Batch
-from octavo.storage.libraries import tantivy
+from octavo.storage.libraries import Array, np, tantivy
 from octavo.storage.units import OPEN, Units, damaged
 
 _HEAP_BYTES = 64_000_000
 _FOOTER_BYTES = 8
 _ENDED = "ended"
+_SPELT_LENGTH = 9  # characters of a term as tantivy is given it, and the space behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +164,13 @@ def add_batch(folder: Path, units: Units, batch: Batch, ends: Sequence[tuple[int
             )
             writer.delete_documents_by_query(rest)
         ended = dict(ends)
-        given = zip(batch.units, batch.codes, batch.records["at"].tolist(), strict=True)
-        for row, (unit, codes, at) in enumerate(given, units.manifest.rows):
-            writer.add_document(_document(row, unit, codes, at, ended.get(row)))
+        spelt, begin = _spelt(batch.terms), 0
+        ends_ = np.cumsum(batch.records["length"], dtype=np.int64).tolist()
+        given = zip(batch.units, batch.records["at"].tolist(), ends_, strict=True)
+        for row, (unit, at, end) in enumerate(given, units.manifest.rows):
+            terms = spelt[_SPELT_LENGTH * begin : _SPELT_LENGTH * end]
+            writer.add_document(_document(row, unit, terms, at, ended.get(row)))
+            begin = end
         for row, valid_to in ends:
             if row < units.manifest.rows:
                 writer.delete_documents_by_term("row", row)
@@ -230,12 +235,12 @@ def stamp_of(folder: Path) -> int:
         return -1
 
 
-def _document(row: int, unit: Unit, codes: Sequence[int], at: int, valid_to: int | None) -> tantivy.Document:
+def _document(row: int, unit: Unit, terms: str, at: int, valid_to: int | None) -> tantivy.Document:
     """What the word index holds of a row, `at` in seconds; `valid_to` is None while it is valid."""
     document = tantivy.Document()
     document.add_unsigned("row", row)
     document.add_integer("at", at)
-    document.add_text("terms", struct.pack(f">{len(codes)}I", *codes).hex(" ", 4))
+    document.add_text("terms", terms)
     ended: tuple[str, ...] = ()
     if valid_to is not None:
         document.add_unsigned("valid_to", valid_to)
@@ -243,6 +248,11 @@ def _document(row: int, unit: Unit, codes: Sequence[int], at: int, valid_to: int
     always = (unit.scope, unit.kind, unit.layer, *ended)
     document.add_text("facets", _facets(unit.session, unit.speaker, unit.category, unit.tags, *always))
     return document
+
+
+def _spelt(codes: Array) -> str:
+    """Codes of terms as words for tantivy: eight digits each, and a space between them."""
+    return codes.astype(">u4").tobytes().hex(" ", 4)
 
 
 @lru_cache(maxsize=4096)
@@ -283,7 +293,7 @@ def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Doc
         category=name.category,
         tags=name.tags,
     )
-    return _document(row, unit, units.codes_at(row), int(record["at"]), valid_to)
+    return _document(row, unit, _spelt(units.terms_at(row)), int(record["at"]), valid_to)
 
 
 def _open(folder: Path) -> tantivy.Index:
