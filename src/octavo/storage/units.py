@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -262,7 +261,6 @@ def writing(folder: Path) -> Iterator[None]:
         yield
 
 
-@lru_cache(maxsize=4096)
 def key_code(name: str) -> int:
     """The 64-bit code of a memory's or a session's id."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
