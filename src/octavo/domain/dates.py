@@ -91,7 +91,8 @@ _EN_MONTH, _TH_MONTH = _any(_MONTHS, thai=False), _any(_MONTHS, thai=True)
 _EN_NUMBER, _TH_NUMBER = _any(_NUMBERS, thai=False), _any(_NUMBERS, thai=True)
 _EN_UNIT, _TH_UNIT = "day|week|month|year", _any(_UNITS, thai=True)
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>(?:1[89]|2[0-6])\d\d)"
+_ANY_YEAR = r"(?:1[89]|2[0-6])\d\d"
+_YEAR = f"(?P<year>{_ANY_YEAR})"
 _TH_YEAR = rf"(?:ปี\s*)?(?:พ\.?\s?ศ\.?\s*|ค\.?\s?ศ\.?\s*)?{_YEAR}"
 _IN = r"(?:(?:in|on|during|by|since|around|of|from|until|before|after)\s+)?"
 
@@ -256,13 +257,13 @@ def _compiled(source: str) -> re.Pattern[str]:
 
 # Every expression holds a year or one of these; most questions hold none and are done at once.
 _HINTS = frozenset(("ago", *_SHIFTS, *_DAYS, *_MONTHS))
-_WORD, _FOUR_DIGITS = pattern("[a-z]+"), pattern(r"\d{4}")
+_WORD, _YEAR_HINT = pattern("[a-z]+"), pattern(_ANY_YEAR)
 _TH_HINT = pattern(f"{_any(_SHIFTS, thai=True)}|{_any(_DAYS, thai=True)}|{_TH_MONTH}")
 
 
 def _is_hinted(text: str) -> bool:
     is_said = not _HINTS.isdisjoint(_WORD.findall(text.lower()))
-    return is_said or bool(_FOUR_DIGITS.search(text) or _TH_HINT.search(text))
+    return is_said or bool(_YEAR_HINT.search(text) or _TH_HINT.search(text))
 
 
 _Reader = Callable[[dict[str, str], _Frame], Iterator[Interval]]

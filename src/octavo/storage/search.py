@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe, reach, term_weights
@@ -37,14 +37,12 @@ class Limits:
     ranked: int = 60  # how many at least, by everything but meaning, are compared by meaning too
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(NamedTuple):
     """A unit that recall found, with the parts of its score."""
 
     memory: str
     rev: int
     turn: int | None
-    passage: int
     score: float
     parts: dict[str, float]
 
@@ -274,18 +272,10 @@ class Search:
         heads = picked(frame.heads, chosen[order])
         columns = [v.tolist() for v in (heads["rev"], heads["turn"], score[order])]
         given = zip(*(values[order].tolist() for values in parts.values()), strict=True)
+        memories = self._memories(rows[order], heads, batch)
         return [
-            Match(
-                memory=memory,
-                rev=rev,
-                turn=None if turn < 0 else turn,
-                passage=0,
-                score=value,
-                parts=dict(zip(parts, own, strict=True)),
-            )
-            for memory, rev, turn, value, own in zip(
-                self._memories(rows[order], heads, batch), *columns, given, strict=True
-            )
+            Match(memory, rev, None if turn < 0 else turn, value, dict(zip(parts, own, strict=True)))
+            for memory, rev, turn, value, own in zip(memories, *columns, given, strict=True)
         ]
 
     def _memories(self, rows: Array, heads: Array, batch: Batch) -> list[str]:
