@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 from octavo.domain.patterns import pattern
 
@@ -66,16 +67,14 @@ class Interval:
         return (self.last - self.first).days + 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
+class Times(NamedTuple):
     """The intervals a query names, and the query without the words that named them."""
 
     intervals: tuple[Interval, ...]
     rest: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
+class _Frame(NamedTuple):
     """What an expression is relative to: the day of asking and the years it may speak of."""
 
     now: date

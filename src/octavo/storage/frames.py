@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.domain.dates import Interval
 from octavo.domain.ranking import Recipe, frequency, passage_prior, reach, saturated
@@ -20,8 +19,7 @@ _DAY_SECONDS = 86_400
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrences:
+class Occurrences(NamedTuple):
     """Where the question's terms stand: the row and the term of each occurrence."""
 
     row: Array
@@ -33,8 +31,7 @@ class Occurrences:
         return np.bincount(pairs % terms, minlength=terms) if terms else pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlay:
+class Overlay(NamedTuple):
     """Units that no index holds yet, in the form of the columns; `vectors` has a row for each, or is None."""
 
     first: int  # the row number its first row has
@@ -43,8 +40,7 @@ class Overlay:
     vectors: Array | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(NamedTuple):
     """Rows in the order of their conversations; `starts` are the rows where units begin.
 
     Units stand at `places`: one beside the other within a conversation, and so far from the next one that
@@ -175,8 +171,7 @@ def words_part(frame: Frame, units: Array, weights: Array, average: float, recip
     return frame.best(saturated(total, recipe) @ (weights / weights.sum()).astype(np.float32), starts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class _Held(NamedTuple):
     """Each term that a row holds, with its frequency there, and the row's unit."""
 
     row: Array

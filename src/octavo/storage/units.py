@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -60,8 +60,7 @@ class Manifest:
         return self.counts["rows"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
+class Name(NamedTuple):
     """The words that belong to a record."""
 
     memory: str
@@ -70,8 +69,7 @@ class Name:
     tags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
+class Turns(NamedTuple):
     """The turns of all sessions, one session behind the other as they began, counted by seats.
 
     In the rows other memories stand between the turns of a session, and turns of other sessions; a run is
