@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import faiss
 import numpy as np
 
 import octavo
@@ -24,7 +25,7 @@ from octavo.domain.units import Unit, Watermark
 from octavo.models.embedders import CallableEmbedder
 from octavo.storage.index import Index, extend
 from octavo.storage.units import FORMAT
-from octavo.storage.vectors import Vectors, append_vectors, open_vectors
+from octavo.storage.vectors import Vectors, append_vectors, open_vectors, signs
 from octavo.storage.words import Wanted
 
 TITLE = "recall speed"
@@ -52,16 +53,22 @@ def measure(bench: Bench, size: int) -> None:
         build(bench, folder, size)
     before = resident_bytes()
     index, vectors = Index(folder), vectors_of(folder)
-    wanted, took = Wanted(version=index.watermark.version), []
+    wanted, took, bare = Wanted(version=index.watermark.version), [], []
     for text, query in questions(folder, bench.pick(300, 20)):
         began = time.perf_counter()
         question = index.read(text, now=START.date(), version=wanted.version, scopes=None)
         index.search(question, wanted, limit=10, vectors=vectors, query=query)
         took.append((time.perf_counter() - began) * 1000)
+        began = time.perf_counter()
+        faiss.knn_hamming(signs(query[None, :]), vectors.bits, 10, "mc")
+        bare.append((time.perf_counter() - began) * 1000)
     warm = took[len(took) // 3 :]
     p50 = percentile(warm, 50)
     bench.figure(f"p50, {size:,} units", p50, "ms", at_most=TARGET_MS.get(size), samples=warm)
     bench.figure(f"p95, {size:,} units", percentile(warm, 95), "ms")
+    bench.figure(
+        f"a bare scan of the vectors' signs, {size:,} units", percentile(bare, 50), "ms", samples=bare
+    )
     bench.figure(f"first recall, {size:,} units", took[0], "ms")
     bench.figure(f"memory added, {size:,} units", (resident_bytes() - before) / 2**20, "MiB")
     for part, pattern in (("columns", "*.bin"), ("words", "words/*"), ("vectors", "vectors/*")):

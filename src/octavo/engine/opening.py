@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -17,6 +16,7 @@ from octavo.errors import BadInput, IndexDamaged, NotFound, Unavailable
 from octavo.later import Later
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
+from octavo.storage.libraries import shutil
 from octavo.storage.state_db import StateDb, remove
 from octavo.storage.stores.local import LocalStore
 from octavo.storage.stores.names import account_of, folder_of

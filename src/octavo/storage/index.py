@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -16,6 +15,7 @@ from octavo.domain.text import passages
 from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, end_rows
+from octavo.storage.libraries import shutil
 from octavo.storage.search import Fresh, Limits, Match, Search
 from octavo.storage.units import EMPTY, Units, open_units, publish, read_manifest, writing
 from octavo.storage.words import Wanted, Words

@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import shutil
+
     import faiss
     import numpy as np
     import tantivy
@@ -24,7 +26,7 @@ else:
             self.__dict__.update(vars(import_module(self.__name__)))
             return self.__dict__[name]
 
-    faiss, np, tantivy = _Later("faiss"), _Later("numpy"), _Later("tantivy")
+    faiss, np, shutil, tantivy = (_Later(name) for name in ("faiss", "numpy", "shutil", "tantivy"))
     Array = Any
 
-__all__ = ["Array", "faiss", "np", "tantivy"]
+__all__ = ["Array", "faiss", "np", "shutil", "tantivy"]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 
 import apsw
 import msgspec
@@ -656,7 +655,7 @@ def _reading(path: Path) -> apsw.Connection:
         db.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        db = apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)
+        db = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
     db.set_busy_timeout(_BUSY_MILLISECONDS)
     return db
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -12,13 +11,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.units import Unit
 from octavo.errors import Damaged
 from octavo.storage.batches import Batch
-from octavo.storage.libraries import Array, np, tantivy
+from octavo.storage.libraries import Array, np, shutil, tantivy
 from octavo.storage.units import OPEN, Units, damaged
 
 _HEAP_BYTES = 64_000_000
@@ -270,7 +268,7 @@ def _facets(
 
 def _facet(name: str, value: str) -> str:
     """A value as a word without spaces, told apart from the same value of another name."""
-    return f"{name}:{quote(value)}"
+    return f"{name}:{value.encode().hex()}"
 
 
 def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Document:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from octavo.later import Later
 if TYPE_CHECKING:
     from octavo.interfaces.operation import Operation
 
+shutil = Later("shutil")
 rich_console = Later("rich.console")
 rich_progress = Later("rich.progress")
 

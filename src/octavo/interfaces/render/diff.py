@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from octavo.domain.patterns import pattern
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from octavo.domain.memory import Memory
     from octavo.engine.differences import Diff
 
+difflib = Later("difflib")
 plain = Later("octavo.interfaces.plain")
 
 # A word is a run of letters; in scripts without spaces it is one letter with the marks that sit on it.
@@ -59,7 +59,7 @@ def changed_words(before: str, after: str) -> Text:
     """Both texts in one: what went struck through in red, what came underlined in green."""
     old, new = _pieces(clean(before)), _pieces(clean(after))
     shown = Text()
-    for action, a, b, c, d in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+    for action, a, b, c, d in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
         if action == "equal":
             shown.append("".join(old[a:b]))
             continue
