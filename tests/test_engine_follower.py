@@ -31,6 +31,7 @@ def write(account: octavo.Account, commits: int) -> None:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     monkeypatch.setattr(follower, "_LONG", 20)
+    monkeypatch.setattr(follower, "_LARGE", 15)
 
 
 def test_a_long_import_is_indexed_when_it_ends(tmp_path):
@@ -48,6 +49,17 @@ def test_a_short_import_starts_no_process(tmp_path):
         with account.importing():
             write(account, 1)
         assert account._indexing.lag().versions == 1
+
+
+def test_an_import_that_begins_large_and_ends_there_does_not_wait_for_the_process(tmp_path):
+    with octavo.open(tmp_path, "a", embedder=False) as account:
+        with account.importing() as _:
+            assert all(account.write_many([talk(n) for n in range(16)], cause="import"))
+            process = account._follower._process
+        assert process is None or process.returncode == -signal.SIGKILL
+        account.catch_up()
+        assert account.recall("marigold11")[0].memory.text.endswith("marigold11")
+        assert account.check().problems == ()
 
 
 def test_nothing_outside_an_import_starts_a_process(tmp_path):

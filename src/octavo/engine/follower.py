@@ -6,6 +6,7 @@ nothing but time.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import subprocess
@@ -18,7 +19,8 @@ from octavo.later import Later
 from octavo.storage.stores.local import LocalStore
 
 _log = logging.getLogger("octavo.follower")
-_LONG = 4_000  # candidates after which another process pays for its own start
+_LONG = 4_000  # candidates after which another process pays for its own start,
+_LARGE = 2_000  # and at once so many that more are likely to come
 _opening = Later("octavo.engine.opening")
 
 
@@ -36,16 +38,20 @@ class Follower:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the process finish what is committed."""
-        if self._process is not None:
-            self._process.communicate()
-            if self._process.returncode:
-                _log.warning("the index is behind, the follower ended exit=%d", self._process.returncode)
+        """Let the process finish what is committed, unless that is so little that it hardly began."""
+        if self._process is None:
+            return
+        is_short = self._written < _LONG
+        if is_short:
+            self._process.kill()
+        self._process.communicate()
+        if self._process.returncode and not is_short:
+            _log.warning("the index is behind, the follower ended exit=%d", self._process.returncode)
 
     def wrote(self, candidates: int) -> None:
         """Note a commit."""
         self._written += candidates
-        if self._process is None and self._written >= _LONG:
+        if self._process is None and (candidates >= _LARGE or self._written >= _LONG):
             self._process = _started(self._spine)
         if self._process is not None and self._process.stdin is not None:
             try:
@@ -60,13 +66,15 @@ def _started(spine: Spine) -> subprocess.Popen[bytes] | None:
         return None
     folder = spine.store.folder.resolve()
     command = [sys.executable, "-m", "octavo.engine.follower", str(folder.parent), spine.identity.account]
+    alone = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # idle threads of numpy would take the import's time
     # What goes wrong there goes wrong again, with its message, for whoever catches up.
     silent = subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=silent, bufsize=0)  # noqa: S603  # our own
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=silent, bufsize=0, env=alone)  # noqa: S603
 
 
 def main(root: str, account: str) -> None:
     """Index when enough has been written, by the lines that come in, and once more when no more can come."""
+    gc.disable()  # what it makes is held by nothing that is held by it
     behind = _LONG
     with _opening.open(root, account, actor="system", embedder=False) as opened:
         for line in sys.stdin:
