@@ -51,7 +51,9 @@ def write(
 
     `closes` names a session held elsewhere that these are: the commit gets its ordinal, once.
     """
-    ready = [_ready(writer, candidate) for candidate in wanted]
+    given = list(wanted)
+    ids = writer.spine.new_ids(len(given))
+    ready = [_ready(writer, candidate, id_) for candidate, id_ in zip(given, ids, strict=True)]
     verdicts: list[Verdict] = []
     refused: list[Refusal] = []
 
@@ -136,15 +138,14 @@ def _episodes(spine: Spine, view: DbView, due: Due, content: Core | Sphere) -> l
     return [m.id for memories in found for m in memories if rules.counts_as_episode(m)]
 
 
-def _ready(writer: Writer, candidate: Finished) -> Finished | Verdict:
-    """A candidate signed by the writer and past the text checks, or its refusal."""
+def _ready(writer: Writer, candidate: Finished, new_id: str) -> Finished | Verdict:
+    """A candidate signed by the writer, with an id, and past the text checks, or its refusal."""
     match candidate:
         case Wrote():
             given = candidate.memory
             if given.id and (given.actor, given.scope) == (writer.actor, writer.scope):
                 return writer.checked(candidate)  # signed already: most of an import is
-            id_ = given.id or writer.spine.new_id()
-            memory = signed(given, id_=id_, actor=writer.actor, scope=writer.scope)
+            memory = signed(given, id_=given.id or new_id, actor=writer.actor, scope=writer.scope)
             alias, supersedes, override = candidate.alias, candidate.supersedes, candidate.override
             return writer.checked(Wrote(memory=memory, alias=alias, supersedes=supersedes, override=override))
         case SetState():

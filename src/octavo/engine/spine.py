@@ -88,15 +88,17 @@ class Spine:
 
     def new_id(self) -> str:
         """A new id: twenty letters and digits that sort by time, and within a millisecond by order."""
+        return self.new_ids(1)[0]
+
+    def new_ids(self, count: int) -> list[str]:
+        """Some new ids, in order."""
         with self._naming:
             milliseconds = int(self.now().timestamp() * 1000)
             last, spelt, number = self._last_name
-            if milliseconds == last:
-                number += 1
-            else:
-                spelt, number = _spelt(milliseconds), secrets.randbits(49)
-            self._last_name = (milliseconds, spelt, number)
-        return spelt + _spelt(number)
+            if milliseconds != last:
+                spelt, number = _spelt(milliseconds), secrets.randbits(49) - 1
+            self._last_name = (milliseconds, spelt, number + count)
+        return [spelt + _spelt(each) for each in range(number + 1, number + 1 + count)]
 
     def keyed(self, text: str) -> str:
         """The keyed hash by which a text is recognised without being kept."""
