@@ -11,6 +11,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.policy import Policy
 from octavo.domain.ranking import Recipe, importance, retention
+from octavo.errors import BadInput
 
 STREAMS = (
     "words",
@@ -118,6 +119,20 @@ class Answer:
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
     trail: tuple[Trail, ...] = ()
+
+
+def streams_of(wanted: str | Sequence[str] | Mapping[str, float] | None) -> Mapping[str, float] | None:
+    """Streams by name, by weight, or the preset `hept`; None means all of them as measured best."""
+    if wanted is None or wanted == "hept":
+        return None if wanted is None else HEPT
+    if isinstance(wanted, Mapping):
+        streams = dict(wanted)
+    else:
+        streams = dict.fromkeys([wanted] if isinstance(wanted, str) else wanted, 1.0)
+    unknown = sorted(set(streams) - set(STREAMS))
+    if unknown or not streams:
+        raise BadInput(f"there is no stream {unknown}", hint=f"use {', '.join(STREAMS)}, or 'hept'")
+    return streams
 
 
 def weighed(

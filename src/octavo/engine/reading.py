@@ -203,7 +203,7 @@ class Reader:
             filter=wanted,
             version=base.version,
             now=self._spine.now(),
-            streams=recall.streams_of(streams, recalled.HEPT),
+            streams=recalled.streams_of(streams),
             emotion=emotion,
             vector=vector,
             diverse=diverse,

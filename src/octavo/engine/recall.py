@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,11 +12,11 @@ import msgspec
 from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.query import Question
-from octavo.domain.recall import STREAMS, Answer, Asked, Hit, Trail, chosen, ordered, per_memory, weighed
+from octavo.domain.recall import Answer, Asked, Hit, Trail, chosen, ordered, per_memory, weighed
 from octavo.domain.units import Unit
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, BadVector, Damaged, ModelFailed
+from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.later import Later
 from octavo.storage.index import Fresh, Match, passages_of
 from octavo.storage.state_view import DbView
@@ -57,7 +57,7 @@ class Recaller:
         self._reranker = reranker
         self._indexing = indexing
         self._wake = wake
-        self._abstract = (0, False)  # a version, which never changes, and whether it holds abstractions
+        self._held = (0, False, False)  # of a version, which never changes: has it abstractions, has it uses
 
     def recall(self, base: DbView, view: View, asked: Asked) -> Answer:
         """The best hits among what the view holds; a damaged index is thrown away and asked again."""
@@ -223,7 +223,7 @@ class Recaller:
     ) -> list[Hit]:
         """Matches as hits, with the parts that come from the memory itself."""
         ids = {match.memory for match in matches}
-        used = base.uses(sorted(ids)) if ids else {}
+        used = base.uses(sorted(ids)) if ids and self._holds(base)[1] else {}
         known = view.many(ids)
         hits = []
         for match in matches:
@@ -260,9 +260,14 @@ class Recaller:
     ) -> list[Hit]:
         if asked.streams is not None and "abstractions" not in asked.streams:
             return []
-        if self._abstract[0] != base.version:
-            self._abstract = (base.version, any(kind in _ABSTRACT for kind, *_ in base.tallies()))
-        return search(_ABSTRACT) if self._abstract[1] else []
+        return search(_ABSTRACT) if self._holds(base)[0] else []
+
+    def _holds(self, base: DbView) -> tuple[bool, bool]:
+        """Whether a version has any abstractions, and any uses; most need not be asked for each memory."""
+        if self._held[0] != base.version:
+            abstract = any(kind in _ABSTRACT for kind, *_ in base.tallies())
+            self._held = (base.version, abstract, base.is_used())
+        return self._held[1:]
 
     def _boosted(self, hits: list[Hit], abstract: list[Hit], asked: Asked) -> list[Hit]:
         """Abstractions lift their sources; they stand among the hits when nothing concrete fits better."""
@@ -314,25 +319,6 @@ class Recaller:
                     notes=(f"linked with {hit.memory.id}",),
                 )
         return list(found.values())
-
-
-def streams_of(
-    wanted: str | Sequence[str] | Mapping[str, float] | None, hept: Mapping[str, float]
-) -> Mapping[str, float] | None:
-    """Streams by name, by weight, or the preset `hept`; None means all of them as measured best."""
-    if wanted is None:
-        return None
-    if wanted == "hept":
-        return hept
-    chosen_ = (
-        dict(wanted)
-        if isinstance(wanted, Mapping)
-        else dict.fromkeys([wanted] if isinstance(wanted, str) else wanted, 1.0)
-    )
-    unknown = sorted(set(chosen_) - set(STREAMS))
-    if unknown or not chosen_:
-        raise BadInput(f"there is no stream {unknown}", hint=f"use {', '.join(STREAMS)}, or 'hept'")
-    return chosen_
 
 
 def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ...] | None:

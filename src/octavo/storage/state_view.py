@@ -203,6 +203,11 @@ class DbView:
         )
         return {str(ref): (int(count), float(feedback)) for ref, count, feedback in rows}
 
+    def is_used(self) -> bool:
+        """Whether any use of any memory was noted up to this version."""
+        sql = "SELECT 1 FROM other WHERE tag = 'use' AND version <= ? LIMIT 1"
+        return bool(self._db.rows(sql, (self.version,)))
+
     def scopes(self) -> list[str]:
         """The scopes that hold live memories."""
         return sorted({scope for _, scope, _, _ in self.tallies()})
