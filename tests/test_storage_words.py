@@ -14,10 +14,11 @@ from indexes import ask, fact, mark, names, terms, turn, write
 from octavo.domain.units import End
 from octavo.errors import Damaged
 from octavo.storage import frequencies
+from octavo.storage import index as indexes_module
 from octavo.storage import words as word_index
-from octavo.storage.batches import analysed, batch_of
+from octavo.storage.batches import analysed, batch_of, write_ends
 from octavo.storage.index import Fresh, Index, clear, extend
-from octavo.storage.units import Units, open_units, publish, read_manifest, writing
+from octavo.storage.units import Units, open_units, read_manifest, writing
 
 
 def test_a_unit_is_found_by_its_words_in_english_and_thai(tmp_path):
@@ -239,10 +240,12 @@ def _torn_pass(folder, until):
     with writing(folder):
         units = open_units(folder)
         batch = batch_of([fact("torn", "tea torn", version=2)], units.manifest)
-        manifest = batch.write(folder, [(0, 2)], mark(2))
+        manifest, ended = write_ends(folder, batch.write(folder), [End(memory="a", rev=1, valid_to=2)])
         if until == "columns":
             return
-        word_index.add_batch(folder / "words", units, batch, [(0, 2)])
+        with word_index.Adding(folder / "words", units) as adding:
+            adding.add(batch)
+            adding.commit(Units(folder, manifest), ended)
         if until == "words":
             return
         (folder / "manifest.json.tmp").write_text(str(manifest))
@@ -352,20 +355,6 @@ def test_an_index_that_was_never_made_finds_what_is_fresh_and_writes_nothing(tmp
     assert not (tmp_path / "none").exists()
 
 
-def test_lost_words_are_made_again_from_the_columns(tmp_path):
-    write(tmp_path, 1, [fact("a", "tea", tags=("drinks",)), turn("t", "ชาเขียว")])
-    write(tmp_path, 2, [], [End(memory="a", rev=1, valid_to=2)])
-    shutil.rmtree(tmp_path / "words")
-    units = open_units(tmp_path)
-    stamp = word_index.rebuild(tmp_path / "words", units)
-    from dataclasses import replace
-
-    publish(tmp_path, replace(units.manifest, words=stamp))
-    assert names(ask(tmp_path, "tea", version=1, tags=("drinks",))) == ["a"]
-    assert names(ask(tmp_path, "ชาเขียว")) == ["t"]
-    assert ask(tmp_path, "tea") == []
-
-
 def test_a_reader_follows_what_a_writer_publishes(tmp_path):
     write(tmp_path, 1, [fact("a", "tea")])
     index = Index(tmp_path)
@@ -412,6 +401,31 @@ def test_a_version_before_the_first_indexed_one_has_nothing(tmp_path):
     write(tmp_path, 2, [fact("a", "ชา tea", version=2)])
     assert names(ask(tmp_path, "tea", version=1)) == []
     assert names(ask(tmp_path, "tea", version=2)) == ["a"]
+
+
+def test_a_pass_whose_reading_fails_half_way_leaves_the_index_to_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(indexes_module, "_AT_ONCE", 2)
+
+    def units():
+        yield from (fact(f"u{n}", "ชา tea") for n in range(3))
+        raise Damaged("the state cannot be read")
+
+    write(tmp_path, 1, [fact("a", "tea")])
+    with pytest.raises(Damaged) as caught:  # which keeps the frames of the failed pass alive
+        extend(tmp_path, units(), [], mark(2), since=mark(1))
+    write(tmp_path, 2, [fact(f"b{n}", "ชา tea", version=2) for n in range(5)])
+    assert caught.value is not None
+    assert sorted(names(ask(tmp_path, "tea"))) == ["a", "b0", "b1", "b2", "b3", "b4"]
+    open_units(tmp_path).verify()
+
+
+def test_what_begins_and_ends_in_one_pass_of_several_parts_is_found_only_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(indexes_module, "_AT_ONCE", 2)
+    units = [fact(f"m{n}", "ชา tea", version=n + 1) for n in range(5)]
+    ends = [End(memory="m0", rev=1, valid_to=3), End(memory="m3", rev=1, valid_to=5)]
+    assert extend(tmp_path, units, ends, mark(5), since=mark(0))
+    assert sorted(names(ask(tmp_path, "tea", version=2))) == ["m0", "m1"]
+    assert sorted(names(ask(tmp_path, "tea", version=5))) == ["m1", "m2", "m4"]
 
 
 def test_a_pass_that_only_ends_things_keeps_scopes_and_speakers(tmp_path):

@@ -35,7 +35,7 @@ else:
     letters = Later("octavo.storage.letters")
 
 _log = logging.getLogger("octavo.indexing")
-_PASS = 10_000  # revisions an indexing pass takes at a time
+_PASS = 50_000  # revisions an indexing pass takes at a time: fewer passes, fewer parts to search
 _PROVED_ROWS = 200_000
 _UNINDEXED = (STATE, "file")
 _NAMED = 5
@@ -186,7 +186,7 @@ class Indexing:
     @collector.held()
     def _add_words(self, mark: Watermark, upto: int) -> None:
         """One pass: words and ends of the versions behind the watermark up to one of them."""
-        new = list(self.units(mark.version, upto))
+        new = self.units(mark.version, upto)
         ends = [End(memory=m, rev=r, valid_to=v) for m, r, v in self._spine.state.ended(mark.version, upto)]
         reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
         extend(self.folder, new, ends, reached, since=mark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -14,7 +14,7 @@ import msgspec
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import gram_size, passages, runs, terms_of_run
-from octavo.domain.units import End, Unit, Watermark, address, is_person
+from octavo.domain.units import End, Unit, address, is_person
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, append, key_code, size_of
 
@@ -42,27 +42,17 @@ class Batch:
         """The code that stands for a speaker in the records, -1 if nobody of that name has spoken."""
         return self.speakers.get(speaker, -2) + 1
 
-    def write(self, folder: Path, ends: Sequence[tuple[int, int]], watermark: Watermark) -> Manifest:
+    def write(self, folder: Path) -> Manifest:
         """Append everything to the files durably and return the manifest that would publish it."""
         arrays = {
             "rows": self.records,
             "terms": self.terms,
             "names": np.frombuffer(self.names, dtype="u1"),
-            "ends": np.array(list(ends), dtype=END),
             "runs": _runs(self.records, self.manifest.rows),
         }
         old = self.manifest
-        counts, checksums = dict(old.counts), dict(old.checksums)
-        for name, array in arrays.items():
-            data = array.tobytes()
-            append(folder / f"{name}.bin", data, at=counts[name] * size_of(FILES[name]))
-            counts[name] += len(array)
-            checksums[name] = zlib.crc32(data, checksums[name])
         return replace(
-            old,
-            watermark=watermark,
-            counts=counts,
-            checksums=checksums,
+            _appended(folder, old, arrays),
             scopes=tuple(self.scopes) or old.scopes,
             speakers=tuple(self.speakers),
             said_since=tuple((s, c, v) for (s, c), v in self.since.items()) or old.said_since,
@@ -242,15 +232,23 @@ class _Runs(dict[str, Sequence[int]]):
 _codes_of_run = _Runs().__getitem__
 
 
-def end_rows(units: Units, batch: Batch, ends: Iterable[End]) -> list[tuple[int, int]]:
-    """The rows that some ended revisions occupy, in the files or in the batch, with their last version."""
+def write_ends(
+    folder: Path, manifest: Manifest, ends: Iterable[End]
+) -> tuple[Manifest, list[tuple[int, int]]]:
+    """Append the ends of revisions; returns the manifest that would publish them, and the rows that end."""
     wanted = {(end.memory, end.rev): end.valid_to for end in ends}
     if not wanted:
-        return []
-    found = [
-        (units.manifest.rows + index, wanted[key])
-        for index, unit in enumerate(batch.units)
-        if (key := (unit.memory, unit.rev)) in wanted
-    ]
-    found.extend((row, wanted[revision]) for row, revision in units.rows_of(wanted))
-    return sorted(found)
+        return manifest, []
+    found = sorted((row, wanted[named]) for row, named in Units(folder, manifest).rows_of(wanted))
+    return _appended(folder, manifest, {"ends": np.array(found, dtype=END)}), found
+
+
+def _appended(folder: Path, manifest: Manifest, arrays: Mapping[str, Array]) -> Manifest:
+    """Append to files durably what no manifest counts yet."""
+    counts, checksums = dict(manifest.counts), dict(manifest.checksums)
+    for name, array in arrays.items():
+        data = array.tobytes()
+        append(folder / f"{name}.bin", data, at=counts[name] * size_of(FILES[name]))
+        counts[name] += len(array)
+        checksums[name] = zlib.crc32(data, checksums[name])
+    return replace(manifest, counts=counts, checksums=checksums)

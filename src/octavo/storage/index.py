@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from octavo.domain.ranking import Recipe
 from octavo.domain.text import passages
 from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.storage import frequencies, words
-from octavo.storage.batches import batch_of, end_rows
+from octavo.storage.batches import batch_of, write_ends
 from octavo.storage.libraries import shutil
 from octavo.storage.search import Fresh, Limits, Match, Search
 from octavo.storage.units import EMPTY, Units, open_units, publish, read_manifest, writing
@@ -22,6 +23,8 @@ from octavo.storage.words import Wanted, Words
 
 if TYPE_CHECKING:
     from octavo.storage.vectors import Vectors
+
+_AT_ONCE = 10_000  # units that are analysed together: as many as stay near the processor
 
 __all__ = ["Fresh", "Index", "Limits", "Match", "clear", "extend", "passages_of"]
 
@@ -118,11 +121,15 @@ def extend(
         units = open_units(folder)
         if units.manifest.watermark != since:
             return False
-        batch = batch_of(list(new), units.manifest)
-        ended = end_rows(units, batch, ends)
-        manifest = batch.write(folder, ended, watermark)
-        stamp = words.add_batch(folder / "words", units, batch, ended)
-        manifest = replace(manifest, words=stamp)
+        manifest, coming = units.manifest, iter(new)
+        with words.Adding(folder / "words", units) as adding:
+            while some := list(islice(coming, _AT_ONCE)):
+                batch = batch_of(some, manifest)
+                manifest = batch.write(folder)
+                adding.add(batch)
+            manifest, ended = write_ends(folder, manifest, ends)
+            stamp = adding.commit(Units(folder, manifest), ended)
+        manifest = replace(manifest, watermark=watermark, words=stamp)
         manifest = replace(manifest, base=frequencies.rebase(Units(folder, manifest)))
         publish(folder, manifest)
         frequencies.sweep(folder, manifest)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.units import Unit
 from octavo.errors import Damaged
 from octavo.storage.batches import Batch
-from octavo.storage.libraries import Array, np, shutil, tantivy
+from octavo.storage.libraries import Array, np, tantivy
 from octavo.storage.units import OPEN, Units, damaged
 
 _HEAP_BYTES = 64_000_000
@@ -146,51 +147,56 @@ class Words:
         return tantivy.Query.const_score_query(query, 0.0)
 
 
-def add_batch(folder: Path, units: Units, batch: Batch, ends: Sequence[tuple[int, int]]) -> int:
-    """Index a batch and mark what ended, in one commit; returns the commit's stamp.
+class Adding:
+    """One pass into the word index: rows come, some end, and one commit has it all."""
 
-    What an unpublished earlier pass left behind the watermark is removed in the same commit.
-    """
-    if units.manifest.rows and stamp_of(folder) < units.manifest.words:
-        raise damaged(folder, "it is older than what was published")
-    index = _open(folder)
-    writer = index.writer(_HEAP_BYTES, 1)
-    try:
-        if stamp_of(folder) != units.manifest.words:
-            rest = tantivy.Query.range_query(
-                index.schema, "row", tantivy.FieldType.Unsigned, units.manifest.rows, OPEN
-            )
-            writer.delete_documents_by_query(rest)
-        ended = dict(ends)
+    def __init__(self, folder: Path, units: Units) -> None:
+        """Begin behind what is published; what an unpublished earlier pass left there goes."""
+        stamp = stamp_of(folder)
+        if units.manifest.rows and stamp < units.manifest.words:
+            raise damaged(folder, "it is older than what was published")
+        index = _open(folder)
+        self._folder, self._writer = folder, index.writer(_HEAP_BYTES, 1)
+        if stamp != units.manifest.words:
+            unsigned = tantivy.FieldType.Unsigned
+            rest = tantivy.Query.range_query(index.schema, "row", unsigned, units.manifest.rows, OPEN)
+            with self._saying():
+                self._writer.delete_documents_by_query(rest)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of tantivy's lock, also when an error keeps this object alive."""
+        del self._writer
+
+    def add(self, batch: Batch) -> None:
+        """Add the rows of a batch."""
         spelt, begin = _spelt(batch.terms), 0
-        ends_ = np.cumsum(batch.records["length"], dtype=np.int64).tolist()
-        given = zip(batch.units, batch.records["at"].tolist(), ends_, strict=True)
-        for row, (unit, at, end) in enumerate(given, units.manifest.rows):
-            terms = spelt[_SPELT_LENGTH * begin : _SPELT_LENGTH * end]
-            writer.add_document(_document(row, unit, terms, at, ended.get(row)))
-            begin = end
-        for row, valid_to in ends:
-            if row < units.manifest.rows:
-                writer.delete_documents_by_term("row", row)
-                writer.add_document(_document_again(units, row, valid_to))
-        stamp = writer.commit()
-        writer.wait_merging_threads()
-    except (ValueError, OSError) as error:
-        raise damaged(folder, str(error)) from error
-    return int(stamp)
+        ends = np.cumsum(batch.records["length"], dtype=np.int64).tolist()
+        given = zip(batch.units, batch.records["at"].tolist(), ends, strict=True)
+        with self._saying():
+            for row, (unit, at, end) in enumerate(given, batch.manifest.rows):
+                terms = spelt[_SPELT_LENGTH * begin : _SPELT_LENGTH * end]
+                self._writer.add_document(_document(row, unit, terms, at, None))
+                begin = end
 
+    def commit(self, units: Units, ends: Iterable[tuple[int, int]]) -> int:
+        """Mark the rows that ended, commit and return the commit's stamp; `units` holds all rows added."""
+        with self._saying():
+            for row, valid_to in ends:
+                self._writer.delete_documents_by_term("row", row)
+                self._writer.add_document(_document_again(units, row, valid_to))
+            stamp = int(self._writer.commit())
+            self._writer.wait_merging_threads()
+        return stamp
 
-def rebuild(folder: Path, units: Units) -> int:
-    """Make the word index anew from the columns; returns the commit's stamp."""
-    shutil.rmtree(folder, ignore_errors=True)
-    writer = _open(folder).writer(_HEAP_BYTES, 1)
-    valid_to = units.valid_to()
-    for row in range(units.manifest.rows):
-        ended = None if valid_to[row] == OPEN else int(valid_to[row])
-        writer.add_document(_document_again(units, row, ended))
-    stamp = writer.commit()
-    writer.wait_merging_threads()
-    return int(stamp)
+    @contextmanager
+    def _saying(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            raise damaged(self._folder, str(error)) from error
 
 
 def check_segments(folder: Path, checked: set[str]) -> None:
