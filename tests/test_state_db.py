@@ -17,6 +17,7 @@ from octavo.domain.state import fold
 from octavo.domain.units import units_of
 from octavo.engine.indexing import is_indexed
 from octavo.errors import LedgerTruncated
+from octavo.storage import state_db
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
 from octavo.storage.stores.local import LocalStore
@@ -109,9 +110,15 @@ def test_indexing_reads_of_every_revision_what_the_whole_record_says(tmp_path_fa
     with open_on(MemoryStore(), tmp_path_factory.mktemp("state") / "index") as account:
         play(account, script)
         account.remember("ไปเชียงใหม่", kind="episode")
-        state = account._spine.state
-        whole = list(state.revisions_since(0, account.version))
-        spoken = list(state.spoken_since(0, account.version))
+        state, head = account._spine.state, account.version
+        whole = list(state.revisions_since(0, head))
+        spoken = list(state.spoken_since(0, head))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(state_db, "_AT_ONCE", 2)
+            for first in range(head + 1):
+                wanted = [(v, m) for v, m in spoken if v > first]
+                assert list(state.spoken_since(first, head)) == wanted
+                assert list(state.spoken_since(0, first)) == [(v, m) for v, m in spoken if v <= first]
         assert [(v, is_indexed(m)) for v, m in spoken] == [(v, is_indexed(m)) for v, m in whole]
         for (version, one), (_, other) in zip(spoken, whole, strict=True):
             assert list(units_of(one, valid_from=version)) == list(units_of(other, valid_from=version))

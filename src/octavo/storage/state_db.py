@@ -38,6 +38,7 @@ from octavo.storage.state_view import OPEN, DbView
 
 SCHEMA = 4
 _BUSY_MILLISECONDS = 60_000
+_AT_ONCE = 5_000  # revisions that are held in memory for indexing
 _CACHE_KIBIBYTES = 16_000  # grams land all over their table; with less, one commit reads a page many times
 
 _TABLES = """
@@ -305,16 +306,20 @@ class StateDb:
             yield int(since), codec.decode_memory(envelope, body)
 
     def spoken_since(self, after: int, upto: int) -> Iterator[tuple[int, Spoken]]:
-        """The same as indexing reads them."""
-        rows = self.rows(
-            f"SELECT since, {COLUMNS} FROM revision WHERE since > ? AND since <= ? ORDER BY since, row",
-            (after, upto),
+        """The same as indexing reads them, some at a time: rows are in the order of their versions."""
+        first = "SELECT row FROM revision WHERE since > ? AND since <= ? ORDER BY since, row LIMIT 1"
+        some = (
+            f"SELECT row, since, {COLUMNS} FROM revision WHERE row >= ? AND +since <= ? ORDER BY row LIMIT ?"
         )
-        for since, *row in rows:
-            try:
-                yield int(since), spoken_of(row)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise IndexDamaged(f"{self._path}: a body is no JSON: {error}") from error
+        place = self._one(first, (after, upto))
+        while place is not None:
+            rows = self.rows(some, (place, upto, _AT_ONCE))
+            for _, since, *row in rows:
+                try:
+                    yield int(since), spoken_of(row)
+                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                    raise IndexDamaged(f"{self._path}: a body is no JSON: {error}") from error
+            place = rows[-1][0] + 1 if len(rows) == _AT_ONCE else None
 
     def version_after(self, version: int, revisions: int, limit: int) -> int:
         """The last version within about so many revisions after one, at least the next."""
