@@ -74,7 +74,7 @@ def _started(spine: Spine) -> subprocess.Popen[bytes] | None:
 
 def main(root: str, account: str) -> None:
     """Index when enough has been written, by the lines that come in, and once more when no more can come."""
-    gc.disable()  # what it makes is held by nothing that is held by it
+    gc.disable()  # a pass makes no cycles, and the process ends with the import
     behind = _LONG
     with _opening.open(root, account, actor="system", embedder=False) as opened:
         for line in sys.stdin:

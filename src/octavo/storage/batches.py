@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -25,22 +25,19 @@ _KEPT = 200_000  # words whose codes are remembered
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows on their way into the files, with the codes they use."""
+    """Rows on their way into the files, behind what a manifest counts."""
 
     manifest: Manifest
+    known: Manifest  # the same with the scopes, speakers and times of these rows, too
     records: Array
-    units: Sequence[Unit] = ()  # for each row whose passage it is
-    texts: Sequence[str] = ()
     terms: Array  # the codes of all rows' terms, one row's behind the other's
+    units: Sequence[Unit] = ()  # for each row whose passage it is
     names: bytes = b""
-    scopes: dict[str, int] = field(default_factory=dict)
-    speakers: dict[str, int]
-    since: dict[tuple[int, int], int] = field(default_factory=dict)
-    lived: tuple[int, int] | None
 
     def speaker_code(self, speaker: str) -> int:
         """The code that stands for a speaker in the records, -1 if nobody of that name has spoken."""
-        return self.speakers.get(speaker, -2) + 1
+        speakers = self.known.speakers
+        return speakers.index(speaker) + 1 if speaker in speakers else -1
 
     def write(self, folder: Path) -> Manifest:
         """Append everything to the files durably and return the manifest that would publish it."""
@@ -50,71 +47,60 @@ class Batch:
             "names": np.frombuffer(self.names, dtype="u1"),
             "runs": _runs(self.records, self.manifest.rows),
         }
-        old = self.manifest
-        return replace(
-            _appended(folder, old, arrays),
-            scopes=tuple(self.scopes) or old.scopes,
-            speakers=tuple(self.speakers),
-            said_since=tuple((s, c, v) for (s, c), v in self.since.items()) or old.said_since,
-            lived=self.lived,
-        )
+        return _appended(folder, self.known, arrays)
 
 
 def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
     """Analyse units, one row a passage, to stand behind what a manifest counts."""
-    batch = Batch(
-        manifest=manifest,
-        records=np.zeros(0, dtype=_row()),
-        terms=np.empty(0, dtype="<u4"),
-        speakers={name: code for code, name in enumerate(manifest.speakers)},
-        lived=manifest.lived,
-    )
     if not units:
-        return batch
+        nothing, no_terms = np.zeros(0, dtype=_row()), np.empty(0, dtype="<u4")
+        return Batch(manifest=manifest, known=manifest, records=nothing, terms=no_terms)
     pieces = [passages(unit.text) for unit in units]
-    texts = list(chain.from_iterable(pieces))
-    terms, lengths = analysed(texts)
-    _learn(batch, units)
-    names = _Names(manifest.counts["names"])
-    records = _records(units, batch, names)
-    lived = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
+    terms, lengths = analysed(list(chain.from_iterable(pieces)))
+    known, names = _known(units, manifest), _Names(manifest.counts["names"])
+    records = _records(units, known, names)
+    times = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
     owners, records = _spread(records, [len(some) for some in pieces], lengths)
     records["terms"] += np.uint64(manifest.counts["terms"])
-    return replace(
-        batch,
+    return Batch(
+        manifest=manifest,
+        known=replace(known, lived=(min(times), max(times))),
         records=records,
-        units=units if len(texts) == len(units) else [units[owner] for owner in owners.tolist()],
-        texts=texts,
         terms=terms,
+        units=units if len(owners) == len(units) else [units[owner] for owner in owners.tolist()],
         names=bytes(names.written),
-        lived=(min(lived), max(lived)),
     )
 
 
-def _learn(batch: Batch, units: Sequence[Unit]) -> None:
-    """Give codes to the scopes and speakers of some units, and note who speaks where since when."""
-    scopes, speakers, manifest = batch.scopes, batch.speakers, batch.manifest
-    scopes.update((name, code) for code, name in enumerate(manifest.scopes))
-    batch.since.update(((speaker, scope), version) for speaker, scope, version in manifest.said_since)
-    known: set[tuple[str, str | None]] = set()
+def _known(units: Sequence[Unit], manifest: Manifest) -> Manifest:
+    """A manifest with codes for the scopes and speakers of some units, and who speaks where since when."""
+    scopes = {name: code for code, name in enumerate(manifest.scopes)}
+    speakers = {name: code for code, name in enumerate(manifest.speakers)}
+    since = {(speaker, scope): version for speaker, scope, version in manifest.said_since}
+    voices: set[tuple[str, str | None]] = set()
     for unit in units:
         voice = (unit.scope, unit.speaker)
-        if voice in known:
+        if voice in voices:
             continue
-        known.add(voice)
+        voices.add(voice)
         scope = scopes.setdefault(unit.scope, len(scopes))
         if unit.speaker is not None:
             speaker = speakers.setdefault(unit.speaker, len(speakers))
-            batch.since.setdefault((speaker, scope), unit.valid_from)
+            since.setdefault((speaker, scope), unit.valid_from)
+    said = tuple((speaker, scope, version) for (speaker, scope), version in since.items())
+    return replace(manifest, scopes=tuple(scopes), speakers=tuple(speakers), said_since=said)
 
 
-def _records(units: Sequence[Unit], batch: Batch, names: _Names) -> Array:
+def _records(units: Sequence[Unit], known: Manifest, names: _Names) -> Array:
     """A record for each unit, column by column, as if each were one passage."""
     memory, rev, turn, scope, kind, layer, text, at, version, session, position, speaker, *more = zip(
         *units, strict=True
     )
     named = [names.of(*given) for given in zip(memory, rev, session, *more, strict=True)]
     sessions = {name: key_code(name or "") for name in set(session)}
+    scopes = {name: code for code, name in enumerate(known.scopes)}
+    speakers: dict[str | None, int] = {name: code for code, name in enumerate(known.speakers, start=1)}
+    speakers[None] = 0
     columns = {
         "key": [name.key for name in named],
         "name": [name.at for name in named],
@@ -125,8 +111,8 @@ def _records(units: Sequence[Unit], batch: Batch, names: _Names) -> Array:
         "position": [NO_POSITION if place is None else place for place in position],
         "rev": rev,
         "turn": [-1 if index is None else index for index in turn],
-        "speaker": [0 if name is None else batch.speakers[name] + 1 for name in speaker],
-        "scope": [batch.scopes[name] for name in scope],
+        "speaker": [speakers[name] for name in speaker],
+        "scope": [scopes[name] for name in scope],
         "kind": [_KIND[name] for name in kind],
         "layer": [_LAYER[name] for name in layer],
         "person": [is_person(name) for name in speaker],
