@@ -17,7 +17,8 @@ from bench.texts import Texts
 from octavo.domain.memory import Change, Link, Memory, Turn, transcript
 from octavo.storage import codec
 from octavo.storage.ledger import GENESIS, Draft, Ledger
-from octavo.storage.state_db import SCHEMA, StateDb
+from octavo.storage.state_db import StateDb
+from octavo.storage.state_file import SCHEMA
 from octavo.storage.stores.disk import Disk
 from octavo.storage.stores.local import LocalStore
 from octavo.storage.stores.names import folder_of

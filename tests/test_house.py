@@ -50,7 +50,6 @@ STEMMER = {"domain/text.py": {"Stemmer"}}
 LONG = {
     "engine/account.py": "one method an operation: the table of what an open account can do",
     "interfaces/operations.py": "one entry an operation: the table that every door is fed from",
-    "storage/state_db.py": "one table layout, and everything that writes it",
 }
 
 

@@ -17,7 +17,7 @@ from octavo.domain.state import fold
 from octavo.domain.units import units_of
 from octavo.engine.indexing import is_indexed
 from octavo.errors import LedgerTruncated
-from octavo.storage import state_db
+from octavo.storage import state_log
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
 from octavo.storage.stores.local import LocalStore
@@ -114,7 +114,7 @@ def test_indexing_reads_of_every_revision_what_the_whole_record_says(tmp_path_fa
         whole = list(state.revisions_since(0, head))
         spoken = list(state.spoken_since(0, head))
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(state_db, "_AT_ONCE", 2)
+            patched.setattr(state_log, "_AT_ONCE", 2)
             for first in range(head + 1):
                 wanted = [(v, m) for v, m in spoken if v > first]
                 assert list(state.spoken_since(first, head)) == wanted

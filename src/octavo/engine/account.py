@@ -32,7 +32,7 @@ from octavo.engine.worker import Worker
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed, Unavailable
 from octavo.later import Later
 from octavo.storage.codec import REDACTED
-from octavo.storage.state_db import Commit
+from octavo.storage.state_log import Commit
 from octavo.storage.state_view import DbView
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from octavo.engine.retirement import LOST, revived
 from octavo.engine.spine import Plan, Spine
 from octavo.errors import BadInput, BadPolicy, NotFound
 from octavo.models.summarisers import Summariser
-from octavo.storage.state_db import Commit
+from octavo.storage.state_log import Commit
 from octavo.storage.state_view import DbView
 
 MADE_FROM, REMOVED = "made_from", "removed"

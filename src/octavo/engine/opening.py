@@ -17,7 +17,8 @@ from octavo.later import Later
 from octavo.storage import codec
 from octavo.storage.ledger import Ledger
 from octavo.storage.libraries import shutil
-from octavo.storage.state_db import StateDb, remove
+from octavo.storage.state_db import StateDb
+from octavo.storage.state_file import remove
 from octavo.storage.stores.local import LocalStore
 from octavo.storage.stores.names import account_of, folder_of
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
 import apsw
-import msgspec
 
 from octavo.domain.memory import (
     COMPARED,
@@ -28,78 +24,24 @@ from octavo.domain.memory import (
     Rejection,
     Use,
 )
-from octavo.domain.units import Spoken
-from octavo.errors import IndexDamaged, LedgerTruncated, NotFound, OctavoError, StoreFull, Unavailable
+from octavo.errors import IndexDamaged, LedgerTruncated
 from octavo.storage import codec, postings
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
-from octavo.storage.spoken import COLUMNS, spoken_of
+from octavo.storage.state_file import begin_at_zero, failure, opened, reading, remove
+from octavo.storage.state_log import StateLog
 from octavo.storage.state_view import OPEN, DbView
 
-SCHEMA = 4
-_BUSY_MILLISECONDS = 60_000
-_AT_ONCE = 5_000  # revisions that are held in memory for indexing
-_CACHE_KIBIBYTES = 16_000  # grams land all over their table; with less, one commit reads a page many times
 
-_TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE revision (
-  row INTEGER PRIMARY KEY, id TEXT NOT NULL, rev INTEGER NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
-  layer TEXT NOT NULL, topic TEXT, category TEXT, tags TEXT, session TEXT, at INTEGER NOT NULL,
-  since INTEGER NOT NULL, until INTEGER NOT NULL, gone INTEGER NOT NULL,
-  envelope BLOB NOT NULL, body BLOB
-);
-CREATE INDEX revision_id ON revision (id, until);
-CREATE INDEX revision_since ON revision (since);
-CREATE INDEX revision_live ON revision (kind, at, id) WHERE until = 4611686018427387904 AND gone = 0;
-CREATE INDEX revision_ended ON revision (until) WHERE until < 4611686018427387904;
-CREATE INDEX revision_topic ON revision (topic, kind, scope, until) WHERE topic IS NOT NULL;
-CREATE INDEX revision_session ON revision (session) WHERE session IS NOT NULL;
-CREATE TABLE gram (gram INTEGER NOT NULL, rare INTEGER NOT NULL, row INTEGER NOT NULL,
-  PRIMARY KEY (gram, rare, row)) WITHOUT ROWID;
-CREATE TABLE link (target TEXT NOT NULL, name TEXT NOT NULL, row INTEGER NOT NULL,
-  PRIMARY KEY (target, name, row)) WITHOUT ROWID;
-CREATE TABLE version (
-  version INTEGER PRIMARY KEY, at INTEGER NOT NULL, cause TEXT NOT NULL, actor TEXT NOT NULL, scope TEXT,
-  session INTEGER, sandbox TEXT, last_line INTEGER, hash TEXT NOT NULL, changes INTEGER NOT NULL
-);
-CREATE INDEX version_at ON version (at);
-CREATE INDEX version_sandbox ON version (sandbox) WHERE sandbox IS NOT NULL;
-CREATE INDEX version_session ON version (scope, session) WHERE session IS NOT NULL;
-CREATE TABLE other (
-  version INTEGER NOT NULL, line INTEGER NOT NULL, tag TEXT NOT NULL, ref TEXT NOT NULL, scope TEXT,
-  envelope BLOB NOT NULL, body BLOB, PRIMARY KEY (version, line)
-) WITHOUT ROWID;
-CREATE INDEX other_ref ON other (tag, ref, version);
-CREATE TABLE tally (kind TEXT NOT NULL, scope TEXT NOT NULL, category TEXT NOT NULL, live INTEGER NOT NULL,
-  PRIMARY KEY (kind, scope, category)) WITHOUT ROWID;
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """One version as listed: when, why, by whom, and how much it changed."""
-
-    version: int
-    at: datetime
-    cause: str
-    actor: str
-    scope: str | None
-    session: int | None
-    sandbox: str | None
-    changes: int
-    hash: str
-
-
-class StateDb:
+class StateDb(StateLog):
     """The read model of one account; safe for threads, followed by any number of processes."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._lock = threading.RLock()
-        self._path = path
+        self.path = path
         self._read_only = read_only
         self._cleanup: Callable[[], None] | None = None
-        self._db = self._connect()
+        self._db = opened(self.path, read_only=self._read_only)
 
     @classmethod
     def private(cls, path: Path | None) -> StateDb:
@@ -109,7 +51,7 @@ class StateDb:
         try:
             if path is not None and path.exists():
                 with (
-                    closing(_reading(path)) as source,
+                    closing(reading(path)) as source,
                     closing(apsw.Connection(str(target))) as copy,
                     copy.backup("main", source, "main") as task,
                 ):
@@ -118,35 +60,15 @@ class StateDb:
         except BaseException as error:
             folder.cleanup()
             if isinstance(error, apsw.Error):
-                raise _failure(path or target, error) from error
+                raise failure(path or target, error) from error
             raise
         state._cleanup = folder.cleanup
         return state
 
-    def _connect(self) -> apsw.Connection:
-        try:
-            if self._read_only:
-                db = _reading(self._path)
-                if db.pragma("user_version") != SCHEMA:
-                    raise IndexDamaged(f"{self._path} is not laid out as this Octavo does it")
-                return db
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            db = apsw.Connection(str(self._path))
-            db.set_busy_timeout(_BUSY_MILLISECONDS)
-            if db.pragma("user_version") != SCHEMA:
-                _log_ahead(db)
-                _create(db)
-            db.pragma("synchronous", "normal")
-            db.pragma("cache_size", -_CACHE_KIBIBYTES)
-            db.pragma("secure_delete", "on")
-        except (apsw.Error, OSError) as error:
-            raise _failure(self._path, error) from error
-        return db
-
     @property
     def folder(self) -> Path:
         """Where the file lies; other derived files lie beside it."""
-        return self._path.parent
+        return self.path.parent
 
     def close(self) -> None:
         """Close the file."""
@@ -221,7 +143,7 @@ class StateDb:
         with self._writing():
             for name in ("revision", "gram", "link", "version", "other", "tally", "meta"):
                 self._db.execute(f"DELETE FROM {name}")  # our own table names
-            _begin_at_zero(self._db)
+            begin_at_zero(self._db)
             for found in ledger.chain(1, head, GENESIS):
                 self._apply(found)
                 if progress:
@@ -231,150 +153,6 @@ class StateDb:
     def at(self, version: int) -> DbView:
         """The state as of a version."""
         return DbView(self, version)
-
-    def version_at(self, moment: datetime) -> int:
-        """The newest version committed at or before a moment."""
-        found = self._one(
-            "SELECT version FROM version WHERE at <= ? ORDER BY at DESC, version DESC LIMIT 1",
-            (codec.micros(moment),),
-        )
-        return int(found or 0)
-
-    def commits(self, *, after: int = 0, limit: int = -1) -> list[Commit]:
-        """Versions in order."""
-        rows = self.rows(
-            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
-            "WHERE version > ? ORDER BY version LIMIT ?",
-            (after, limit),
-        )
-        return [_commit(row) for row in rows]
-
-    def commit(self, version: int) -> Commit:
-        """One version, or NotFound."""
-        rows = self.rows(
-            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
-            "WHERE version = ?",
-            (version,),
-        )
-        for row in rows:
-            return _commit(row)
-        raise NotFound(f"there is no version {version}", hint="`octavo versions` lists them")
-
-    def sessions(self, scope: str, first: int, last: int) -> list[Commit]:
-        """The versions that closed the sessions first..last of a scope, in order."""
-        rows = self.rows(
-            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
-            "WHERE scope = ? AND session BETWEEN ? AND ? ORDER BY session",
-            (scope, first, last),
-        )
-        return [_commit(row) for row in rows]
-
-    def scopes(self) -> set[str]:
-        """The scopes that hold memories or ever did."""
-        return {str(row[0]) for row in self.rows("SELECT DISTINCT scope FROM tally")}
-
-    def session_scopes(self) -> list[str]:
-        """The scopes that have closed a session."""
-        rows = self.rows("SELECT DISTINCT scope FROM version WHERE session IS NOT NULL ORDER BY scope")
-        return [str(row[0]) for row in rows]
-
-    def commits_of(self, sandbox: str) -> list[tuple[int, int, int | None]]:
-        """The versions a sandbox went into: version, last buffer line, session ordinal."""
-        return [
-            (int(version), int(last or 0), session)
-            for version, last, session in self.rows(
-                "SELECT version, last_line, session FROM version WHERE sandbox = ? ORDER BY version",
-                (sandbox,),
-            )
-        ]
-
-    def changes_in(self, version: int) -> list[Change]:
-        """Every change of a version: memories first, then the rest."""
-        memories = self.rows(
-            "SELECT 'memory', envelope, body FROM revision WHERE since = ? ORDER BY row", (version,)
-        )
-        rest = self.rows("SELECT tag, envelope, body FROM other WHERE version = ? ORDER BY line", (version,))
-        return [codec.decode_change(*row) for row in (*memories, *rest)]
-
-    def revisions_since(self, after: int, upto: int) -> Iterator[tuple[int, Memory]]:
-        """Revisions that became valid in (after, upto], in order, with their version."""
-        rows = self.rows(
-            "SELECT since, envelope, body FROM revision WHERE since > ? AND since <= ? ORDER BY since, row",
-            (after, upto),
-        )
-        for since, envelope, body in rows:
-            yield int(since), codec.decode_memory(envelope, body)
-
-    def spoken_since(self, after: int, upto: int) -> Iterator[tuple[int, Spoken]]:
-        """The same as indexing reads them, some at a time: rows are in the order of their versions."""
-        first = "SELECT row FROM revision WHERE since > ? AND since <= ? ORDER BY since, row LIMIT 1"
-        some = (
-            f"SELECT row, since, {COLUMNS} FROM revision WHERE row >= ? AND +since <= ? ORDER BY row LIMIT ?"
-        )
-        place = self._one(first, (after, upto))
-        while place is not None:
-            rows = self.rows(some, (place, upto, _AT_ONCE))
-            for _, since, *row in rows:
-                try:
-                    yield int(since), spoken_of(row)
-                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                    raise IndexDamaged(f"{self._path}: a body is no JSON: {error}") from error
-            place = rows[-1][0] + 1 if len(rows) == _AT_ONCE else None
-
-    def version_after(self, version: int, revisions: int, limit: int) -> int:
-        """The last version within about so many revisions after one, at least the next."""
-        rows = self.rows(
-            "SELECT since FROM revision WHERE since > ? AND since <= ? ORDER BY since LIMIT 1 OFFSET ?",
-            (version, limit, revisions),
-        )
-        return max(version + 1, int(rows[0][0])) if rows else limit
-
-    def has_more_than(self, revisions: int, after: int, upto: int) -> bool:
-        """Whether more than so many revisions became valid in (after, upto]."""
-        found = self.rows(
-            "SELECT 1 FROM revision WHERE since > ? AND since <= ? LIMIT 1 OFFSET ?", (after, upto, revisions)
-        )
-        return bool(list(found))
-
-    def ended(self, after: int, upto: int) -> list[tuple[str, int, int]]:
-        """Revisions that ceased to be valid in (after, upto]: id, revision and the version that ended it."""
-        rows = self.rows("SELECT id, rev, until FROM revision WHERE until > ? AND until <= ?", (after, upto))
-        return [(str(id_), int(rev), int(until)) for id_, rev, until in rows]
-
-    def revision(self, id_: str, rev: int) -> Memory:
-        """One revision of a memory, or NotFound."""
-        rows = self.rows("SELECT envelope, body FROM revision WHERE id = ? AND rev = ?", (id_, rev))
-        if not rows:
-            raise NotFound(f"there is no revision {rev} of {id_}")
-        return codec.decode_memory(*rows[0])
-
-    def turns_of(self, session: str, upto: int) -> int:
-        """How many turns of a session came in by a version."""
-        rows = self.rows(
-            "SELECT envelope, body FROM revision "
-            "WHERE session = ? AND since <= ? AND kind = 'episode' AND rev = 1",
-            (session, upto),
-        )
-        return sum(len(codec.decode_memory(*row).turns) for row in rows)
-
-    def history(self, id_: str) -> list[tuple[int, Memory]]:
-        """Every revision of a memory with the version it came in."""
-        rows = self.rows("SELECT since, envelope, body FROM revision WHERE id = ? ORDER BY rev", (id_,))
-        return [(int(since), codec.decode_memory(e, b)) for since, e, b in rows]
-
-    def ids_changed(self, low: int, high: int) -> list[str]:
-        """Memories with a revision that began in (low, high]."""
-        rows = self.rows("SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ?", (low, high))
-        return [str(row[0]) for row in rows]
-
-    def others(self, tag: str, *, upto: int = OPEN, newest: int = -1) -> list[tuple[int, Change]]:
-        """Changes of one tag that are no memories, newest first, with their version."""
-        rows = self.rows(
-            "SELECT version, tag, envelope, body FROM other WHERE tag = ? AND version <= ? "
-            "ORDER BY version DESC, line DESC LIMIT ?",
-            (tag, upto, newest),
-        )
-        return [(int(version), codec.decode_change(*row)) for version, *row in rows]
 
     def check(self) -> list[str]:
         """What SQLite's own check finds wrong with the file."""
@@ -391,8 +169,8 @@ class StateDb:
         """Begin a new file in the damaged one's place."""
         with self._lock:
             self._db.close()
-            remove(self._path)
-            self._db = self._connect()
+            remove(self.path)
+            self._db = opened(self.path, read_only=self._read_only)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -400,7 +178,7 @@ class StateDb:
             try:
                 return cast(list[tuple[Any, ...]], self._db.execute(sql, values).fetchall())
             except apsw.Error as error:
-                raise _failure(self._path, error) from error
+                raise failure(self.path, error) from error
 
     def rows_of_each(self, sql: str, values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
         """All rows of a query run once for each set of values."""
@@ -408,11 +186,7 @@ class StateDb:
             try:
                 return cast(list[tuple[Any, ...]], self._db.executemany(sql, values).fetchall())
             except apsw.Error as error:
-                raise _failure(self._path, error) from error
-
-    def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        rows = self.rows(sql, values)
-        return rows[0][0] if rows else None
+                raise failure(self.path, error) from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -426,13 +200,13 @@ class StateDb:
                     raise
                 self._db.execute("COMMIT")
             except apsw.Error as error:
-                raise _failure(self._path, error) from error
+                raise failure(self.path, error) from error
 
     def _apply(self, version: Version) -> None:
         """Add one version inside an open transaction."""
         number = version.header.version
         revisions: list[tuple[Any, ...]] = []
-        first = row = int(self._one("SELECT max(row) FROM revision") or 0)
+        first = row = int(self.one("SELECT max(row) FROM revision") or 0)
         memories: list[Memory] = []
         redacted: list[str] = []
         for position, line in enumerate(version.lines):
@@ -471,35 +245,6 @@ class StateDb:
         with self._writing():
             self._db.execute("UPDATE other SET body = NULL WHERE version = ? AND line = ?", (version, line))
 
-    def spoken(self, tags: Sequence[str]) -> list[tuple[int, int, Change]]:
-        """Changes of these tags that still have a body: version, line and change."""
-        marks = ",".join("?" * len(tags))
-        rows = self.rows(
-            "SELECT version, line, tag, envelope, body FROM other "
-            f"WHERE tag IN ({marks}) AND body IS NOT NULL",
-            tags,
-        )
-        return [(int(version), int(line), codec.decode_change(*row)) for version, line, *row in rows]
-
-    def versions_of(self, id_: str) -> list[int]:
-        """The versions that hold a revision of a memory."""
-        return [int(row[0]) for row in self.rows("SELECT since FROM revision WHERE id = ?", (id_,))]
-
-    def made_from(self, target: str, kinds: Sequence[str]) -> list[str]:
-        """The ids of memories of these kinds that ever linked to a memory."""
-        marks = ",".join("?" * len(kinds))
-        rows = self.rows(
-            "SELECT DISTINCT r.id FROM link l JOIN revision r USING (row) "
-            f"WHERE l.target = ? AND r.kind IN ({marks})",
-            (target, *kinds),
-        )
-        return [str(row[0]) for row in rows]
-
-    def mentions_of(self, id_: str) -> list[int]:
-        """The versions with a merge into a memory or a clash about it."""
-        rows = self.rows("SELECT version FROM other WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
-        return [int(row[0]) for row in rows]
-
     def scrub(self) -> None:
         """Rewrite the file without what was erased, its write-ahead log included."""
         with self._lock:
@@ -507,7 +252,7 @@ class StateDb:
                 self._db.execute("VACUUM")
                 self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             except apsw.Error as error:
-                raise _failure(self._path, error) from error
+                raise failure(self.path, error) from error
 
     def _end_older(self, version: int, memories: Iterable[Memory]) -> None:
         """Close the revision before each later one."""
@@ -576,41 +321,6 @@ class StateDb:
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'hash'", (hash_,))
 
 
-def remove(path: Path) -> None:
-    """Delete a state file and what SQLite keeps beside it; it is derived, so nothing is lost."""
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        path.with_name(name).unlink(missing_ok=True)
-
-
-def _log_ahead(db: apsw.Connection) -> None:
-    """Switch to the write-ahead log; SQLite does not wait here for others who do so, so we do."""
-    for _ in range(_BUSY_MILLISECONDS // 10):
-        try:
-            db.pragma("journal_mode", "wal")
-        except apsw.BusyError:
-            time.sleep(0.01)
-        else:
-            return
-    db.pragma("journal_mode", "wal")
-
-
-def _create(db: apsw.Connection) -> None:
-    """Lay the tables, or replace those of another schema; the state is derived, so nothing is lost."""
-    db.execute("BEGIN IMMEDIATE")
-    if db.pragma("user_version") != SCHEMA:  # another process may have been faster
-        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-            db.execute(f'DROP TABLE "{name}"')
-        for statement in _TABLES.split(";\n"):
-            db.execute(statement)
-        _begin_at_zero(db)
-        db.execute(f"PRAGMA user_version = {SCHEMA}")
-    db.execute("COMMIT")
-
-
-def _begin_at_zero(db: apsw.Connection) -> None:
-    db.execute("INSERT INTO meta VALUES ('version', 0), ('hash', ?)", (GENESIS,))
-
-
 def _revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes | None) -> tuple[Any, ...]:
     tags = codec.encode_json(m.tags).decode() if m.tags else None
     return (
@@ -636,39 +346,3 @@ def _reference(change: Change) -> tuple[str, str | None]:
             return change.id, change.scope
         case Proposal() | Memory():
             return change.id, None
-
-
-def _commit(row: tuple[Any, ...]) -> Commit:
-    version, at, cause, actor, scope, session, sandbox, changes, hash_ = row
-    return Commit(
-        version=version,
-        at=codec.moment_of(at),
-        cause=cause,
-        actor=actor,
-        scope=scope,
-        session=session,
-        sandbox=sandbox,
-        changes=changes,
-        hash=hash_,
-    )
-
-
-def _reading(path: Path) -> apsw.Connection:
-    """Open a state file without writing beside it, even in a folder that cannot be written."""
-    try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        db.pragma("user_version")
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        db = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
-    db.set_busy_timeout(_BUSY_MILLISECONDS)
-    return db
-
-
-def _failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-        return IndexDamaged(f"{path} is damaged: {error}")
-    if isinstance(error, apsw.FullError):
-        return StoreFull(f"{path}: {error}")
-    hint = "check the folder's permissions, or open the account with read_only=True"
-    return Unavailable(f"{path} cannot be used: {error}", hint=hint)

@@ -13,7 +13,7 @@ from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.reading import Revision
 from octavo.errors import BadInput
-from octavo.storage.state_db import Commit
+from octavo.storage.state_log import Commit
 
 TIERS = ("canon", "register")
 OWN = "vault"  # the key of `data` under which a foreign record's own facts are kept

@@ -1,0 +1,129 @@
+"""The file of the state: its tables, how it is opened, and what its errors mean."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import apsw
+
+from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
+from octavo.storage.ledger import GENESIS
+
+SCHEMA = 4
+_BUSY_MILLISECONDS = 60_000
+_CACHE_KIBIBYTES = 16_000  # grams land all over their table; with less, one commit reads a page many times
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE revision (
+  row INTEGER PRIMARY KEY, id TEXT NOT NULL, rev INTEGER NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
+  layer TEXT NOT NULL, topic TEXT, category TEXT, tags TEXT, session TEXT, at INTEGER NOT NULL,
+  since INTEGER NOT NULL, until INTEGER NOT NULL, gone INTEGER NOT NULL,
+  envelope BLOB NOT NULL, body BLOB
+);
+CREATE INDEX revision_id ON revision (id, until);
+CREATE INDEX revision_since ON revision (since);
+CREATE INDEX revision_live ON revision (kind, at, id) WHERE until = 4611686018427387904 AND gone = 0;
+CREATE INDEX revision_ended ON revision (until) WHERE until < 4611686018427387904;
+CREATE INDEX revision_topic ON revision (topic, kind, scope, until) WHERE topic IS NOT NULL;
+CREATE INDEX revision_session ON revision (session) WHERE session IS NOT NULL;
+CREATE TABLE gram (gram INTEGER NOT NULL, rare INTEGER NOT NULL, row INTEGER NOT NULL,
+  PRIMARY KEY (gram, rare, row)) WITHOUT ROWID;
+CREATE TABLE link (target TEXT NOT NULL, name TEXT NOT NULL, row INTEGER NOT NULL,
+  PRIMARY KEY (target, name, row)) WITHOUT ROWID;
+CREATE TABLE version (
+  version INTEGER PRIMARY KEY, at INTEGER NOT NULL, cause TEXT NOT NULL, actor TEXT NOT NULL, scope TEXT,
+  session INTEGER, sandbox TEXT, last_line INTEGER, hash TEXT NOT NULL, changes INTEGER NOT NULL
+);
+CREATE INDEX version_at ON version (at);
+CREATE INDEX version_sandbox ON version (sandbox) WHERE sandbox IS NOT NULL;
+CREATE INDEX version_session ON version (scope, session) WHERE session IS NOT NULL;
+CREATE TABLE other (
+  version INTEGER NOT NULL, line INTEGER NOT NULL, tag TEXT NOT NULL, ref TEXT NOT NULL, scope TEXT,
+  envelope BLOB NOT NULL, body BLOB, PRIMARY KEY (version, line)
+) WITHOUT ROWID;
+CREATE INDEX other_ref ON other (tag, ref, version);
+CREATE TABLE tally (kind TEXT NOT NULL, scope TEXT NOT NULL, category TEXT NOT NULL, live INTEGER NOT NULL,
+  PRIMARY KEY (kind, scope, category)) WITHOUT ROWID;
+"""
+
+
+def opened(path: Path, *, read_only: bool) -> apsw.Connection:
+    """A connection to a state file; one to be written is laid out if it is not."""
+    try:
+        if read_only:
+            db = reading(path)
+            if db.pragma("user_version") != SCHEMA:
+                raise IndexDamaged(f"{path} is not laid out as this Octavo does it")
+            return db
+        path.parent.mkdir(parents=True, exist_ok=True)
+        db = apsw.Connection(str(path))
+        db.set_busy_timeout(_BUSY_MILLISECONDS)
+        if db.pragma("user_version") != SCHEMA:
+            _log_ahead(db)
+            _create(db)
+        db.pragma("synchronous", "normal")
+        db.pragma("cache_size", -_CACHE_KIBIBYTES)
+        db.pragma("secure_delete", "on")
+    except (apsw.Error, OSError) as error:
+        raise failure(path, error) from error
+    return db
+
+
+def reading(path: Path) -> apsw.Connection:
+    """Open a state file without writing beside it, even in a folder that cannot be written."""
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        db.pragma("user_version")
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        db = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+    db.set_busy_timeout(_BUSY_MILLISECONDS)
+    return db
+
+
+def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
+    """What an error of SQLite or of the disk means to a user."""
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return IndexDamaged(f"{path} is damaged: {error}")
+    if isinstance(error, apsw.FullError):
+        return StoreFull(f"{path}: {error}")
+    hint = "check the folder's permissions, or open the account with read_only=True"
+    return Unavailable(f"{path} cannot be used: {error}", hint=hint)
+
+
+def remove(path: Path) -> None:
+    """Delete a state file and what SQLite keeps beside it; it is derived, so nothing is lost."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
+
+
+def _log_ahead(db: apsw.Connection) -> None:
+    """Switch to the write-ahead log; SQLite does not wait here for others who do so, so we do."""
+    for _ in range(_BUSY_MILLISECONDS // 10):
+        try:
+            db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            time.sleep(0.01)
+        else:
+            return
+    db.pragma("journal_mode", "wal")
+
+
+def _create(db: apsw.Connection) -> None:
+    """Lay the tables, or replace those of another schema; the state is derived, so nothing is lost."""
+    db.execute("BEGIN IMMEDIATE")
+    if db.pragma("user_version") != SCHEMA:  # another process may have been faster
+        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            db.execute(f'DROP TABLE "{name}"')
+        for statement in _TABLES.split(";\n"):
+            db.execute(statement)
+        begin_at_zero(db)
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+    db.execute("COMMIT")
+
+
+def begin_at_zero(db: apsw.Connection) -> None:
+    """Note in empty tables that nothing is followed yet."""
+    db.execute("INSERT INTO meta VALUES ('version', 0), ('hash', ?)", (GENESIS,))

@@ -1,0 +1,239 @@
+"""What the state says of an account's history: its commits, and the changes that each of them brought."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from octavo.domain.memory import Change, Memory
+from octavo.domain.units import Spoken
+from octavo.errors import IndexDamaged, NotFound
+from octavo.storage import codec
+from octavo.storage.spoken import COLUMNS, spoken_of
+from octavo.storage.state_view import OPEN
+
+_AT_ONCE = 5_000  # revisions that are held in memory for indexing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One version as listed: when, why, by whom, and how much it changed."""
+
+    version: int
+    at: datetime
+    cause: str
+    actor: str
+    scope: str | None
+    session: int | None
+    sandbox: str | None
+    changes: int
+    hash: str
+
+
+class StateLog(ABC):
+    """The questions about history; who keeps the file answers their queries."""
+
+    path: Path
+
+    @abstractmethod
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+
+    def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """The first value of a query's first row, None if there is none."""
+        rows = self.rows(sql, values)
+        return rows[0][0] if rows else None
+
+    def version_at(self, moment: datetime) -> int:
+        """The newest version committed at or before a moment."""
+        found = self.one(
+            "SELECT version FROM version WHERE at <= ? ORDER BY at DESC, version DESC LIMIT 1",
+            (codec.micros(moment),),
+        )
+        return int(found or 0)
+
+    def commits(self, *, after: int = 0, limit: int = -1) -> list[Commit]:
+        """Versions in order."""
+        rows = self.rows(
+            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
+            "WHERE version > ? ORDER BY version LIMIT ?",
+            (after, limit),
+        )
+        return [_commit(row) for row in rows]
+
+    def commit(self, version: int) -> Commit:
+        """One version, or NotFound."""
+        rows = self.rows(
+            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
+            "WHERE version = ?",
+            (version,),
+        )
+        for row in rows:
+            return _commit(row)
+        raise NotFound(f"there is no version {version}", hint="`octavo versions` lists them")
+
+    def sessions(self, scope: str, first: int, last: int) -> list[Commit]:
+        """The versions that closed the sessions first..last of a scope, in order."""
+        rows = self.rows(
+            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
+            "WHERE scope = ? AND session BETWEEN ? AND ? ORDER BY session",
+            (scope, first, last),
+        )
+        return [_commit(row) for row in rows]
+
+    def scopes(self) -> set[str]:
+        """The scopes that hold memories or ever did."""
+        return {str(row[0]) for row in self.rows("SELECT DISTINCT scope FROM tally")}
+
+    def session_scopes(self) -> list[str]:
+        """The scopes that have closed a session."""
+        rows = self.rows("SELECT DISTINCT scope FROM version WHERE session IS NOT NULL ORDER BY scope")
+        return [str(row[0]) for row in rows]
+
+    def commits_of(self, sandbox: str) -> list[tuple[int, int, int | None]]:
+        """The versions a sandbox went into: version, last buffer line, session ordinal."""
+        return [
+            (int(version), int(last or 0), session)
+            for version, last, session in self.rows(
+                "SELECT version, last_line, session FROM version WHERE sandbox = ? ORDER BY version",
+                (sandbox,),
+            )
+        ]
+
+    def changes_in(self, version: int) -> list[Change]:
+        """Every change of a version: memories first, then the rest."""
+        memories = self.rows(
+            "SELECT 'memory', envelope, body FROM revision WHERE since = ? ORDER BY row", (version,)
+        )
+        rest = self.rows("SELECT tag, envelope, body FROM other WHERE version = ? ORDER BY line", (version,))
+        return [codec.decode_change(*row) for row in (*memories, *rest)]
+
+    def revisions_since(self, after: int, upto: int) -> Iterator[tuple[int, Memory]]:
+        """Revisions that became valid in (after, upto], in order, with their version."""
+        rows = self.rows(
+            "SELECT since, envelope, body FROM revision WHERE since > ? AND since <= ? ORDER BY since, row",
+            (after, upto),
+        )
+        for since, envelope, body in rows:
+            yield int(since), codec.decode_memory(envelope, body)
+
+    def spoken_since(self, after: int, upto: int) -> Iterator[tuple[int, Spoken]]:
+        """The same as indexing reads them, some at a time: rows are in the order of their versions."""
+        first = "SELECT row FROM revision WHERE since > ? AND since <= ? ORDER BY since, row LIMIT 1"
+        some = (
+            f"SELECT row, since, {COLUMNS} FROM revision WHERE row >= ? AND +since <= ? ORDER BY row LIMIT ?"
+        )
+        place = self.one(first, (after, upto))
+        while place is not None:
+            rows = self.rows(some, (place, upto, _AT_ONCE))
+            for _, since, *row in rows:
+                try:
+                    yield int(since), spoken_of(row)
+                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                    raise IndexDamaged(f"{self.path}: a body is no JSON: {error}") from error
+            place = rows[-1][0] + 1 if len(rows) == _AT_ONCE else None
+
+    def version_after(self, version: int, revisions: int, limit: int) -> int:
+        """The last version within about so many revisions after one, at least the next."""
+        rows = self.rows(
+            "SELECT since FROM revision WHERE since > ? AND since <= ? ORDER BY since LIMIT 1 OFFSET ?",
+            (version, limit, revisions),
+        )
+        return max(version + 1, int(rows[0][0])) if rows else limit
+
+    def has_more_than(self, revisions: int, after: int, upto: int) -> bool:
+        """Whether more than so many revisions became valid in (after, upto]."""
+        found = self.rows(
+            "SELECT 1 FROM revision WHERE since > ? AND since <= ? LIMIT 1 OFFSET ?", (after, upto, revisions)
+        )
+        return bool(list(found))
+
+    def ended(self, after: int, upto: int) -> list[tuple[str, int, int]]:
+        """Revisions that ceased to be valid in (after, upto]: id, revision and the version that ended it."""
+        rows = self.rows("SELECT id, rev, until FROM revision WHERE until > ? AND until <= ?", (after, upto))
+        return [(str(id_), int(rev), int(until)) for id_, rev, until in rows]
+
+    def revision(self, id_: str, rev: int) -> Memory:
+        """One revision of a memory, or NotFound."""
+        rows = self.rows("SELECT envelope, body FROM revision WHERE id = ? AND rev = ?", (id_, rev))
+        if not rows:
+            raise NotFound(f"there is no revision {rev} of {id_}")
+        return codec.decode_memory(*rows[0])
+
+    def turns_of(self, session: str, upto: int) -> int:
+        """How many turns of a session came in by a version."""
+        rows = self.rows(
+            "SELECT envelope, body FROM revision "
+            "WHERE session = ? AND since <= ? AND kind = 'episode' AND rev = 1",
+            (session, upto),
+        )
+        return sum(len(codec.decode_memory(*row).turns) for row in rows)
+
+    def history(self, id_: str) -> list[tuple[int, Memory]]:
+        """Every revision of a memory with the version it came in."""
+        rows = self.rows("SELECT since, envelope, body FROM revision WHERE id = ? ORDER BY rev", (id_,))
+        return [(int(since), codec.decode_memory(e, b)) for since, e, b in rows]
+
+    def ids_changed(self, low: int, high: int) -> list[str]:
+        """Memories with a revision that began in (low, high]."""
+        rows = self.rows("SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ?", (low, high))
+        return [str(row[0]) for row in rows]
+
+    def others(self, tag: str, *, upto: int = OPEN, newest: int = -1) -> list[tuple[int, Change]]:
+        """Changes of one tag that are no memories, newest first, with their version."""
+        rows = self.rows(
+            "SELECT version, tag, envelope, body FROM other WHERE tag = ? AND version <= ? "
+            "ORDER BY version DESC, line DESC LIMIT ?",
+            (tag, upto, newest),
+        )
+        return [(int(version), codec.decode_change(*row)) for version, *row in rows]
+
+    def spoken(self, tags: Sequence[str]) -> list[tuple[int, int, Change]]:
+        """Changes of these tags that still have a body: version, line and change."""
+        marks = ",".join("?" * len(tags))
+        rows = self.rows(
+            "SELECT version, line, tag, envelope, body FROM other "
+            f"WHERE tag IN ({marks}) AND body IS NOT NULL",
+            tags,
+        )
+        return [(int(version), int(line), codec.decode_change(*row)) for version, line, *row in rows]
+
+    def versions_of(self, id_: str) -> list[int]:
+        """The versions that hold a revision of a memory."""
+        return [int(row[0]) for row in self.rows("SELECT since FROM revision WHERE id = ?", (id_,))]
+
+    def made_from(self, target: str, kinds: Sequence[str]) -> list[str]:
+        """The ids of memories of these kinds that ever linked to a memory."""
+        marks = ",".join("?" * len(kinds))
+        rows = self.rows(
+            "SELECT DISTINCT r.id FROM link l JOIN revision r USING (row) "
+            f"WHERE l.target = ? AND r.kind IN ({marks})",
+            (target, *kinds),
+        )
+        return [str(row[0]) for row in rows]
+
+    def mentions_of(self, id_: str) -> list[int]:
+        """The versions with a merge into a memory or a clash about it."""
+        rows = self.rows("SELECT version FROM other WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
+        return [int(row[0]) for row in rows]
+
+
+def _commit(row: tuple[Any, ...]) -> Commit:
+    version, at, cause, actor, scope, session, sandbox, changes, hash_ = row
+    return Commit(
+        version=version,
+        at=codec.moment_of(at),
+        cause=cause,
+        actor=actor,
+        scope=scope,
+        session=session,
+        sandbox=sandbox,
+        changes=changes,
+        hash=hash_,
+    )
