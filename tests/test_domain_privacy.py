@@ -77,6 +77,11 @@ def test_what_the_vault_must_allow_is_clean(text: str) -> None:
     assert find(text, REFUSE) == ()
 
 
+@pytest.mark.parametrize("number", ["8.903861109775694e-290", "1e-07", "-2.5e+20"])
+def test_a_number_as_machines_write_it_is_no_secret_of_its_name(number: str) -> None:
+    assert found(f'{{"TOKEN": {number}}}') == found(f"token: {number}") == []
+
+
 def test_the_corpus_is_large_of_both_sorts_and_partly_thai() -> None:
     positives = [row for row in CORPUS if row["find"]]
     thai = [text for text in TEXTS if re.search("[ก-๛]", text)]

@@ -82,12 +82,13 @@ _PIN = pattern(
     re.ASCII,
 )
 _PIN_LENGTHS = {"pin": (4, 6), "cvv": (3, 4), "cvc": (3, 4)}
-# Not a value: placeholders, masks, code, addresses, algorithms, sizes.
+# Not a value: placeholders, masks, code, addresses, algorithms, sizes, measurements.
 _NO_VALUE = pattern(
     r"\[.*\]|<.*>|\{.*\}|\$\{?\w+\}?|%\w+%?|[*•.x_#?-]{3,}|[a-z_][\w.]*[(\[].*|[a-z_]+(?:\.[a-z_]+)+"
     r"|https?://.*|[\w.+-]+@[\w-]+\.[a-z.]{2,}|[~.]?/[^/]*/.*|sha-?\d+\S*|md5|oauth2?\S*|[23]fa"
     r"|base(?:32|58|64)|utf-?\d+|argon2\w*|pbkdf2\S*|aes-?\d+\S*|rsa-?\d+|tls\S*|wpa[23]\S*|1password|auth0"
-    r"|v\d[\d.]*|\d{1,3}-[a-z]+|\d+(?:st|nd|rd|th)|\d{1,3}\+?",
+    r"|v\d[\d.]*|\d{1,3}-[a-z]+|\d+(?:st|nd|rd|th)|\d{1,3}\+?"
+    r"|-?\d(?:\.\d+e[+-]?|e[+-])\d{1,3}",
     re.ASCII | re.IGNORECASE,
 )
 _WORD = pattern(r"[A-Za-z][a-z']*(?:-[a-z]+)?|[A-Z]+")
