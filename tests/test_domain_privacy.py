@@ -77,6 +77,17 @@ def test_what_the_vault_must_allow_is_clean(text: str) -> None:
     assert find(text, REFUSE) == ()
 
 
+@pytest.mark.parametrize("name", ["pin", "otp", "cvv", "cvc", "cvv2"])
+def test_what_chance_spells_within_an_id_is_no_name_of_a_secret(name: str) -> None:
+    assert find(f"01md9{name}5973bqhwjqzh", ALLOW) == find(f"{name}5973bqhwjqzh", ALLOW) == ()
+    assert found(f"01md9 {name} 5973") == [("pin", "5973")]
+
+
+@given(st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=20, max_size=20))
+def test_an_id_is_no_secret(name: str) -> None:
+    assert find(name, ALLOW) == ()
+
+
 @pytest.mark.parametrize("number", ["8.903861109775694e-290", "1e-07", "-2.5e+20"])
 def test_a_number_as_machines_write_it_is_no_secret_of_its_name(number: str) -> None:
     assert found(f'{{"TOKEN": {number}}}') == found(f"token: {number}") == []

@@ -74,11 +74,11 @@ _BEARER = pattern(
     re.ASCII,
 )
 _PIN = pattern(
-    r"(pin(?<![\w-]pin)|otp(?<![\w-]otp)|cvv2?|cvc2?"
+    r"(pin(?<![\w-]pin)|otp(?<![\w-]otp)|cvv(?<![\w-]cvv)2?|cvc(?<![\w-]cvc)2?"
     r"|(?:door|gate|alarm|entry|lock|safe|verification|security|unlock|sms|2fa)(?= code))"
     r"( ?code| number| no)?"
     r"(?: (?:for|of|to|on) [^\n.:;!?=]{1,30}?| ?ของ[ก-๏]{1,12})?(?: is| was| ?:| ?=| ?คือ| ?เป็น)? {0,2}"
-    r"([0-9]{3,8})(?![0-9]|[.,:/-][0-9])",
+    r"([0-9]{3,8})(?![0-9a-z]|[.,:/-][0-9])",
     re.ASCII,
 )
 _PIN_LENGTHS = {"pin": (4, 6), "cvv": (3, 4), "cvc": (3, 4)}
