@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -109,6 +109,48 @@ def test_a_turn_is_named_and_two_turns_of_one_episode_can_be_two_hits(words):
         (0, "I love mango ice cream."),
         (1, "Mango ice cream is lovely indeed."),
     }
+
+
+FRUIT = CallableEmbedder(
+    name="fruit",
+    dimension=8,
+    function=lambda texts: [[3.0] * 6 + [float("mango" in t), float("มะม่วง" in t)] for t in texts],
+)
+
+
+@pytest.mark.parametrize("embedder", [False, FRUIT], ids=["by words", "by meaning too"])
+@pytest.mark.parametrize("indexed", [False, True])
+def test_an_episode_of_many_turns_takes_no_other_memorys_place(opened, embedder, indexed):
+    account = opened(embedder=embedder)
+    with account.sandbox() as sandbox:
+        for n in range(150):
+            sandbox.turn("user", f"mango mango {n}")
+            sandbox.turn("user", f"มะม่วงมะม่วง {n}")
+    shops = [f"the {word} shop sells one mango on Sundays" for word in WORDS[1:7]]
+    for text in [*shops, "ร้านริมทะเลขายมะม่วงวันอาทิตย์"]:
+        account.remember(text)
+    if indexed:
+        account.catch_up()
+    assert [hit.memory.kind for hit in account.recall("mango", k=5)].count("fact") == 4
+    assert set(shops) < set(found(account, "mango", k=20))
+    assert "ร้านริมทะเลขายมะม่วงวันอาทิตย์" in found(account, "มะม่วง", k=5)
+    assert len({hit.turn for hit in account.recall("mango", k=40, unit="turn")}) > 30
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_fewer_hits_are_the_first_of_more_whatever_their_age_salience_and_kind(words, indexed):
+    draw, start = np.random.default_rng(5), datetime(2026, 1, 1, tzinfo=UTC)
+    for n in range(120):
+        other = ["".join(draw.choice(list("aeiouklmnprst"), 7)) for _ in range(5)]
+        said = " ".join(["mango", *draw.choice(WORDS, 2), *other])
+        at = start + timedelta(days=int(draw.integers(0, 300)))
+        words.remember(said, at=at, kind=("fact", "canon")[n % 2], salience=float(draw.uniform()))
+    if indexed:
+        words.catch_up()
+    for query in ("mango", "mango violin กาแฟ", "mango winter curry"):
+        many = found(words, query, k=60)
+        assert len(many) == 60
+        assert [found(words, query, k=k) for k in (1, 3, 10, 25)] == [many[:k] for k in (1, 3, 10, 25)]
 
 
 def test_filters_narrow_inside_the_search(words):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from octavo.domain.memory import Layer
 
 Numbers = Any  # a float, or an array of them
+LEAST_RETAINED = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +100,16 @@ def reach(days: int, recipe: Recipe) -> float:
     return recipe.day_reach if days <= 7 else recipe.month_reach
 
 
-def retention(factor: float, days: float, floor: float = 0.3) -> float:
+class Aging(NamedTuple):
+    """The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order."""
+
+    now: float
+    factors: tuple[float, ...]
+
+
+def retention(factor: float, days: float) -> float:
     """What age leaves of a memory: the kind's factor a day, never below the floor."""
-    return max(floor, math.pow(factor, max(0.0, days)))
+    return max(LEAST_RETAINED, math.pow(factor, max(0.0, days)))
 
 
 def importance(

@@ -43,6 +43,7 @@ class Unit(NamedTuple):
     speaker: str | None = None
     category: str | None = None
     tags: tuple[str, ...] = ()
+    salience: float = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,22 +94,23 @@ class Spoken(NamedTuple):
     gone: bool
     text: str
     turns: Sequence[Said]
+    salience: float
 
 
 def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
     """The units of a memory; `position` is the place of its first turn among those of its session."""
     id_, rev, scope, kind, layer = memory.id, memory.rev, memory.scope, memory.kind, memory.layer
-    session, category, tags = memory.session, memory.category, memory.tags
+    session, category, tags, salience = memory.session, memory.category, memory.tags, memory.salience
     if not memory.turns:
         yield Unit(
             id_, rev, None, scope, kind, layer, memory.text, memory.at, valid_from, session, None, None,
-            category, tags,
+            category, tags, salience,
         )  # fmt: skip
     turns: Sequence[Said] = memory.turns
     for index, turn in enumerate(turns):
         yield Unit(
             id_, rev, index, scope, kind, layer, turn.text, turn.at or memory.at, valid_from, session,
-            None if session is None else position + index, turn.speaker, category, tags,
+            None if session is None else position + index, turn.speaker, category, tags, salience,
         )  # fmt: skip
 
 

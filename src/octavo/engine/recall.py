@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from octavo.domain.filters import Filter, passes
-from octavo.domain.memory import SHARED, Memory
+from octavo.domain.memory import KINDS, SHARED, Memory
 from octavo.domain.query import Question
+from octavo.domain.ranking import Aging
 from octavo.domain.recall import Answer, Asked, Hit, Trail, chosen, ordered, per_memory, weighed
 from octavo.domain.units import Unit
 from octavo.engine.indexing import Indexing, is_indexed
@@ -44,6 +45,8 @@ _ASKED = ("words", "meaning", "speaker", "time")
 _CONCRETE = ("episode", "fact", "register", "canon", "skill")
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _SUFFICIENT = 0.9
+_FEW = 15  # so many at least, or half as many again as are asked for: uses and links move some
+_MANY = 60  # under other weights than those the index orders by, more may move
 _LINKED_FROM, _LINK_SHARE = 5, 0.3
 
 
@@ -57,6 +60,7 @@ class Recaller:
         self._reranker = reranker
         self._indexing = indexing
         self._wake = wake
+        self._factors = tuple(spine.policy.kinds.of(kind).decay for kind in KINDS)
         self._held = (0, False, False)  # of a version, which never changes: has it abstractions, has it uses
 
     def recall(self, base: DbView, view: View, asked: Asked) -> Answer:
@@ -211,12 +215,21 @@ class Recaller:
                 since=wanted.since,
                 until=wanted.until,
             ),
-            limit=max(2 * asked.k, rerank.TOP if self._reranker else 20),
+            limit=self._enough(asked),
+            each="turn" if asked.unit == "turn" else "memory",
+            aging=Aging(asked.now.timestamp(), self._factors),
             vectors=meaning.source.vectors() if meaning and meaning.source else None,
             query=meaning.query if meaning else None,
             fresh=_restricted(fresh, allowed),
         )
         return self._hits(view, base, asked, [m for m in matches if _is_asked_for(m)], set(allowed))
+
+    def _enough(self, asked: Asked) -> int:
+        """How many matches to look at closely, so that none of the best is missed."""
+        if self._reranker is not None:
+            return max(asked.k + asked.k // 2, rerank.TOP)
+        is_usual = asked.streams is None and asked.emotion is None
+        return max(asked.k + asked.k // 2, _FEW if is_usual else _MANY)
 
     def _hits(
         self, view: View, base: DbView, asked: Asked, matches: Sequence[Match], kinds: set[str]

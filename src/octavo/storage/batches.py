@@ -93,8 +93,8 @@ def _known(units: Sequence[Unit], manifest: Manifest) -> Manifest:
 
 def _records(units: Sequence[Unit], known: Manifest, names: _Names) -> Array:
     """A record for each unit, column by column, as if each were one passage."""
-    memory, rev, turn, scope, kind, layer, text, at, version, session, position, speaker, *more = zip(
-        *units, strict=True
+    memory, rev, turn, scope, kind, layer, text, at, version, session, position, speaker, *more, salience = (
+        zip(*units, strict=True)
     )
     named = [names.of(*given) for given in zip(memory, rev, session, *more, strict=True)]
     sessions = {name: key_code(name or "") for name in set(session)}
@@ -110,6 +110,7 @@ def _records(units: Sequence[Unit], known: Manifest, names: _Names) -> Array:
         "at": [int(moment.timestamp()) for moment in at],
         "position": [NO_POSITION if place is None else place for place in position],
         "rev": rev,
+        "salience": salience,
         "turn": [-1 if index is None else index for index in turn],
         "speaker": [speakers[name] for name in speaker],
         "scope": [scopes[name] for name in scope],

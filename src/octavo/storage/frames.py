@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.domain.dates import Interval
-from octavo.domain.ranking import Recipe, frequency, passage_prior, reach, saturated
+from octavo.domain.memory import LAYERS
+from octavo.domain.ranking import LEAST_RETAINED, Aging, Recipe, frequency, passage_prior, reach, saturated
 from octavo.storage.frequencies import matches
 from octavo.storage.libraries import Array, np
 from octavo.storage.units import NO_POSITION, Units, distinct, picked, ranges, tallied
@@ -261,6 +262,17 @@ def priors(frame: Frame, units: Array, recipe: Recipe) -> tuple[Array, Array]:
         passage_prior(frame.heads["passages"][units].astype(np.float32), np.log, recipe),
         recipe.person * frame.heads["person"][units].astype(np.float32),
     )
+
+
+def own_part(frame: Frame, units: Array, aging: Aging, recipe: Recipe) -> Array:
+    """What the salience, the age and the layer of some units add, whatever the question is."""
+    heads = picked(frame.heads, units)
+    days = np.maximum(aging.now - heads["at"], 0) / _DAY_SECONDS
+    retained = np.maximum(LEAST_RETAINED, np.array(aging.factors)[heads["kind"]] ** days)
+    layers = np.array([recipe.layers[layer] for layer in LAYERS])
+    own: Array = recipe.salience * (heads["salience"] - 0.5) - recipe.decay * (1 - retained)
+    own += layers[heads["layer"]]
+    return own
 
 
 def occurrences_in(terms: Array, lengths: Array, codes: Array) -> Occurrences:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from octavo.domain.dates import Interval
 from octavo.domain.query import Question, read_question
-from octavo.domain.ranking import Recipe
+from octavo.domain.ranking import Aging, Recipe
 from octavo.domain.text import passages
 from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.storage import frequencies, words
@@ -85,8 +85,13 @@ class Index:
         vectors: Vectors | None = None,
         query: Any = None,
         fresh: Fresh | None = None,
+        each: str = "turn",
+        aging: Aging | None = None,
     ) -> list[Match]:
-        """The best units for a question among what is wanted, best first."""
+        """The best units for a question among what is wanted, best first: each turn, or each memory once.
+
+        With `aging` salience, age and layer count in the order too; they are no part of the scores.
+        """
         units = self.units()  # not before the vectors, which may hold no rows beyond them
         search = Search(
             units,
@@ -98,6 +103,8 @@ class Index:
             fresh=fresh or Fresh(),
             vectors=vectors,
             query=query,
+            each=each,
+            aging=aging,
         )
         return search.run(limit)
 

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.domain.query import Question
-from octavo.domain.ranking import Recipe, reach, term_weights
+from octavo.domain.ranking import Aging, Recipe, reach, term_weights
 from octavo.domain.units import Unit
 from octavo.storage import frames, frequencies
 from octavo.storage.batches import Batch, batch_of, code_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from octavo.storage.vectors import Vectors
 
 _DAY_SECONDS = 86_400
+_WIDER = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,12 @@ class Limits:
     time: int = 200
     neighbours: int = 2
     ranked: int = 60  # how many at least, by everything but meaning, are compared by meaning too
+
+    def wider(self) -> Limits:
+        """Limits for a second look, after the first found turns of too few memories."""
+        return replace(
+            self, words=_WIDER * self.words, meaning=_WIDER * self.meaning, ranked=_WIDER * self.ranked
+        )
 
 
 class Match(NamedTuple):
@@ -76,7 +83,10 @@ class Search:
         fresh: Fresh,
         vectors: Vectors | None,
         query: Any,
+        each: str,
+        aging: Aging | None,
     ) -> None:
+        self.each, self.aging = each, aging
         self.units, self.words, self.recipe, self.limits = units, words, recipe, limits
         self.question, self.wanted, self.fresh = question, wanted, fresh
         self.version = min(wanted.version, self.units.manifest.watermark.version)
@@ -88,7 +98,19 @@ class Search:
         self.allowed = np.sort(np.array(self.words.all(wanted), dtype=np.int64)) if wanted.narrowed else None
 
     def run(self, limit: int) -> list[Match]:
-        """The best units, best first."""
+        """The best units, best first; of a memory the best one only, unless each turn counts.
+
+        An episode can have more turns than a stream hands in. Before fewer memories are found than asked
+        for, the streams hand in more.
+        """
+        while True:
+            self.is_cut = False
+            found = self._found(limit)
+            if len(found) >= limit or self.each == "turn" or not self.is_cut:
+                return found
+            self.limits = self.limits.wider()
+
+    def _found(self, limit: int) -> list[Match]:
         codes = np.array([code_of(term) for term in self.question.terms], dtype=np.uint32)
         overlay, batch = self._overlay(codes)
         near = self._near(limit)
@@ -142,6 +164,7 @@ class Search:
         count = max(self.limits.ranked, limit)
         if len(chosen) <= count:
             return np.arange(len(chosen))
+        self.is_cut = True
         kept = np.zeros(len(frame.starts), dtype=bool)
         kept[frame.holding(near)] = True
         kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
@@ -150,7 +173,9 @@ class Search:
     def _candidates(self, codes: Sequence[int], limit: int) -> Array:
         limits, source = self.limits, self.words
         extra = 4 * len(self.fresh.ends)
-        found = source.search(codes, self.wanted, limit=max(limits.words, limit) + extra)
+        most = max(limits.words, limit) + extra
+        found = source.search(codes, self.wanted, limit=most)
+        self.is_cut |= len(found) == most
         if self.question.speaker is not None:
             found += source.search(
                 codes, self.wanted, limit=limits.speaker + extra, speaker=self.question.speaker
@@ -180,6 +205,7 @@ class Search:
         rows, _ = self.vectors.nearest(
             self.query, self._findable, limit=most, share=self._share(), among=self.allowed
         )
+        self.is_cut |= len(rows) == most
         return distinct(rows)
 
     def _spans(self) -> list[tuple[int, int]]:
@@ -268,7 +294,11 @@ class Search:
     ) -> list[Match]:
         score = _sum(parts)
         rows = frame.rows[frame.starts[chosen]]
-        order = np.lexsort((rows, -score))[:limit]
+        own = 0.0 if self.aging is None else frames.own_part(frame, chosen, self.aging, self.recipe)
+        order = np.lexsort((rows, -score - own))
+        if self.each == "memory":
+            order = order[_first_of_each(frame.heads["key"][chosen[order]], limit)]
+        order = order[:limit]
         heads = picked(frame.heads, chosen[order])
         columns = [v.tolist() for v in (heads["rev"], heads["turn"], score[order])]
         given = zip(*(values[order].tolist() for values in parts.values()), strict=True)
@@ -285,6 +315,16 @@ class Search:
             self.units.memory_at(start, length) if row < stored else fresh[row - stored].memory
             for row, start, length in places
         ]
+
+
+def _first_of_each(keys: Array, limit: int) -> list[int]:
+    """Where the first few different keys stand."""
+    found: dict[int, int] = {}
+    for place, key in enumerate(keys.tolist()):
+        if len(found) == limit:
+            break
+        found.setdefault(key, place)
+    return list(found.values())
 
 
 def _sum(parts: dict[str, Array]) -> Array:

@@ -11,7 +11,7 @@ import msgspec
 from octavo.domain.units import Spoken
 from octavo.storage.codec import REDACTED, moment_of
 
-COLUMNS = "id, rev, kind, scope, layer, category, tags, session, at, gone, body"
+COLUMNS = "id, rev, kind, scope, layer, category, tags, session, at, gone, envelope, body"
 
 
 class _Turn(msgspec.Struct):
@@ -20,11 +20,16 @@ class _Turn(msgspec.Struct):
     at: datetime | None = None
 
 
+class _Envelope(msgspec.Struct):
+    salience: float = 0.5
+
+
 class _Body(msgspec.Struct):
     text: str = ""
     turns: tuple[_Turn, ...] = ()
 
 
+_envelope = msgspec.json.Decoder(_Envelope)
 _body = msgspec.json.Decoder(_Body)
 _tags = msgspec.json.Decoder(tuple[str, ...])
 _ERASED = _Body(text=REDACTED)
@@ -32,10 +37,10 @@ _ERASED = _Body(text=REDACTED)
 
 def spoken_of(row: Sequence[Any]) -> Spoken:
     """A row of `COLUMNS`; it was checked against its hash when it came into the state."""
-    id_, rev, kind, scope, layer, category, tags, session, at, gone, body = row
+    id_, rev, kind, scope, layer, category, tags, session, at, gone, envelope, body = row
     said = _ERASED if body is None else _body.decode(body)
     known = _tags.decode(tags) if tags else ()
-    when = moment_of(at)
     return Spoken(
-        id_, rev, kind, scope, layer, category, known, session, when, bool(gone), said.text, said.turns
-    )
+        id_, rev, kind, scope, layer, category, known, session, moment_of(at), bool(gone), said.text,
+        said.turns, _envelope.decode(envelope).salience,
+    )  # fmt: skip

@@ -23,14 +23,14 @@ from octavo.domain.units import Watermark
 from octavo.errors import Damaged
 from octavo.storage.libraries import Array, np
 
-FORMAT = 3
+FORMAT = 4
 OPEN = 2**63 - 1
 NO_POSITION = 2**32 - 1
 # A record is a multiple of four bytes long, so that its fields are aligned in memory.
 ROW = [
     ("terms", "<u8"), ("key", "<u8"), ("session", "<u8"), ("valid_from", "<i8"), ("at", "<i8"),
     ("name", "<u8"), ("position", "<u4"), ("rev", "<u4"), ("turn", "<i4"), ("speaker", "<u4"),
-    ("unit_length", "<u4"), ("name_length", "<u4"),
+    ("unit_length", "<u4"), ("name_length", "<u4"), ("salience", "<f4"),
     ("scope", "<u2"), ("length", "<u2"), ("passage", "<u2"), ("passages", "<u2"),
     ("kind", "u1"), ("layer", "u1"), ("person", "u1"), ("address", "u1"),
 ]  # fmt: skip
