@@ -27,24 +27,18 @@ from octavo.domain.memory import (
     is_human,
 )
 from octavo.engine.reading import Reader, Snapshot
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.engine.worker import Worker
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope, SandboxClosed, Unavailable
 from octavo.later import Later
-from octavo.storage.codec import REDACTED
 from octavo.storage.state_log import Commit
-from octavo.storage.state_view import DbView
 
 if TYPE_CHECKING:
     from octavo.domain import buffer as entries
-    from octavo.domain import gate, outcomes, rules, verdicts
-    from octavo.domain import state as states
+    from octavo.domain import verdicts
     from octavo.domain.buffer import SessionBuffer
-    from octavo.domain.policy import Policy
     from octavo.domain.ports import Formats
     from octavo.domain.review import Doubt, Pair
-    from octavo.domain.rules import Candidate
-    from octavo.domain.state import State
     from octavo.domain.verdicts import Consolidation, Verdict
     from octavo.engine import (
         attachments,
@@ -57,7 +51,9 @@ if TYPE_CHECKING:
         indexing,
         recall,
         redaction,
+        restoring,
         review,
+        settling,
         writing,
     )
     from octavo.engine import follower as following
@@ -70,6 +66,7 @@ if TYPE_CHECKING:
     from octavo.engine.indexing import Indexing
     from octavo.engine.recall import Recaller
     from octavo.engine.sandbox import Afterwards, Sandbox, SandboxInfo
+    from octavo.engine.settling import Guard, Wanted
     from octavo.engine.upkeep import Upkeep
     from octavo.engine.writing import Writer
     from octavo.models import summarisers
@@ -77,16 +74,9 @@ if TYPE_CHECKING:
     from octavo.models.rerank import Reranker
     from octavo.models.summarisers import Summariser
     from octavo.storage import buffers, refusals
-
-    # A check of the caller's own, on the state the commit builds on and again at every attempt.
-    Guard = Callable[["State", Memory, "Policy"], "gate.Stop | None"]
 else:
     # One open account does everything; one call, or one command, needs a few of these rooms.
     entries = Later("octavo.domain.buffer")
-    gate = Later("octavo.domain.gate")
-    outcomes = Later("octavo.domain.outcomes")
-    rules = Later("octavo.domain.rules")
-    states = Later("octavo.domain.state")
     verdicts = Later("octavo.domain.verdicts")
     attachments = Later("octavo.engine.attachments")
     bulk = Later("octavo.engine.bulk")
@@ -99,8 +89,10 @@ else:
     indexing = Later("octavo.engine.indexing")
     recall = Later("octavo.engine.recall")
     redaction = Later("octavo.engine.redaction")
+    restoring = Later("octavo.engine.restoring")
     review = Later("octavo.engine.review")
     sandboxing = Later("octavo.engine.sandbox")
+    settling = Later("octavo.engine.settling")
     upkeeping = Later("octavo.engine.upkeep")
     writing = Later("octavo.engine.writing")
     summarisers = Later("octavo.models.summarisers")
@@ -237,7 +229,7 @@ class Account(Reader):
     def remember_many(self, items: Iterable[Mapping[str, Any]]) -> list[Verdict]:
         """Write several memories in one commit; a verdict for each, in order."""
         self._spine.must_write()
-        wanted: list[tuple[Writer, Candidate] | Verdict] = []
+        wanted: list[Wanted] = []
         for item in items:
             given = dict(item)
             writer = self._writer(given.pop("scope", None))
@@ -316,7 +308,7 @@ class Account(Reader):
         """End memories by tombstones; their history stays."""
         if not ids:
             raise BadInput("forget what?", hint="name at least one memory's id")
-        wanted: list[tuple[Writer, Candidate] | Verdict] = []
+        wanted: list[Wanted] = []
         for id_ in ids:
             memory = self.get(id_)
             writer = self._writer(memory.scope if memory else None)
@@ -328,8 +320,7 @@ class Account(Reader):
         self._must_be_human("restore an older version")
         if self.scope is not None:
             raise OutOfScope("a bound handle cannot restore the whole account")
-        target = self._number(version)
-        done = self._spine.commit(lambda view: self._restoring(view, target))
+        done = restoring.restore(self._spine, self._number(version), self.actor)
         return self.version if done is None else done.header.version
 
     def proposals(self) -> list[Proposal]:
@@ -511,24 +502,10 @@ class Account(Reader):
     ) -> None:
         self.close()
 
-    def _write(self, wanted: Sequence[tuple[Writer, Candidate] | Verdict], cause: str) -> list[Verdict]:
-        """Commit candidates of one call; refusals go to their log and make no version."""
-        outcomes: list[Verdict] = []
-        refused: list[Refusal] = []
-
-        def decide(view: DbView) -> Plan | None:
-            state = states.State(view)
-            outcomes.clear()
-            for item in wanted:
-                outcomes.append(item if isinstance(item, verdicts.Verdict) else self._settled(state, *item))
-            refused[:] = [c for c in state.changes if isinstance(c, Refusal)]
-            changes = [c for c in state.changes if not isinstance(c, Refusal)]
-            return Plan(changes=changes, cause=cause, actor=self.actor, scope=self.scope) if changes else None
-
-        self._spine.commit(decide)
-        for refusal in refused:
-            refusals.add(self._spine.store, refusal, keep=self.policy.gate.refusals_kept)
-        return outcomes
+    def _write(self, wanted: Sequence[Wanted], cause: str) -> list[Verdict]:
+        return settling.settle(
+            self._spine, wanted, cause=cause, actor=self.actor, scope=self.scope, guard=self._guard
+        )
 
     def _unused(self, sandbox: str) -> str:
         """The id, unless a consolidation has made it part of the ledger."""
@@ -536,41 +513,6 @@ class Account(Reader):
         if self._spine.state.commits_of(check_id(sandbox, "sandbox")):
             raise SandboxClosed(f"sandbox {sandbox!r} was consolidated already")
         return sandbox
-
-    def _settled(self, state: State, writer: Writer, candidate: Candidate) -> Verdict:
-        if isinstance(candidate, entries.Wrote) and candidate.memory.id.startswith("key_"):
-            known = state.live(candidate.memory.id)
-            if known is not None:
-                return verdicts.Verdict(
-                    outcome="unchanged", memory=known, detail="this key was written before"
-                )
-        if isinstance(candidate, entries.Wrote) and self._guard is not None:
-            stop = self._guard(state, candidate.memory, self.policy)
-            if stop is not None:
-                return outcomes.refuse(state, candidate.memory, stop, writer.setting())
-        after, found = rules.consolidate(state, [candidate], writer.setting())
-        for change in after.changes:
-            state.apply(change)
-        return found[-1]
-
-    def _restoring(self, view: DbView, target: int) -> Plan | None:
-        old = self._spine.state.at(target)
-        changes: list[Memory] = []
-        for id_ in sorted(self._spine.state.ids_changed(target, view.version)):
-            now, then = view.get(id_), old.get(id_)
-            back = _back(now, then, self.actor) if now else None
-            if back is not None and not self._stays_out(view, back):
-                changes.append(back)
-        return Plan(changes=changes, cause=f"restore {target}", actor=self.actor)
-
-    def _stays_out(self, view: DbView, memory: Memory) -> bool:
-        """Rejections and redactions do not go back with a restore."""
-        if memory.gone:
-            return False
-        if memory.text == REDACTED:
-            return True
-        outcome = gate.check_state(view, memory, self._spine.keyed)
-        return not isinstance(outcome, Memory)
 
     def _writer(self, scope: str | None) -> Writer:
         name = check_scope(scope or self.scope or SHARED)
@@ -642,24 +584,3 @@ class Account(Reader):
                 f"there is no version {when!r}; the account is at {head}", hint="`octavo versions`"
             )
         return when
-
-
-def _back(now: Memory, then: Memory | None, actor: str) -> Memory | None:
-    """The revision that makes a memory what it was, None if it is that already."""
-    if then is None or then.gone:
-        if now.gone:
-            return None
-        # A tombstone's data says how it ended: a removed core stays removed, a retired original can return.
-        return replace(
-            now,
-            rev=now.rev + 1,
-            gone=True,
-            actor=actor,
-            text="",
-            turns=(),
-            data=then.data if then else {},
-            approved=None,
-        )
-    if replace(now, rev=then.rev, actor=then.actor) == then:
-        return None
-    return replace(then, rev=now.rev + 1, actor=actor)

@@ -24,7 +24,7 @@ from octavo.storage.stores.names import account_of, folder_of
 
 if TYPE_CHECKING:
     from octavo.engine import redaction
-    from octavo.engine.account import Guard
+    from octavo.engine.settling import Guard
     from octavo.models import embedders
     from octavo.models.embedders import Embedder
     from octavo.models.rerank import Reranker

@@ -216,6 +216,7 @@ class Recaller:
                 until=wanted.until,
             ),
             limit=self._enough(asked),
+            least=asked.k if kinds is _CONCRETE else 0,
             each="turn" if asked.unit == "turn" else "memory",
             aging=Aging(asked.now.timestamp(), self._factors),
             vectors=meaning.source.vectors() if meaning and meaning.source else None,
@@ -226,10 +227,9 @@ class Recaller:
 
     def _enough(self, asked: Asked) -> int:
         """How many matches to look at closely, so that none of the best is missed."""
-        if self._reranker is not None:
-            return max(asked.k + asked.k // 2, rerank.TOP)
         is_usual = asked.streams is None and asked.emotion is None
-        return max(asked.k + asked.k // 2, _FEW if is_usual else _MANY)
+        few = rerank.TOP if self._reranker else _FEW if is_usual else _MANY
+        return max(asked.k + asked.k // 2, few)
 
     def _hits(
         self, view: View, base: DbView, asked: Asked, matches: Sequence[Match], kinds: set[str]

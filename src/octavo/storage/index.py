@@ -86,10 +86,12 @@ class Index:
         query: Any = None,
         fresh: Fresh | None = None,
         each: str = "turn",
+        least: int = 0,
         aging: Aging | None = None,
     ) -> list[Match]:
         """The best units for a question among what is wanted, best first: each turn, or each memory once.
 
+        At most `limit` are found, and not fewer than `least` if there are so many that any stream finds.
         With `aging` salience, age and layer count in the order too; they are no part of the scores.
         """
         units = self.units()  # not before the vectors, which may hold no rows beyond them
@@ -106,7 +108,7 @@ class Index:
             each=each,
             aging=aging,
         )
-        return search.run(limit)
+        return search.run(limit, least)
 
     def words(self) -> Words:
         """The word index that belongs to the columns."""

@@ -97,16 +97,16 @@ class Search:
         self.ended = np.array(sorted({key_code(memory) for memory, _ in fresh.ends}), dtype=np.uint64)
         self.allowed = np.sort(np.array(self.words.all(wanted), dtype=np.int64)) if wanted.narrowed else None
 
-    def run(self, limit: int) -> list[Match]:
+    def run(self, limit: int, least: int) -> list[Match]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
 
-        An episode can have more turns than a stream hands in. Before fewer memories are found than asked
-        for, the streams hand in more.
+        An episode can have more turns than a stream hands in. Before fewer than the `least` wanted are
+        found, the streams hand in more.
         """
         while True:
             self.is_cut = False
             found = self._found(limit)
-            if len(found) >= limit or self.each == "turn" or not self.is_cut:
+            if len(found) >= least or not self.is_cut:
                 return found
             self.limits = self.limits.wider()
 
