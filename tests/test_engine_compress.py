@@ -328,3 +328,20 @@ def test_the_radix_is_policy(opened):
     account = opened(policy=octavo.Policy(compression=CompressionPolicy(mode="immediate", levels=levels)))
     live(account, 4)
     assert sorted(made(account)) == ["core_000_000", "core_000_001", "sphere_000"]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_cores_take_no_episodes_place_and_are_found_when_asked_for(opened, indexed):
+    account = opened(policy=MANUAL, embedder=False)
+    live(account, 72)
+    account.compress()
+    if indexed:
+        account.catch_up()
+    assert [hit.memory.kind for hit in account.recall("mango trees", k=10)] == ["episode"] * 10
+    assert len(account.recall("mango trees", k=40)) == 40
+    assert len(account.recall("mango trees", k=10, kinds="core")) == 9
+    both = account.recall("mango trees", k=100, kinds=("core", "sphere", "episode"))
+    assert {hit.memory.kind for hit in both} == {"core", "sphere", "episode"}
+    found = account.recall("mango trees", k=10, streams=("words", "abstractions"))
+    assert any(hit.parts.get("abstraction", 0) > 0 for hit in found)
+    assert not any("abstraction" in h.parts for h in account.recall("mango trees", streams="words"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,7 +18,7 @@ from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.later import Later
-from octavo.storage.index import Fresh, Match, passages_of
+from octavo.storage.index import Fresh, Match
 from octavo.storage.state_view import DbView
 from octavo.storage.units import Units
 from octavo.storage.words import Wanted
@@ -43,6 +42,7 @@ _EMBED_INLINE = 64  # passages embedded while a question waits
 _ABSTRACT = ("core", "sphere")
 _ASKED = ("words", "meaning", "speaker", "time")
 _CONCRETE = ("episode", "fact", "register", "canon", "skill")
+_FOUND = frozenset((*_CONCRETE, *_ABSTRACT))
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _SUFFICIENT = 0.9
 _FEW = 15  # so many at least, or half as many again as are asked for: uses and links move some
@@ -81,8 +81,7 @@ class Recaller:
         )
         meaning = self._meaning(question, asked, notes)
         fresh = self._with_vectors(fresh, view, meaning, notes)
-        search = partial(self._search, view, base, asked, question, meaning, fresh)
-        hits = self._boosted(search(_CONCRETE), self._abstractions(base, asked, search), asked)
+        hits = self._boosted(self._search(view, base, asked, question, meaning, fresh), asked)
         found = ordered(hits) if asked.unit == "turn" else self._with_linked(view, per_memory(hits), asked)
         if self._reranker is not None and asked.streams is None:
             found = reranking.rerank(view, found, self._reranker, question.phrasings[0])
@@ -196,18 +195,14 @@ class Recaller:
         question: Question,
         meaning: Meaning | None,
         fresh: Fresh,
-        kinds: Sequence[str],
     ) -> list[Hit]:
         wanted = asked.filter
-        allowed = _only(wanted.kinds, kinds)
-        if not allowed:
-            return []
         matches = self._indexing.index.search(
             question,
             Wanted(
                 version=asked.version,
                 scopes=wanted.scopes,
-                kinds=None if wanted.kinds is None and kinds is _CONCRETE else allowed,
+                kinds=wanted.kinds,
                 layers=wanted.layers,
                 category=wanted.category,
                 tags=wanted.tags,
@@ -216,14 +211,15 @@ class Recaller:
                 until=wanted.until,
             ),
             limit=self._enough(asked),
-            least=asked.k if kinds is _CONCRETE else 0,
+            least=asked.k,
+            apart=_ABSTRACT if wanted.kinds is None and self._holds(base)[0] else (),
             each="turn" if asked.unit == "turn" else "memory",
             aging=Aging(asked.now.timestamp(), self._factors),
             vectors=meaning.source.vectors() if meaning and meaning.source else None,
             query=meaning.query if meaning else None,
-            fresh=_restricted(fresh, allowed),
+            fresh=fresh,
         )
-        return self._hits(view, base, asked, [m for m in matches if _is_asked_for(m)], set(allowed))
+        return self._hits(view, base, asked, [m for m in matches if _is_asked_for(m)])
 
     def _enough(self, asked: Asked) -> int:
         """How many matches to look at closely, so that none of the best is missed."""
@@ -231,9 +227,7 @@ class Recaller:
         few = rerank.TOP if self._reranker else _FEW if is_usual else _MANY
         return max(asked.k + asked.k // 2, few)
 
-    def _hits(
-        self, view: View, base: DbView, asked: Asked, matches: Sequence[Match], kinds: set[str]
-    ) -> list[Hit]:
+    def _hits(self, view: View, base: DbView, asked: Asked, matches: Sequence[Match]) -> list[Hit]:
         """Matches as hits, with the parts that come from the memory itself."""
         ids = {match.memory for match in matches}
         used = base.uses(sorted(ids)) if ids and self._holds(base)[1] else {}
@@ -241,7 +235,7 @@ class Recaller:
         hits = []
         for match in matches:
             version, memory = known.get(match.memory, (0, None))
-            if memory is None or memory.gone or memory.rev != match.rev or memory.kind not in kinds:
+            if memory is None or memory.gone or memory.rev != match.rev or memory.kind not in _FOUND:
                 continue
             if not passes(memory, asked.filter):
                 continue
@@ -268,13 +262,6 @@ class Recaller:
             )
         return hits
 
-    def _abstractions(
-        self, base: DbView, asked: Asked, search: Callable[[Sequence[str]], list[Hit]]
-    ) -> list[Hit]:
-        if asked.streams is not None and "abstractions" not in asked.streams:
-            return []
-        return search(_ABSTRACT) if self._holds(base)[0] else []
-
     def _holds(self, base: DbView) -> tuple[bool, bool]:
         """Whether a version has any abstractions, and any uses; most need not be asked for each memory."""
         if self._held[0] != base.version:
@@ -282,15 +269,16 @@ class Recaller:
             self._held = (base.version, abstract, base.is_used())
         return self._held[1:]
 
-    def _boosted(self, hits: list[Hit], abstract: list[Hit], asked: Asked) -> list[Hit]:
+    def _boosted(self, found: list[Hit], asked: Asked) -> list[Hit]:
         """Abstractions lift their sources; they stand among the hits when nothing concrete fits better."""
-        if not abstract:
+        abstract = [hit for hit in found if hit.memory.kind in _ABSTRACT]
+        hits = [hit for hit in found if hit.memory.kind not in _ABSTRACT] if abstract else found
+        if not abstract or (asked.streams is not None and "abstractions" not in asked.streams):
             return hits
         share = self._indexing.index.recipe.abstraction
         lift: dict[str, float] = {}
-        for hit in abstract:
-            for source in hit.memory.linked("part"):
-                lift[source] = max(lift.get(source, 0.0), share * min(_relevance(hit), 1.0))
+        for hit in sorted(abstract, key=_relevance):  # the one that fits best has the last word
+            lift |= dict.fromkeys(hit.memory.linked("part"), share * min(max(_relevance(hit), 0.0), 1.0))
         lifted = [_lifted(hit, lift.get(hit.memory.id, 0.0)) for hit in hits]
         if asked.unit == "turn" and asked.filter.kinds is None:
             return lifted
@@ -345,26 +333,6 @@ def _only(asked: tuple[str, ...] | None, kinds: Sequence[str]) -> tuple[str, ...
     return tuple(kinds) if asked is None else tuple(kind for kind in kinds if kind in asked)
 
 
-def _restricted(fresh: Fresh, kinds: Sequence[str]) -> Fresh:
-    """What is above the watermark, of some kinds; the rest only counts."""
-    if all(unit.kind in kinds for unit in fresh.units):
-        return fresh
-    kept = [n for n, unit in enumerate(fresh.units) if unit.kind in kinds]
-    others = tuple(unit for unit in fresh.units if unit.kind not in kinds)
-    rows = [row for row, owner in enumerate(_owners(fresh.units)) if owner in set(kept)]
-    return replace(
-        fresh,
-        units=tuple(fresh.units[n] for n in kept),
-        others=fresh.others + others,
-        vectors=None if fresh.vectors is None else fresh.vectors[rows],
-    )
-
-
-def _owners(units: Sequence[Unit]) -> list[int]:
-    """Which unit each passage belongs to."""
-    return [n for n, unit in enumerate(units) for _ in passages_of([unit])]
-
-
 def _is_asked_for(match: Match) -> bool:
     """Whether the question itself, and not only what every memory has, brought a match."""
     if match.score > 0:
@@ -376,7 +344,7 @@ def _is_asked_for(match: Match) -> bool:
 
 def _relevance(hit: Hit) -> float:
     """What a hit owes to the question itself."""
-    return sum(hit.parts.get(name, 0.0) for name in ("words", "meaning"))
+    return hit.parts.get("words", 0.0) + hit.parts.get("meaning", 0.0)
 
 
 def _lifted(hit: Hit, lift: float) -> Hit:

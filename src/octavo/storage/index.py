@@ -87,11 +87,13 @@ class Index:
         fresh: Fresh | None = None,
         each: str = "turn",
         least: int = 0,
+        apart: tuple[str, ...] = (),
         aging: Aging | None = None,
     ) -> list[Match]:
         """The best units for a question among what is wanted, best first: each turn, or each memory once.
 
         At most `limit` are found, and not fewer than `least` if there are so many that any stream finds.
+        Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
         With `aging` salience, age and layer count in the order too; they are no part of the scores.
         """
         units = self.units()  # not before the vectors, which may hold no rows beyond them
@@ -107,6 +109,7 @@ class Index:
             query=query,
             each=each,
             aging=aging,
+            apart=apart,
         )
         return search.run(limit, least)
 

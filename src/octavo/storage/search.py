@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from octavo.domain.memory import KINDS
 from octavo.domain.query import Question
 from octavo.domain.ranking import Aging, Recipe, reach, term_weights
 from octavo.domain.units import Unit
@@ -35,6 +36,7 @@ class Limits:
     meaning: int = 60
     time: int = 200
     neighbours: int = 2
+    apart: int = 8  # of the kinds that are found apart from the others
     ranked: int = 60  # how many at least, by everything but meaning, are compared by meaning too
 
     def wider(self) -> Limits:
@@ -85,8 +87,9 @@ class Search:
         query: Any,
         each: str,
         aging: Aging | None,
+        apart: tuple[str, ...],
     ) -> None:
-        self.each, self.aging = each, aging
+        self.each, self.aging, self.apart = each, aging, apart
         self.units, self.words, self.recipe, self.limits = units, words, recipe, limits
         self.question, self.wanted, self.fresh = question, wanted, fresh
         self.version = min(wanted.version, self.units.manifest.watermark.version)
@@ -101,23 +104,23 @@ class Search:
         """The best units, best first; of a memory the best one only, unless each turn counts.
 
         An episode can have more turns than a stream hands in. Before fewer than the `least` wanted are
-        found, the streams hand in more.
+        found, the streams hand in more. Kinds that are found apart come last and take nobody's place.
         """
         while True:
             self.is_cut = False
-            found = self._found(limit)
+            found, beside = self._found(limit)
             if len(found) >= least or not self.is_cut:
-                return found
+                return found + beside
             self.limits = self.limits.wider()
 
-    def _found(self, limit: int) -> list[Match]:
+    def _found(self, limit: int) -> tuple[list[Match], list[Match]]:
         codes = np.array([code_of(term) for term in self.question.terms], dtype=np.uint32)
         overlay, batch = self._overlay(codes)
         near = self._near(limit)
         candidates = distinct(np.concatenate([self._candidates(codes.tolist(), limit), near]))
         frame = self._frame(candidates, overlay, codes)
         if len(frame.rows) == 0:
-            return []
+            return [], []
         own = np.concatenate([candidates, self._fresh_candidates(overlay)])
         chosen = frame.around(frame.holding(own), self.limits.neighbours)
         if self.allowed is not None:
@@ -129,7 +132,9 @@ class Search:
             parts["meaning"] = self.recipe.meaning * frames.meaning_part(
                 frame, chosen, self.vectors, self.query, overlay, self.rows, self.recipe
             )
-        return self._matches(frame, chosen, batch, parts, limit)
+        first, beside = self._order(frame, chosen, _sum(parts), limit)
+        found = self._matches(frame, chosen, batch, parts, np.concatenate([first, beside]))
+        return found[: len(first)], found[len(first) :]
 
     def _frame(self, candidates: Array, overlay: Overlay, codes: Array) -> Frame:
         recipe = self.recipe
@@ -168,6 +173,8 @@ class Search:
         kept = np.zeros(len(frame.starts), dtype=bool)
         kept[frame.holding(near)] = True
         kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
+        if self.apart:
+            kept[chosen[self._is_apart(frame, chosen)]] = True
         return np.flatnonzero(kept[chosen])
 
     def _candidates(self, codes: Sequence[int], limit: int) -> Array:
@@ -183,6 +190,11 @@ class Search:
         for first, last in self._spans():
             found += source.between(first, last, self.wanted, limit=limits.time)
             found += source.search(codes, self._during(first, last), limit=limits.speaker)
+        if self.apart:
+            aside = replace(self.wanted, kinds=self.apart)
+            found += source.search(codes, aside, limit=limits.apart)
+            for first, last in self._spans():
+                found += source.between(first, last, aside, limit=limits.apart)
         return np.array(found, dtype=np.int64)
 
     def _fresh_candidates(self, overlay: Overlay) -> Array:
@@ -206,6 +218,12 @@ class Search:
             self.query, self._findable, limit=most, share=self._share(), among=self.allowed
         )
         self.is_cut |= len(rows) == most
+        if self.apart:
+            among = self.words.of_kinds(self.apart, self.version)
+            more, _ = self.vectors.nearest(
+                self.query, self._findable, limit=self.limits.apart, share=0.0, among=among
+            )
+            rows = np.concatenate([rows, more])
         return distinct(rows)
 
     def _spans(self) -> list[tuple[int, int]]:
@@ -260,19 +278,21 @@ class Search:
 
     def _weights(self, codes: Array, overlay: Overlay) -> tuple[Array, float]:
         """The weight of each term, and how many terms a passage has on average."""
-        others = batch_of(self.fresh.others, self.units.manifest)
-        rows, total = self.rows, self.rows + len(overlay.records) + len(others.records)
+        rows, total = self.rows, self.rows + len(overlay.records)
         counts = frequencies.containing(self.units, codes, self.scopes, rows)
+        terms = self._terms_until(rows)
         if self.fresh.units:
             counts = counts + overlay.found.rows_with(len(codes))
+            terms += int(overlay.records["length"].sum())
         if self.fresh.others:
+            others = batch_of(self.fresh.others, self.units.manifest)
+            total, terms = total + len(others.records), terms + len(others.terms)
             seen = np.array([self._sees(unit.scope) for unit in others.units])
             lengths = others.records["length"]
             found = frames.occurrences_in(others.terms[np.repeat(seen, lengths)], lengths[seen], codes)
             counts = counts + found.rows_with(len(codes))
         known = dict(zip(self.question.terms, counts.tolist(), strict=True))
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
-        terms = self._terms_until(rows) + int(overlay.records["length"].sum()) + len(others.terms)
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
 
     def _sees(self, scope: str) -> bool:
@@ -289,20 +309,29 @@ class Search:
         heads = frame.rows[frame.starts[chosen]]
         return np.isin(heads, allowed) | (heads >= self.units.manifest.rows)
 
-    def _matches(
-        self, frame: Frame, chosen: Array, batch: Batch, parts: dict[str, Array], limit: int
-    ) -> list[Match]:
-        score = _sum(parts)
-        rows = frame.rows[frame.starts[chosen]]
+    def _order(self, frame: Frame, chosen: Array, score: Array, limit: int) -> tuple[Array, Array]:
+        """Where the best of the chosen stand, of equals the oldest row, and the best found apart."""
         own = 0.0 if self.aging is None else frames.own_part(frame, chosen, self.aging, self.recipe)
-        order = np.lexsort((rows, -score - own))
+        order = np.lexsort((frame.rows[frame.starts[chosen]], -score - own))
+        beside = order[:0]
+        if self.apart:
+            is_apart = self._is_apart(frame, chosen[order])
+            order, beside = order[~is_apart], order[is_apart][: self.limits.apart]
         if self.each == "memory":
             order = order[_first_of_each(frame.heads["key"][chosen[order]], limit)]
-        order = order[:limit]
+        return order[:limit], beside
+
+    def _is_apart(self, frame: Frame, units: Array) -> Array:
+        return np.isin(frame.heads["kind"][units], [KINDS.index(kind) for kind in self.apart])
+
+    def _matches(
+        self, frame: Frame, chosen: Array, batch: Batch, parts: dict[str, Array], order: Array
+    ) -> list[Match]:
+        score, rows = _sum(parts), frame.rows[frame.starts[chosen[order]]]
         heads = picked(frame.heads, chosen[order])
         columns = [v.tolist() for v in (heads["rev"], heads["turn"], score[order])]
         given = zip(*(values[order].tolist() for values in parts.values()), strict=True)
-        memories = self._memories(rows[order], heads, batch)
+        memories = self._memories(rows, heads, batch)
         return [
             Match(memory, rev, None if turn < 0 else turn, value, dict(zip(parts, own, strict=True)))
             for memory, rev, turn, value, own in zip(memories, *columns, given, strict=True)

@@ -53,6 +53,7 @@ class Words:
     def __init__(self, folder: Path, units: Units, checked: set[str] | None = None) -> None:
         """Open the index after a look at every file that is not among the `checked` ones yet."""
         self._units = units
+        self._of_kinds: dict[tuple[str, ...], Array] = {}
         self._exact = True
         self._is_empty = units.manifest.rows == 0
         if self._is_empty:
@@ -97,6 +98,15 @@ class Words:
         everything = [(tantivy.Occur.Must, tantivy.Query.all_query())]
         query = tantivy.Query.boolean_query([*everything, *self._filters(wanted)])
         return self._rows(query, max(1, self._searcher.num_docs))
+
+    def of_kinds(self, kinds: tuple[str, ...], version: int) -> Array:
+        """Every row of some kinds, in order; those of the newest version are looked up once."""
+        if version < self._units.manifest.watermark.version:
+            return np.sort(np.array(self.all(Wanted(version=version, kinds=kinds)), dtype=np.int64))
+        if kinds not in self._of_kinds:
+            found = self.all(Wanted(version=version, kinds=kinds))
+            self._of_kinds[kinds] = np.sort(np.array(found, dtype=np.int64))
+        return self._of_kinds[kinds]
 
     def _rows(self, query: tantivy.Query, limit: int) -> list[int]:
         try:
