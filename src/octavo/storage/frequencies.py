@@ -121,7 +121,9 @@ def _scanned(units: Units, codes: Array, scopes: Array, first: int, last: int) -
     owner = np.searchsorted(rows["terms"], places.astype(np.uint64) + np.uint64(start), "right") - 1
     seen = distinct(owner.astype(np.int64) * len(codes) + which)
     owner, which = seen // len(codes), seen % len(codes)
-    return np.bincount(which[np.isin(rows["scope"][owner], scopes)], minlength=len(codes))
+    if len(scopes) < len(units.manifest.scopes):
+        which = which[np.isin(rows["scope"][owner], scopes)]
+    return np.bincount(which, minlength=len(codes))
 
 
 def _path(folder: Path, rows: int) -> Path:

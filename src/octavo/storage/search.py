@@ -322,7 +322,8 @@ class Search:
         return order[:limit], beside
 
     def _is_apart(self, frame: Frame, units: Array) -> Array:
-        return np.isin(frame.heads["kind"][units], [KINDS.index(kind) for kind in self.apart])
+        found: Array = np.array([kind in self.apart for kind in KINDS])[frame.heads["kind"][units]]
+        return found
 
     def _matches(
         self, frame: Frame, chosen: Array, batch: Batch, parts: dict[str, Array], order: Array
