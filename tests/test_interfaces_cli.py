@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import octavo
-from octavo.errors import HumanOnly, OctavoError
+from octavo.errors import HumanOnly, NotFound, OctavoError
 from octavo.interfaces import cli
 from octavo.interfaces.render.diff import changed_words
 from octavo.interfaces.render.text import clean
@@ -380,6 +380,15 @@ def test_completion_offers_commands_kinds_and_open_sandboxes(tmp_path: Path) -> 
     assert "fact" in completed("octavo remember x --kind fa").split()
     assert sandbox.id in completed("octavo turn sand")
     assert "default" in completed("octavo stats --account def").split()
+
+
+def test_python_runs_the_package_as_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "octavo", "--root", str(tmp_path)]
+    done = subprocess.run([*command, "get", "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == NotFound.exit_code
+    assert "Traceback" not in done.stderr
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == octavo_process("--version").stdout
 
 
 def test_the_version_is_the_package_s() -> None:
