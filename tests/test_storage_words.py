@@ -7,7 +7,7 @@ import shutil
 import zlib
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from indexes import ask, fact, mark, names, terms, turn, write
@@ -185,8 +185,12 @@ def test_an_old_version_ranks_as_an_account_that_stopped_there(tmp_path_factory,
             assert _scores(old) == _scores(ask(part, word, version=stop, scopes=scopes, limit=99))
 
 
+_FORGOTTEN = [(["tea"], "shared", "s1", number > 1) for number in range(6)]  # four turns in a row
+
+
 @SLOW
 @given(history=st.lists(UNITS, min_size=1, max_size=4), word=st.sampled_from(WORDS))
+@example(history=[_FORGOTTEN, [(["dog"], "shared", "s1", False)]], word="dog")
 def test_the_ranking_does_not_depend_on_how_the_index_came_to_be(tmp_path_factory, history, word):
     units, ends = _versions(history)
     stepwise, at_once = tmp_path_factory.mktemp("steps"), tmp_path_factory.mktemp("once")

@@ -306,8 +306,8 @@ def _with_context(units: Units, candidates: Array, forced: Array) -> tuple[Array
     said, alone = candidates[is_turn], candidates[~is_turn]
     run = turns.run_of(said)
     seat, first, end = said - turns.shift[run], turns.first[run], turns.end[run]
-    # A session whose turns are not in order (restored, or continued) is taken whole.
-    reach = np.where(turns.tangled[run], len(records), _WINDOW)
+    # Rows that stand elsewhere (restored, or continued) or have ended would make the window a smaller one.
+    reach = np.where(turns.whole[run], len(records), _WINDOW)
     whole = turns.of(forced)
     low = np.concatenate([np.maximum(seat - reach, first), whole[0]])
     high = np.concatenate([np.minimum(seat + reach + 1, end), whole[1]])

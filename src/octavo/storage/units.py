@@ -81,7 +81,7 @@ class Turns(NamedTuple):
     shift: Array  # how many rows behind its seats its rows are
     first: Array  # the first seat of its session
     end: Array  # the seat behind its session's last
-    tangled: Array  # whether the session's turns are not in order
+    whole: Array  # whether the session is looked at whole: its turns are not in order, or some have ended
     by_row: tuple[Array, Array]  # the first rows of all runs in order, and which runs these are
     by_session: tuple[Array, Array]  # all sessions in order, and the first run of each
 
@@ -134,7 +134,8 @@ class Units:
     def turns(self) -> Turns:
         """Where the turns of every session are."""
         if self._turns is None:
-            self._turns = _turns(self.column("runs"), self.column("rows")["position"])
+            ended = self.column("ends")["row"].astype(np.int64)
+            self._turns = _turns(self.column("runs"), self.column("rows")["position"], ended)
         return self._turns
 
     def take(self, rows: Array) -> Array:
@@ -298,7 +299,7 @@ def _manifest_of(body: dict[str, Any]) -> Manifest:
     )
 
 
-def _turns(runs: Array, position: Array) -> Turns:
+def _turns(runs: Array, position: Array, ended: Array) -> Turns:
     named, first = np.unique(runs["session"], return_index=True)
     first = first[np.searchsorted(named, runs["session"])]
     order = np.lexsort((runs["first"], runs["first"][first]))
@@ -311,6 +312,8 @@ def _turns(runs: Array, position: Array) -> Turns:
     back = ~head
     back[1:] &= position[row[1:]] < position[row[:-1] + count[:-1] - 1]
     by_row = np.argsort(row, kind="stable")
+    gone = ended[position[ended] != NO_POSITION]
+    back[by_row[np.searchsorted(row[by_row], gone, "right") - 1]] = True
     by_session = heads[np.argsort(session[heads])]
     return Turns(
         seat=end - count,
@@ -318,7 +321,7 @@ def _turns(runs: Array, position: Array) -> Turns:
         shift=row - end + count,
         first=(end - count)[heads][group],
         end=end[np.append(heads[1:], len(order)) - 1][group] if len(order) else end,
-        tangled=np.bincount(group, weights=back)[group] > 0,
+        whole=np.bincount(group, weights=back)[group] > 0,
         by_row=(row[by_row], by_row),
         by_session=(session[by_session], by_session),
     )
