@@ -3,11 +3,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
-BENCHES ?= writes consolidate opening importing size startup gate privacy recall_speed
-DATA_BENCHES ?= locomo xquad compression peers
+SERVERS := $(VENV)/servers
+BENCHES ?= facts writes consolidate opening importing size startup gate privacy recall_speed robotgrid mirror doors
+DATA_BENCHES ?= locomo xquad corrections compression peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fix bench docs constraints clean
+.PHONY: help demo serve test lint fix bench docs constraints clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,7 +16,11 @@ help: ## list these targets
 demo: $(READY) ## play a small life of an agent, in a temporary folder
 	@$(PY) examples/life.py
 
-test: lint ## everything that must hold: format, lint, types, all tests
+serve: $(READY) ## serve the page, REST and MCP of the demo's account, which is played first if it is not there
+	@[ -d build/demo/nok ] || $(PY) examples/life.py build/demo >/dev/null
+	@$(PY) -m octavo --root build/demo --account nok --actor human:nok open
+
+test: lint $(SERVERS) ## everything that must hold: format, lint, types, all tests
 	$(PY) -m pytest -n 2
 
 lint: $(READY) ## format, lint and types
@@ -33,7 +38,7 @@ bench: $(READY) ## measure; DATA=<folder> adds what needs the data sets
 		for bench in $(DATA_BENCHES); do echo "== $$bench"; $(PY) -m bench.$$bench "$(DATA)"; done; fi
 
 docs: $(READY) ## write the generated parts of docs/ anew
-	$(PY) -m octavo.interfaces.references docs
+	$(PY) -m octavo.doors.references docs
 
 constraints: ## write constraints.txt anew from the newest versions that fit
 	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
@@ -59,4 +64,20 @@ $(READY): pyproject.toml constraints.txt
 	@[ -x $(PY) ] || $(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(PY) -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	@touch $@
+
+# The tests run a real PostgreSQL, PgBouncer and browser: Debian's packages, installed where we may, named elsewhere.
+$(SERVERS): Makefile $(READY)
+	@missing=""; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	command -v npm >/dev/null || missing="$$missing npm"; \
+	command -v git >/dev/null || missing="$$missing git"; \
+	PATH=$$PATH:/usr/sbin command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
+	command -v openssl >/dev/null || missing="$$missing openssl"; \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "installing$$missing (once)"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing fonts-noto-core >/dev/null; \
+		else echo "the tests need Debian's packages$$missing; install them and try again" >&2; exit 1; fi; fi
 	@touch $@

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from bench.locomo import NOW, measure, percent, turns_of, unit_of
+from octavo.domain.filters import Filter
 from octavo.domain.ranking import Recipe
 from octavo.domain.units import Watermark
 from octavo.models.embedders import offline_embedder
 from octavo.storage.index import Index, extend, passages_of
 from octavo.storage.vectors import append_vectors, open_vectors
-from octavo.storage.words import Wanted
 
 FULL = Recipe()
 BARE = replace(
@@ -74,7 +75,7 @@ def _measure_all(folder: Path, conversation: dict[str, Any], model: Any, rows: d
             question = index.read(asked["question"], now=NOW.date(), version=1, scopes=None)
             query = sum(model.embed(list(question.phrasings))) if query is None else query
             used = None if index.recipe.meaning == 0 else query
-            found = index.search(question, Wanted(version=1), limit=100, vectors=vectors, query=used)
+            found = index.search(question, Filter(), version=1, limit=100, vectors=vectors, query=used)
             result = measure([match.memory for match in found], evidence, session_of)
             rows[name].append((asked["category"], result))
 

@@ -16,7 +16,7 @@ from bench.harness import progress
 from bench.texts import Texts
 from octavo.domain.memory import Change, Link, Memory, Turn, transcript
 from octavo.storage import codec
-from octavo.storage.ledger import GENESIS, Draft, Ledger
+from octavo.storage.ledger import GENESIS, Ledger, Plan
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_file import SCHEMA
 from octavo.storage.stores.disk import Disk
@@ -78,7 +78,7 @@ def build(root: Path, memories: int, *, facts: float, seed: int = 8) -> None:
     with progress(f"building {memories:,} memories", memories) as step:
         for number, changes in enumerate(_versions(texts, memories, per_version, facts)):
             scope_sessions += 1
-            draft = Draft(
+            draft = Plan(
                 changes=changes,
                 salts=[secrets.token_hex(16) for _ in changes],
                 cause="consolidate",
@@ -135,7 +135,7 @@ def episode(texts: Texts, id_: str, at: datetime, session: str | None = None) ->
         text=transcript(turns),
         at=at,
         salience=round(texts.number(), 2),
-        session=session,
+        sandbox=session,
         turns=turns,
         tags=("travel",) if texts.number() < 0.05 else (),
     )
@@ -146,7 +146,7 @@ def fact(texts: Texts, id_: str, at: datetime, session: str | None = None) -> Me
     number = texts.whole(1 << 20)
     links = (Link(name="evidence", to=id_of(number)),) if number % 5 == 0 else ()
     return Memory(
-        id=id_, kind="fact", text=texts.sentence(), at=at, confidence=0.9, links=links, session=session
+        id=id_, kind="fact", text=texts.sentence(), at=at, confidence=0.9, links=links, sandbox=session
     )
 
 

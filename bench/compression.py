@@ -29,8 +29,10 @@ from octavo.domain.compression import backlog
 from octavo.domain.cores import Core
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.pages import core_page
+from octavo.domain.records import to_json
 from octavo.domain.sentences import SessionSource, content
 from octavo.domain.summary import summarise_core, text_of
+from octavo.domain.units import searched
 
 _EVIDENCE = re.compile(r"D(\d+):\d+")
 
@@ -62,7 +64,7 @@ def _session(name: str, number: int, start: datetime, turns: Sequence[dict[str, 
             id=f"{name}:{place // 2}",
             kind="episode",
             at=start + timedelta(seconds=20 * place),
-            session=name,
+            sandbox=name,
             turns=tuple(
                 Turn(speaker=turn["speaker"], text=turn["text"]) for turn in turns[place : place + 2]
             ),
@@ -146,7 +148,15 @@ def report(
     print(f"CPU time per core: median {median(seconds) * 1000:.0f} ms, longest {max(seconds) * 1000:.0f} ms")
     summaries = [core.compressed_narrative.summary for core in cores]
     print(f"evidence session reachable, {len(cores)} cores in one pool:   first   first two")
-    for name, texts in (("core page", pages), ("summary only", summaries), ("whole source", whole)):
+    held = [searched(page, to_json(core)) for page, core in zip(pages, cores, strict=True)]
+    print(f"characters that recall searches: {sum(map(len, held))}")
+    rows = (
+        ("recall's text", held),
+        ("core page", pages),
+        ("summary only", summaries),
+        ("whole source", whole),
+    )
+    for name, texts in rows:
         first, second = (reachable(by_core, texts, depth) for depth in (1, 2))
         print(f"  {name:<15} {first:34.1%} {second:9.1%}")
     by_chance = min(1.0, 5 / len(digests))

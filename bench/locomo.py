@@ -15,12 +15,8 @@ from pathlib import Path
 import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.policy import Policy
-from octavo.domain.units import Unit, Watermark
-from octavo.models.embedders import offline_embedder
-from octavo.models.rerank import TOP, Reranker, offline_reranker
-from octavo.storage.index import Index, Match, extend, passages_of
-from octavo.storage.vectors import append_vectors, open_vectors
-from octavo.storage.words import Wanted
+from octavo.domain.units import Unit
+from octavo.models.rerank import offline_reranker
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 Recall = Callable[[str, int], list[str]]
@@ -45,16 +41,13 @@ def main() -> None:
         turns = list(turns_of(conversation["conversation"], captions=not options.no_captions))
         session_of = {turn.id: turn.session for turn in turns}
         with tempfile.TemporaryDirectory() as folder:
-            if options.parts:
-                recall = store_parts(Path(folder), turns, embedder=options.embedder, rerank=options.rerank)
-            else:
-                recall = store(
-                    Path(folder),
-                    turns,
-                    embedder=options.embedder,
-                    rerank=options.rerank,
-                    compress=options.compress,
-                )
+            recall = store(
+                Path(folder),
+                turns,
+                embedder=options.embedder,
+                rerank=options.rerank,
+                compress=options.compress,
+            )
             for asked in conversation["qa"]:
                 evidence = {turn for turn in asked["evidence"] if turn in session_of}
                 if evidence:
@@ -72,7 +65,7 @@ def store(
         actor="human:bench",
         policy=Policy(compression=CompressionPolicy(mode="immediate" if compress else "manual")),
         embedder=None if embedder == "use" else False,
-        reranker=offline_reranker() if rerank else None,
+        reranker=offline_reranker() if rerank else False,
     )
     for _, said in groupby(turns, key=lambda turn: turn.session):
         session = list(said)
@@ -86,47 +79,6 @@ def store(
         return [hit.memory.turns[hit.turn].data["number"] for hit in hits if hit.turn is not None]
 
     return recall
-
-
-def store_parts(folder: Path, turns: list[Turn], *, embedder: str, rerank: bool) -> Recall:
-    """The same with the index alone, without an engine around it; here the rerank can be had."""
-    model = offline_embedder() if embedder == "use" else None
-    index = Index(folder)
-    units = [unit_of(turn, position) for position, turn in enumerate(turns)]
-    extend(folder, units, [], Watermark(version=1, header="1"), since=Watermark(version=0, header=""))
-    vectors = None
-    if model is not None:
-        empty = open_vectors(folder / "vectors", embedder=model.name, dimension=model.dimension, history="")
-        vectors = append_vectors(empty, model.embed(passages_of(units)))
-
-    reranker = offline_reranker() if rerank else None
-
-    def recall(question: str, k: int) -> list[str]:
-        asked = index.read(question, now=NOW.date(), version=1, scopes=None)
-        query = None if model is None else sum(model.embed(list(asked.phrasings)))
-        matches = index.search(asked, Wanted(version=1), limit=k, vectors=vectors, query=query)
-        if reranker is None:
-            return [match.memory for match in matches]
-        return _reranked(reranker, asked.phrasings[0], matches, turns)
-
-    return recall
-
-
-def _reranked(reranker: Reranker, question: str, matches: list[Match], turns: list[Turn]) -> list[str]:
-    place = {turn.id: number for number, turn in enumerate(turns)}
-    top = [place[match.memory] for match in matches[:TOP]]
-    near = {
-        number: [n for n in (number - 1, number + 1) if 0 <= n < len(turns)
-                 and turns[n].session == turns[number].session]
-        for number in top
-    }  # fmt: skip
-    pool = list(dict.fromkeys([*top, *(n for numbers in near.values() for n in numbers)]))
-    where = {number: index for index, number in enumerate(pool)}
-    around = [[where[n] for n in near[number]] for number in top]
-    gains = reranker.adjust(question, [turns[number].text for number in pool], around)
-    scores = {match.memory: match.score + gain for match, gain in zip(matches, gains, strict=False)}
-    order = sorted(scores, key=lambda name: -scores[name])
-    return [*order, *(match.memory for match in matches[TOP:])]
 
 
 def unit_of(turn: Turn, position: int) -> Unit:
@@ -187,7 +139,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--embedder", default="use", choices=["use", "none"])
     parser.add_argument("--rerank", action="store_true", help="with the rerank extra")
     parser.add_argument("--compress", action="store_true", help="with cores made as sessions close")
-    parser.add_argument("--parts", action="store_true", help="ask the index itself, without an account")
     parser.add_argument("--no-captions", action="store_true", help="leave the photos' captions out")
     options = parser.parse_args()
     if not (options.data / "locomo-dev.json").exists():

@@ -79,6 +79,6 @@ def _episode(documents: Sequence[Document]) -> Wrote:
     first = documents[0]
     return Wrote(
         memory=octavo.Memory(
-            id="", kind="episode", text=transcript(turns), at=first.at, session=first.session, turns=turns
+            id="", kind="episode", text=transcript(turns), at=first.at, sandbox=first.session, turns=turns
         )
     )

@@ -20,13 +20,13 @@ from bench import accounts
 from bench.harness import Bench, begin, percentile, resident_bytes
 from bench.texts import Texts
 from octavo.domain.compression import CompressionPolicy
+from octavo.domain.filters import Filter
 from octavo.domain.policy import Policy
 from octavo.domain.units import Unit, Watermark
 from octavo.models.embedders import CallableEmbedder
 from octavo.storage.index import Index, extend
-from octavo.storage.units import FORMAT
+from octavo.storage.rows import FORMAT
 from octavo.storage.vectors import Vectors, append_vectors, open_vectors, signs
-from octavo.storage.words import Wanted
 
 TITLE = "recall speed"
 START = datetime(2023, 1, 1, tzinfo=UTC)
@@ -53,11 +53,11 @@ def measure(bench: Bench, size: int) -> None:
         build(bench, folder, size)
     before = resident_bytes()
     index, vectors = Index(folder), vectors_of(folder)
-    wanted, took, bare = Wanted(version=index.watermark.version), [], []
+    version, took, bare = index.watermark.version, [], []
     for text, query in questions(folder, bench.pick(300, 20)):
         began = time.perf_counter()
-        question = index.read(text, now=START.date(), version=wanted.version, scopes=None)
-        index.search(question, wanted, limit=10, vectors=vectors, query=query)
+        question = index.read(text, now=START.date(), version=version, scopes=None)
+        index.search(question, Filter(), version=version, limit=10, vectors=vectors, query=query)
         took.append((time.perf_counter() - began) * 1000)
         began = time.perf_counter()
         faiss.knn_hamming(signs(query[None, :]), vectors.bits, 10, "mc")

@@ -16,7 +16,7 @@ from bench import harness
 from bench.texts import Texts
 
 _TITLE = "Starting up"
-_CLI = [sys.executable, "-c", "from octavo.interfaces.cli import main; main()"]
+_CLI = [sys.executable, "-c", "from octavo.doors.cli import main; main()"]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

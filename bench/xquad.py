@@ -21,7 +21,7 @@ def main() -> None:
     paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
     with tempfile.TemporaryDirectory() as folder:
         texts = [paragraph["context"] for paragraph in paragraphs]
-        recall = store(Path(folder), texts, embedder=options.embedder)
+        recall = store(Path(folder), texts, embedder=options.embedder, rerank=options.rerank)
         ranks = [
             _rank(recall(asked["question"], 10), number)
             for number, paragraph in enumerate(paragraphs)
@@ -31,9 +31,16 @@ def main() -> None:
     print(json.dumps({"questions": len(ranks), **shares}, indent=2))
 
 
-def store(folder: Path, texts: list[str], *, embedder: str) -> Callable[[str, int], list[int]]:
+def store(
+    folder: Path, texts: list[str], *, embedder: str, rerank: bool = False
+) -> Callable[[str, int], list[int]]:
     """Put passages into an account, one memory each, and return its recall as their numbers."""
-    account = octavo.open(folder, actor="human:bench", embedder=None if embedder == "use" else False)
+    account = octavo.open(
+        folder,
+        actor="human:bench",
+        embedder=None if embedder == "use" else False,
+        reranker=octavo.offline_reranker() if rerank else False,
+    )
     items = [{"text": text, "kind": "episode"} for text in texts]  # a fact is at most 1,200 characters
     verdicts = account.remember_many(items)
     number_of = {verdict.or_raise().id: number for number, verdict in enumerate(verdicts)}
@@ -53,6 +60,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder that holds xquad-th.json")
     parser.add_argument("--embedder", default="use", choices=["use", "none"])
+    parser.add_argument("--rerank", action="store_true", help="with the rerank extra")
     options = parser.parse_args()
     if not (options.data / "xquad-th.json").exists():
         parser.error(f"{options.data} holds no xquad-th.json; see the data folder's README")

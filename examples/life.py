@@ -18,14 +18,21 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
+from rich.tree import Tree
 
 import octavo
 from octavo.domain.compression import CompressionPolicy
-from octavo.interfaces import acts, render
+from octavo.domain.policy import AssemblyPolicy
+from octavo.doors import render
+from octavo.doors.operations import recall
 
 YEAR = Path(__file__).with_name("year.txt")
-# Cores and spheres at once instead of in the background, so that every run tells the same story.
-POLICY = octavo.Policy(compression=CompressionPolicy(mode="immediate"))
+# Nothing in the background, so that every run tells the same story.
+POLICY = octavo.Policy(
+    compression=CompressionPolicy(mode="immediate"), assemblies=AssemblyPolicy(mode="manual")
+)
+
+_SHOWN = 6  # files of a folder
 
 console = Console(highlight=False)
 console.width = min(console.width, 100)
@@ -46,6 +53,11 @@ class Clock:
 
     def skip(self, days: int) -> None:
         self.now = self.now.replace(hour=18, minute=0, second=0) + timedelta(days=days)
+
+
+def as_nok(folder: Path, clock: Clock) -> octavo.Account:
+    """The account as Nok herself opens it."""
+    return octavo.open(folder, "nok", actor="human:nok", clock=clock, policy=POLICY)
 
 
 def scene(title: str, story: str, code: str) -> None:
@@ -110,6 +122,8 @@ def play(folder: Path) -> None:
         found_and_explained(orion)
         for_a_prompt(orion)
         a_rejected_value(orion, folder, clock)
+        by_hand(orion, folder, clock)
+        a_skill(orion, folder, clock)
         erased(orion, folder, clock)
         proof(orion, folder)
 
@@ -242,7 +256,7 @@ def canon(orion: octavo.Account, folder: Path, clock: Clock) -> None:
     )
     verdict = orion.remember("Nok is a vegetarian", kind="canon", topic="identity/diet")
     say(f"Orion: {verdict.outcome} ({verdict.detail})")
-    with octavo.open(folder, "nok", actor="human:nok", clock=clock) as nok:
+    with as_nok(folder, clock) as nok:
         approved = nok.approve(str(verdict.proposal))
     say(f"Nok approves: {approved.text if approved else 'nothing'}, version {orion.version}")
 
@@ -259,7 +273,7 @@ def a_mistake_and_the_way_back(orion: octavo.Account, folder: Path, clock: Clock
     facts = [memory.id for memory in orion.memories(kind=["fact", "register"])]
     orion.forget(*facts)
     say(f"forgotten: {len(facts)} memories; {len(orion.memories())} are left")
-    with octavo.open(folder, "nok", actor="human:nok", clock=clock) as nok:
+    with as_nok(folder, clock) as nok:
         version = nok.restore(good)
     say(f"restored as version {version}: {len(orion.memories())} memories, the same as in version {good}:")
     with shown():
@@ -299,8 +313,8 @@ def the_first_sphere(orion: octavo.Account) -> None:
     scene(
         "10 · Eight cores make a sphere",
         "The sixty-fourth session closed the eighth core, and the eight folded into the first sphere: what "
-        "recurs, what rises and falls, a line from each part of the year. Any OpenAI-compatible model may "
-        "tell it instead; what it then believes about Nok waits for her yes.",
+        "recurs, who is new, what changed, a line from each part of the year. Any OpenAI-compatible model "
+        "may tell it instead; what it then believes about Nok waits for her yes.",
         'account.get("sphere_000")             # or: octavo show sphere_000',
     )
     with shown():
@@ -319,7 +333,7 @@ def found_and_explained(orion: octavo.Account) -> None:
     for query in ("mother's knee surgery", "งานปั้นดินเผา"):
         say(f"“{query}”")
         with shown():
-            render.show("recall", acts.recall(orion, query=query, k=2, why=True))
+            render.show("recall", recall.recall(orion, query, k=2, why=True))
 
 
 def for_a_prompt(orion: octavo.Account) -> None:
@@ -344,7 +358,7 @@ def a_rejected_value(orion: octavo.Account, folder: Path, clock: Clock) -> None:
         'account.remember("nok is AFRAID of dogs")',
     )
     orion.remember("Nok is afraid of dogs", confidence=0.9)
-    with octavo.open(folder, "nok", actor="human:nok", clock=clock) as nok:
+    with as_nok(folder, clock) as nok:
         ended = nok.reject("Nok is afraid of dogs", reason="never true")
     say(f"ended: {len(ended)} memory that said so")
     for again in ("nok  is AFRAID of dogs", "Nok is a\u200bfraid of dogs."):
@@ -352,10 +366,60 @@ def a_rejected_value(orion: octavo.Account, folder: Path, clock: Clock) -> None:
         say(f"Orion tries again: {verdict.outcome} by the check `{verdict.check}`")
 
 
-def erased(orion: octavo.Account, folder: Path, clock: Clock) -> None:
-    """Scene 14: a text leaves every version, and the chain still holds."""
+def by_hand(orion: octavo.Account, folder: Path, clock: Clock) -> None:
+    """Scene 14: the account as files, and an edit that comes back."""
     scene(
-        "14 · Forgotten for good",
+        "14 · A tree of files, edited by hand",
+        "The account is also a folder of Markdown and JSON: open it in an editor or Obsidian, keep it in "
+        "Git. Nok corrects a line and adds one. What she changed comes back through the gate, as one version "
+        "of hers.",
+        "person.mirror()                       # or: octavo mirror\n"
+        "person.sync()                         # the plan, or: octavo sync\n"
+        "person.sync(commit=True)              # or: octavo sync --yes",
+    )
+    with as_nok(folder, clock) as nok:
+        nok.remember("Mochi sleeps in the kitchen", category="mochi")
+        tree = Path(nok.mirror().folder)
+        with shown():
+            console.print(_branches(tree, Tree("[bold]nok/mirror")))
+        page = tree / "semantic" / "knowledge" / "mochi.md"
+        page.write_text(page.read_text().replace("kitchen", "studio") + "- โมจิชอบกินแตงโม\n")
+        say("Nok opens semantic/knowledge/mochi.md and saves it:")
+        with shown():
+            console.print(Syntax(page.read_text(), "markdown", background_color="default"))
+        done = nok.sync(commit=True)
+        for edit in done.edits:
+            say(f"{edit.action}, line {edit.line}: {edit.text}")
+        say(f"version {done.version}, by {nok.versions()[-1].actor}; left to do: {len(nok.sync().edits)}")
+
+
+def a_skill(orion: octavo.Account, folder: Path, clock: Clock) -> None:
+    """Scene 15: what an agent learned becomes a procedure after a person's yes."""
+    scene(
+        "15 · A skill is promoted",
+        "A skill that Orion learned is knowledge; only a person makes it procedure. In the tree the file "
+        "moves from semantic/ to procedural/, in the Agent Skills format.",
+        'skill = account.remember("…", kind="skill", topic="skills/morning_brief")\n'
+        "account.promote(skill.memory.id)      # asks; then: octavo approve …",
+    )
+    learned = orion.remember(
+        "Greets in Thai, then names the day's plans.", kind="skill", topic="skills/morning_brief"
+    )
+    verdict = orion.promote(learned.or_raise().id)
+    say(f"Orion: {verdict.outcome} ({verdict.detail})")
+    with as_nok(folder, clock) as nok:
+        nok.approve(str(verdict.proposal))
+        tree = Path(nok.mirror().folder)
+    (file,) = (tree / "procedural" / "skills").rglob("SKILL.md")
+    say(f"Nok approves: {file.relative_to(tree)}")
+    with shown():
+        console.print(Syntax(file.read_text(), "markdown", background_color="default"))
+
+
+def erased(orion: octavo.Account, folder: Path, clock: Clock) -> None:
+    """Scene 16: a text leaves every version, and the chain still holds."""
+    scene(
+        "16 · Forgotten for good",
         "Forgetting keeps history; redacting erases the text from every version and every derived file, "
         "and leaves its hash, so that the chain can still be proved.",
         'person.redact(id, reason="told in confidence")   # or: octavo redact …',
@@ -363,7 +427,7 @@ def erased(orion: octavo.Account, folder: Path, clock: Clock) -> None:
     secret = "น้องสาวของนกกำลังจะแต่งงานเงียบ ๆ"
     memory = orion.remember(secret, confidence=0.9).memory
     say(f"files that hold the text: {_holding(folder, secret)}")
-    with octavo.open(folder, "nok", actor="human:nok", clock=clock) as nok:
+    with as_nok(folder, clock) as nok:
         done = nok.redact(memory.id if memory else "", reason="told in confidence")
     with shown():
         render.show("redact", done)
@@ -371,9 +435,9 @@ def erased(orion: octavo.Account, folder: Path, clock: Clock) -> None:
 
 
 def proof(orion: octavo.Account, folder: Path) -> None:
-    """Scene 15: all of it, proved."""
+    """Scene 17: all of it, proved."""
     scene(
-        "15 · All of it",
+        "17 · All of it",
         "One file a version, plain text, each standing on the hash of the one before. `check` reads every "
         "byte again.",
         "account.versions(); account.check()   # or: octavo versions; octavo check",
@@ -391,11 +455,26 @@ def proof(orion: octavo.Account, folder: Path) -> None:
                 "Your turn:  [bold].venv/bin/octavo --help[/bold]   and README.md\n"
                 "Look around in this account:\n"
                 "  [bold].venv/bin/python examples/life.py demo-data[/bold]\n"
-                "  [bold].venv/bin/octavo --root demo-data --account nok recall Mochi --why[/bold]"
+                "  [bold].venv/bin/octavo --root demo-data --account nok recall Mochi --why[/bold]\n"
+                "Open its page in the browser:  [bold]make serve[/bold], or of this account\n"
+                "  [bold].venv/bin/octavo --root demo-data --account nok open[/bold]"
             ),
             border_style="cyan",
         )
     )
+
+
+def _branches(folder: Path, branch: Tree) -> Tree:
+    """A folder as a tree; of many files the first few."""
+    paths = sorted(path for path in folder.iterdir() if path.name != ".octavo")
+    for path in paths[:_SHOWN]:
+        if path.is_file():
+            branch.add(path.name)
+        elif any(path.iterdir()):
+            _branches(path, branch.add(f"[cyan]{path.name}/"))
+    if len(paths) > _SHOWN:
+        branch.add(f"[dim]… {len(paths) - _SHOWN} more")
+    return branch
 
 
 def _holding(folder: Path, text: str) -> int:

@@ -13,6 +13,7 @@ from octavo.domain.memory import Memory
 
 DAY = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 _LINE = re.compile(r"- \[([^\[\],]+), ([a-z]+), (\d{4}-\d\d-\d\d)(?:, ((?:\\.|[^\\\[\]])+))?\] (.*)")
+_SAID = re.compile(r"- \[(\d+)\] (.*)")
 _NOTE = re.compile(r"\((\d+) more lines? do(?:es)? not fit the budget\)")
 
 
@@ -51,6 +52,8 @@ def read(text: str) -> Read:
             found.sections.setdefault(heading, [])
         elif note:
             found.notes[heading] = int(note[1])
+        elif said := _SAID.fullmatch(line):
+            found.sections[heading].append((said[1], "turn", "", None, _unescaped(said[2])))
         elif line:
             assert item is not None, f"not a line of ours: {line!r}"
             topic = None if item[4] is None else _unescaped(item[4])

@@ -7,8 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import octavo
+
+# How long an example takes says how busy the machine is; what must be fast is measured by its own tests.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+
+@pytest.fixture(autouse=True)
+def _one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No second look unless a test asks for it: its model would be loaded by every recall."""
+    monkeypatch.setenv("OCTAVO_RERANKER", "none")
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from octavo.domain.filters import Filter
 from octavo.domain.text import runs, terms_of_run
 from octavo.domain.units import End, Unit, Watermark
-from octavo.storage.index import Index, Match, extend
-from octavo.storage.words import Wanted
+from octavo.storage.index import Index, ScoredUnit, extend
 
 START = datetime(2023, 5, 1, 12, tzinfo=UTC)
 
@@ -61,16 +61,17 @@ def write(folder: Path, version: int, units: list[Unit], ends: list[End] | None 
     assert extend(folder, units, ends or [], mark(version), since=mark(version - 1))
 
 
-def ask(folder: Path, text: str, *, limit: int = 10, version: int = 99, **fields: object) -> list[Match]:
+def ask(folder: Path, text: str, *, limit: int = 10, version: int = 99, **fields: object) -> list[ScoredUnit]:
     """Recall by words alone."""
-    wanted = Wanted(version=version, **{k: v for k, v in fields.items() if k in Wanted.__slots__})  # type: ignore[arg-type]
-    more = {k: v for k, v in fields.items() if k not in Wanted.__slots__}
+    known = Filter.__struct_fields__
+    filter_ = Filter(**{k: v for k, v in fields.items() if k in known})  # type: ignore[arg-type]
+    more = {k: v for k, v in fields.items() if k not in known}
     index = Index(folder)
-    question = index.read(text, now=START.date(), version=version, scopes=wanted.scopes)
-    return index.search(question, wanted, limit=limit, **more)  # type: ignore[arg-type]
+    question = index.read(text, now=START.date(), version=version, scopes=filter_.scopes)
+    return index.search(question, filter_, version=version, limit=limit, **more)  # type: ignore[arg-type]
 
 
-def names(matches: list[Match]) -> list[str]:
+def names(matches: list[ScoredUnit]) -> list[str]:
     """The ids of what was found, in order."""
     return [match.memory for match in matches]
 

@@ -153,7 +153,7 @@ def episode(
         id=name,
         kind="episode",
         at=at,
-        session=session_id,
+        sandbox=session_id,
         salience=salience,
         emotion=emotion,
         turns=tuple(Turn(speaker=speaker, text=text) for speaker, text in turns),

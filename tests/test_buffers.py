@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from octavo.domain.buffer import Discarded, Forgot, Opened, Reopened, Sealed, Spoke
 from octavo.domain.memory import Turn
-from octavo.errors import BufferDamaged, NotFound, SandboxBusy, SandboxClosed
+from octavo.errors import BufferDamaged, LeaseLost, NotFound, SandboxBusy, SandboxClosed
 from octavo.storage import buffers
 from octavo.storage.buffers import Buffer
 from octavo.storage.stores.local import LocalStore
@@ -131,3 +131,30 @@ def test_who_cannot_read_a_damaged_buffer_does_not_hold_it():
     for _ in range(2):
         with pytest.raises(BufferDamaged, match=r"buffers/s1\.jsonl, line 1"):
             Buffer.resume(store, "s1")
+
+
+def test_an_owner_goes_on_if_whoever_took_over_let_go_without_a_word():
+    time = 0.0
+    store = MemoryStore(clock=lambda: time)
+    buffer = Buffer.create(store, OPENED)
+    buffer.append(spoke("รหัส 1234"))
+    time += 2 * buffers.LEASE_SECONDS
+    buffers.rewrite(store, "s1", lambda entry: spoke("[redacted]") if isinstance(entry, Spoke) else entry)
+    buffer.append(spoke("two"))
+    assert [e.turn.text for e in buffer.read().entries] == ["[redacted]", "two"]
+    assert buffer.read() == buffers.read(store, "s1")
+
+
+def test_an_owner_that_was_followed_adds_nothing():
+    time = 0.0
+    store = MemoryStore(clock=lambda: time)
+    buffer = Buffer.create(store, OPENED)
+    time += 2 * buffers.LEASE_SECONDS
+    heir = Buffer.resume(store, "s1")
+    with pytest.raises(LeaseLost):
+        buffer.append(spoke("late"))
+    heir.append(spoke("mine"))
+    heir.close()
+    with pytest.raises(LeaseLost):
+        buffer.append(spoke("later"))
+    assert [e.turn.text for e in buffers.read(store, "s1").entries] == ["mine"]

@@ -163,7 +163,7 @@ def check_retry(account: octavo.Account, p: Prepared, act, acknowledged: bool) -
     said = [t.text for e in account.memories(kind="episode") for t in e.turns]
     assert said[:2] == list(OLD_TURNS)
     assert said[2:] == [NEW_TURN] if act is turn and acknowledged else said[2:] in ([], [NEW_TURN])
-    assert [m.text for m in account.memories(kind="fact", session=p.sandbox)] == ["มะลิชอบชาเขียว"]
+    assert [m.text for m in account.memories(kind="fact", from_sandbox=p.sandbox)] == ["มะลิชอบชาเขียว"]
     assert [s.ordinal for s in account.sessions()] == [1]
     assert account.sandboxes() == [] or act is create
 

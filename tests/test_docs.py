@@ -11,24 +11,24 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-import typer
 
 import octavo
 from octavo import errors
-from octavo.errors import OctavoError
-from octavo.interfaces import (
+from octavo.doors import (
     cli,
-    cli_program,
+    commands,
     error_reference,
     models,
     policy_reference,
     references,
     settings,
 )
-from octavo.interfaces.operations import OPERATIONS
+from octavo.errors import OctavoError
 from octavo.storage import codec
+from octavo.testing.llm_server import Reply, llm_server
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").glob("*.md"))]
@@ -64,6 +64,32 @@ def test_the_snippets_of_a_page_run(page: Path, elsewhere: Path, capfd: pytest.C
                 wanted = EXIT.search(command)
                 code = cli.run(shlex.split(command, comments=True))
                 assert code == int(wanted[1] if wanted else 0), (command, capfd.readouterr().err)
+
+
+def test_the_chat_loop_of_the_readme_knows_tomorrow_what_was_said_today(elsewhere: Path) -> None:
+    (loop,) = (text for _, text, _ in snippets(HOME / "README.md") if "def chat(" in text)
+    assert len([line for line in loop.splitlines() if line.startswith(" ")]) <= 20
+    namespace: dict[str, Any] = {}
+    exec(loop, namespace)
+    told: list[str] = []
+    with llm_server(Reply(text="Good to know.")) as server:
+        for said in ("My sister Ploy lives in Nan.", "Where does Ploy live?"):
+            namespace["chat"](server.base_url, "any", iter([said, ""]).__next__, told.append)
+        today, tomorrow = (request["messages"][0]["content"] for request in server.requests)
+    assert told == ["Good to know."] * 2
+    assert "Ploy" not in today
+    assert "My sister Ploy lives in Nan." in tomorrow
+
+
+def test_the_figures_of_the_readme_are_those_of_the_page_about_peers() -> None:
+    peers = (HOME / "docs" / "peers.md").read_text()
+    rows = re.findall(r"^\| \w+ \| (?:words|vectors).*$", (HOME / "README.md").read_text(), re.MULTILINE)
+    assert len(rows) == 6
+    for row in rows:
+        _, name, _, turns, sessions, query, *_ = [cell.strip() for cell in row.split("|")]
+        (measured,) = re.findall(rf"^\| {name} \| [\d.]+ \|.*$", peers, re.MULTILINE)
+        assert f"| {turns} | {sessions} |" in measured
+        assert re.search(rf"^\|[^|]*\| [\d,]+ \| {re.escape(query)} \|", peers, re.MULTILINE), (name, query)
 
 
 def test_the_pages_have_snippets_in_both_languages() -> None:
@@ -116,7 +142,8 @@ def test_a_page_is_written_anew_only_below_its_mark(tmp_path: Path) -> None:
 def test_every_command_and_option_is_documented() -> None:
     page = (HOME / "docs" / "cli.md").read_text()
     above = page.partition(references.MARK)[0]
-    for name, command in typer.main.get_command(cli_program.app()).commands.items():
+    for operation in commands.COMMANDS:
+        name, command = commands.spelt(operation), commands.command(operation, cli.act)
         part = re.search(rf"^### `octavo {name}[ `].*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
         assert part, f"octavo {name} is not documented"
         for param in command.params:
@@ -127,7 +154,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 def test_every_variable_and_exit_code_is_documented() -> None:
     page = (HOME / "docs" / "cli.md").read_text()
-    of_models = (*models.VARIABLES, *models.EMBED_VARIABLES, models.RERANKER)
+    of_models = (*models.VARIABLES, *models.EMBED_VARIABLES, *models.RERANK_VARIABLES)
     for variable in (*settings.VARIABLES.values(), *of_models, "OCTAVO_DEBUG"):
         assert f"`{variable}" in page
     for code in range(9):
@@ -135,12 +162,15 @@ def test_every_variable_and_exit_code_is_documented() -> None:
 
 
 def test_links_between_the_pages_lead_somewhere() -> None:
-    for page in [*PAGES, *(HOME / name for name in ("CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md"))]:
+    for page in [
+        *PAGES,
+        *(HOME / name for name in ("CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md", "llms.txt")),
+    ]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def test_every_operation_says_what_it_does_in_a_sentence() -> None:
-    for operation in OPERATIONS:
+    for operation in commands.COMMANDS:
         assert operation.summary.endswith(".")
         assert all(p.summary.endswith((".", ")")) for p in operation.parameters), operation.name

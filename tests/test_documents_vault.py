@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from briefs import read
-from octavo.errors import BadFile, HumanOnly, OctavoError
-from octavo.interfaces.documents.vault import (
+from octavo.documents.vault import (
     VALID_TIERS,
     MemoryVault,
     Proposed,
@@ -21,6 +20,7 @@ from octavo.interfaces.documents.vault import (
     check_pii,
     search_score,
 )
+from octavo.errors import BadFile, HumanOnly, OctavoError
 
 DARK = "User prefers dark mode in all apps"
 PROJECT = "Building a Python agent with a memory vault"
@@ -156,9 +156,12 @@ class TestDuplicates:
             ("Alice likes green tea", "Bob likes green tea"),
             ("the dentist is at 14:00 on Monday", "the dentist is at 15:00 on Monday"),
             ("User eats meat at home", "User does not eat meat at home"),
+            ("User loves spicy food at night", "User hates spicy food at night"),
+            ("Alice told Bob about the boat", "Bob told Alice about the boat"),
+            ("ผู้ใช้ชอบกินอาหารเผ็ดตอนเย็น", "ผู้ใช้เกลียดกินอาหารเผ็ดตอนเย็น"),
         ],
     )
-    def test_another_name_number_or_negation_is_no_duplicate(
+    def test_another_name_number_negation_or_word_is_no_duplicate(
         self, vault: MemoryVault, one: str, other: str
     ) -> None:
         added(vault, one, "shared", "x")
@@ -497,6 +500,24 @@ class TestCompact:
 
 
 class TestWriteGate:
+    @pytest.mark.parametrize(
+        ("text", "fields", "first"),
+        [
+            ("tick marker for burst 5", {"tier": "log", "scope": "narnia"}, "journal-only signal"),
+            ("x" * 1300, {"tier": "log", "scope": "narnia"}, "tier log"),
+            ("x" * 1300, {"scope": "narnia"}, "too long"),
+            ("x" * 1300, {"source": "telepathy"}, "too long"),
+            ("password: hunter2", {"scope": "narnia"}, "scope"),
+            ("password: hunter2", {"tier": "marble"}, "tier"),
+            ("password: hunter2", {}, "PII"),
+        ],
+    )
+    def test_the_first_step_that_fails_in_the_seeds_order_is_named(
+        self, vault: MemoryVault, text: str, fields: dict[str, str], first: str
+    ) -> None:
+        with pytest.raises(ValueError, match=first):
+            vault.add_memory(text, **{"scope": "shared", "category": "x", **fields})  # type: ignore[arg-type]
+
     @pytest.mark.parametrize("noise", ["tick marker for burst 5", "routine scan complete, nothing to report"])
     def test_journal_noise_is_rejected(self, vault: MemoryVault, noise: str) -> None:
         with pytest.raises(ValueError, match="journal-only signal"):
@@ -557,6 +578,14 @@ class TestTiersAndTopics:
 
 
 class TestConsolidationAndPromotion:
+    def test_the_floor_has_the_seeds_name_and_the_older_one(self, vault: MemoryVault) -> None:
+        for text in (PYTHON, PYTHON_TOO):
+            added(vault, text, "shared", "x")
+        by_name = vault.find_consolidation_candidates("shared", floor=0.4)
+        assert by_name == vault.find_consolidation_candidates("shared", similarity_floor=0.4)
+        assert [score >= 0.4 for *_, score in by_name] == [True]
+        assert vault.find_consolidation_candidates("shared", floor=0.99) == []
+
     def test_a_low_floor_finds_the_python_pair(self, vault: MemoryVault) -> None:
         added(vault, PYTHON, "shared", "project")
         added(vault, PYTHON_TOO, "shared", "project")
@@ -714,7 +743,7 @@ class TestProfile:
             "memory:\n  scopes: ['*']\n",
             "memory:\n  max_items: -1\n",
             "memory:\n  similarity_threshold: 7\n",
-            "memory:\n  scopes: &anchor [shared]\n",
+            "memory:\n  scopes: [shared\n",
             "memory:\n  enabled: true\n  enabled: false\n",
             "memory:\n  nested:\n    deeper: 1\n",
         ],

@@ -6,6 +6,7 @@ import json
 import multiprocessing as mp
 import os
 import random
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -15,8 +16,11 @@ from typing import Any
 
 import pytest
 
-from octavo.interfaces.documents.vault import MemoryVault, VaultMemory
-from octavo.interfaces.documents.vault.live_file import VaultFile
+from octavo.documents.vault import MemoryVault, VaultMemory
+from octavo.documents.vault.view import VaultView
+from octavo.storage.attached import Attached, AttachedFiles
+from octavo.storage.stores.local import LocalStore
+from octavo.testing import Stopped, StoppingDisk, open_on
 
 _CONTEXT = mp.get_context("spawn")
 _SYLLABLES = ("bdfgklmnprstvz", "aeiou") * 3
@@ -41,7 +45,7 @@ def resolved(path: Path) -> dict[str, str]:
     for row in rows(path):
         if row["id"] not in latest or row["version"] > latest[row["id"]]["version"]:
             latest[row["id"]] = row
-    return {id_: row["text"] for id_, row in latest.items() if row["deleted_at"] is None}
+    return {id_: row["text"] for id_, row in latest.items() if row.get("deleted_at") is None}
 
 
 def live(path: Path) -> dict[str, str]:
@@ -110,18 +114,17 @@ def test_a_file_cut_anywhere_is_completed(filled: Path, kept: int) -> None:
 def test_a_writer_killed_between_commit_and_append_is_caught_up(
     filled: Path, cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = VaultFile.append
+    whole = AttachedFiles.append
 
-    def torn(self: VaultFile, lines: bytes, mark: Any) -> None:
-        with self.path.open("ab") as file:
-            file.write(lines[:cut])
+    def torn(self: AttachedFiles, file: Attached, data: bytes) -> None:
+        whole(self, file, data[:cut])
         raise KeyboardInterrupt
 
     with MemoryVault(filled) as vault:
-        monkeypatch.setattr(VaultFile, "append", torn)
+        monkeypatch.setattr(AttachedFiles, "append", torn)
         with pytest.raises(KeyboardInterrupt):
             vault.add_memory("said just before the end", "shared", "x")
-        monkeypatch.setattr(VaultFile, "append", whole)
+        monkeypatch.setattr(AttachedFiles, "append", whole)
     with MemoryVault(filled) as vault:
         assert "said just before the end" in {m.text for m in vault.recall()}
         assert vault.problems == []
@@ -160,6 +163,65 @@ def test_lines_that_another_program_appended_are_taken_in(filled: Path) -> None:
         assert isinstance(after, VaultMemory)
         assert (after.version, after.extra) == (8, {"colour": "blue"})
     assert resolved(filled) == live(filled)
+
+
+def test_an_open_vault_sees_what_another_program_appended_at_the_next_read(filled: Path) -> None:
+    line = json.dumps(
+        {"id": "abcdefabcdef", "text": "เพิ่มโดยโปรแกรมเก่า", "scope": "orion"}, ensure_ascii=False
+    )
+    with MemoryVault(filled) as vault, MemoryVault(filled, actor="agent:orion") as agent:
+        before = filled.read_bytes()
+        with filled.open("a") as file:
+            file.write(line[:20])
+        assert vault.get("abcdefabcdef") is None
+        assert filled.read_bytes() == before + line[:20].encode(), "half a line is left to its writer"
+        with filled.open("a") as file:
+            file.write(line[20:] + "\n")
+        assert agent.get("abcdefabcdef") is None, "only a person imports"
+        assert vault.get("abcdefabcdef") is not None
+        assert agent.get("abcdefabcdef") is not None
+        assert vault.problems == []
+        assert filled.read_bytes() == before + line.encode() + b"\n"
+
+
+def test_a_writer_stopped_at_any_call_leaves_a_file_that_the_next_one_completes(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    with MemoryVault(source / "vault.jsonl") as vault:
+        vault.add_memory("plays the guitar", "shared", "x")
+
+    def write(folder: Path, disk: StoppingDisk) -> None:
+        shutil.copytree(source, folder)
+        store = LocalStore(folder / "vault.jsonl.octavo" / "vault", disk=disk)
+        account = open_on(store, store.folder / "index", account="vault", actor="human:you")
+        try:
+            account.remember("ชอบเล่นกีตาร์ตอนเย็น", kind="register", category="x")
+            view = VaultView(account, folder / "vault.jsonl", folder / "vault.jsonl.octavo")
+            view.follow()
+            view.compact()
+        finally:
+            account.close()
+
+    counted = StoppingDisk(None)
+    write(tmp_path / "count", counted)
+    assert len(rows(tmp_path / "count" / "vault.jsonl")) == 2
+    for stop_at in range(1, len(counted.calls) + 1):
+        folder = tmp_path / f"run{stop_at}"
+        with pytest.raises(Stopped):
+            write(folder, StoppingDisk(stop_at))
+        path = folder / "vault.jsonl"
+        with MemoryVault(path) as vault:
+            assert vault.problems == [], stop_at
+            assert resolved(path) == {m.id: m.text for m in vault.recall()}, stop_at
+
+
+def test_a_file_that_tells_something_else_is_named_by_check_and_mended_by_repair(filled: Path) -> None:
+    with MemoryVault(filled) as vault:
+        told = filled.read_bytes()
+        filled.write_bytes(told.splitlines(keepends=True)[0])
+        (problem,) = vault.account.check().problems
+        assert problem == f"{filled} does not tell what the vault holds"
+        assert vault.account.repair().problems == ()
+    assert filled.read_bytes() == told
 
 
 def test_a_redaction_reaches_the_file(filled: Path) -> None:

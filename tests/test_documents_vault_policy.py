@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import octavo
+from octavo.documents.vault import MemoryVault, vault_tool
 from octavo.errors import BadPolicy
-from octavo.interfaces.documents.vault import MemoryVault, vault_tool
 
 BURST = "Burst mode runs the agent in short bounded loops of ten ticks each"
 BURST_AGAIN = "In burst mode the agent runs in short bounded loops of about ten ticks"

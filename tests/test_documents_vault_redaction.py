@@ -14,9 +14,10 @@ import pytest
 
 import octavo
 from canaries import holding
+from octavo.documents.vault import MemoryVault
+from octavo.domain.units import Watermark
+from octavo.doors import cli
 from octavo.errors import BadInput, Damaged, NewerFormat
-from octavo.interfaces import cli
-from octavo.interfaces.documents.vault import MemoryVault
 from octavo.storage.attached import Attached, AttachedFiles
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
@@ -366,6 +367,66 @@ def test_a_vault_moved_with_its_files_stays_within_reach(tmp_path):
     assert holding(tmp_path, piece(CANARY)) == []
 
 
+@pytest.mark.parametrize("text", [CANARY, THAI])
+@pytest.mark.parametrize(
+    "page", ["- {text} ^{id}", "{text}", '  "text": "{text}",', '{{"id": "{id}", "text": "x"}}']
+)
+def test_a_tree_that_holds_the_text_holds_the_redaction_up_until_its_page_is_clean(tmp_path, text, page):
+    with octavo.open(tmp_path / "data", "nok", actor="human:nok") as account:
+        known = account.remember(text, kind="fact").memory
+        tree = tmp_path / "pages"
+        (tree / "notes").mkdir(parents=True)
+        account.attached.files.attach(tree, "tree")
+        (tree / "notes" / "other.md").write_text("- plays the guitar ^abc\n")
+        held = tree / "notes" / "day.md"
+        held.write_text(f"# A day\n\n{page.format(text=text, id=known.id)}\n")
+        (why,) = account.redact(known.id, reason="asked to").unreached
+        assert why == f"{held} still holds what was erased"
+        assert why in account.check().problems
+        held.write_text("# A day\n")
+        assert account.upkeep().swept > 0
+        assert account.check().problems == ()
+    assert holding(tmp_path, text) == []
+
+
+def test_what_an_open_document_makes_of_the_ledger_is_erased_before_the_tree_is_looked_into(tmp_path):
+    class Page:
+        """A page of one fact, rendered anew when a redaction asks for it."""
+
+        name = "pages/day.md"
+
+        def __init__(self, path):
+            self.path = path
+
+        def watermark(self):
+            return Watermark(version=0, header="")
+
+        def follow(self, progress=None):
+            self.path.write_text("followed\n")
+
+        def erase(self, erasure):
+            assert erasure.is_in(self.path.read_bytes())
+            self.path.write_text("[redacted]\n")
+            return []
+
+        def verify(self, *, stamp=False):
+            return []
+
+        def clear(self):
+            self.path.unlink()
+
+    page = Page(tmp_path / "pages" / "day.md")
+    page.path.parent.mkdir()
+    with octavo.open(tmp_path / "data", "nok", actor="human:nok") as account:
+        known = account.remember(CANARY, kind="fact").memory
+        account.attached.files.attach(page.path.parent, "tree")
+        account.attached.join(page)
+        page.path.write_text(f"- {CANARY} ^{known.id}\n")
+        assert account.redact(known.id, reason="asked to").unreached == ()
+        account.upkeep()
+    assert page.path.read_text() == "followed\n"
+
+
 class TestWhatCanBeAttached:
     @pytest.fixture
     def files(self, tmp_path: Path) -> AttachedFiles:
@@ -397,6 +458,14 @@ class TestWhatCanBeAttached:
             files.read(Attached(path=path, kind="view"))
         with pytest.raises(BadInput):
             files.replace(Attached(path=path, kind="view"), b"")
+
+    def test_a_tree_anywhere(self, files, tmp_path):
+        near, far = tmp_path / "mirror", tmp_path / "home" / "somewhere" / "mirror"
+        assert files.attach(near, "tree").path == "../../mirror"
+        assert files.attach(far, "tree").path == far.as_posix()
+        assert [files.place_of(tree) for tree in files.listed()] == [near, far]
+        with pytest.raises(BadInput):
+            files.attach(far, "view")
 
     def test_a_list_that_is_damaged_or_newer_is_an_error_not_an_empty_one(self, files, tmp_path):
         listed = tmp_path / "root" / "account" / "attached.json"

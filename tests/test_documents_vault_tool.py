@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from octavo.documents import MemoryVault, flush_proposed, vault_tool
+from octavo.documents.vault import ACTIONS
 from octavo.errors import BadFile, BadInput
-from octavo.interfaces.documents.vault import ACTIONS
 
 DARK = "User prefers dark mode in all apps"
 PROJECT = "Building a Python agent with a memory vault"
@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def vault(path: Path) -> Iterator[MemoryVault]:
-    with MemoryVault(path) as opened:
+    with MemoryVault(path, actor="human:operator") as opened:
         yield opened
 
 
@@ -114,6 +114,8 @@ def test_every_action_of_the_document_replies_with_plain_json(vault):
         "update": {"memory_id": made["id"], "category": "preference"},
         "delete": {"memory_id": made["id"]},
         "bulk_delete": {"memory_ids": [made["id"]]},
+        "journal": {"text": "tick marker for burst 5"},
+        "directives": {"query": "tea"},
         "stats": {},
         "compact": {},
         "rebuild_index": {},
@@ -165,3 +167,27 @@ def test_a_vault_that_is_switched_off_says_so(path):
     with MemoryVault(path, enabled=False) as off:
         assert "disabled" in vault_tool(off, "add", text=DARK)["message"]
         assert vault_tool(off, "list") == {"status": "ok", "memories": []}
+
+
+def test_the_tool_acts_as_an_agent_unless_the_vault_was_opened_for_somebody(path):
+    with MemoryVault(path) as vault:
+        assert vault_tool(vault, "add", text=DARK, tier="canon")["status"] == "proposed"
+        stored = vault_tool(vault, "add", text=THAI)
+        assert vault.account.get(stored["id"]).actor == "agent"
+        by_hand = vault.add_memory(PROJECT, "shared", "project")
+        assert vault.account.get(by_hand.id).actor == "human:operator"
+        assert vault_tool(vault, "delete", memory_id=by_hand.id)["status"] == "proposed"
+    with MemoryVault(path, actor="human:nok") as vault:
+        assert vault_tool(vault, "delete", memory_id=by_hand.id)["status"] == "deleted"
+
+
+def test_the_advice_of_a_refusal_can_be_followed(vault):
+    reply = vault_tool(vault, "add", text="tick marker for burst 5")
+    assert "vault.journal(text)" in reply["message"]
+    written = vault_tool(vault, "journal", text="tick marker for burst 5", scope="orion")
+    assert [m.id for m in vault.read_journal("orion")] == [written["id"]]
+    assert vault.recall() == []
+    vault.add_directive("ตอบเป็นภาษาไทยเสมอ")
+    kept = vault.add_directive("Answer questions about tea with a recipe")
+    assert [d["id"] for d in vault_tool(vault, "directives", query="tea recipe")["directives"]] == [kept]
+    assert len(vault.directives()) == 2

@@ -61,9 +61,9 @@ def test_what_is_not_known_is_written_as_null_and_never_as_zero() -> None:
     [
         ({"core_seq": "1"}, "core.core_seq"),
         ({"source_sessions": "a"}, "core.source_sessions"),
-        ({"source_sessions": [1]}, r"core.source_sessions\[0\]"),
-        ({"compressed_narrative": {}}, "core.compressed_narrative has no 'summary'"),
-        ({"meta": {"compression_method": "magic"}}, "core.meta.compression_method is none of"),
+        ({"source_sessions": [1]}, r"core.source_sessions\["),
+        ({"compressed_narrative": {}}, "`summary` - at `core.compressed_narrative"),
+        ({"meta": {"compression_method": "magic"}}, "'magic' - at `core.meta.compression_method"),
         ({"session_count": True}, "core.session_count"),
     ],
 )
@@ -93,7 +93,7 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.text(min_size=1).filter(lambda name: name not in Core.__dataclass_fields__), JSON))
+@given(st.dictionaries(st.text(min_size=1).filter(lambda name: name not in Core.__struct_fields__), JSON))
 def test_any_unknown_fields_survive_the_round_trip(unknown: dict[str, Any]) -> None:
     given_core = {**SEED_CORE, **unknown}
     assert to_json(core_from_json(given_core)) == given_core

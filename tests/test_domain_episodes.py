@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from octavo.domain.episodes import SPELLING, Document, as_given, at_level, from_document, moment, to_document
+from octavo.domain.episodes import (
+    SPELLING,
+    Document,
+    as_given,
+    at_level,
+    from_document,
+    moment,
+    recorded_salience,
+    to_document,
+)
 from octavo.domain.memory import Memory, Turn, transcript
 from octavo.errors import BadInput
 
@@ -69,7 +78,7 @@ def kept(found: Document) -> Memory:
         links=found.links,
         turns=found.turns,
         data=found.data,
-        session="sandbox_1",
+        sandbox="sandbox_1",
     )
 
 
@@ -104,16 +113,27 @@ def test_an_id_that_is_none_of_ours_stays_in_the_data() -> None:
     assert to_document(memory)["episode_id"] == "อีวา_EP01"
 
 
-def test_a_written_episode_gains_time_session_and_resonance() -> None:
+def test_a_written_episode_gains_time_and_session_and_no_resonance_that_nobody_recorded() -> None:
     memory = kept(from_document({"episode_id": "ep_001", "turn_1": {"speaker": "user", "text": "สวัสดี"}}))
 
     assert to_document(memory) == {
         "episode_id": "ep_001",
         "session_id": "sandbox_1",
         "timestamp": "2026-01-31T09:30:00Z",
-        "RI_global": 0.5,
+        "RI_global": None,
         "turn_1": {"speaker": "user", "text": "สวัสดี"},
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "known"), [({"RI_global": None}, None), ({"RI_global": 0.5}, 0.5), ({}, None)]
+)
+def test_a_resonance_is_known_only_where_a_number_was_recorded(
+    written: dict[str, Any], known: float | None
+) -> None:
+    memory = kept(from_document({"turn_1": {"speaker": "user", "text": "สวัสดี"}, **written}))
+    assert recorded_salience(memory) == known
+    assert to_document(memory)["RI_global"] == known
 
 
 def test_bare_adds_nothing() -> None:

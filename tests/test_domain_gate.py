@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from octavo.domain.gate import Stop, check_text, is_plain
 from octavo.domain.memory import Memory, Turn, transcript

@@ -112,13 +112,15 @@ def test_a_month_reaches_farther_than_a_day():
 
 @pytest.mark.parametrize("boost", [-1.0, 0.0, 0.5, 7.0])
 def test_an_assembly_boost_is_clamped(boost):
-    parts = importance(salience=0.5, retained=1.0, layer="semantic", recipe=RECIPE, boost=boost)
+    parts = importance(
+        salience=0.5, retained=1.0, layer=RECIPE.layers["semantic"], recipe=RECIPE, boost=boost
+    )
     assert 0 <= parts["assembly"] <= 1
 
 
 def test_at_equal_relevance_procedural_comes_before_semantic_before_episodic():
     worth = [
-        sum(importance(salience=0.5, retained=1.0, layer=layer, recipe=RECIPE).values())
+        sum(importance(salience=0.5, retained=1.0, layer=RECIPE.layers[layer], recipe=RECIPE).values())
         for layer in ("procedural", "semantic", "episodic")
     ]
     assert worth == sorted(worth, reverse=True)
@@ -128,11 +130,11 @@ def test_at_equal_relevance_procedural_comes_before_semantic_before_episodic():
 def test_an_episode_is_a_unit_a_turn_and_everything_else_is_one():
     at = datetime(2023, 5, 1, tzinfo=UTC)
     turns = (Turn(speaker="มะลิ", text="สวัสดี"), Turn(speaker="assistant", text="hello"))
-    episode = Memory(id="e1", kind="episode", at=at, session="s1", turns=turns)
+    episode = Memory(id="e1", kind="episode", at=at, sandbox="s1", turns=turns)
     said = list(units_of(episode, valid_from=3, position=10))
     assert [(unit.turn, unit.position, unit.text) for unit in said] == [(0, 10, "สวัสดี"), (1, 11, "hello")]
     assert [is_person(unit.speaker) for unit in said] == [True, False]
-    fact = Memory(id="f1", kind="fact", at=at, text="ชอบชาเขียว", session="s1")
+    fact = Memory(id="f1", kind="fact", at=at, text="ชอบชาเขียว", sandbox="s1")
     (unit,) = units_of(fact, valid_from=3)
     assert (unit.turn, unit.position, unit.text) == (None, None, "ชอบชาเขียว")
 

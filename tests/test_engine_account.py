@@ -271,20 +271,28 @@ def test_the_policy_file_sets_any_number_and_names_a_wrong_key(root, account, op
 def test_the_actor_is_set_by_the_handle_and_never_by_the_payload(agent, tmp_path):
     memory = agent.remember("likes tea").memory
     assert (memory.actor, memory.confidence) == ("agent:bot", 0.8)
-    with pytest.raises(TypeError):
+    with pytest.raises(BadInput, match="actor"):
         agent.remember("x y", actor="human:me")
     with pytest.raises(BadInput):
         octavo.open(tmp_path / "new", actor="root")
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("scope", ["*", "oriom", "Orion", ""])
-def test_a_wildcard_or_an_unknown_scope_is_an_error_and_never_everything(account, scope):
+@pytest.mark.parametrize("scope", ["*", "Orion", ""])
+def test_a_wildcard_or_a_bad_name_of_a_scope_is_an_error_and_never_everything(account, scope):
     account.remember("ชอบกาแฟเย็น", scope="orion")
     reads = [account.memories, lambda **more: account.recall("กาแฟ", **more), account.brief]
     for read in reads:
         with pytest.raises(BadInput, match="scope"):
             read(scope=scope)
+
+
+def test_a_scope_that_nobody_wrote_to_sees_what_is_shared(account):
+    account.remember("ชอบกาแฟเย็น")
+    account.remember("the harbour cafe closes at nine", scope="orion")
+    [hit] = account.recall("ชอบกาแฟเย็น the harbour cafe", scope="elysia")
+    assert hit.memory.scope == "shared"
+    assert account.memories(scope="elysia") == []
 
 
 def test_a_scope_is_known_as_soon_as_something_was_written_to_it_and_stays_so(account):
@@ -297,3 +305,32 @@ def test_a_scope_is_known_as_soon_as_something_was_written_to_it_and_stays_so(ac
 def test_an_agent_that_begins_sees_what_is_shared(account, opened):
     shared = account.remember("likes green tea").memory
     assert [m.id for m in opened("agent:orion", scope="orion").memories()] == [shared.id]
+
+
+def test_a_handle_a_sandbox_and_a_hit_are_shown_in_one_line(root):
+    account = octavo.open(root, "User01", actor="human:you", embedder=False)
+    account.remember("ชอบชาเขียว\nและแมว " * 30)
+    assert repr(account) == "Account('User01', actor='human:you')"
+    assert repr(account.bound("orion")) == "Account('User01', actor='human:you', scope='orion')"
+    with account.sandbox("x" * 300) as sandbox:
+        shown = [repr(account), repr(sandbox), *map(repr, account.recall("ชาเขียว"))]
+        assert repr(sandbox).endswith(", open)")
+    assert repr(sandbox).endswith(", closed)")
+    assert len(shown) == 3
+    assert all("\n" not in line and len(line) <= 110 for line in shown)
+
+
+def test_what_results_are_made_of_is_exported(account):
+    account.remember("likes tea")
+    assert isinstance(account.versions()[0], octavo.Commit)
+    assert {"Clash", "Contrast", "Merge", "Order", "Synced", "Hit", "Brief", "Embedder"} <= set(
+        octavo.__all__
+    )
+
+
+def test_a_bulk_write_says_how_far_it_is(account):
+    told = []
+    account.remember_many(
+        [{"text": "likes tea"}, {"text": "อยู่เชียงใหม่"}], progress=lambda done, all_: told.append((done, all_))
+    )
+    assert told == [(1, 2), (2, 2)]

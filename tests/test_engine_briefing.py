@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 
 import pytest
 
 from briefs import memory, read
 from octavo import Account, Memory
+from octavo.domain.hits import Hit
 from octavo.engine import briefing
+from octavo.engine.reading import Hits
 from octavo.errors import BadInput, OutOfScope
 
 
-@dataclass(frozen=True)
-class Hit:
-    memory: Memory
+def at(day: int) -> datetime:
+    return datetime(2026, 5, day, 9, tzinfo=UTC)
+
+
+def hits(memories: Iterable[Memory]) -> Hits:
+    return Hits(Hit(memory=m, turn=None, score=1.0, parts={}, version=1) for m in memories)
 
 
 @pytest.fixture
@@ -29,8 +34,9 @@ def full(account: Account) -> Account:
 
 
 def test_the_standing_part_needs_no_query(full: Account) -> None:
-    assert "Mission: stabilise the runtime" in read(str(full.brief())).texts
-    assert "likes green tea" not in str(full.brief())
+    told = read(str(full.brief()))
+    assert "Mission: stabilise the runtime" in told.texts
+    assert [line[4] for line in told.sections["Known Facts"]] == ["likes green tea"]
 
 
 def test_a_scope_sees_shared_and_its_own(full: Account) -> None:
@@ -38,8 +44,12 @@ def test_a_scope_sees_shared_and_its_own(full: Account) -> None:
         "Mission: stabilise the runtime",
         "orion explores boundaries",
         "เชียงใหม่",
+        "likes green tea",
     }
-    assert read(str(full.brief(scope="shared"))).texts == ["Mission: stabilise the runtime"]
+    assert read(str(full.brief(scope="shared"))).texts == [
+        "Mission: stabilise the runtime",
+        "likes green tea",
+    ]
 
 
 def test_a_bound_handle_cannot_widen(full: Account, opened: Callable[..., Account]) -> None:
@@ -80,9 +90,9 @@ def test_an_older_version_and_a_sandbox_brief_like_the_account(full: Account) ->
 def test_the_relevant_part_comes_from_recall_without_what_stands(full: Account) -> None:
     everything = full.memories(scope=["shared"])
 
-    def recall(query: str, *, k: int, scope: Sequence[str] | None) -> list[Hit]:
+    def recall(query: str, *, k: int, scope: Sequence[str] | None, unit: str) -> Hits:
         assert (query, scope) == ("tea", ("shared",))
-        return [Hit(m) for m in everything][:k]
+        return hits(everything[:k])
 
     found = read(str(briefing.brief(full, "tea", scope="shared", recall=recall)))
     assert found.texts == ["Mission: stabilise the runtime", "likes green tea"]
@@ -100,15 +110,63 @@ def test_a_query_brings_what_the_account_recalls_behind_what_stands(
 
 def test_a_recall_that_reaches_too_far_does_not_widen_the_brief(full: Account) -> None:
     stray = memory("x1", "elysia's secret", "fact", scope="elysia")
-    found = briefing.brief(full, "x", scope="orion", recall=lambda q, k, scope: [Hit(stray)])
+    found = briefing.brief(full, "x", scope="orion", recall=lambda q, k, scope, unit: hits([stray]))
     assert "secret" not in str(found)
 
 
 def test_k_zero_or_no_query_asks_nothing(full: Account) -> None:
-    def never(*_: object, **__: object) -> list[Hit]:
+    def never(*_: object, **__: object) -> Hits:
         raise AssertionError("recall was asked")
 
     for query, k in (("tea", 0), (None, 5), ("  ", 5)):
         assert briefing.brief(full, query, k=k, recall=never).relevant == ""
     with pytest.raises(BadInput):
         briefing.brief(full, "tea", k=-1)
+
+
+def test_a_conversation_is_told_turn_by_turn_below_one_heading_with_its_sources(account: Account) -> None:
+    with account.sandbox("morning") as sandbox:
+        sandbox.turn("user", "My sister Nok moved to Chiang Mai in May.", at=at(4))
+        sandbox.turn("assistant", "What does she do there?", at=at(4))
+        sandbox.turn("user", "She teaches pottery, เธอสอนปั้นดินเผา.", at=at(5))
+    brief = account.brief("What does Nok teach in Chiang Mai?")
+    told = read(str(brief))
+    heading = "Conversation of 2026-05-04"
+    assert sandbox.id not in str(brief)  # the sources say which conversation it was
+    assert told.sections[heading][0][4] == "user: My sister Nok moved to Chiang Mai in May."
+    for number, *_ in told.sections[heading]:
+        source = account.get(brief.sources[number])
+        assert source is not None
+        assert source.sandbox == sandbox.id
+
+
+def test_a_short_answer_comes_with_the_question_before_it(account: Account) -> None:
+    with account.sandbox() as sandbox:
+        sandbox.turn("assistant", "Where did you buy the bicycle?")
+        sandbox.turn("user", "Warorot market.")
+    told = read(str(account.brief("Warorot market")))
+    assert "assistant: Where did you buy the bicycle?" in told.texts
+
+
+def test_the_budget_is_filled_with_turns_and_not_with_ten_hits(account: Account) -> None:
+    with account.sandbox() as sandbox:
+        for n in range(40):
+            sandbox.turn("user", f"The garden got plant number {n} today.")
+            sandbox.turn("assistant", "Lovely.")
+    brief = account.brief("which plants did the garden get?")
+    assert sum("plant number" in text for text in read(str(brief)).texts) > 20
+    assert brief.tokens <= 1800
+    assert account.brief("which plants did the garden get?", budget=300).tokens <= 300
+
+
+def test_the_profile_holds_what_is_current_and_its_bytes_do_not_depend_on_the_question(
+    account: Account,
+) -> None:
+    account.remember("Her manager is Priya.", at=at(1))
+    account.remember("Her manager is now Tom Reyes.", at=at(8))
+    account.remember("แพ้กุ้ง", at=at(2), salience=0.9)
+    standing = account.brief().standing
+    assert "แพ้กุ้ง" in standing
+    assert "Tom Reyes" in standing
+    assert "Priya" not in standing
+    assert account.brief("who is the manager?").standing == standing

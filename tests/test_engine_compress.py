@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 import octavo
 from octavo.domain.compression import CompressionPolicy
@@ -159,7 +160,7 @@ def test_a_summary_is_the_same_in_every_process(opened, root):
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-c", script, root],
-            env={"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"},
+            env={"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             text=True,
             check=True,

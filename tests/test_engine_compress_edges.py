@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import octavo
 from octavo.domain.compression import CompressionPolicy, Due
@@ -35,7 +35,7 @@ def made(account: octavo.Account) -> list[str]:
 
 def episodes(account: octavo.Account, session: int | None = None) -> list[str]:
     name = None if session is None else account.sessions()[session].sandbox
-    return [memory.id for memory in account.memories(kind="episode", session=name)]
+    return [memory.id for memory in account.memories(kind="episode", from_sandbox=name)]
 
 
 def with_radix(radix: int, **more: bool) -> octavo.Policy:

@@ -65,6 +65,7 @@ def test_a_check_changes_nothing_and_so_refreshes_nothing(account, clock):
 
 def test_a_revised_memory_is_not_fresh_whatever_the_age(account, clock):
     id_ = indexed(account)
+    account._worker.stop()  # or it would be indexed in the background
     account.revise(id_, text="แมวชอบนอนบนตู้เย็น")
     stale = account.freshness(id_)
     assert (stale.is_fresh, stale.has_words, stale.is_drifted) == (False, False, False)

@@ -12,7 +12,10 @@ import pytest
 import octavo
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory, Turn, transcript
-from octavo.engine import collector, follower
+from octavo.engine import follower
+from octavo.engine.spine import without_gc
+from octavo.engine.worker import Worker
+from octavo.errors import Unavailable
 from octavo.testing import MemoryStore, open_on
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -109,9 +112,27 @@ def test_an_import_that_fails_leaves_no_process_behind(tmp_path):
 
 def test_the_collector_is_held_for_a_batch_and_let_go_whatever_happens():
     gc.enable()
-    with collector.held():
+    with without_gc():
         assert not gc.isenabled()
-        with collector.held():
+        with without_gc():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_work_whose_folder_somebody_removed_is_reported_and_ends_no_thread():
+    runs = []
+
+    def job():
+        runs.append(1)
+        if len(runs) == 1:
+            raise FileNotFoundError(2, "No such file or directory")
+
+    worker = Worker(job, attempts=1)
+    worker.wake()
+    assert worker.wait(10)
+    assert isinstance(worker.failure, Unavailable)
+    worker.wake()
+    assert worker.wait(10)
+    assert worker.failure is None
+    worker.stop()

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import logging
 import shutil
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import octavo
 from indexes import fact
 from octavo.domain.units import Watermark
 from octavo.errors import ModelFailed, NotFound
-from octavo.models import rerank
 from octavo.models.embedders import CallableEmbedder, is_offline_installed
-from octavo.storage import units as columns
-from octavo.storage.index import extend
-from octavo.storage.letters import ATTEMPTS, MODEL, due, moment, outage, settled
-from octavo.storage.units import publish, read_manifest
+from octavo.storage import rows as columns
+from octavo.storage.index import current, extend
+from octavo.storage.retries import ATTEMPTS, MODEL, after_attempt, due, moment, outage
+from octavo.storage.rows import publish, read_manifest
 from octavo.storage.vectors import open_vectors
 from octavo.testing.clocks import SettableClock
 
@@ -65,7 +64,7 @@ def filled(account, texts=TEXTS):
 
 
 def stored(index):
-    path = index / "vectors-fragile"
+    path = current(index) / "vectors-fragile"
     history = octavo.storage.codec.decode_json((path / "manifest.json").read_bytes())["body"]["history"]
     return open_vectors(path, embedder="fragile", dimension=5, history=history)
 
@@ -187,9 +186,9 @@ def test_each_wait_is_at_least_as_long_as_the_one_before_and_bounded(failures, r
     now, letters, waits = datetime(2026, 1, 5, tzinfo=UTC), (), []
     for _ in range(failures):
         letters = (
-            settled(letters, [], {row: "ModelFailed"}, now)
+            after_attempt(letters, [], {row: "ModelFailed"}, now)
             if row == MODEL
-            else settled(letters, [row], {row: "ModelFailed"}, now)
+            else after_attempt(letters, [row], {row: "ModelFailed"}, now)
         )
         (letter,) = letters
         if letter.is_dead:
@@ -213,6 +212,7 @@ def test_a_torn_late_vector_is_found_and_the_vectors_are_made_anew(opened, clock
     account = opened(embedder=embedder, clock=clock)
     memories = filled(account)
     account.catch_up()
+    account.wait()  # nobody reads the file while it is torn
     path = index / "vectors-fragile" / "floats.bin"
     data = bytearray(path.read_bytes())
     data[place : place + 4] = b"torn"  # as if the process had died before the manifest was published
@@ -297,6 +297,7 @@ def test_a_hit_is_fresh_exactly_when_its_memory_is(opened):
 
 def test_ghosts_and_missing_revisions_are_found_by_id_and_revision_and_healed(opened, index):
     account = opened(embedder=Fragile())
+    account._worker.stop()  # or the revision would be indexed in the background
     memories = filled(account)
     account.catch_up()
     assert account.check()
@@ -307,7 +308,7 @@ def test_ghosts_and_missing_revisions_are_found_by_id_and_revision_and_healed(op
     assert account.check()
     account.revise(memories[0].id, text="the violin is new")
     head = Watermark(version=account.version, header=account._spine.ledger.hash_of(account.version))
-    publish(index, replace(read_manifest(index), watermark=head))  # it claims to have seen the revision
+    publish(current(index), replace(read_manifest(current(index)), watermark=head))
     assert account.check().problems == (f"index/recall lacks revision 2 of {memories[0].id}",)
     assert account.repair()
     assert account.recall("violin new")[0].memory.rev == 2
@@ -320,6 +321,7 @@ def test_an_index_of_another_account_is_found_and_healed(opened, root, index):
     filled(other, ["something else entirely", "อื่น ๆ", "x", "y", "z"])
     for handle in (account, other):
         handle.catch_up()
+        handle._worker.stop()  # nobody looks while the files change
     shutil.rmtree(index)
     shutil.copytree(root / "+user02" / "index" / "recall", index)
     assert account.check().problems == ("index/recall was made from another version 5",)
@@ -356,18 +358,6 @@ def test_after_a_change_of_the_embedder_the_old_vectors_serve_until_the_new_ones
     assert hits.notes == ("3 passages have no vector yet; use-multilingual-3 serves meanwhile",)
 
 
-@pytest.mark.parametrize("is_installed", [True, False])
-def test_the_reranker_is_there_with_its_extra_and_says_what_to_install_without(monkeypatch, is_installed):
-    if is_installed:
-        assert rerank.is_rerank_installed()
-        assert isinstance(rerank.offline_reranker(), rerank.Reranker)
-        return
-    monkeypatch.setattr(rerank, "find_spec", lambda name: None)
-    with pytest.raises(ModelFailed) as caught:
-        rerank.offline_reranker()
-    assert 'pip install "octavo[rerank]"' in caught.value.advice
-
-
 @pytest.mark.parametrize("by", [-1, 1])
 def test_an_index_that_another_octavo_made_is_made_anew(root, index, monkeypatch, by):
     monkeypatch.setattr(columns, "FORMAT", columns.FORMAT + by)
@@ -379,4 +369,4 @@ def test_an_index_that_another_octavo_made_is_made_anew(root, index, monkeypatch
         assert [hit.memory.text for hit in account.recall("แมวชอบนอนที่ไหน")] == ["แมวชอบนอนบนโซฟา"]
         account.catch_up()
         assert account.check().problems == ()
-    assert read_manifest(index).rows == 1
+    assert read_manifest(current(index)).rows == 1

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import octavo
 from octavo.errors import BadInput, BadVector, ModelFailed, OutOfScope
 from octavo.models.embedders import CallableEmbedder
-from octavo.models.rerank import Reranker
-from octavo.storage.units import writing
+from octavo.storage.columns import writing
 
 WORDS = ["mango", "harbour", "violin", "winter", "Anna", "curry", "train", "กาแฟ", "ทะเล", "แมว"]
 
@@ -341,7 +340,9 @@ def test_of_two_that_contradict_the_newer_comes_first_and_the_older_is_marked(wo
         "Alice does not like green tea in the morning",
         "Alice likes green tea in the morning",
     ]
-    assert any("otherwise" in note for note in hits[1].notes)
+    assert hits[1].replaced.newer == hits[0].memory.id
+    assert any("replaced by" in note for note in hits[1].notes)
+    assert not hits[0].notes
 
 
 def test_what_is_linked_to_a_hit_comes_too(words):
@@ -350,29 +351,6 @@ def test_what_is_linked_to_a_hit_comes_too(words):
     hits = words.recall("harbour Rayong")
     assert [h.memory.text for h in hits] == ["the harbour of Rayong", "where grandmother was born"]
     assert hits[1].parts["links"] > 0
-
-
-def test_a_reranker_takes_a_second_look_with_the_neighbouring_turns(opened):
-    seen = []
-
-    def encode(texts):
-        seen.extend(texts)
-        rows = [([n for n, c in enumerate(text) if c.isalpha()], text) for text in texts]
-        return [
-            (np.array(ids or [0]), np.eye(2)[[int("harbour" in text)] * max(1, len(ids))])
-            for ids, text in rows
-        ]
-
-    account = opened(embedder=False, reranker=Reranker(encode=encode))
-    with account.sandbox() as sandbox:
-        sandbox.turn("user", "The mango was sweet.")
-        sandbox.turn("assistant", "We sat at the harbour.")
-        sandbox.turn("user", "A mango a day keeps worries away.")
-    hits = account.recall("mango harbour", unit="turn")
-    assert {"The mango was sweet.", "We sat at the harbour."} <= set(seen)
-    assert all("rerank" in hit.parts for hit in hits)
-    assert abs(sum(hit.parts["rerank"] for hit in hits)) < 1e-6
-    assert hits[0].text == "We sat at the harbour."
 
 
 def test_explain_says_why_it_came_and_why_it_did_not(words):

@@ -131,6 +131,71 @@ def test_redacting_says_where_else_the_text_stands_and_what_does_not_exist(accou
         account.redact(other.id, reason="")
 
 
+@pytest.mark.parametrize("text", [CANARY, THAI])
+def test_turns_that_say_just_the_same_go_with_a_redacted_fact_and_their_neighbours_stay(root, account, text):
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", text)
+        sandbox.turn("assistant", "That is a lovely song.")
+    fact = account.remember(text).memory
+    account.catch_up()
+    (episode,) = account.memories(kind="episode")
+    done = account.redact(fact.id, reason="asked to")
+    assert (done.turns, done.also_in) == ((episode.id,), ())
+    assert holding(root, text) == []
+    assert [t.text for t in account.get(episode.id).turns] == ["[redacted]", "That is a lovely song."]
+    assert [hit.memory.id for hit in account.recall("lovely song")] == [episode.id]
+    assert text not in account.brief("song").text
+    assert account.check().problems == ()
+    account.repair()
+    assert "lovely song" in account.get(episode.id).text
+
+
+@pytest.mark.parametrize("text", [CANARY, THAI])
+def test_what_only_contains_it_is_named_and_erased_everywhere_on_request(root, account, text):
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", f"Yesterday I heard the {text} again")
+        sandbox.turn("assistant", "Tell me more.")
+    fact = account.remember(text).memory
+    other = account.remember(f"people hum the {text} at night").memory
+    sibling = account.remember("plays the guitar well").memory
+    (episode,) = account.memories(kind="episode")
+    named = account.redact(fact.id, reason="asked to")
+    assert named.also_in == tuple(sorted((episode.id, other.id)))
+    assert account.get(other.id).text.endswith("at night")
+    again = account.remember(f"a new {text}").memory
+    done = account.redact(other.id, reason="asked to", everywhere=True)
+    assert done.also_in == ()
+    account.redact(again.id, reason="asked to")
+    account.redact(episode.id, reason="asked to")
+    assert holding(root, text) == []
+    assert account.get(sibling.id).text == "plays the guitar well"
+
+
+def test_everywhere_leaves_what_stands_beside_the_text(root, account):
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", f"Yesterday I heard the {CANARY} again")
+        sandbox.turn("assistant", "Tell me more.")
+    fact = account.remember(CANARY).memory
+    account.remember(f"people hum the {CANARY} at night", scope="orion")
+    (episode,) = account.memories(kind="episode")
+    account.redact(fact.id, reason="asked to", everywhere=True)
+    assert holding(root, CANARY) == []
+    assert [t.text for t in account.get(episode.id).turns] == ["[redacted]", "Tell me more."]
+    assert account.check().problems == ()
+
+
+def test_a_redaction_in_one_scope_tells_another_nothing(account, opened):
+    secret = account.remember(CANARY, scope="orion").memory
+    account.remember(THAI, scope="shared")
+    account.redact(secret.id, reason="asked to")
+    elysia, orion = opened("agent:e", scope="elysia"), opened("agent:o", scope="orion")
+    assert orion.remember(CANARY).check == "redaction"
+    assert elysia.remember(CANARY).outcome == "admitted"
+    (shared,) = account.memories(scope="shared", kind="fact")
+    account.redact(shared.id, reason="asked to")
+    assert elysia.remember(THAI).check == "redaction"
+
+
 def test_a_redaction_stopped_at_any_call_is_finished_on_reopening(tmp_path):
     with octavo.open(tmp_path / "data", actor="human:you") as account:
         memory = account.remember(CANARY).memory

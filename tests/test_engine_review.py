@@ -14,7 +14,7 @@ import octavo
 from octavo.domain import likeness, review
 from octavo.domain.memory import Memory
 from octavo.domain.policy import CanonPolicy, ReviewPolicy
-from octavo.errors import HumanOnly, NotFound, Refused, Stale
+from octavo.errors import BadInput, HumanOnly, NotFound, Refused, Stale
 from octavo.testing import SettableClock
 
 
@@ -102,7 +102,7 @@ def test_only_a_person_decides_and_a_payload_that_claims_approval_gets_nothing(a
     ):
         with pytest.raises(HumanOnly):
             act()
-    with pytest.raises(TypeError):
+    with pytest.raises(BadInput):
         agent.remember("x y", approved="human:you")
 
 

@@ -64,7 +64,7 @@ def test_an_episode_keeps_time_salience_emotion_and_whatever_else_a_turn_carries
     assert (episode.at, episode.salience, episode.emotion.label) == (at, 0.9, "joy")
     assert episode.turns[0].data == {"photo": "beach"}
     assert episode.text == "user: ฉันดีใจมาก"
-    assert episode.session == sandbox.id
+    assert episode.sandbox == sandbox.id
 
 
 def test_leaving_the_block_consolidates_and_the_result_says_what_happened(account):
@@ -217,7 +217,7 @@ def test_a_handle_bound_to_a_scope_cannot_write_or_resume_elsewhere(account, ope
     orion = opened("agent:orion", scope="orion")
     with pytest.raises(OutOfScope):
         orion.sandbox(scope="elysia")
-    with pytest.raises(OutOfScope):
+    with pytest.raises(NotFound):
         orion.resume(private.id)
     assert orion.sandboxes() == []
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import octavo
+from octavo.documents import Exported, Imported
+from octavo.documents.formats import export_account, import_account
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.memory import Emotion
 from octavo.errors import BadFile, BadInput, NotFound, OutOfScope
-from octavo.interfaces.formats import export_account, import_account
-from octavo.interfaces.formats.consciousness import Exported, Imported
 from seed_001 import SEED_CORE, SEED_SPHERE
 
 NOW = octavo.Policy(compression=CompressionPolicy(mode="immediate"))
@@ -121,17 +121,17 @@ def test_an_account_exported_and_imported_is_the_same_and_goes_on_counting(
     export(account, tmp_path / "one")
     copy = opened(account="Copy", policy=NOW)
     done = import_(copy, tmp_path / "one")
-    assert (done.sessions, done.episodes, done.refused, done.masked, done.notes) == (18, 37, (), (), ())
-    assert done.made == ("core_000_000", "core_000_001")
+    assert done.counts == {"session": 18, "episode": 37, "core": 2}
+    assert (done.left_out, done.changed, done.notes) == ((), (), ())
     assert [s.sandbox for s in copy.sessions()] == [s.sandbox for s in account.sessions()]
     for kind in ("episode", "core"):
         mine, theirs = account.memories(kind=kind), copy.memories(kind=kind)
         assert [
-            (m.id, m.text, m.salience, m.emotion, m.links, m.source, m.session)
+            (m.id, m.text, m.salience, m.emotion, m.links, m.source, m.sandbox)
             for m in mine
             if kind != "core"
         ] == [
-            (m.id, m.text, m.salience, m.emotion, m.links, m.source, m.session)
+            (m.id, m.text, m.salience, m.emotion, m.links, m.source, m.sandbox)
             for m in theirs
             if kind != "core"
         ]
@@ -155,10 +155,10 @@ def test_a_second_import_changes_nothing(opened: Opened, tmp_path: Path) -> None
     import_(copy, tmp_path)
     before = copy.version
     done = import_(copy, tmp_path)
-    assert (copy.version, done.sessions, done.episodes, done.made, done.refused) == (before, 0, 0, (), ())
+    assert (copy.version, done.counts, done.left_out) == (before, {}, ())
     assert done.unchanged == 19
     own = import_(account, tmp_path)
-    assert (own.sessions, own.episodes, own.made, own.refused, own.unchanged) == (0, 0, (), (), 19)
+    assert (own.counts, own.left_out, own.unchanged) == ({}, (), 19)
 
 
 def test_a_foreign_tree_comes_back_as_it_was_and_only_what_is_derived_is_added(
@@ -177,7 +177,7 @@ def test_a_foreign_tree_comes_back_as_it_was_and_only_what_is_derived_is_added(
     put(tmp_path / "in", files)
     account = opened(policy=NOW)
     done = import_(account, tmp_path / "in")
-    assert (done.sessions, done.episodes, done.made, done.refused) == (10, 20, ("core_000_000",), ())
+    assert (done.counts, done.left_out) == ({"session": 10, "episode": 20, "core": 1}, ())
     assert done.notes == ()
     assert [s.sandbox for s in account.sessions()] == names(0, 10)
     adopted = account.get("core_000_000")
@@ -207,7 +207,7 @@ def test_sessions_without_a_name_are_told_apart_by_place_then_by_day(opened: Ope
         del value["session_id"]
         files[name] = value
     account = opened(policy=MANUAL)
-    assert import_(account, put(tmp_path / "days", files)).sessions == 4
+    assert import_(account, put(tmp_path / "days", files)).counts["session"] == 4
     assert [s.sandbox for s in account.sessions()] == [f"session_26010{n}" for n in (1, 2, 3, 4)]
     placed = {}
     for n, (name, value) in enumerate(files.items()):
@@ -216,7 +216,7 @@ def test_sessions_without_a_name_are_told_apart_by_place_then_by_day(opened: Ope
     other = opened(account="Other", policy=MANUAL)
     done = import_(other, put(tmp_path / "places", placed))
     assert [s.sandbox for s in other.sessions()] == ["session_000_000_006", "session_000_000_007"]
-    assert any("another compression_meta" in note for note in done.notes)
+    assert any("another compression_meta" in note.reason for note in done.notes)
 
 
 def test_a_tree_that_counted_episodes_is_counted_by_sessions_and_says_so(
@@ -227,7 +227,7 @@ def test_a_tree_that_counted_episodes_is_counted_by_sessions_and_says_so(
     account = opened(policy=MANUAL)
     done = import_(account, tmp_path)
     assert account.counters()["Total_sessions"] == 2
-    assert any("does not fit the 2 sessions" in note for note in done.notes)
+    assert any("does not fit the 2 sessions" in note.reason for note in done.notes)
     export(account, tmp_path / "out")
     assert tree_of(tmp_path / "out")[COUNTERS]["Session_seq"] == 2
 
@@ -242,7 +242,7 @@ def test_the_seeds_own_files_come_in_though_their_sessions_are_not_there(
     }
     account = opened(policy=NOW)
     done = import_(account, put(tmp_path / "in", files))
-    assert done.made == ("core_000_001", "sphere_000")
+    assert (done.counts["core"], done.counts["sphere"]) == (1, 1)
     assert account.counters()["Total_sessions"] == 64
     sphere = account.get("sphere_000")
     assert sphere is not None
@@ -264,8 +264,8 @@ def test_cores_of_other_sessions_than_those_here_are_listed_and_made_anew(
     account = opened(policy=NOW)
     live(account, 1)
     done = import_(account, tmp_path)
-    assert [left.where for left in done.refused] == ["core_000_000"]
-    assert "are others here" in done.refused[0].why
+    assert [note.place for note in done.left_out] == ["core_000_000"]
+    assert "are others here" in done.left_out[0].reason
     assert account.counters()["Total_sessions"] == 9
     assert [memory.id for memory in account.compress()] == ["core_000_000"]
 
@@ -274,8 +274,8 @@ def test_an_agent_imports_episodes_but_no_summaries(opened: Opened, tmp_path: Pa
     put(tmp_path, {**foreign(8), "06_Core_memory/core_000_000.json": core(0, names(0))})
     agent = opened("agent:bot", policy=MANUAL)
     done = import_(agent, tmp_path)
-    assert (done.sessions, done.made) == (8, ())
-    assert [left.where for left in done.refused] == ["core_000_000"]
+    assert (done.counts["session"], "core" in done.counts) == (8, False)
+    assert [note.place for note in done.left_out] == ["core_000_000"]
 
 
 def test_private_scopes_keep_to_themselves(opened: Opened, tmp_path: Path) -> None:
@@ -307,12 +307,14 @@ def test_retired_and_forgotten_originals_keep_their_sessions_places(opened: Open
     account = opened(policy=policy)
     live(account, 9)
     assert account.upkeep().retired
-    account.forget(*[m.id for m in account.memories(kind="episode", session=account.sessions()[8].sandbox)])
+    account.forget(
+        *[m.id for m in account.memories(kind="episode", from_sandbox=account.sessions()[8].sandbox)]
+    )
     export(account, tmp_path / "one")
     assert sum(name.startswith(EPISODES) for name in tree_of(tmp_path / "one")) == 16
     copy = opened(account="Copy", policy=policy)
     done = import_(copy, tmp_path / "one")
-    assert done.sessions == 9
+    assert done.counts["session"] == 9
     assert [s.sandbox for s in copy.sessions()] == [s.sandbox for s in account.sessions()]
     export(copy, tmp_path / "two")
     assert tree_of(tmp_path / "two") == tree_of(tmp_path / "one")
@@ -326,7 +328,7 @@ def test_an_interrupted_import_goes_on_where_it_stopped(opened: Opened, tmp_path
     import_(account, put(tmp_path / "some", dict(list(files.items())[:7])))
     assert account.counters()["Total_sessions"] == 4
     done = import_(account, tmp_path / "whole")
-    assert (done.sessions, done.made, done.refused) == (5, ("core_000_000",), ())
+    assert (done.counts["session"], done.counts["core"], done.left_out) == (5, 1, ())
     assert [s.sandbox for s in account.sessions()] == names(0, 9)
     assert len(account.memories(kind="episode")) == 18
 
@@ -338,7 +340,7 @@ def test_secrets_are_masked_and_listed(opened: Opened, tmp_path: Path) -> None:
     files = {**foreign(8, note=f"key {secret}"), "06_Core_memory/core_000_000.json": told}
     account = opened(policy=NOW)
     done = import_(account, put(tmp_path, files))
-    assert len(done.masked) == 17
+    assert len(done.changed) == 17
     export(account, tmp_path / "out")
     assert secret not in str(tree_of(tmp_path / "out"))
 
@@ -349,7 +351,7 @@ def test_what_a_person_refused_does_not_return_in_a_foreign_core(opened: Opened,
     account = opened(policy=MANUAL)
     account.reject("Maya is a spy.")
     done = import_(account, put(tmp_path, {**foreign(8), "06_Core_memory/core_000_000.json": told}))
-    assert (done.made, len(done.refused)) == ((), 1)
+    assert ("core" in done.counts, len(done.left_out)) == (False, 1)
     assert account.get("core_000_000") is None
 
 
@@ -369,7 +371,7 @@ def test_a_file_of_another_shape_is_kept_as_a_file_and_named(
     account = opened(policy=MANUAL)
     done = import_(account, put(tmp_path / "in", {**foreign(1), name: value}))
     assert done.files == (name,)
-    assert any(name in note and why in note for note in done.notes)
+    assert any(note.place == name and why in note.reason for note in done.notes)
     export(account, tmp_path / "out")
     assert tree_of(tmp_path / "out")[f"consciousness/{name}"] == value
 
@@ -400,7 +402,8 @@ def test_a_core_that_cannot_stand_here_is_listed_not_taken(
     account = opened(policy=MANUAL)
     files = {**foreign(8), "06_Core_memory/core_000_000.json": {**core(0, names(0)), **change}}
     done = import_(account, put(tmp_path, files))
-    assert (done.sessions, done.made, [left.where for left in done.refused]) == (8, (), ["core_000_000"])
+    assert (done.counts["session"], "core" in done.counts) == (8, False)
+    assert [note.place for note in done.left_out] == ["core_000_000"]
 
 
 def test_a_broken_file_is_named_and_nothing_is_written(opened: Opened, tmp_path: Path) -> None:
@@ -418,7 +421,7 @@ def test_a_broken_file_is_named_and_nothing_is_written(opened: Opened, tmp_path:
 def test_the_folder_itself_may_be_named(opened: Opened, tmp_path: Path) -> None:
     account = opened(policy=MANUAL)
     put(tmp_path, foreign(1))
-    assert import_(account, tmp_path / "consciousness").sessions == 1
+    assert import_(account, tmp_path / "consciousness").counts["session"] == 1
     export(account, tmp_path / "out" / "consciousness")
     assert (tmp_path / "out" / "consciousness" / "09_state" / "compression_counters.json").is_file()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,11 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import octavo
+from octavo.documents.formats import export_account, import_account
+from octavo.documents.msp.items import canonical
+from octavo.documents.trees import write_bytes
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import is_suspect
-from octavo.errors import BadFile, BadInput, NotFound
-from octavo.interfaces.documents.msp.items import canonical
-from octavo.interfaces.formats import export_account, import_account
+from octavo.errors import BadFile, BadInput, NotFound, StoreFull
+from octavo.storage.stores.disk import Disk
 
 CORE = "account/User01/core"
 EPISODES = "01_Episodic_memory/Episodic_memory.json"
@@ -161,8 +164,8 @@ def test_a_tree_goes_out_as_it_came_in(tree: Path, account: octavo.Account, tmp_
     done = import_account(account, tree, "msp")
     export_account(account, tmp_path / "out", "msp")
 
-    assert done.refused == ()
-    assert done.masked == ()
+    assert done.left_out == ()
+    assert done.changed == ()
     assert seen(tmp_path / "out") == seen(tree)
 
 
@@ -188,8 +191,8 @@ def test_a_second_import_changes_nothing(tree: Path, account: octavo.Account) ->
     second = import_account(account, tree, "msp")
 
     assert (first.version, second.version) == (1, 1)
-    assert (second.added, second.changed, second.refused, second.sandboxes) == (0, 0, (), ())
-    assert second.unchanged == first.added
+    assert (second.counts, second.revised, second.left_out) == ({}, 0, ())
+    assert second.unchanged == sum(first.counts.values()) - first.counts["sandbox"]
     assert len(account.sandboxes()) == 1
 
 
@@ -216,9 +219,9 @@ def test_a_tree_read_from_accout_is_written_back_there(account: octavo.Account, 
 def test_any_folder_of_the_tree_names_it(below: str, tree: Path, account: octavo.Account) -> None:
     done = import_account(account, tree / below, "msp")
 
-    assert done.user == "User01"
+    assert done.account == "User01"
     assert account.stats().episodes == 7
-    assert done.sandboxes == ("sandbox_456",)
+    assert (done.counts["sandbox"], [info.id for info in account.sandboxes()]) == (1, ["sandbox_456"])
 
 
 def test_what_was_imported_is_remembered_in_our_words(tree: Path, account: octavo.Account) -> None:
@@ -241,7 +244,7 @@ def test_low_confidence_and_doubles_are_not_lost(account: octavo.Account, tmp_pa
 
     done = import_account(account, plant(tmp_path / "tree", {SEMANTIC: weak}), "msp")
 
-    assert (done.refused, account.stats().by_category["fact"]) == ((), 3)
+    assert (done.left_out, account.stats().by_category["fact"]) == ((), 3)
 
 
 def test_a_fact_that_changed_in_the_tree_gets_a_revision(account: octavo.Account, tmp_path: Path) -> None:
@@ -252,7 +255,7 @@ def test_a_fact_that_changed_in_the_tree_gets_a_revision(account: octavo.Account
     done = import_account(account, plant(tmp_path / "after", {SEMANTIC: after}), "msp")
     export_account(account, tmp_path / "out", "msp")
 
-    assert (done.added, done.changed, account.stats().by_kind["fact"]) == (0, 1, 2)
+    assert (done.counts, done.revised, account.stats().by_kind["fact"]) == ({}, 1, 2)
     assert seen(tmp_path / "out") == seen(tmp_path / "after")
 
 
@@ -266,8 +269,8 @@ def test_a_changed_episode_is_refused_and_named(account: octavo.Account, tmp_pat
 
     done = import_account(account, plant(tmp_path / "after", {EPISODES: after}), "msp")
 
-    assert [left.where for left in done.refused] == ["episodic_memory/ep_1"]
-    assert done.added == 1
+    assert [note.place for note in done.left_out] == ["episodic_memory/ep_1"]
+    assert done.counts == {"episode": 1}
     assert [m.turns[0].text for m in account.memories(kind="episode")] == ["จริง", "ใหม่"]
 
 
@@ -284,8 +287,8 @@ def test_secrets_are_masked_in_episodes_refused_in_facts_and_named(
 
     done = import_account(account, top, "msp")
 
-    assert done.masked == ("episodic_memory/ep_1",)
-    assert [(left.where, left.why.split(":")[0]) for left in done.refused] == [
+    assert [note.place for note in done.changed] == ["episodic_memory/ep_1"]
+    assert [(note.place, note.reason.split(":")[0]) for note in done.left_out] == [
         ("semantic_memory/facts/f1", "secret")
     ]
     ledger = "".join(p.read_text() for p in (tmp_path / "data").rglob("*.jsonl"))
@@ -339,10 +342,10 @@ def test_an_imported_sandbox_can_go_on(
     assert sandbox.result.session == 1
     assert account.stats().episodes == 9
     assert not (tmp_path / "out/sandboxes").exists()
-    assert import_account(account, tree, "msp").notes == (
-        "core/10_state/list.json holds no object and is kept as a file",
-        "sandbox sandbox_456 was consolidated here; it was left alone",
-    )
+    assert [(note.place, note.reason) for note in import_account(account, tree, "msp").notes] == [
+        ("core/10_state/list.json", "holds no object and is kept as a file"),
+        ("sandboxes/sandbox_456", "was consolidated here; it was left alone"),
+    ]
 
 
 def test_counts_of_an_imported_buffer_hold_until_something_is_added(
@@ -370,7 +373,7 @@ def test_a_sandbox_whose_id_is_none_of_ours_keeps_its_folder(account: octavo.Acc
 
     buffer = json.loads((tmp_path / "out/sandboxes/ห้อง ๑/session_buffer.json").read_text())
     assert [episode["turn_1"] for episode in buffer["new_episodes"]] == [{"text": "หิว"}]
-    assert import_account(account, top, "msp").sandboxes == ()
+    assert "sandbox" not in import_account(account, top, "msp").counts
 
 
 def test_sandboxes_of_another_user_are_left_alone(account: octavo.Account, tmp_path: Path) -> None:
@@ -380,7 +383,7 @@ def test_sandboxes_of_another_user_are_left_alone(account: octavo.Account, tmp_p
 
     done = import_account(account, top, "msp")
 
-    assert (done.user, done.sandboxes) == ("User01", ())
+    assert (done.account, account.sandboxes()) == ("User01", [])
     assert len(done.notes) == 2
 
 
@@ -389,7 +392,7 @@ def test_several_users_must_be_told_apart(opened: Callable[..., octavo.Account],
 
     with pytest.raises(BadFile, match="several users: A, B"):
         import_account(opened(account="C"), top, "msp")
-    assert import_account(opened(account="C"), top / "account/B", "msp").user == "B"
+    assert import_account(opened(account="C"), top / "account/B", "msp").account == "B"
 
 
 def test_a_native_account_is_written_in_the_seeds_form(account: octavo.Account, tmp_path: Path) -> None:
@@ -415,7 +418,7 @@ def test_a_native_account_is_written_in_the_seeds_form(account: octavo.Account, 
     assert json.loads((core / "10_state/ire_state.json").read_text()) == {"calm": 0.8}
     assert json.loads((core / IDENTITY).read_text())["values"][0]["content"] == "be kind"
     assert done.left_out == {"scope orion": 1, "kind skill": 1}
-    assert done.sandboxes == (open_.id,)
+    assert done.counts == {"episode": 1, "fact": 1, "canon": 1, "register": 1, "sandbox": 1}
     assert {Path(name).name for name in done.files} >= {"GKS_data.json", "User_profile.json", "metadata.json"}
 
 
@@ -442,7 +445,7 @@ def test_links_are_not_followed(tree: Path, account: octavo.Account, tmp_path: P
 
     done = import_account(account, tree, "msp")
 
-    assert "core/link.txt is a link and was not followed" in done.notes
+    assert ("core/link.txt", "is a link and was not followed") in [(n.place, n.reason) for n in done.notes]
     assert "core/link.txt" not in done.files
 
 
@@ -540,6 +543,20 @@ def test_any_tree_goes_out_as_it_came_in_and_comes_in_once(core: dict[str, Any],
         export_account(account, Path(folder) / "out", "msp")
         again = import_account(account, top, "msp")
 
-        assert (done.refused, done.masked) == ((), ())
+        assert (done.left_out, done.changed) == ((), ())
         assert seen(Path(folder) / "out") == seen(top)
-        assert (again.version, again.added, again.changed) == (done.version, 0, 0)
+        assert (again.version, again.counts, again.revised) == (done.version, {}, 0)
+
+
+def test_a_full_disk_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path: Path) -> None:
+    class Full(Disk):
+        def sync(self, fd: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    write_bytes(tmp_path / "a.json", b"before")
+
+    with pytest.raises(StoreFull, match=r"a\.json"):
+        write_bytes(tmp_path / "a.json", "หลัง".encode(), Full())
+
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.json", b"before")]
+    assert (tmp_path / "a.json").stat().st_mode & 0o777 == 0o600

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from octavo import Account
+from octavo.documents.vault import MemoryVault, VaultMemory
+from octavo.documents.vault.files import export, import_
+from octavo.documents.vault.records import parse
 from octavo.errors import BadInput, HumanOnly
-from octavo.interfaces.documents.vault import MemoryVault, VaultMemory
-from octavo.interfaces.formats.vault import export, import_
-from octavo.interfaces.formats.vault_records import parse
 
 OLD = {
     "id": "1a2b3c4d5e6f",
@@ -65,8 +65,9 @@ HISTORY = [
 def test_every_line_of_a_file_comes_back_out(account: Account, tmp_path: Path) -> None:
     source = written(tmp_path / "in.jsonl", *HISTORY)
     done = import_(account, source)
-    assert (done.version, done.revisions, done.problems) == (account.version, len(HISTORY), ())
-    assert export(account, tmp_path / "out.jsonl").lines == len(HISTORY)
+    assert (done.version, sum(done.counts.values())) == (account.version, len(HISTORY))
+    assert (done.changed, done.left_out, done.notes) == ((), (), ())
+    assert sum(export(account, tmp_path / "out.jsonl").counts.values()) == len(HISTORY)
     by_key = {(row["id"], row["version"]): row for row in rows(tmp_path / "out.jsonl")}
     assert by_key == {(row["id"], row["version"]): row for row in HISTORY}
 
@@ -76,7 +77,7 @@ def test_importing_twice_changes_nothing(account: Account, tmp_path: Path) -> No
     import_(account, source)
     version = account.version
     again = import_(account, source)
-    assert (again.version, again.revisions, again.problems) == (version, 0, ())
+    assert (again.version, again.counts, again.notes) == (version, {}, ())
 
 
 def test_a_found_file_is_opened_with_all_its_history(tmp_path: Path) -> None:
@@ -256,8 +257,8 @@ def test_what_a_person_refused_does_not_come_back_by_import(account: Account, tm
     source = written(
         tmp_path / "in.jsonl", record("aaaaaaaaaaaa", "Likes  TEA"), record("bbbbbbbbbbbb", "owns a boat")
     )
-    (problem,) = import_(account, source).problems
-    assert (problem.id, problem.check) == ("aaaaaaaaaaaa", "rejection")
+    (note,) = import_(account, source).left_out
+    assert (note.place, note.reason.split(":")[0]) == ("line 1", "rejection")
     assert [m.text for m in account.memories()] == ["owns a boat"]
 
 
@@ -272,11 +273,50 @@ def test_only_a_person_imports_and_a_missing_file_is_an_error(agent: Account, tm
 def test_an_account_without_vault_memories_exports_nothing(account: Account, tmp_path: Path) -> None:
     account.remember("a fact is no line of a vault", kind="fact")
     done = export(account, tmp_path / "out.jsonl")
-    assert (done.lines, done.left_out) == (0, {"fact": 1})
+    assert (done.counts, done.left_out) == ({}, {"fact": 1})
     assert (tmp_path / "out.jsonl").read_bytes() == b""
+
+
+def test_a_secret_that_a_tombstone_repeats_is_masked_and_the_memory_still_comes_and_ends(
+    account: Account, tmp_path: Path
+) -> None:
+    living = record("aaaaaaaaaaaa", "รหัส password: hunter2-Zq81")
+    ended = {**living, "version": 2, "deleted_at": "2026-02-15T10:00:00+00:00"}
+    done = import_(account, written(tmp_path / "in.jsonl", living, ended))
+    assert ([note.place for note in done.changed], done.left_out, done.notes) == (["line 1"], (), ())
+    export(account, tmp_path / "out.jsonl")
+    assert [(row["version"], row["deleted_at"]) for row in rows(tmp_path / "out.jsonl")] == [
+        (1, None),
+        (2, "2026-02-15T10:00:00+00:00"),
+    ]
+    assert "hunter2" not in (tmp_path / "out.jsonl").read_text()
 
 
 def test_parse_names_lines_from_one_and_skips_blank_ones() -> None:
     lines, problems = parse(b'\n{"text": "a"}\n\nnonsense\n{"text": "b"}')
     assert [line.number for line in lines] == [2, 5]
     assert [(p.line, p.check) for p in problems] == [(4, "unreadable")]
+
+
+def test_a_foreign_line_goes_out_with_the_fields_and_in_the_order_it_came(
+    account: Account, tmp_path: Path
+) -> None:
+    strange = {"text": "ชอบชาเขียว", "id": "abcabcabcabc", "mood": ["calm", {"x": 1.0}], "version": 3}
+    source = written(tmp_path / "in.jsonl", strange, OLD)
+    import_(account, source)
+    export(account, tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_bytes() == source.read_bytes()
+    account.revise("abcabcabcabc", text="ชอบชาเขียวเย็น")
+    export(account, tmp_path / "out.jsonl")
+    *same, changed = rows(tmp_path / "out.jsonl")
+    assert same == [strange, OLD]
+    assert (changed["text"], changed["version"], changed["mood"]) == ("ชอบชาเขียวเย็น", 4, strange["mood"])
+
+
+def test_an_export_is_private_to_its_owner_and_a_failed_one_leaves_the_old_file(
+    account: Account, tmp_path: Path
+) -> None:
+    import_(account, written(tmp_path / "in.jsonl", OLD))
+    export(account, tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.glob(".tmp-*")] == []

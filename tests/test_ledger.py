@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from octavo.errors import LedgerDamaged, LedgerTruncated
 from octavo.storage import codec
@@ -35,7 +35,7 @@ def test_what_is_committed_is_read_back_in_order(versions):
     ledger = Ledger(MemoryStore())
     hash_ = GENESIS
     for parent, changes in enumerate(versions):
-        wanted = dataclasses.replace(draft(), changes=changes, salts=["5a17"] * len(changes))
+        wanted = replace(draft(), changes=changes, salts=["5a17"] * len(changes))
         hash_ = ledger.commit(wanted, parent, hash_, None).hash
     found = list(ledger.chain(1, len(versions), GENESIS))
     assert [list(version.changes()) for version in found] == versions
@@ -87,8 +87,8 @@ def test_a_lost_reply_counts_once():
 
 def test_a_version_s_time_never_goes_back():
     ledger = Ledger(MemoryStore())
-    first = ledger.commit(dataclasses.replace(draft("now"), at=AT), 0, GENESIS, None)
-    earlier = dataclasses.replace(draft("clock set back"), at=AT - timedelta(hours=3))
+    first = ledger.commit(replace(draft("now"), at=AT), 0, GENESIS, None)
+    earlier = replace(draft("clock set back"), at=AT - timedelta(hours=3))
     assert ledger.commit(earlier, 1, first.hash, first.header.at).header.at == AT
 
 
@@ -113,7 +113,7 @@ def test_finding_the_head_and_committing_costs_the_same_on_a_long_ledger():
         parent, hash_ = number, found.hash
         asked[number] = sum(store.asked.values())
     assert asked[300] == asked[10]
-    assert store.asked["list"] == 0
+    assert store.asked["scan"] == 0
 
 
 def test_nothing_is_committed_on_top_of_a_gap():
@@ -153,7 +153,7 @@ def test_settling_a_version_changes_nothing(tmp_path):
     ledger = Ledger(LocalStore(tmp_path))
     committed(ledger, "มะลิ")
     before = (tmp_path / key_of(1)).read_bytes()
-    ledger.settle(1)
-    ledger.settle(2)
+    ledger.make_durable(1)
+    ledger.make_durable(2)
     assert (tmp_path / key_of(1)).read_bytes() == before
     assert ledger.head(0) == 1

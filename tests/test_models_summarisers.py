@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from octavo.domain.compression import due
 from octavo.domain.cores import Core, core_from_json
@@ -82,7 +82,7 @@ def test_a_valid_answer_becomes_the_narrative_and_the_rest_is_computed() -> None
         == "Maya adopted the greyhound Juno in March 2026.\nBen rents a pottery studio at the old mill."
     )
     assert [trace.sources for trace in told.traces] == [("s1_e1",), ("s7_e1", "s8_e0")]
-    assert (told.key_events[0].event, told.key_events[0].ri) == ("half marathon finished", 0.5)
+    assert (told.key_events[0].event, told.key_events[0].ri) == ("half marathon finished", None)
     assert told.recurring_themes == ("pottery", "Juno")
     assert (told.emotional_arc.peak_emotion, told.emotional_arc.end_state) == ("pride", None)
     assert core.meta.compression_method == "llm_summarization"

@@ -14,16 +14,17 @@ from typing import Any
 
 import jsonschema
 import pytest
+from bench import summaries
 
 import octavo
+from octavo.documents.formats import export_account
+from octavo.documents.schemas import schema
 from octavo.domain.compression import CompressionPolicy, due
 from octavo.domain.cores import core_from_json, is_intact, sphere_from_json
 from octavo.domain.memory import Memory
-from octavo.domain.pages import core_page
+from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.records import to_json
 from octavo.domain.summary import summarise_core
-from octavo.interfaces import core_schemas
-from octavo.interfaces.formats import export_account
 from octavo.models.llm import Endpoint
 from octavo.models.summarisers import ModelSummariser
 from octavo.storage.stores.local import LocalStore
@@ -302,7 +303,10 @@ def test_a_belief_is_answered_by_the_sphere_first_and_a_detail_by_the_episode(op
     account = opened(policy=NOW, embedder=False)
     live(account, 63)
     with account.sandbox() as sandbox:
-        id_ = sandbox.turn("user", "The plumber left his wrench on Tuesday.")
+        for month in ("March", "April", "May", "June"):  # news enough that the core quotes no detail
+            sandbox.turn("user", f"In {month} I signed the contract for a harbour house with Mr. {month}s.")
+            sandbox.turn("assistant", "Congratulations!")
+        id_ = sandbox.turn("user", "By the way, a plumber's wrench is still there.")
     abstract = account.recall("green tea in the morning with sister Anna", strategy="layered")
     assert abstract.trail[0].layer == "sphere"
     assert abstract.trail[0].sufficed
@@ -356,7 +360,7 @@ def test_scopes_do_not_see_each_others_beliefs(opened: Opened) -> None:
 
 
 def shipped(name: str) -> Any:
-    return json.loads((core_schemas.FOLDER / f"{name}.json").read_bytes())
+    return schema(name)
 
 
 def has_shape(value: Any, example: Any) -> bool:
@@ -405,3 +409,11 @@ def test_the_cores_shown_on_the_page_about_compression_are_those_that_are_made(n
     page = (Path(__file__).parent.parent / "docs" / "compression.md").read_text("utf-8")
     shown = page.split(f"<!-- core: {name} -->\n```text\n")[1].split("\n```")[0]
     assert shown == core_page(summarise_core(due(8)[0], sessions_of(talk), made_at=datetime.now(UTC)))
+
+
+def test_the_sphere_shown_on_that_page_is_the_one_that_is_made() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "compression.md").read_text("utf-8")
+    shown = page.split("<!-- sphere -->\n```text\n")[1].split("\n```")[0]
+    (path,) = summaries.OWN.glob("story_*.json")
+    sphere = summaries.sphere_of(summaries.sessions_of(json.loads(path.read_text("utf-8"))))
+    assert shown == sphere_page(sphere)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import octavo
 from octavo.domain.filters import Filter, passes
@@ -124,13 +125,19 @@ def test_indexing_reads_of_every_revision_what_the_whole_record_says(tmp_path_fa
             assert list(units_of(one, valid_from=version)) == list(units_of(other, valid_from=version))
 
 
-def test_ids_that_were_looked_up_at_once_are_found_as_before(tmp_path):
+def test_what_was_looked_up_at_once_is_found_as_before(tmp_path):
+    texts = [f"Anna {verb} green tea number {n}" for n in range(100) for verb in ("likes", "buys", "sells")]
     with open_on(MemoryStore(), tmp_path) as account:
         known = account.remember("มะลิชอบชาเขียว").memory
-        view = account._spine.head()
-        view.expect([known.id, "nobody"])
+        account.remember_many([{"text": text} for text in texts[::3]])
+        view, plain = account._spine.head(), account._spine.head()
+        coming = [replace(known, id=f"nobody{n}", text=text) for n, text in enumerate(["", *texts])]
+        view.expect([known, *coming])
         assert view.get(known.id) == known
-        assert view.get("nobody") is None
+        assert view.get("nobody1") is None
+        for text in [known.text, *texts, "Anna likes black tea", *texts[:5], ""]:
+            assert view.alike("fact", "shared", text) == plain.alike("fact", "shared", text)
+        assert view.alike("fact", "shared", texts[0])
 
 
 def dump(state: StateDb) -> dict[str, list]:

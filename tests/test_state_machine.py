@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,10 +23,11 @@ from hypothesis.stateful import (
 
 import octavo
 from octavo.domain.compression import CompressionPolicy
+from octavo.domain.ports import Store
 from octavo.errors import SandboxClosed
-from octavo.storage.stores.disk import Disk
+from octavo.storage import buffers
 from octavo.storage.stores.local import LocalStore
-from octavo.testing import SettableClock, Stopped, StoppingDisk, open_on
+from octavo.testing import MemoryStore, SettableClock, Stopped, StoppingDisk, StoppingStore, open_on
 
 # Far enough from one another that none restates or contrasts with another.
 FACTS = (
@@ -88,19 +90,23 @@ class AccountMachine(RuleBasedStateMachine):
         self.versions = [World()]
         self.held: dict[str, octavo.Sandbox] = {}
         self.drafts: dict[str, Draft] = {}
-        self.number = 0
+        self.number = self.indexes = 0
         self.begin()
 
     def teardown(self) -> None:
         for sandbox in self.held.values():
             sandbox.close()
         self.account.close()
-        shutil.rmtree(self.root)
+        shutil.rmtree(self.root, ignore_errors=True)
 
-    def begin(self, disk: Disk | None = None) -> None:
-        self.disk = StoppingDisk(None, inner=disk)
-        store = LocalStore(self.root / "default", disk=self.disk)
-        self.account = open_on(store, self.root / "default" / "index", clock=self.clock, policy=BY_HAND)
+    def begin(self) -> None:
+        store = self.store()
+        self.account = open_on(store, self.root / f"index {self.indexes}", clock=self.clock, policy=BY_HAND)
+
+    def store(self) -> Store:
+        """A handle on the machine's store; `dying` is what can be stopped of it."""
+        self.dying = StoppingDisk(None)
+        return LocalStore(self.root / "default", disk=self.dying)
 
     @property
     def now(self) -> World:
@@ -261,11 +267,11 @@ class AccountMachine(RuleBasedStateMachine):
     @rule(keep_index=st.booleans())
     def crash(self, keep_index: bool) -> None:
         """Nothing is closed by us; the kernel closes the files of a dead process."""
-        self.disk.kill()
+        self.dying.kill()
         self.held.clear()
         self.account._spine.state.close()
         if not keep_index:
-            shutil.rmtree(self.root / "default" / "index")
+            self.indexes += 1  # as if it were gone; whoever died may still be busy in the old one
         self.begin()
 
     @rule(draft=sandboxes, call=st.integers(1, 30))
@@ -273,7 +279,7 @@ class AccountMachine(RuleBasedStateMachine):
         if draft.id not in self.drafts:
             return
         self.sandbox(draft)
-        self.disk.stop_at = len(self.disk.calls) + call
+        self.dying.stop_at = len(self.dying.calls) + call
         with suppress(Stopped):
             self.held[draft.id].consolidate()
         self.crash(keep_index=True)
@@ -301,11 +307,31 @@ class AccountMachine(RuleBasedStateMachine):
         assert report, report.problems
 
 
-@pytest.mark.slow
-def test_an_account_equals_a_plain_dictionary_whatever_happens():
+def run_machine(examples: int, open_store: Callable[[str], Store] | None = None) -> None:
+    """Play that many lives in local folders, or on stores of another kind, a name for each."""
+
+    class Machine(AccountMachine):
+        def store(self) -> Store:
+            self.dying = StoppingStore(open_store(f"machine {self.root.name}"))
+            return self.dying
+
     run_state_machine_as_test(
-        AccountMachine,
+        Machine if open_store else AccountMachine,
         settings=settings(
-            max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+@pytest.mark.slow
+def test_an_account_equals_a_plain_dictionary_whatever_happens():
+    run_machine(60)
+
+
+def test_an_account_in_memory_equals_a_plain_dictionary_whatever_happens(monkeypatch):
+    monkeypatch.setattr(buffers, "LEASE_SECONDS", 0.0)  # of who died; the living are never followed here
+    stores: dict[str, MemoryStore] = {}
+    run_machine(20, lambda name: stores.setdefault(name, MemoryStore()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import octavo
+from canaries import holding
+from octavo.errors import NotFound
 
 VALUES = ["keeps a zebraquux in the garden", "เลี้ยงนกขมิ้นลับไว้ในสวน"]
 NEIGHBOUR = "plays the guitar on Sundays"
@@ -79,3 +81,63 @@ def test_it_cannot_come_back_while_its_neighbour_can(account, agent, tmp_path, a
     fresh.import_(tmp_path / "old", format="msp")
     assert {value, NEIGHBOUR} <= set(texts(fresh))
     fresh.close()
+
+
+SAID = "the code is quillon7734"
+WORD = "quillon7734"
+
+
+def spread(account, agent, tmp_path) -> str:
+    """A fact, and the same words in every other place that an account has for them; returns its id."""
+    fact = account.remember(SAID, data={"note": f"{WORD} again"}, tags=[f"t-{WORD}"]).memory
+    other = account.remember(f"I think {SAID} today").memory
+    account.remember("a register", kind="register", topic=f"whether {SAID}")
+    for n in range(8):
+        with account.sandbox(f"s{n}") as sandbox:
+            sandbox.turn("user", f"{SAID.capitalize()}!" if n == 0 else f"Day {n}: I decided that {SAID}.")
+            sandbox.turn("assistant", f"Right, {SAID}, จำไว้แล้ว", data={"heard": SAID})
+            sandbox.update_state("mood", {"last": SAID})
+    left = account.sandbox("open")
+    left.turn("user", SAID, data={"heard": f"so {SAID}"})
+    left.remember(f"he says {SAID} at home", data={"why": SAID})
+    left.update_state("place", {"seen": f"where {SAID}"})
+    left.close()
+    account.remember(f"perhaps {SAID}", confidence=0.2)
+    account.remember("a neighbour", supersedes=f"that {SAID}")
+    agent.remember(f"believes that {SAID}", kind="canon")
+    account.compress()
+    account.assemble(fact.id, other.id, name=f"group {SAID}")
+    account.mirror()
+    account.mirror(tmp_path / "tree")
+    return fact.id
+
+
+def test_what_contains_an_erased_text_is_named_wherever_it_stands(account, agent, tmp_path):
+    fact = spread(account, agent, tmp_path)
+    done = account.redact(fact, reason="asked to")
+    assert (done.unreached, done.waiting, account.check().problems) == ((), (), ())
+    named = set(done.also_in)
+    # A core is made anew in the background, of episodes that are named.
+    kept = [m.id for m in account.memories() if WORD in repr(m) and m.kind != "core"]
+    assert kept
+    assert set(kept) <= named
+    assert {r.id for r in account.refusals()} | {p.id for p in account.proposals()} <= named
+    assert {info.id for info in account.sandboxes()} <= named
+    assert not any(t.text == SAID for m in account.memories(kind="episode") for t in m.turns)
+    with pytest.raises(NotFound, match="also_in"):
+        account.redact(fact, reason="and the rest", everywhere=True)
+
+
+def test_everywhere_leaves_the_words_in_no_file_that_follows_the_account(account, agent, root, tmp_path):
+    fact = spread(account, agent, tmp_path)
+    account.remember("ชอบน้ำชาที่ริมแม่น้ำ")
+    done = account.redact(fact, reason="asked to", everywhere=True)
+    assert (done.unreached, done.waiting, done.also_in) == ((), (), ())
+    assert account.wait(60)
+    assert holding(root, WORD) == []
+    assert holding(tmp_path / "tree", WORD) == []
+    assert account.check().problems == ()
+    [info] = account.sandboxes()
+    assert account.resume(info.id).consolidate()
+    assert not any(WORD in repr(m) for m in account.memories())
+    assert [hit.text for hit in account.recall("น้ำชา", k=1)] == ["ชอบน้ำชาที่ริมแม่น้ำ"]

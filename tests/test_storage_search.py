@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from indexes import START, fact, turn, write
+from octavo.domain.filters import Filter
 from octavo.domain.ranking import Recipe, frequency, passage_prior, saturated, term_weights
 from octavo.domain.text import passages, runs, terms_of_run
 from octavo.storage.index import Index, passages_of
 from octavo.storage.vectors import append_vectors, open_vectors
-from octavo.storage.words import Wanted
 
 RECIPE = Recipe()
 WORDS = ["mango", "harbour", "violin", "winter", "curry", "train", "กาแฟ", "ทะเล", "แมว", "garden", "piano"]
@@ -120,12 +120,12 @@ class Plain:
 def test_words_score_what_the_recipe_says(tmp_path, seed, scopes, is_dealt):
     units = dealt(account(seed), seed) if is_dealt else account(seed)
     write(tmp_path, 1, units)
-    index, wanted = Index(tmp_path), Wanted(version=1, scopes=scopes)
+    index, wanted = Index(tmp_path), Filter(scopes=scopes)
     for text in QUESTIONS:
         question = index.read(text, now=START.date(), version=1, scopes=scopes)
         plain = Plain(units, question, scopes, None)
         known = {unit.memory: unit for unit in plain.seen}
-        found = index.search(question, wanted, limit=200)
+        found = index.search(question, wanted, version=1, limit=200)
         for match in found:
             unit = known[match.memory]
             assert match.parts["words"] == pytest.approx(plain.words(unit), abs=1e-4)
@@ -153,7 +153,7 @@ def test_meaning_scores_what_the_recipe_says(tmp_path, seed):
     index = Index(tmp_path)
     question = index.read("the violin in winter", now=START.date(), version=1, scopes=None)
     plain = Plain(units, question, None, lambda unit: cosines[unit.memory])
-    found = index.search(question, Wanted(version=1), limit=200, vectors=vectors, query=query)
+    found = index.search(question, Filter(), version=1, limit=200, vectors=vectors, query=query)
     assert {match.memory for match in found} == set(owners)
     for match in found:
         unit = next(u for u in units if u.memory == match.memory)

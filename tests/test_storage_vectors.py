@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexes import START, fact, names, turn, write
+from octavo.domain.filters import Filter
 from octavo.domain.units import End
 from octavo.errors import BadVector, Damaged
-from octavo.storage.index import Fresh, Index, passages_of
+from octavo.storage.index import Index, Unindexed, passages_of
 from octavo.storage.vectors import append_vectors, checked_vectors, open_vectors, signs
-from octavo.storage.words import Wanted
 
 DIMENSION = 32
 
@@ -171,8 +171,10 @@ def test_vectors_of_another_embedder_or_ledger_do_not_count(tmp_path, other):
 def _search(folder, query, *, version=99, scopes=None, fresh=None, text="ไม่มี", limit=10):
     index, vectors = Index(folder), _open(folder)
     question = index.read(text, now=START.date(), version=version, scopes=scopes)
-    wanted = Wanted(version=version, scopes=scopes)
-    return index.search(question, wanted, limit=limit, vectors=vectors, query=query, fresh=fresh)
+    wanted = Filter(scopes=scopes)
+    return index.search(
+        question, wanted, version=version, limit=limit, vectors=vectors, query=query, unindexed=fresh
+    )
 
 
 def test_recall_by_meaning_sees_only_the_version_and_scope_asked_for(tmp_path):
@@ -198,7 +200,7 @@ def test_fresh_units_are_compared_by_meaning_too(tmp_path):
     axis = np.eye(DIMENSION, dtype=np.float32)
     write(tmp_path, 1, [fact("a", "x"), fact("b", "y")])
     append_vectors(_open(tmp_path), axis[:2])
-    fresh = Fresh(units=(turn("t", "z", version=2),), vectors=axis[2:3])
+    fresh = Unindexed(units=(turn("t", "z", version=2),), vectors=axis[2:3])
     assert names(_search(tmp_path, axis[2], fresh=fresh))[0] == "t"
 
 

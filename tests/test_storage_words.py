@@ -17,8 +17,9 @@ from octavo.storage import frequencies
 from octavo.storage import index as indexes_module
 from octavo.storage import words as word_index
 from octavo.storage.batches import analysed, batch_of, write_ends
-from octavo.storage.index import Fresh, Index, clear, extend
-from octavo.storage.units import Units, open_units, read_manifest, writing
+from octavo.storage.columns import writing
+from octavo.storage.index import Index, Unindexed, clear, extend
+from octavo.storage.rows import Units, open_units, read_manifest
 
 
 def test_a_unit_is_found_by_its_words_in_english_and_thai(tmp_path):
@@ -72,7 +73,7 @@ def test_filters_act_inside_the_search(tmp_path):
     assert names(ask(tmp_path, "tea", tags=("drinks", "เครื่องดื่ม"))) == ["tagged"]
     assert names(ask(tmp_path, "tea", category="event")) == ["categorised"]
     assert names(ask(tmp_path, "tea", kinds=("episode",))) == ["said"]
-    assert names(ask(tmp_path, "tea", session="s9")) == ["said"]
+    assert names(ask(tmp_path, "tea", sandbox="s9")) == ["said"]
     assert names(ask(tmp_path, "tea", layers=("episodic",))) == ["said"]
     late = few[2].at
     assert names(ask(tmp_path, "tea", since=late)) == ["late"]
@@ -87,7 +88,7 @@ def test_the_speaker_a_question_names_is_preferred(tmp_path):
 
 
 def test_who_is_asked_about_is_found_in_what_they_tell_of_themselves(tmp_path):
-    said = {"you": "Did you adore mangoes?", "I": "I adore mangoes.", "คุณ": "คุณชอบทุเรียน", "ฉัน": "ฉันชอบทุเรียน"}
+    said = {"you": "You adore mangoes.", "I": "I adore mangoes.", "คุณ": "คุณชอบทุเรียน", "ฉัน": "ฉันชอบทุเรียน"}
     write(tmp_path, 1, [turn(name, text, session=name) for name, text in said.items()])
     assert names(ask(tmp_path, "Does Mali adore mangoes?"))[:2] == ["I", "you"]
     assert names(ask(tmp_path, "Mali ชอบทุเรียน"))[:2] == ["ฉัน", "คุณ"]
@@ -109,14 +110,16 @@ def test_a_long_text_is_found_by_any_of_its_passages_once(tmp_path):
 
 def test_what_is_not_indexed_yet_is_ranked_with_the_rest(tmp_path):
     write(tmp_path, 1, [turn("t0", "Which dog did you adopt?", position=0)])
-    fresh = Fresh(units=(turn("t1", "A beagle", position=1, version=2), fact("f", "unrelated", version=2)))
-    found = names(ask(tmp_path, "adopt a dog", fresh=fresh))
+    fresh = Unindexed(
+        units=(turn("t1", "A beagle", position=1, version=2), fact("f", "unrelated", version=2))
+    )
+    found = names(ask(tmp_path, "adopt a dog", unindexed=fresh))
     assert found == ["t0", "t1"]
 
 
 def test_what_ended_since_the_watermark_is_not_found(tmp_path):
     write(tmp_path, 1, [fact("a", "tea"), fact("b", "tea")])
-    assert names(ask(tmp_path, "tea", fresh=Fresh(ends=frozenset({("a", 1)})))) == ["b"]
+    assert names(ask(tmp_path, "tea", unindexed=Unindexed(ends=frozenset({("a", 1)})))) == ["b"]
 
 
 def test_at_most_as_many_as_asked_for_are_found(tmp_path):
@@ -202,13 +205,13 @@ def test_the_ranking_does_not_depend_on_how_the_index_came_to_be(tmp_path_factor
     lagging = tmp_path_factory.mktemp("lagging")
     write(lagging, 1, units[0])
     gone = {(end.memory, end.rev) for some in ends for end in some}
-    fresh = Fresh(
+    fresh = Unindexed(
         units=tuple(unit for unit in everything if unit.valid_from > 1 and (unit.memory, 1) not in gone),
         ends=frozenset(gone),
     )
     wanted = _scores(ask(stepwise, word, limit=99))
     assert _scores(ask(at_once, word, limit=99)) == wanted
-    assert {found[0] for found in _scores(ask(lagging, word, limit=99, fresh=fresh))} == {
+    assert {found[0] for found in _scores(ask(lagging, word, limit=99, unindexed=fresh))} == {
         f[0] for f in wanted
     }
 
@@ -354,8 +357,8 @@ def test_a_lost_word_index_is_noticed_and_not_taken_for_an_empty_one(tmp_path):
 
 
 def test_an_index_that_was_never_made_finds_what_is_fresh_and_writes_nothing(tmp_path):
-    fresh = Fresh(units=(fact("a", "ชาเขียว"),))
-    assert names(ask(tmp_path / "none", "ชาเขียว", fresh=fresh)) == ["a"]
+    fresh = Unindexed(units=(fact("a", "ชาเขียว"),))
+    assert names(ask(tmp_path / "none", "ชาเขียว", unindexed=fresh)) == ["a"]
     assert not (tmp_path / "none").exists()
 
 

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from octavo.domain.ports import Store
+from octavo.errors import BadInput, StoreUnfit
 from octavo.storage.stores.local import LocalStore
+from octavo.storage.stores.probing import probe
 from octavo.testing import MemoryStore, StoreSuite
-from octavo.testing.faults import WrappedStore
+from octavo.testing.faults import TappedStore
 
 
 class TestLocalStore(StoreSuite):
     between_processes = True
+    leases_end = False
 
     def open_store(self, place: Path) -> Store:
         return LocalStore(place)
@@ -28,10 +31,10 @@ class TestMemoryStore(StoreSuite):
         return self.stores.setdefault(place, MemoryStore())
 
 
-class OverwritingStore(WrappedStore):
+class OverwritingStore(TappedStore):
     """Some look-alikes of object stores ignore the condition and overwrite."""
 
-    def create(self, key: str, data: bytes) -> bool:
+    def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
         self.inner.replace(key, data)
         return True
 
@@ -57,9 +60,12 @@ def test_a_store_that_overwrites_fails_the_suite(promise, tmp_path):
         getattr(SuiteOfAnUnfitStore(), promise)(tmp_path)
 
 
+def test_a_store_that_overwrites_is_refused_when_it_is_probed():
+    with pytest.raises(StoreUnfit, match="overwrites"):
+        probe(OverwritingStore(MemoryStore()))
+
+
 @pytest.mark.parametrize("key", ["", "/a", "a//b", "../a", "a/../b", "ledger/.hidden", "a\\b", "a\0b"])
 def test_a_key_that_leaves_the_account_is_refused(key, tmp_path):
-    from octavo.errors import BadInput
-
     with pytest.raises(BadInput, match="does not name a place"):
         LocalStore(tmp_path).create(key, b"x")

@@ -1,60 +1,85 @@
 """Octavo: long-term memory for AI agents, versioned, explained and undoable."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+from octavo.domain.brief import Brief
+from octavo.domain.hits import Hit, Hits
+from octavo.domain.memory import (
+    KINDS,
+    LAYERS,
+    Clash,
+    Emotion,
+    Link,
+    Memory,
+    Merge,
+    Proposal,
+    Refusal,
+    Rejection,
+    Turn,
+)
+from octavo.domain.orders import Order
+from octavo.domain.policy import Policy
+from octavo.domain.verdicts import Consolidation, Contrast, Verdict
+from octavo.doors.python import open  # noqa: A004  # the public name
+from octavo.engine.account import Account
+from octavo.engine.counts import Session, Stats
+from octavo.engine.differences import Diff
+from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.health import Report
+from octavo.engine.opening import accounts, delete_account
+from octavo.engine.reading import Revision, Snapshot
+from octavo.engine.redaction import Redacted
+from octavo.engine.sandbox import Sandbox
+from octavo.engine.sandboxes import SandboxInfo
+from octavo.engine.syncing import Synced
+from octavo.engine.upkeep import Upkeep
 from octavo.errors import OctavoError
+from octavo.models.embedders import Embedder
+from octavo.models.rerank import offline_reranker
+from octavo.models.summarisers import Summariser
+from octavo.storage.state_log import Commit
 
-if TYPE_CHECKING:
-    from octavo.domain.memory import KINDS, LAYERS, Emotion, Link, Memory, Proposal, Refusal, Turn
-    from octavo.domain.policy import Policy
-    from octavo.domain.verdicts import Consolidation, Verdict
-    from octavo.engine.account import Account
-    from octavo.engine.opening import accounts, delete_account
-    from octavo.engine.sandbox import Sandbox
-    from octavo.interfaces.python import open  # noqa: A004  # the public name
+__version__ = "0.1.0"
 
 __all__ = [
     "KINDS",
     "LAYERS",
     "Account",
+    "Brief",
+    "Clash",
+    "Commit",
     "Consolidation",
+    "Contrast",
+    "Diff",
+    "Embedder",
     "Emotion",
+    "Freshness",
+    "Hit",
+    "Hits",
+    "Lag",
     "Link",
     "Memory",
+    "Merge",
     "OctavoError",
+    "Order",
     "Policy",
     "Proposal",
+    "Redacted",
     "Refusal",
+    "Rejection",
+    "Report",
+    "Revision",
     "Sandbox",
+    "SandboxInfo",
+    "Session",
+    "Snapshot",
+    "Stats",
+    "Summariser",
+    "Synced",
     "Turn",
+    "Upkeep",
     "Verdict",
+    "__version__",
     "accounts",
     "delete_account",
+    "offline_reranker",
     "open",
 ]
-
-# A name loads its module when it is first used: every import of any room of this package runs this
-# file, and `octavo --help` and shell completion must not wait for the engine.
-_HOMES = {
-    "domain.memory": ("KINDS", "LAYERS", "Emotion", "Link", "Memory", "Proposal", "Refusal", "Turn"),
-    "domain.policy": ("Policy",),
-    "domain.verdicts": ("Consolidation", "Verdict"),
-    "engine.account": ("Account",),
-    "engine.opening": ("accounts", "delete_account"),
-    "interfaces.python": ("open",),
-    "engine.sandbox": ("Sandbox",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"octavo.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module 'octavo' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]

@@ -1,6 +1,6 @@
 """`python -m octavo`: the command line, where the command itself is not on the path."""
 
-from octavo.interfaces.cli import main
+from octavo.doors.cli import main
 
 if __name__ == "__main__":
     main()

@@ -4,11 +4,13 @@ OctavoError                      1  500
 ├── BadInput                     2  400   what was handed in cannot be used (also a ValueError)
 │   ├── BadPolicy                2  400   the policy file names a wrong key or value
 │   ├── BadFile                  2  400   a file to import is not what it claims to be
-│   └── BadVector                2  400   a vector of the wrong dimension, or with NaN or Inf
+│   ├── BadVector                2  400   a vector of the wrong dimension, or with NaN or Inf
+│   └── TooLarge                 2  413   a request carries more than is taken
 ├── NotFound                     3  404   no account, memory, version, sandbox or proposal of that name
 ├── Conflict                     4  409   somebody else was first
 │   ├── VersionConflict          4  409   another writer took the version
 │   ├── SandboxBusy              4  409   another owner holds the sandbox
+│   ├── LeaseLost                4  409   another owner took the sandbox over; nothing was written
 │   ├── SandboxClosed            4  409   the sandbox is sealed, consolidated or discarded
 │   ├── Stale                    4  409   what the change was based on has changed since
 │   └── Busy                     4  503   bounded attempts ran out; nothing was written
@@ -17,7 +19,8 @@ OctavoError                      1  500
 ├── NotAllowed                   6  403   this actor or handle may not do that
 │   ├── HumanOnly                6  403   only a human actor may do that
 │   ├── OutOfScope               6  403   the handle does not see that scope
-│   └── ReadOnly                 6  403   the account was opened to read
+│   ├── ReadOnly                 6  403   the account was opened to read
+│   └── Stranger                 6  401   nobody is known by what the request brought
 ├── Damaged                      7  500   bytes are not what was written
 │   ├── LedgerDamaged            7  500   a version file is corrupt, missing or out of order
 │   ├── LedgerTruncated          7  500   the ledger ends before what was derived from it
@@ -27,7 +30,8 @@ OctavoError                      1  500
 └── Unavailable                  8  503   the store or a service cannot do it now
     ├── StoreFull                8  507   no space is left
     ├── StoreUnfit               8  503   the store does not keep the promise the ledger needs
-    └── ModelFailed              8  502   an embedder or summariser did not answer
+    ├── ModelFailed              8  502   an embedder or summariser did not answer
+    └── TooOften                 8  429   a client asks more often than is answered
 """
 
 from __future__ import annotations
@@ -76,6 +80,13 @@ class BadVector(BadInput):
     hint = "hand in finite numbers of the dimension the index was made with"
 
 
+class TooLarge(BadInput):
+    """A request carries more than is taken."""
+
+    http_status = 413
+    hint = "send less at once"
+
+
 class NotFound(OctavoError):
     """Nothing of that name exists."""
 
@@ -100,6 +111,12 @@ class SandboxBusy(Conflict):
     """Another owner holds the sandbox."""
 
     hint = "wait until its owner is done or has ended; one sandbox has one owner at a time"
+
+
+class LeaseLost(Conflict):
+    """Another owner took the sandbox over, or it has gone; nothing was written."""
+
+    hint = "resume the sandbox to go on with what is in it"
 
 
 class SandboxClosed(Conflict):
@@ -157,6 +174,13 @@ class ReadOnly(NotAllowed):
     """The account was opened to read."""
 
     hint = "open it without read_only=True"
+
+
+class Stranger(NotAllowed):
+    """Nobody is known by what the request brought."""
+
+    http_status = 401
+    hint = "send a token: Authorization: Bearer <token>; `octavo token add` makes one"
 
 
 class Damaged(OctavoError):
@@ -220,3 +244,10 @@ class ModelFailed(Unavailable):
 
     http_status = 502
     hint = "check the model's endpoint; recall goes on with words alone"
+
+
+class TooOften(Unavailable):
+    """A client asks more often than is answered."""
+
+    http_status = 429
+    hint = "wait a second and go on more slowly"

@@ -9,16 +9,18 @@ from typing import Any
 from octavo.domain import cues
 from octavo.domain.cores import AggregatedState, EmotionalArc
 from octavo.domain.memory import Emotion, Memory
-from octavo.domain.sentences import SessionSource, counts, split, spoken
+from octavo.domain.patterns import pattern
+from octavo.domain.sentences import SessionSource, counts, is_person, split, spoken
 from octavo.domain.text import words
 
 Feeling = tuple[str, float]
 
 _STRESS = ("stress", "stress_load", "avg_stress")
 _WARMTH = ("warmth", "social_warmth", "avg_warmth")
-_NEGATED = re.compile(r"\b(not|never|no|isn't|wasn't|aren't|don't|didn't)\b|ไม่", re.IGNORECASE)
-_THAI = re.compile("[\u0e00-\u0e7f]")
+_NEGATED = pattern(r"\b(not|never|no|isn't|wasn't|aren't|don't|didn't)\b|ไม่", re.IGNORECASE)
+_THAI = pattern("[\u0e00-\u0e7f]")
 _FRAMES = 12
+_NEAR = 5
 
 
 def aggregate(sessions: Sequence[SessionSource]) -> AggregatedState:
@@ -39,31 +41,36 @@ def aggregate(sessions: Sequence[SessionSource]) -> AggregatedState:
 
 
 def arc(sessions: Sequence[SessionSource]) -> EmotionalArc:
-    """How the first, the strongest and the last feeling is called."""
-    rows = [row for row in feelings_of(sessions)[0] if row]
+    """How the first and the last feeling is called, and the strongest where feelings were recorded."""
+    feelings, source = feelings_of(sessions)
+    rows = [row for row in feelings if row]
     if not rows:
         return EmotionalArc()
     every = [feeling for row in rows for feeling in row]
     top = max(strength for _, strength in every)
     return EmotionalArc(
         start_state=_dominant(rows[0]),
-        peak_emotion=_dominant([feeling for feeling in every if feeling[1] == top]),
+        peak_emotion=_dominant([one for one in every if one[1] == top]) if source == "recorded" else None,
         end_state=_dominant(rows[-1]),
     )
 
 
 def feelings_of(sessions: Sequence[SessionSource]) -> tuple[list[list[Feeling]], str | None]:
-    """The feelings of each session and whether they were recorded with the episodes or stated in words."""
-    for source, found_in in (("recorded", _recorded), ("stated", _stated)):
-        rows = [[feeling for ep in session.episodes for feeling in found_in(ep)] for session in sessions]
-        if any(rows):
+    """The feelings of each session and whether they were recorded with the episodes or stated in words.
+
+    One session's words are a mood, not an arc: stated feelings count from two sessions on.
+    """
+    for source, feelings_in, fewest in (("recorded", _recorded, 1), ("stated", _stated, 2)):
+        rows = [[feeling for ep in session.episodes for feeling in feelings_in(ep)] for session in sessions]
+        if sum(map(bool, rows)) >= fewest:
             return rows, source
     return [[] for _ in sessions], None
 
 
-def emotion_of(episode: Memory) -> str | None:
-    """The word for how an episode felt: recorded if it was, else as its speakers said outright."""
-    return _dominant(list(_recorded(episode)) or list(_stated(episode)))
+def feeling_in(episode: Memory, text: str) -> str | None:
+    """The word for how something said felt: recorded with its episode if it was, else as said outright."""
+    stated = [(label, 1.0) for sentence in split(text) for label in _named_in(sentence)]
+    return _dominant(list(_recorded(episode)) or stated)
 
 
 def interactions(session: SessionSource) -> list[Memory]:
@@ -87,12 +94,20 @@ def _recorded(episode: Memory) -> Iterator[Feeling]:
 
 def _stated(episode: Memory) -> Iterator[Feeling]:
     for turn in spoken(episode):
-        for sentence in split(turn.text):
-            own = _THAI.search(sentence) or any(word in cues.FIRST_PERSON for word in words(sentence))
-            if own and not _NEGATED.search(sentence):
-                for label, pattern in cues.FEELINGS.items():
-                    if pattern.search(sentence):
-                        yield label, _strength(None, episode)
+        if is_person(turn.speaker):
+            for label in (label for sentence in split(turn.text) for label in _named_in(sentence)):
+                yield label, _strength(None, episode)
+
+
+def _named_in(sentence: str) -> Iterator[str]:
+    """The feelings that a speaker names as their own: in English after an I or a we, and not denied."""
+    if _NEGATED.search(sentence.replace("can't wait", "")):
+        return
+    for label, cue in cues.FEELINGS.items():
+        named = cue.search(sentence)
+        before = words(sentence[: named.start()])[-_NEAR:] if named else []
+        if named and (_THAI.search(sentence) or not cues.FIRST_PERSON.isdisjoint(before)):
+            yield label
 
 
 def _strength(intensity: Any, episode: Memory) -> float:
@@ -136,20 +151,20 @@ def _first(means: Mapping[str, float], names: Iterable[str]) -> float | None:
 
 def _interaction_type(episode: Memory) -> str:
     context = _mapping(episode.data, "situation_context")
-    for found in (context.get("interaction_mode"), episode.data.get("interaction_type"), episode.category):
-        if isinstance(found, str) and found:
-            return found
+    for named in (context.get("interaction_mode"), episode.data.get("interaction_type"), episode.category):
+        if isinstance(named, str) and named:
+            return named
     return "exchange" if len({turn.speaker for turn in episode.turns}) > 1 else "note"
 
 
 def _frames(episodes: Sequence[Memory]) -> tuple[str, ...]:
-    found = [
+    frames = [
         frame
         for episode in episodes
         for data in (episode.data, *(turn.data for turn in episode.turns))
         for frame in _strings(data.get("semantic_frames"))
     ]
-    return tuple(frame for frame, _ in sorted(counts(found).items(), key=lambda row: (-row[1], row[0])))[
+    return tuple(frame for frame, _ in sorted(counts(frames).items(), key=lambda row: (-row[1], row[0])))[
         :_FRAMES
     ]
 

@@ -1,17 +1,21 @@
-"""The entries of a session buffer, and how turns pair into episodes."""
+"""The entries of a session buffer, and how turns pair into episodes.
+
+Every entry is its writer's: `actor` names who wrote it if that is not who opened the sandbox.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from octavo.domain.memory import Emotion, Memory, Turn, transcript
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain.memory import Emotion, Memory, Turn, is_human, transcript
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The sandbox begins: on which version, for which scope, by whom."""
 
     sandbox: str
@@ -23,16 +27,15 @@ class Opened:
     strict: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spoke:
+class Spoke(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One turn; `episode` is the id of the episode it belongs to."""
 
     episode: str
     turn: Turn
+    actor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrote:
+class Wrote(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A candidate memory; `alias` is a document's temporary id for it.
 
     `supersedes` names the memory it replaces; `override` is a person's reason to pass a check.
@@ -44,8 +47,7 @@ class Wrote:
     override: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetState:
+class SetState(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A state file replaced, or patched by RFC 7396; `id` is used if the state is new."""
 
     id: str
@@ -53,50 +55,48 @@ class SetState:
     data: Mapping[str, Any]
     at: datetime
     patch: bool = False
+    actor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revised:
+class Revised(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """New values for some fields of a memory: `wanted` carries them, `fields` names them."""
 
     wanted: Memory
     fields: tuple[str, ...]
     at: datetime
     override: str | None = None
+    actor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgot:
+class Forgot(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A memory that ends."""
 
     memory: str
     at: datetime
+    actor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
+class Used(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Memories that were recalled or used, and how well they served."""
 
     memories: tuple[str, ...]
     feedback: float = 0.0
+    actor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sealed:
+class Sealed(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Consolidation has begun; nothing is appended after this but Reopened or Discarded."""
 
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reopened:
+class Reopened(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A consolidation failed; the sandbox goes on."""
 
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discarded:
+class Discarded(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The sandbox was thrown away."""
 
     at: datetime
@@ -119,8 +119,7 @@ TAGS: dict[type[Any], str] = {
 CLASSES: dict[str, type[Any]] = {tag: cls for cls, tag in TAGS.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionBuffer:
+class SessionBuffer(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A sandbox's buffer as read: its opening line, what was written since, and how it stands."""
 
     opened: Opened
@@ -129,7 +128,7 @@ class SessionBuffer:
     last_line: int = 0
     is_sealed: bool = False
     is_discarded: bool = False
-    torn: int = field(default=0, compare=False)
+    torn: int = 0
 
 
 def open_episode(entries: Iterable[Entry]) -> tuple[str, str] | None:
@@ -156,18 +155,26 @@ def beyond(buffer: SessionBuffer, line: int) -> SessionBuffer:
 
 def candidates(buffer: SessionBuffer) -> list[Wrote | SetState | Revised | Forgot | Used]:
     """What the buffer asks for, in order; an episode stands where its first turn was."""
-    spoken: dict[str, list[Turn]] = {}
+    turns: dict[str, list[Turn]] = {}
+    writers: dict[str, str] = {}
+    opened = buffer.opened
     for entry in buffer.entries:
         if isinstance(entry, Spoke):
-            spoken.setdefault(entry.episode, []).append(entry.turn)
-    found: list[Wrote | SetState | Revised | Forgot | Used] = []
+            turns.setdefault(entry.episode, []).append(entry.turn)
+            actor = entry.actor or opened.actor
+            if not is_human(actor):  # an episode is a person's own only if every turn of it is
+                writers.setdefault(entry.episode, actor)
+    asked: list[Wrote | SetState | Revised | Forgot | Used] = []
     for entry in buffer.entries:
         match entry:
-            case Spoke() if entry.episode in spoken:
-                found.append(Wrote(memory=episode(entry.episode, spoken.pop(entry.episode), buffer.opened)))
-            case Wrote() | SetState() | Revised() | Forgot() | Used():
-                found.append(entry)
-    return found
+            case Spoke() if entry.episode in turns:
+                own = replace(opened, actor=writers.get(entry.episode) or entry.actor or opened.actor)
+                asked.append(Wrote(memory=episode(entry.episode, turns.pop(entry.episode), own)))
+            case SetState() | Revised() | Forgot() | Used():
+                asked.append(entry if entry.actor else replace(entry, actor=opened.actor))
+            case Wrote():
+                asked.append(entry)
+    return asked
 
 
 def episode(id_: str, turns: list[Turn], opened: Opened) -> Memory:
@@ -183,7 +190,7 @@ def episode(id_: str, turns: list[Turn], opened: Opened) -> Memory:
         at=turns[0].at or opened.at,
         salience=max((turn.salience or 0.0 for turn in rated), default=0.5),
         emotion=max(felt, key=lambda e: e.intensity or 0.0) if felt else None,
-        session=opened.sandbox,
+        sandbox=opened.sandbox,
         turns=tuple(turns),
     )
 

@@ -7,9 +7,10 @@ ordinal starts at 1; its position is what the counters showed before it closed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Literal
+
+from msgspec import Struct
 
 from octavo.domain.memory import SHARED, Kind, Memory, check_scope
 from octavo.domain.patterns import pattern
@@ -20,8 +21,7 @@ Mode = Literal["background", "immediate", "manual"]
 _ID = pattern(r"([a-z]+)_(\d{3,}(?:_\d{3,})*)(?:@(.+))?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class Level(Struct, frozen=True, kw_only=True):
     """One row of the table: `radix` members fold into one memory of this kind."""
 
     kind: Kind
@@ -37,8 +37,7 @@ class Level:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompressionPolicy:
+class CompressionPolicy(Struct, frozen=True, kw_only=True):
     """How sessions fold; `levels` stay as they are once the first core of an account is made.
 
     A milestone's salience exceeds `milestone_salience`; a session whose average salience reaches
@@ -57,8 +56,7 @@ class CompressionPolicy:
     attempts: int = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class Due(Struct, frozen=True, kw_only=True):
     """A memory that compression shall make: its place, and the sessions and members it folds."""
 
     kind: Kind
@@ -111,28 +109,28 @@ def identify(depth: int, sequence: int, scope: str = SHARED, policy: Compression
 
 def recognise(memory_id: str, policy: CompressionPolicy = DEFAULT) -> Due | None:
     """What an id of compression stands for, or None if it is not one."""
-    found = _ID.fullmatch(memory_id)
+    parts = _ID.fullmatch(memory_id)
     names = [level.name for level in policy.levels]
-    if not found or found[1] not in names:
+    if not parts or parts[1] not in names:
         return None
-    depth = names.index(found[1])
+    depth = names.index(parts[1])
     sequence = 0
     for number, level in zip(
-        found[2].split("_"), (None, *reversed(policy.levels[depth + 1 :])), strict=False
+        parts[2].split("_"), (None, *reversed(policy.levels[depth + 1 :])), strict=False
     ):
         sequence = sequence * (level.radix if level else 1) + int(number)
-    made = _due(depth, sequence, found[3] or SHARED, policy)
+    made = _due(depth, sequence, parts[3] or SHARED, policy)
     return made if made.id == memory_id else None
 
 
 def due(closed: int, scope: str = SHARED, policy: CompressionPolicy = DEFAULT) -> tuple[Due, ...]:
     """What becomes due when the closed-th session of a scope closes, lower level first."""
-    found = []
+    rows = []
     for depth in range(len(policy.levels)):
         span = _span(depth, policy)
         if _checked(closed) % span == 0:
-            found.append(_due(depth, closed // span - 1, check_scope(scope), policy))
-    return tuple(found)
+            rows.append(_due(depth, closed // span - 1, check_scope(scope), policy))
+    return tuple(rows)
 
 
 def backlog(

@@ -1,16 +1,19 @@
 """What a core and a sphere hold: every field of seed 001, and what we add to it.
 
-Fields made by `added` are ours; all others are the seed's. A value that is not known is None, never 0.
+Fields of `Ours` are our own; all others are the seed's. A value that is not known is None, never 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal
 
-from octavo.domain.records import added, read, unknown
+from msgspec import field
+
+from octavo.domain.records import Ours, Record, read
+from octavo.errors import BadInput
 
 Method = Literal["statistical_aggregation", "llm_summarization", "multi_core_synthesis"]
 
@@ -20,51 +23,49 @@ SYNTHESIS: Method = "multi_core_synthesis"
 HYPOTHESIS = "hypothesis"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(Record, frozen=True, kw_only=True):
     """Where one sentence of a summary comes from: ids of episodes, or of cores."""
 
     sentence: str
     sources: tuple[str, ...]
-    extra: Mapping[str, Any] = unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyEvent:
+class KeyEvent(Record, frozen=True, kw_only=True):
     """Something that happened, how it felt and how much it mattered (ri)."""
 
     event: str
     emotion: str | None = None
     ri: float | None = None
-    speaker: str | None = added()
-    at: str | None = added()
-    from_session: str | None = added()
-    episode: str | None = added()
-    extra: Mapping[str, Any] = unknown()
+    speaker: Ours[str | None] = None
+    at: Ours[str | None] = None
+    from_session: Ours[str | None] = None
+    episode: Ours[str | None] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmotionalArc:
+class EmotionalArc(Record, frozen=True, kw_only=True):
     """How it felt at the start, at its strongest and at the end."""
 
     start_state: str | None = None
     peak_emotion: str | None = None
     end_state: str | None = None
-    extra: Mapping[str, Any] = unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concept:
-    """A recurring theme with its share of all themes; shares of one core sum to at most 1."""
+class Concept(Record, frozen=True, kw_only=True):
+    """A theme with its share of all themes; shares of one core sum to at most 1.
+
+    `first` and `last` are the days on which a person spoke of it. `is_name` is false of what only may be one,
+    because it stands where every word has a capital; a sphere counts it where another core is sure.
+    """
 
     theme: str
     weight: float
-    sessions: int | None = added()
-    extra: Mapping[str, Any] = unknown()
+    sessions: Ours[int | None] = None
+    is_name: Ours[bool | None] = None
+    first: Ours[str | None] = None
+    last: Ours[str | None] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Statement(Record, frozen=True, kw_only=True):
     """A decision, a commitment or a preference in the speaker's own words."""
 
     kind: str
@@ -73,76 +74,72 @@ class Statement:
     at: str | None = None
     from_session: str | None = None
     episode: str | None = None
-    extra: Mapping[str, Any] = unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digest:
+class Changed(Record, frozen=True, kw_only=True):
+    """A statement that ends an earlier one; without the earlier, it tells both sides itself."""
+
+    later: Statement
+    earlier: Statement | None = None
+
+
+class Digest(Record, frozen=True, kw_only=True):
     """One session in a few quoted lines; empty when nothing was worth keeping."""
 
     session: str
     at: str
     text: str
     sources: tuple[str, ...] = ()
-    extra: Mapping[str, Any] = unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompressedNarrative:
-    """What happened: summary, key events, recurring themes, how it felt."""
+class CompressedNarrative(Record, frozen=True, kw_only=True):
+    """What happened: summary, key events, recurring themes, how it felt; `people` if several spoke."""
 
     summary: str
     key_events: tuple[KeyEvent, ...] = ()
     recurring_themes: tuple[str, ...] = ()
     emotional_arc: EmotionalArc = EmotionalArc()
-    concept_clusters: tuple[Concept, ...] = added(())
-    statements: tuple[Statement, ...] = added(())
-    digests: tuple[Digest, ...] = added(())
-    traces: tuple[Trace, ...] = added(())
-    extra: Mapping[str, Any] = unknown()
+    concept_clusters: Ours[tuple[Concept, ...]] = ()
+    statements: Ours[tuple[Statement, ...]] = ()
+    digests: Ours[tuple[Digest, ...]] = ()
+    traces: Ours[tuple[Trace, ...]] = ()
+    people: Ours[tuple[str, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregatedState:
+class AggregatedState(Record, frozen=True, kw_only=True):
     """Averages and counts over the sessions; None where nothing was recorded."""
 
     avg_stress: float | None = None
     avg_warmth: float | None = None
     dominant_emotion: str | None = None
     interaction_count: int | None = None
-    averages: Mapping[str, float] = added({})
-    interaction_types: Mapping[str, int] = added({})
-    semantic_frames: tuple[str, ...] = added(())
-    emotion_source: str | None = added()
-    extra: Mapping[str, Any] = unknown()
+    averages: Ours[Mapping[str, float]] = field(default_factory=dict)
+    interaction_types: Ours[Mapping[str, int]] = field(default_factory=dict)
+    semantic_frames: Ours[tuple[str, ...]] = ()
+    emotion_source: Ours[str | None] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SalienceAnchor:
+class SalienceAnchor(Record, frozen=True, kw_only=True):
     """A phrase that mattered, verbatim, with its salience (rim) and its session."""
 
     phrase: str
     rim: float | None = None
     from_session: str | None = None
-    episode: str | None = added()
-    extra: Mapping[str, Any] = unknown()
+    episode: Ours[str | None] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoreMeta:
+class CoreMeta(Record, frozen=True, kw_only=True):
     """How a core was made; `detail_retention` is characters kept by characters of the sources."""
 
     compression_method: Method
     compression_timestamp: str | None = None
     detail_retention: float | None = None
-    model: str | None = added()
-    fallback_reason: str | None = added()
-    source_characters: int | None = added()
-    extra: Mapping[str, Any] = unknown()
+    model: Ours[str | None] = None
+    fallback_reason: Ours[str | None] = None
+    source_characters: Ours[int | None] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Core:
+class Core(Record, frozen=True, kw_only=True):
     """A summary of eight sessions."""
 
     core_id: str
@@ -156,15 +153,13 @@ class Core:
     aggregated_state: AggregatedState = AggregatedState()
     salience_anchors: tuple[SalienceAnchor, ...] = ()
     meta: CoreMeta
-    scope: str | None = added()
-    source_episodes: tuple[str, ...] = added(())
-    milestones: tuple[str, ...] = added(())
-    integrity_hash: str | None = added()
-    extra: Mapping[str, Any] = unknown()
+    scope: Ours[str | None] = None
+    source_episodes: Ours[tuple[str, ...]] = ()
+    milestones: Ours[tuple[str, ...]] = ()
+    integrity_hash: Ours[str | None] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Belief:
+class Belief(Record, frozen=True, kw_only=True):
     """What seems to hold, how sure that is, and from where; a hypothesis until a person approves it."""
 
     belief: str
@@ -172,70 +167,62 @@ class Belief:
     evidence: tuple[str, ...]
     epistemic_state: str = HYPOTHESIS
     domain: str | None = None
-    extra: Mapping[str, Any] = unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BehavioralPattern:
+class BehavioralPattern(Record, frozen=True, kw_only=True):
     """Something that recurs: how often (high, medium, low) and where."""
 
     pattern: str
     frequency: str | None = None
     context: str | None = None
-    evidence: tuple[str, ...] = added(())
-    extra: Mapping[str, Any] = unknown()
+    evidence: Ours[tuple[str, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
-    """A theme that rises, falls or stays over the cores, with its weight in each."""
+class Trend(Record, frozen=True, kw_only=True):
+    """A theme that is there throughout, new, ended or passing, with its weight in each core."""
 
     theme: str
     direction: str
     weights: tuple[float, ...]
-    extra: Mapping[str, Any] = unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelationshipEvolution:
+class RelationshipEvolution(Record, frozen=True, kw_only=True):
     """How the relationship stands; only a model says this."""
 
     phase: str | None = None
     trust_level: float | None = None
     emotional_intimacy: float | None = None
     professional_boundary: float | None = None
-    extra: Mapping[str, Any] = unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbstractedKnowledge:
+class AbstractedKnowledge(Record, frozen=True, kw_only=True):
     """What eight cores have in common; `beliefs` carry the evidence of `core_beliefs`."""
 
     summary: str
     core_beliefs: tuple[str, ...] = ()
     behavioral_patterns: tuple[BehavioralPattern, ...] = ()
     relationship_evolution: RelationshipEvolution | None = None
-    beliefs: tuple[Belief, ...] = added(())
-    trends: tuple[Trend, ...] = added(())
-    traces: tuple[Trace, ...] = added(())
-    extra: Mapping[str, Any] = unknown()
+    beliefs: Ours[tuple[Belief, ...]] = ()
+    trends: Ours[tuple[Trend, ...]] = ()
+    milestones: Ours[tuple[KeyEvent, ...]] = ()
+    changed: Ours[tuple[Changed, ...]] = ()
+    statements: Ours[tuple[Statement, ...]] = ()
+    traces: Ours[tuple[Trace, ...]] = ()
+    people: Ours[tuple[str, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SphereMeta:
+class SphereMeta(Record, frozen=True, kw_only=True):
     """How a sphere was made."""
 
     compression_method: Method
     compression_timestamp: str | None = None
     abstraction_level: str | None = "high"
-    detail_retention: float | None = added()
-    model: str | None = added()
-    fallback_reason: str | None = added()
-    extra: Mapping[str, Any] = unknown()
+    detail_retention: Ours[float | None] = None
+    model: Ours[str | None] = None
+    fallback_reason: Ours[str | None] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sphere:
+class Sphere(Record, frozen=True, kw_only=True):
     """A summary of eight cores."""
 
     sphere_id: str
@@ -247,9 +234,8 @@ class Sphere:
     source_cores: tuple[str, ...]
     abstracted_knowledge: AbstractedKnowledge
     meta: SphereMeta
-    scope: str | None = added()
-    integrity_hash: str | None = added()
-    extra: Mapping[str, Any] = unknown()
+    scope: Ours[str | None] = None
+    integrity_hash: Ours[str | None] = None
 
 
 def integrity_hash(sources: Iterable[str]) -> str:
@@ -271,3 +257,17 @@ def core_from_json(data: Mapping[str, Any]) -> Core:
 def sphere_from_json(data: Mapping[str, Any]) -> Sphere:
     """Read a sphere in the seed's shape, or raise with the path of what is wrong."""
     return read(Sphere, data, "sphere")
+
+
+def must_be_quotable(content: Core | Sphere) -> None:
+    """Raise unless every line that a page may quote has a time that can be read and, but a digest, a text."""
+    rows: list[KeyEvent | Statement | Digest] = []
+    if isinstance(content, Core):
+        told = content.compressed_narrative
+        rows += [*told.key_events, *told.statements, *told.digests]
+    else:
+        rows += [*content.abstracted_knowledge.milestones, *content.abstracted_knowledge.statements]
+    for row in rows:
+        if not (row.event if isinstance(row, KeyEvent) else row.text) and not isinstance(row, Digest):
+            raise BadInput("a line says nothing")
+        datetime.fromisoformat(row.at or "2000-01-01")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain.memory import Emotion, Link, Memory, Turn, is_id
 from octavo.errors import BadInput
 
 _TEXTS = ("raw_text", "text", "text_excerpt", "content", "summary")
 _SPEAKERS = ("speaker", "role")
+_UNRATED = 0.5
 _RESONANCES = ("RI_global", "Resonance_index", "RI")
 _SNAPSHOTS = ("state_snapshot", "emotive_snapshot", "timestamp", "ri_level", "RI_global")
 # What data says about how a document spelt something; it goes out the same way. A document's own field
@@ -19,8 +22,7 @@ _SNAPSHOTS = ("state_snapshot", "emotive_snapshot", "timestamp", "ri_level", "RI
 SPELLING = "spelling"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """What a document's episode says, in our words; `id` and `at` are None if it does not say."""
 
     id: str | None
@@ -54,7 +56,7 @@ def from_document(given: Mapping[str, Any], *, lenient: bool = False) -> Documen
         id=id_ if is_id(id_) else None,
         at=_time(given.get("timestamp") or given.get("created_at"), lenient),
         turns=tuple(_turn(turn, n, lenient) for n, turn in enumerate(spoken)),
-        salience=_salience(given),
+        salience=_UNRATED if (known := _resonance(given)) is None else known,
         emotion=_emotion(given),
         tags=tuple(str(tag) for tag in _list(given.get("episode_tag"))),
         links=_links(given.get("crosslinks")),
@@ -218,10 +220,10 @@ def _turn_out(turn: Turn) -> dict[str, Any] | str:
 def _added(memory: Memory, data: Mapping[str, Any]) -> dict[str, Any]:
     """What an episode of ours says besides its turns, in the documents' words."""
     found: dict[str, Any] = {"timestamp": iso(memory.at)}
-    if memory.session is not None:
-        found["session_id"] = memory.session
+    if memory.sandbox is not None:
+        found["session_id"] = memory.sandbox
     if not _has_resonance(data):
-        found["RI_global"] = memory.salience
+        found["RI_global"] = recorded_salience(memory)
     if memory.category is not None:
         found["category"] = memory.category
     if memory.tags:
@@ -240,18 +242,24 @@ def _crosslinks(links: tuple[Link, ...]) -> dict[str, list[str]]:
     return found
 
 
-def _salience(given: Mapping[str, Any]) -> float:
+def _resonance(given: Mapping[str, Any]) -> float | None:
     for holder in (given, given.get("state_snapshot")):
         for key in _RESONANCES:
             value = holder.get(key) if isinstance(holder, Mapping) else None
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return float(min(max(value, 0), 1))
-    return 0.5
+    return None
 
 
 def _unit(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value <= 1 else None
+
+
+def recorded_salience(memory: Memory) -> float | None:
+    """How much an episode matters as somebody recorded it; None where a half only means that nobody did."""
+    is_rated = any(turn.salience is not None for turn in memory.turns) or _resonance(memory.data) is not None
+    return memory.salience if is_rated or memory.salience != _UNRATED else None
 
 
 def _has_resonance(data: Mapping[str, Any]) -> bool:

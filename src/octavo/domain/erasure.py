@@ -1,13 +1,18 @@
-"""Which lines of a file of JSON lines hold an erased text, pure: by memory, by text, or by a piece of it."""
+"""What holds an erased text, pure: a change, a buffered entry, a line of a file, by memory, text or piece."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain import buffer as entries
+from octavo.domain.memory import Change, Clash, Memory, Merge, Proposal, Refusal, transcript
+from octavo.domain.screening import mapped
 from octavo.domain.text import UNSPACED, key_of
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -16,11 +21,13 @@ _CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 _UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+# A block of Markdown as the mirror writes it: what leads it, and the id that ends it.
+_LEAD = re.compile(r"^\s*(?:(?:[-*+>]|#+|\d+[.)])\s+)*")
+_BLOCK_ID = re.compile(r"\s\^([\w.@-]+)\s*$")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
+class Erasure(Struct, frozen=True, kw_only=True):
     """What has to go: memories by their ids, texts by recognition, and the wordings while they are known.
 
     `mask` is the text of a line that was erased already. `is_other` says of an id that the account knows it
@@ -52,6 +59,61 @@ class Erasure:
                 kept.append(instead(line) + end)
         return b"".join(kept)
 
+    def is_in(self, data: bytes) -> bool:
+        """Whether a file of any sort of text still holds it: JSON, JSON lines or Markdown."""
+        lines = [line for line in data.split(b"\n") if line.strip()]
+        return any(self._holds(line, None) or self._is_block(line) for line in lines)
+
+    def _is_block(self, line: bytes) -> bool:
+        """Whether a block of a page is the memory, under its id, or says just the same."""
+        said = _LEAD.sub("", line.decode("utf-8", "replace"))
+        named = _BLOCK_ID.search(said)
+        said = _BLOCK_ID.sub("", said).strip()
+        if named and named[1] in self.ids:
+            return said != self.mask
+        return self.is_erased(said) and not (named is not None and self.is_other(named[1]))
+
+    def holds(self, change: Change) -> bool:
+        """Whether a change of the ledger must lose its body."""
+        match change:
+            case Memory():
+                return change.id in self.ids
+            case Merge():
+                return change.into in self.ids or change.id in self.ids or self.is_erased(change.text)
+            case Refusal():
+                return change.id in self.ids or any(map(self.is_erased, (change.text or "", change.detail)))
+            case Proposal():
+                return speaks_of(change.memory, self.ids) or self.is_erased(change.memory.text)
+            case Clash():
+                return change.memory in self.ids
+            case _:
+                return False
+
+    def masked(self, entry: entries.Entry) -> entries.Entry:
+        """A buffered entry without the text; the same entry if it does not hold it."""
+        match entry:
+            case entries.Spoke() if self.is_erased(entry.turn.text):
+                return replace(entry, turn=replace(entry.turn, text=self.mask, data={}))
+            case entries.Spoke():
+                return replace(entry, turn=replace(entry.turn, data=self._clean(entry.turn.data)))
+            case entries.Wrote():
+                return replace(entry, memory=self._masked(entry.memory))
+            case entries.Revised():
+                return replace(entry, wanted=self._masked(entry.wanted))
+            case entries.SetState():
+                return replace(entry, data=self._clean(entry.data))
+            case _:
+                return entry
+
+    def _masked(self, memory: Memory) -> Memory:
+        if memory.id in self.ids or any(map(self.is_erased, (*texts_of(memory), memory.topic or ""))):
+            return replace(memory, text=self.mask, turns=(), data={}, topic=None, tags=())
+        tags = tuple(tag for tag in memory.tags if not self.is_erased(tag))
+        return replace(memory, data=self._clean(memory.data), tags=tags)
+
+    def _clean(self, data: Any) -> Any:
+        return mapped(data, lambda text: self.mask if self.is_erased(text) else text)
+
     def _holds(self, line: bytes, id_: str | None) -> bool:
         try:
             given = json.loads(line)
@@ -76,7 +138,17 @@ class Erasure:
         start = key_of(plain(_CUT.sub("", begun[1]))) if begun else ""
         whole = key_of(plain(line))
         keys = [key for wording in self.wordings if (key := key_of(wording))]
-        return any(_is_within(key, whole) or (start and key.startswith(start)) for key in keys)
+        return any(is_within(key, whole) or (start and key.startswith(start)) for key in keys)
+
+
+def texts_of(memory: Memory) -> list[str]:
+    """What a memory says, turn by turn for an episode."""
+    return [memory.text, *(turn.text for turn in memory.turns)]
+
+
+def speaks_of(memory: Memory, ids: Collection[str]) -> bool:
+    """Whether a proposed memory is one of these, or a belief that rests on one."""
+    return memory.id in ids or any(id_ in ids for id_ in memory.linked("evidence"))
 
 
 def plain(quoted: str) -> str:
@@ -89,7 +161,48 @@ def plain(quoted: str) -> str:
     return _ESCAPE.sub(lambda m: _PLAIN.get(m[1], m[1]), _UNICODE.sub(unicode, quoted))
 
 
-def _is_within(key: str, whole: str) -> bool:
+def holds_text(memory: Memory, keys: Collection[str]) -> bool:
+    """Whether a memory repeats one of some folded texts anywhere in what it says or carries."""
+    return bool(holding(strings_of(memory), keys))
+
+
+def strings_of(memory: Memory) -> list[str]:
+    """Everything that a memory says or carries."""
+    said = [*texts_of(memory), memory.topic or "", memory.category or "", *memory.tags]
+    return [*said, *_strings(dict(memory.data)), *(s for t in memory.turns for s in _strings(dict(t.data)))]
+
+
+def strings_in(entry: entries.Entry) -> list[str]:
+    """Everything that a buffered entry says or carries."""
+    match entry:
+        case entries.Spoke():
+            return [entry.turn.text, *_strings(dict(entry.turn.data))]
+        case entries.Wrote(memory=memory) | entries.Revised(wanted=memory):
+            return strings_of(memory)
+        case entries.SetState():
+            return list(_strings(dict(entry.data)))
+        case _:
+            return []
+
+
+def holding(texts: Iterable[str], keys: Collection[str]) -> set[str]:
+    """Those of some texts that contain one of some folded texts."""
+    return {text for text in texts if text and any(is_within(key, key_of(text)) for key in keys)}
+
+
+def masked_episode(memory: Memory, keys: Collection[str], mask: str, *, whole: bool) -> Memory:
+    """An episode without some folded texts: turns that say just this, or with `whole` that contain it."""
+
+    def holds(text: str) -> bool:
+        folded = key_of(text)
+        return folded in keys or (whole and any(is_within(key, folded) for key in keys))
+
+    turns = tuple(replace(t, text=mask, data={}) if holds(t.text) else t for t in memory.turns)
+    data = mapped(memory.data, lambda text: mask if holds(text) else text)
+    return replace(memory, turns=turns, text=transcript(turns), data=data)
+
+
+def is_within(key: str, whole: str) -> bool:
     """Whether a wording stands in a text, between words where the script has them."""
     if _UNSPACED.search(key):
         return key in whole

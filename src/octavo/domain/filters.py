@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from octavo.domain.memory import Memory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """A condition for each field that is not None; `after` continues behind the memory of that id."""
 
     kinds: tuple[str, ...] | None = None
@@ -18,12 +18,18 @@ class Filter:
     topic: str | None = None
     category: str | None = None
     tags: tuple[str, ...] | None = None
-    session: str | None = None
+    sandbox: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     limit: int | None = None
     after: str | None = None
     newest: bool = False
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether a search is restricted by anything but the scopes."""
+        fields = (self.kinds, self.layers, self.category, self.tags, self.sandbox, self.since, self.until)
+        return any(field is not None for field in fields)
 
 
 def passes(memory: Memory, wanted: Filter) -> bool:
@@ -35,7 +41,7 @@ def passes(memory: Memory, wanted: Filter) -> bool:
         and wanted.topic in (None, memory.topic)
         and wanted.category in (None, memory.category)
         and (wanted.tags is None or all(tag in memory.tags for tag in wanted.tags))
-        and wanted.session in (None, memory.session)
+        and wanted.sandbox in (None, memory.sandbox)
         and (wanted.since is None or memory.at >= wanted.since)
         and (wanted.until is None or memory.at <= wanted.until)
     )

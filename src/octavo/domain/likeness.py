@@ -16,17 +16,18 @@ import hashlib
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from heapq import nsmallest
-from itertools import combinations
 from math import ceil
 
+from msgspec import Struct
+from rapidfuzz.distance import LCSseq
+
+from octavo import words as word_lists
 from octavo.domain.patterns import pattern
 from octavo.domain.policy import GatePolicy
-from octavo.domain.text import STOP_WORDS, UNSPACED, fold, grams, words
+from octavo.domain.text import STOP_WORDS, UNSPACED, fold, grams, key_of, words
 
 FEW_WORDS = 3
 MORE_WORDS = 2
@@ -34,14 +35,6 @@ CHARACTERS = 200
 MOST_TOKENS = 200
 
 _FIRST_UNSPACED = UNSPACED[0]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
-    """What a text is looked up by: two texts are candidates when one's `rare` meets the other's `all`."""
-
-    all: tuple[int, ...] = ()
-    rare: tuple[int, ...] = ()
 
 
 def overlap(a: str, b: str) -> float:
@@ -75,25 +68,27 @@ def is_near(a: str, b: str, policy: GatePolicy) -> bool:
 def is_near_by_words(a: str, b: str, threshold: float) -> bool:
     """Whether two texts of comparable size share enough of their words."""
     ours, theirs = _word_set(a), _word_set(b)
-    smaller, larger = sorted((len(ours), len(theirs)))
+    smaller, larger = min(len(ours), len(theirs)), max(len(ours), len(theirs))
     if smaller < FEW_WORDS or larger > MORE_WORDS * smaller:
         return smaller > 0 and ours == theirs
     return len(ours & theirs) >= threshold * smaller
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _word_set(text: str) -> frozenset[str]:
     return frozenset(words(text))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _folded(text: str) -> str:
     return fold(text)
 
 
 def _stretches(a: str, b: str) -> tuple[Sequence[str], Sequence[str]]:
     """Both texts as what their stretches are made of, in an order that does not depend on the caller's."""
-    first, second = sorted((_folded(a), _folded(b)), key=lambda text: (len(text), text))
+    first, second = _folded(a), _folded(b)
+    if (len(first), first) > (len(second), second):
+        first, second = second, first
     return (first, second) if len(second) <= CHARACTERS else (words(first), words(second))
 
 
@@ -106,54 +101,25 @@ def _can_reach(first: Sequence[str], second: Sequence[str], ratio: float) -> boo
     both = len(first) + len(second)
     if 2 * min(len(first), len(second)) < ratio * both:
         return False
-    return 2 * _common(first, second) >= ratio * both
+    return 2 * shared_in_order(first, second) >= ratio * both
 
 
-def _common(first: Sequence[str], second: Sequence[str]) -> int:
-    """The length of the longest common subsequence, a row of the table at a time as the bits of a number."""
-    places: dict[str, int] = {}
-    for place, item in enumerate(first):
-        places[item] = places.get(item, 0) | 1 << place
-    full = (1 << len(first)) - 1
-    row = full
-    for item in second:
-        match = row & places.get(item, 0)
-        row = ((row + match) | (row - match)) & full
-    return len(first) - row.bit_count()
+def shared_in_order(first: Sequence[str], second: Sequence[str]) -> int:
+    """The length of the longest common subsequence."""
+    return LCSseq.similarity(first, second)
 
 
 # What a text is made of when it is compared with one that says nearly the same.
 _TOKEN = pattern(rf"(?P<number>[0-9]+(?:[.,:][0-9]+)*)|(?P<run>[{UNSPACED}]+)|(?P<word>[^\W\d_{UNSPACED}]+)")
 _NOT = "\0not"
-_NEGATIONS_TEXT = """
-    not no never none nobody nothing neither nor cannot cant dont doesnt didnt wont wouldnt shouldnt couldnt
-    isnt arent wasnt werent hasnt havent hadnt without aint
-"""
-_NEGATIONS = frozenset(_NEGATIONS_TEXT.split())
-_NEGATION_THAI = pattern("ไม่ได้|ไม่|มิ(?:ได้|ใช่|ควร|อาจ|ต้อง)|ห้าม|อย่า(?!ง)")
-_FILLERS_TEXT = """
-    a an the is are am be do does i my user users that very really quite just also too so please currently
-    actually always
-"""
-_FILLERS = frozenset(_FILLERS_TEXT.split())
-_PARTICLES_THAI = pattern("^(?:ผู้ใช้|ดิฉัน|ฉัน|ผม)|(?:ครับ|ค่ะ|คะ|นะ|จ้ะ|จ้า|เลย|จริงๆ|มากๆ|มาก|ๆ|ด้วย)+$")
+_NEGATIONS = word_lists.listed("likeness.negations")
+_NEGATION_THAI = pattern(word_lists.block("likeness.negation", "th"))
+_FILLERS = word_lists.listed("likeness.fillers")
+_PARTICLES_THAI = pattern(word_lists.block("likeness.particles", "th"))
 # Words that narrow what is said: dropping or adding one is never a mere restatement.
-_LIMITS_TEXT = """
-    only except unless until but if when sometimes rarely hardly former formerly ex was were had did will
-    would may might could should must before after instead anymore longer
-"""
-_LIMITS = frozenset(_LIMITS_TEXT.split())
-_COUNTS = {
-    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
-    "ten": "10", "eleven": "11", "twelve": "12",
-}  # fmt: skip
-_LONG_FORMS = {
-    "admin": "administrator", "app": "application", "auth": "authentication", "bike": "bicycle",
-    "config": "configuration", "db": "database", "dev": "development", "doc": "document",
-    "env": "environment", "info": "information", "mum": "mother", "mom": "mother", "dad": "father",
-    "phone": "telephone", "photo": "photograph", "prod": "production", "repo": "repository",
-    "spec": "specification", "temp": "temporary",
-}  # fmt: skip
+_LIMITS = word_lists.listed("likeness.limits")
+_COUNTS = word_lists.valued("numbers.counts", "en")
+_LONG_FORMS = word_lists.valued("likeness.long_forms")
 
 
 def contrast(old: str, new: str) -> str | None:
@@ -164,23 +130,63 @@ def contrast(old: str, new: str) -> str | None:
     differs in fillers, plurals, spelling and punctuation alone, so it can be merged without loss. Thai has no
     capitals and no spaces: there any difference besides politeness, numbers and negation is a "term".
     """
-    ours, theirs = _tokens(old), _tokens(new)
-    if _negations(ours) != _negations(theirs):
+    ours, theirs = _said(old), _said(new)
+    if ours.negations != theirs.negations:
         return "negation"
-    if _numbers(ours) != _numbers(theirs):
+    if ours.numbers != theirs.numbers:
         return "number"
-    if _names_beyond(ours, theirs) or _names_beyond(theirs, ours):
+    if not ours.names <= theirs.known or not theirs.names <= ours.known:
         return "name"
-    left, right = _unmatched([t.form for t in ours], [t.form for t in theirs])
+    left, right = _unmatched(ours.forms, theirs.forms)
     if left and right:
         return "term"
     return "term" if _says_more(left or right) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+def restates(old: str, new: str, policy: GatePolicy) -> bool:
+    """Whether a near text says nothing new: no other number, name, negation or content word on either side.
+
+    What `contrast` finds to be the same is among it; so is another order of the same words, unless two
+    names change places. Thai is compared by `contrast` alone, for there a character is no word.
+    """
+    if not is_near(old, new, policy):
+        return False
+    apart = contrast(old, new)
+    if apart != "term" or pattern(f"[{UNSPACED}]").search(old + new):
+        return apart is None
+    ours, theirs = _tokens(old), _tokens(new)
+    if _says_more(list({t.form for t in ours} ^ {t.form for t in theirs})):
+        return False
+    named = {t.form for t in ours if t.name} & {t.form for t in theirs if t.name}
+    return [t.form for t in ours if t.form in named] == [t.form for t in theirs if t.form in named]
+
+
+class _Token(Struct, frozen=True):
     form: str
     name: bool = False
+
+
+class _Said(Struct, frozen=True):
+    """What is compared of a text: the forms of its words in order, and what stands out among them."""
+
+    forms: list[str]
+    known: frozenset[str]
+    names: frozenset[str]
+    numbers: list[str]
+    negations: int
+
+
+@lru_cache(maxsize=8192)
+def _said(text: str) -> _Said:
+    tokens = _tokens(text)
+    forms = [token.form for token in tokens]
+    return _Said(
+        forms,
+        frozenset(forms),
+        frozenset(token.form for token in tokens if token.name),
+        sorted(form for form in forms if form[0].isdigit()),
+        forms.count(_NOT),
+    )
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -236,20 +242,6 @@ def _form(word: str) -> str:
     return _LONG_FORMS.get(word, word)
 
 
-def _negations(tokens: Iterable[_Token]) -> int:
-    return sum(t.form == _NOT for t in tokens)
-
-
-def _numbers(tokens: Iterable[_Token]) -> Counter[str]:
-    return Counter(t.form for t in tokens if t.form[0].isdigit())
-
-
-def _names_beyond(tokens: Iterable[_Token], others: Iterable[_Token]) -> bool:
-    """Whether a name stands in one text and in no form in the other."""
-    known = {t.form for t in others}
-    return any(t.name and t.form not in known for t in tokens)
-
-
 def _unmatched(ours: list[str], theirs: list[str]) -> tuple[list[str], list[str]]:
     """What is left of each side when the common stretches are taken out, in order."""
     start = _shared_start(ours, theirs)
@@ -277,61 +269,80 @@ def _says_more(forms: list[str]) -> bool:
     return any(form not in STOP_WORDS or form in _LIMITS for form in forms)
 
 
-# The fingerprint of a text is made of pairs of its rarest units under one fixed order. A unit is the head of
-# a word, so that endings do not matter, or a gram of a script without spaces.
+# A text is filed under pairs of its rarest units in one fixed order. A unit is the head of a word, so that
+# endings do not matter, or a gram of a script without spaces. Pairs, because the rarest words of many a fact
+# are common ones and stand in a large share of all memories; two of them together seldom do.
 #
-# Why pairs: the prefix of single words that a sound filter needs holds common words too, and these stand in a
-# large share of all memories; two of them together seldom do.
-#
-# Why it is sound: let the smaller text have n words, of which at least c = 0.6 n are in the larger one, of b
-# words. Of the smaller one's units at most n - c are not shared, so its first two shared units are among its
-# first n - c + 2 (`rare`), and among the first b - c + 2 of the larger one, which for b <= 2 n is at most
-# 0.7 b + 2 (`all`). Words that share a head make a pair of the head with itself. The bounds cut both for
-# larger texts; the tests hold what that misses.
+# Two texts that each lack at most m - 2 of the other's units share two of their first m: so every text of up
+# to ten words meets every other that has six of ten words in common with it, whichever is the longer. What
+# only restates differs in fewer words than that. Larger texts are cut; the tests hold what that misses. A new
+# text is looked up by two units more, because a correction often says more than what it corrects.
 _HEAD = 5
-_RARE, _ALL = 6, 10
+_SPACED, _UNSPACED, _MORE = 6, 7, 2
 _FLOOR = 0.6
-EXACT_WORDS = 11
 # Short texts may be near by their stretches alone: pairs of their three-letter grams find them.
-_SHORT, _SKETCH = 5, 6
-_LARGEST = (1 << 63) - 1
+_SHORT, _SKETCH = 5, 4
+_NUMBER_BITS = 36
+_LARGEST, _MIX = (1 << _NUMBER_BITS) - 1, 0x9E3779B1
 
-# Words so frequent in what people tell their assistants that they tell little apart, besides stop words.
-_COMMON_TEXT = """
-    always been bought came come currently day days enjoys every family feel feels found friend friends from
-    get gets getting going good got great happy help home hope keep know last life like liked likes lives long
-    look looking love loves made make makes many much name need needs never new nice often old people plan
-    plans prefer prefers project really said says see something started still take talk tell thank thanks
-    thing things think time times today trip try trying use user users uses using usually want wanted wants
-    week weeks well went work worked working works world year years yesterday
-    การ ความ ที่ เป็น และ ของ ใน มี ได้ ไม่ ให้ จาก ว่า กับ โดย แต่ หรือ ซึ่ง นี้ นั้น เพื่อ ถูก จะ ยัง แล้ว กว่า เมื่อ มาก
-    ทำ ใช้ อยู่ ต่อ ตาม ปี คน ครับ ค่ะ ชอบ อยาก ไป มา เขา ฉัน ผม คุณ วัน เวลา ทุก ประเทศ อย่าง หลาย ด้วย ต้อง
-    สามารถ ระบบ เรื่อง ขึ้น ออก เข้า ทาง กัน ระหว่าง สำหรับ ผู้ ใหญ่ สุด
-"""
 _COMMON_LETTERS = "านรกอเงมยลวดทสต่้ัีิะetaoinsrhl"
 _OTHER_LETTERS = "คบพปหจแใไุูืโ็ขช์dcumfpgwyb"
 
 
-def fingerprint(text: str) -> Fingerprint:
-    """The numbers a text is stored and looked up by: stable, 63 bits, about sixty at most.
+@lru_cache(maxsize=8192)
+def filed_under(kind: str, scope: str, text: str) -> tuple[int, ...]:
+    """What a text is stored by among its kind and scope: stable numbers of 36 bits.
 
-    It finds every pair that is near by words, at a threshold of 0.6 or more, if neither text has more than
-    EXACT_WORDS, and nearly every other near pair. Another order, word list or number above makes other
-    fingerprints: a state that keeps them must then be rebuilt.
+    The first is that of its key, which equal texts share. Another order, word list or number above makes
+    others: a state that keeps them must then be rebuilt.
     """
+    return _placed(kind, scope, text, _fingerprints(text)[0])
+
+
+@lru_cache(maxsize=256)
+def sought_under(kind: str, scope: str, text: str) -> tuple[int, ...]:
+    """What the texts that may say the same as a new one are stored by."""
+    return _placed(kind, scope, text, _fingerprints(text)[1])
+
+
+def _placed(kind: str, scope: str, text: str, numbers: Iterable[int]) -> tuple[int, ...]:
+    own = _number(f"{kind}\0{scope}")
+    return _digest(f"{kind}\0{scope}\0{key_of(text)}"), *[own ^ number for number in numbers]
+
+
+def fingerprint(text: str) -> frozenset[int]:
+    """Numbers of which two texts that say nearly the same have one in common; nearly all others have none."""
+    return _fingerprints(text)[0]
+
+
+@lru_cache(maxsize=256)
+def _fingerprints(text: str) -> tuple[frozenset[int], frozenset[int]]:
+    """What a text is filed under, and the more that it is looked up by; a write asks for both, and again."""
     found = _word_set(text)
-    if not found:
-        return Fingerprint()
-    heads = Counter(map(_head, found))
-    units = nsmallest(_ALL, heads, key=_rank)
     count = len(found)
-    several = {unit for unit in units if heads[unit] > 1 or count == 1} if count <= EXACT_WORDS else set()
-    sketch = _sketch(text) if count <= _SHORT else set()
-    wide = units[: ceil(0.7 * count) + 2]
-    rare = units[: min(count - ceil(_FLOOR * count) + 2, _RARE)]
-    return Fingerprint(
-        all=tuple(sorted(_pairs(wide, several) | sketch)), rare=tuple(sorted(_pairs(rare, several) | sketch))
-    )
+    heads = Counter([word[:_HEAD] for word in found] if text.isascii() else map(_head, found))
+    most = min(count - ceil(_FLOOR * count) + 3, _SPACED if text.isascii() else _UNSPACED)
+    units = [ranked[-1] for ranked in sorted(map(_ranked, heads))[: most + _MORE]]
+    short: Sequence[str] = ()
+    if count <= _SHORT:
+        run = _BETWEEN_WORDS.sub("", _folded(text))
+        rarest = sorted(set(grams(run)), key=lambda gram: (-_rarity(gram), zlib.crc32(gram.encode())))
+        short = [f"~{gram}" for gram in rarest[:_SKETCH]]
+    filed = _pairs(units[:most]) | _pairs(short)
+    sought = filed | _pairs(units, since=most)
+    for place, unit in enumerate(units):
+        if heads[unit] > 1 or count == 1:  # it stands for several words, or for all
+            sought.add(_number(unit) ^ _LARGEST)
+            if place < most:
+                filed.add(_number(unit) ^ _LARGEST)
+    return frozenset(filed), frozenset(sought)
+
+
+def _pairs(units: Sequence[str], since: int = 0) -> set[int]:
+    """A number for every unit from a place on with each one before it."""
+    numbers = list(map(_number, units))
+    later = enumerate(map(_mixed, units[since:]), start=since)
+    return {number ^ mixed for place, mixed in later for number in numbers[:place]}
 
 
 def _head(word: str) -> str:
@@ -339,10 +350,12 @@ def _head(word: str) -> str:
 
 
 @lru_cache(maxsize=32768)
-def _rank(unit: str) -> tuple[int, int, int]:
-    """The fixed order: rare units first; the checksum makes it total and even."""
+def _ranked(unit: str) -> tuple[int, int, int, str]:
+    """A unit in the fixed order: numbers first, then rare ones; the checksum makes it total and even."""
+    if unit.isdigit():
+        return -1, 0, zlib.crc32(unit.encode()), unit
     rarity = len(unit) if unit.isascii() else _rarity(unit)
-    return _commonness().get(unit, 0), -rarity, zlib.crc32(unit.encode())
+    return _commonness().get(unit, 0), -rarity, zlib.crc32(unit.encode()), unit
 
 
 def _rarity(unit: str) -> int:
@@ -351,31 +364,23 @@ def _rarity(unit: str) -> int:
 
 @cache
 def _commonness() -> dict[str, int]:
-    common = {_head(part): 1 for word in _COMMON_TEXT.split() for part in words(word)}
+    # So frequent in what people tell their assistants that they tell little apart, besides stop words.
+    common = {_head(part): 1 for word in word_lists.listed("likeness.common") for part in words(word)}
     return common | {_head(word): 2 for word in STOP_WORDS}
 
 
-def _pairs(units: Sequence[str], several: Container[str] = ()) -> set[int]:
-    """Each pair of units, and a unit with itself if it stands for several words or for the whole text."""
-    own = {_pair(unit, unit) for unit in units if unit in several}
-    return own | {_pair(a, b) for a, b in combinations(units, 2)}
-
-
-def _pair(a: str, b: str) -> int:
-    first, second = sorted((_number(a), _number(b)))
-    return (first * 3 + second * 0x9E3779B97F4A7C15) & _LARGEST
+@lru_cache(maxsize=32768)
+def _number(name: str) -> int:
+    return _digest(name)
 
 
 @lru_cache(maxsize=32768)
-def _number(unit: str) -> int:
-    return int.from_bytes(hashlib.blake2b(unit.encode(), digest_size=8).digest()) & _LARGEST
+def _mixed(name: str) -> int:
+    return _number(name) * _MIX & _LARGEST
 
 
-def _sketch(text: str) -> set[int]:
-    """Pairs of the rarest three-letter grams of a short text, its words run together."""
-    run = _BETWEEN_WORDS.sub("", _folded(text))
-    rarest = sorted(set(grams(run)), key=lambda gram: (-_rarity(gram), zlib.crc32(gram.encode())))
-    return _pairs([f"~{gram}" for gram in rarest[:_SKETCH]])
+def _digest(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) & _LARGEST
 
 
 _BETWEEN_WORDS = pattern(f"[^\\w{UNSPACED}]+|_+")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from operator import attrgetter
 from typing import Any, Literal, TypeGuard, get_args
+
+from msgspec import Struct, field
 
 from octavo.domain.patterns import pattern
 from octavo.errors import BadInput
@@ -26,12 +26,11 @@ COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looke
 
 _SCOPE = pattern(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,95}")
-_ACTOR = pattern(r"system|(human|agent|tool)(:[^\s:\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,63})?")
+_ACTOR = pattern(r"system|agent|tool|(human|agent|tool):[^\s:\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,63}")
 _TEMPORARY = pattern(r"(ep_)?te?mp[_-]", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emotion:
+class Emotion(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """How something felt: a word for it, -1..1 from bad to good, 0..1 from faint to strong."""
 
     label: str | None = None
@@ -39,16 +38,14 @@ class Emotion:
     intensity: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A named edge to another memory (`part`, `merged_from`, `about`, `evidence`, `causal` …)."""
 
     name: str
     to: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What one speaker said; `data` keeps whatever else a document's turn carries."""
 
     speaker: str
@@ -59,12 +56,11 @@ class Turn:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A remembered thing at one revision; never changed, only superseded or tombstoned.
 
     `turns` are an episode's; `approved` names the person who approved a skill or a belief and is set
-    by the engine alone; `session` is the id of the sandbox it came from.
+    by the engine alone; `sandbox` names the one it came from.
     """
 
     id: str
@@ -82,7 +78,7 @@ class Memory:
     confidence: float = 0.8
     emotion: Emotion | None = None
     links: tuple[Link, ...] = ()
-    session: str | None = None
+    sandbox: str | None = field(default=None, name="session")
     turns: tuple[Turn, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     approved: str | None = None
@@ -98,8 +94,7 @@ class Memory:
         return tuple(link.to for link in self.links if link.name == name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A change that waits for a person's yes; `base_rev` is what it was based on (0: nothing)."""
 
     id: str
@@ -111,8 +106,7 @@ class Proposal:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What became of a proposal, and by whom."""
 
     proposal: str
@@ -122,9 +116,11 @@ class Decision:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejection:
-    """A value that a person refused, kept as a keyed hash; `lifted` takes it back."""
+class Rejection(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A value that a person refused, kept as a keyed hash; `lifted` takes it back.
+
+    `look` is the same for what the value looks like, so that dressing it up does not bring it in.
+    """
 
     key: str
     scope: str
@@ -132,10 +128,10 @@ class Rejection:
     at: datetime
     reason: str = ""
     lifted: bool = False
+    look: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Recorded uses of a memory: how often, and feedback between -1 and 1."""
 
     memory: str
@@ -143,8 +139,7 @@ class Use:
     feedback: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A candidate that stayed out: which check, why, and its text unless that is the secret."""
 
     id: str
@@ -157,8 +152,7 @@ class Refusal:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
+class Merge(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A restatement that joined an existing memory; the losing wording is kept here."""
 
     id: str
@@ -168,8 +162,7 @@ class Merge:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clash:
+class Clash(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Two writers changed the same thing since the sandbox's parent; the later commit won."""
 
     id: str
@@ -179,9 +172,11 @@ class Clash:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redaction:
-    """The erasure of a memory's text from every version; `key` recognises the text again."""
+class Redaction(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The erasure of a memory's text from every version; `key` recognises the text again.
+
+    It holds in its `scope`, everywhere if that is shared or (in older accounts) not said.
+    """
 
     memory: str
     key: str
@@ -189,23 +184,10 @@ class Redaction:
     at: datetime
     reason: str = ""
     swept: bool = False
+    scope: str | None = None
 
 
 Change = Memory | Proposal | Decision | Rejection | Use | Refusal | Merge | Clash | Redaction
-
-
-_SIGNED = ("id", "actor", "scope")
-_KEPT = tuple(f.name for f in fields(Memory) if f.name not in _SIGNED)
-_kept_of = attrgetter(*_KEPT)
-_SETTERS: tuple[Any, ...] = tuple(vars(Memory)[name].__set__ for name in (*_SIGNED, *_KEPT))
-
-
-def signed(memory: Memory, *, id_: str, actor: str, scope: str) -> Memory:
-    """The same memory under an id, by a writer, in a scope; an import makes thousands, so slot by slot."""
-    copy = object.__new__(Memory)
-    for put, value in zip(_SETTERS, (id_, actor, scope, *_kept_of(memory)), strict=True):
-        put(copy, value)
-    return copy
 
 
 def layer_of(kind: Kind, *, approved: bool = False) -> Layer:

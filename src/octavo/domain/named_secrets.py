@@ -29,17 +29,22 @@ _FAMILIES = {
     "login": (r"creds", r"credentials", r"log(?:ged)? ?in(?![a-z])", r"ล็อกอิน"),
     "phrase": (r"seed phrase", r"recovery phrase", r"secret phrase", r"passphrase", r"mnemonic(?: phrase)?"),
     "api_key": (r"api[ _-]?(?:key|token|secret)", r"คีย์ ?api"),
-    "secret": (
+    "key": (
         r"secret[ _-]?(?:access[ _-]?)?key", r"private[ _-]?key", r"encryption[ _-]?key", r"signing[ _-]?key",
         r"master[ _-]?key", r"account[ _-]?key", r"access[ _-]?key", r"client[ _-]?secret",
         r"app[ _-]?secret", r"shared[ _-]?secret", r"webhook[ _-]?secret", r"consumer[ _-]?secret",
-        r"secret(?![a-z])(?<![a-z]secret)",
     ),
+    "secret": (r"secret(?![a-z])(?<![a-z]secret)",),
+    "access": (r"(?:access|refresh|auth|session|bearer)[ _-]?token(?![a-z])",),
     "token": (r"token(?![a-z])", r"โทเค็?น", r"signature(?==)"),
 }  # fmt: skip
 _NAME = pattern("|".join(f"{name}()" for names in _FAMILIES.values() for name in names))
 _FAMILY = [family for family, names in _FAMILIES.items() for _ in names]
-_WHAT = {"phrase": "password", "pass": "password", "code": "password", "login": "password"}
+_WHAT = {
+    "phrase": "password", "pass": "password", "code": "password", "login": "password", "key": "secret",
+    "access": "token",
+}  # fmt: skip
+_KEYS = ("api_key", "key", "access")  # names that leave no doubt: any value after a sign is the secret
 _CLOSED = r"""[0-9]?[\\"'`*\])]{0,3}(?: \([^()\n]{1,30}\))?"""
 _EQUALS = pattern(_CLOSED + r"[ \t]{0,4}(?::=|=>|->|==?|:|>)[*_]{0,2}[ \t]{0,4}\n?[ \t]{0,4}")
 _IS = pattern(
@@ -80,6 +85,17 @@ _PIN = pattern(
     r"(?: (?:for|of|to|on) [^\n.:;!?=]{1,30}?| ?ของ[ก-๏]{1,12})?(?: is| was| ?:| ?=| ?คือ| ?เป็น)? {0,2}"
     r"([0-9]{3,8})(?![0-9a-z]|[.,:/-][0-9])",
     re.ASCII,
+)
+# Names as they look to a reader: Cyrillic letters that look Latin are Latin here.
+ABROAD = (
+    "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "패스워드", "비번", "암호",
+    r"п[aа][pр][oо]л\w{0,3}(?: (?:ot|от|к|kо|для|ha|на) \S{1,14})?",
+    "كلمة السر", "كلمة المرور", "كلمه السر", "الرقم السري", "पासवर्ड", "कूटशब्द",
+)  # fmt: skip
+_ABROAD = pattern(
+    rf"(?:{'|'.join(ABROAD)})[^\s:=!-~]{{0,12}}(?: [^\s:=!-~]{{1,12}}){{0,2}}"
+    r" {0,2}(?P<sign>[:=]|->|是|为|為)?[ \"'`]{0,3}"
+    r"(?P<value>[!-~]{4,64})"
 )
 _PIN_LENGTHS = {"pin": (4, 6), "cvv": (3, 4), "cvc": (3, 4)}
 # Not a value: placeholders, masks, code, addresses, algorithms, sizes, measurements.
@@ -125,6 +141,20 @@ def bearers(plain: str, low: str) -> Iterator[Span]:
     for m in _BEARER.finditer(low):
         if any(c.isdigit() for c in m[1]) or is_random(plain[slice(*m.span(1))]):
             yield "bearer_token", *m.span(1)
+
+
+def abroad(plain: str, low: str) -> Iterator[Span]:
+    """Passwords behind their names in Chinese, Japanese, Korean, Russian, Arabic and Hindi.
+
+    The value is Latin letters, digits and signs; without a sign before it, it has a digit.
+    """
+    for m in _ABROAD.finditer(low):
+        start, end = m.span("value")
+        end -= len(m["value"]) - len(m["value"].rstrip(".,;:)]}>*?!"))
+        value = plain[start:end]
+        told = m["sign"] or any(c.isdigit() for c in value)
+        if told and len(value) >= 4 and _is_value(value) and not _UNIT.match(low, end):
+            yield "password", start, end
 
 
 def pins(_plain: str, low: str) -> Iterator[Span]:
@@ -204,12 +234,13 @@ def _fits(value: str, after: str, family: str, how: str) -> bool:
         return False
     if value.isdigit():
         year = how == "beside" and len(value) == 4 and value[:2] in ("19", "20")
-        return family == "password" and len(value) >= 4 and not year and not _UNIT.match(after)
+        sure = family == "password" or (family in _KEYS and how in ("assigned", "equals"))
+        return sure and len(value) >= 4 and not year and not _UNIT.match(after)
     if family in ("pass", "code", "login"):
         return len(value) >= 6 and _is_mixed(value)
     if family not in ("password", "phrase"):
         signed = how in ("assigned", "equals")
-        whole = signed and family == "api_key" and len(value) >= 8 and not after.strip()
+        whole = signed and family in _KEYS and len(value) >= 8 and not after.strip()
         return whole or (len(value) >= (6 if signed else 8) and _is_mixed(value))
     if not _WORD.fullmatch(value):
         return len(value) >= 4 and (how in ("assigned", "equals", "is") or _is_mixed(value))

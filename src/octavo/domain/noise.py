@@ -10,20 +10,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from octavo import words
 from octavo.domain.patterns import pattern
 from octavo.domain.text import STOP_WORDS, UNSPACED, key_of
 
 # Words that say that a machine is running, not what it found.
-_ROUTINE_TEXT = """
-    agent alive all burst complete completed currently cycle detected done event everything far fine finished
-    found good healthy idle last log logged loop new nominal normal nothing ok okay received run running sent
-    session since stable status still system taken tick today update usual
-"""
-_ROUTINE = STOP_WORDS | frozenset(_ROUTINE_TEXT.split())
-_ROUTINE_THAI = pattern(
-    "ครับ|ค่ะ|คะ|นะ|จ้ะ|เรียบร้อย|ทุกอย่าง|ทั้งหมด|วันนี้|ตอนนี้|ขณะนี้|สถานะ|ระบบ|ปกติ|เวลา|เสร็จ|แล้ว|ครั้ง|รอบ|ยัง|อยู่|ที่|ของ"
-    "|และ|ใน|นี้|ณ|ก็|[๐-๙]+"
-)
+_ROUTINE = STOP_WORDS | words.listed("noise.routine", spaced=True)
+_ROUTINE_THAI = pattern("|".join([*words.block("noise.routine", "th").split(), "[๐-๙]+"]))
 _NUMBER = pattern(r"[0-9]+[a-z]{0,2}")
 _RUN = pattern(f"[{UNSPACED}]+")
 _THAI = pattern("[ก-๛]")

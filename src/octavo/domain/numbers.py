@@ -99,11 +99,11 @@ def _is_ean(digits: str) -> bool:
 
 def _iban_length(low: str, start: int, stop: int) -> int:
     """How many characters of the text are an IBAN with its country's length and its checksum, or 0."""
-    wanted = _IBAN_LENGTHS.get(low[start : start + 2], 0)
+    length = _IBAN_LENGTHS.get(low[start : start + 2], 0)
     taken, end = "", start
-    while end < stop and len(taken) < wanted:
+    while end < stop and len(taken) < length:
         taken += low[end].strip()
         end += 1
-    if not wanted or len(taken) < wanted or low[end : end + 1].isalnum():
+    if not length or len(taken) < length or low[end : end + 1].isalnum():
         return 0
     return end - start if int("".join(str(int(c, 36)) for c in taken[4:] + taken[:4])) % 97 == 1 else 0

@@ -1,135 +1,175 @@
-"""Cores and spheres as pages that a person enjoys; also the text that recall searches."""
+"""Cores and spheres as pages that a person enjoys: dated quotations under a few headings, in one language."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
-from octavo.domain import cues
-from octavo.domain.cores import Core, Sphere, Statement
-from octavo.domain.sentences import shorten
+from octavo import words
+from octavo.domain.cores import STATISTICAL, SYNTHESIS, Core, KeyEvent, Sphere, Statement
+from octavo.domain.patterns import pattern
+from octavo.domain.sentences import is_person, shorten
+from octavo.domain.statements import KINDS, holding
 
-_MONTHS = cues.listed("January February March April May June July August September October November December")
-_MONTHS_TH = cues.listed("ม.ค. ก.พ. มี.ค. เม.ย. พ.ค. มิ.ย. ก.ค. ส.ค. ก.ย. ต.ค. พ.ย. ธ.ค.")
-_THAI = re.compile("[\u0e00-\u0e7f]")
-_LETTER = re.compile(r"[^\W\d_]")
-_ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai", "agent"})
-
-_WORDS = {
-    "sessions": ("Session by session", "ทีละครั้ง"),
-    "decision": ("Decided", "ตัดสินใจแล้ว"),
-    "commitment": ("Planned or promised", "วางแผนหรือสัญญาไว้"),
-    "preference": ("Said of themselves", "เล่าถึงตัวเอง"),
-    "themes": ("Themes", "เรื่องที่คุยบ่อย"),
-    "beliefs": ("Seems to hold (not yet approved)", "น่าจะเป็นเช่นนี้ (ยังไม่ได้รับการยืนยัน)"),
-    "patterns": ("What recurs", "สิ่งที่เกิดซ้ำ"),
-    "quiet": ("nothing but greetings", "มีแต่คำทักทาย"),
-}
+CORE_CHARACTERS = 1_200
+_LISTED = 4
+_THAI = pattern("[\u0e00-\u0e7f]")
+_LETTER = pattern(r"[^\W\d_]")
 
 
-def is_thai(texts: Iterable[str]) -> bool:
-    """Whether Thai makes up a good part of what was said."""
+def language_of(texts: Iterable[str]) -> str:
+    """The language of a frame: that of most of the words it holds."""
     thai = letters = 0
     for text in texts:
         thai += len(_THAI.findall(text))
         letters += len(_LETTER.findall(text))
-    return thai > 0.3 * letters
+    return "th" if thai > 0.5 * letters else "en"
 
 
-def dated(at: datetime, *, thai: bool, year: bool = False) -> str:
+def phrase(name: str, language: str, /, **parts: object) -> str:
+    """A phrase that pages show, in a language, with its parts filled in."""
+    return words.block(f"page.{name}", language).format(**parts)
+
+
+def dated(at: date, language: str, *, year: bool = False) -> str:
     """A day as people write it: `8 May`, `8 พ.ค.`; with the year if asked."""
-    month = (_MONTHS_TH if thai else _MONTHS)[at.month - 1]
+    month = words.block("page.months", language).split()[at.month - 1]
     return f"{at.day} {month} {at.year}" if year else f"{at.day} {month}"
 
 
-def period(first: datetime, last: datetime, *, thai: bool) -> str:
+def period(first: datetime, last: datetime, language: str) -> str:
     """A span of days, as short as it stays clear."""
     if first.date() == last.date():
-        return dated(first, thai=thai, year=True)
-    end = dated(last, thai=thai, year=True)
+        return dated(first, language, year=True)
+    end = dated(last, language, year=True)
     if (first.year, first.month) == (last.year, last.month):
         return f"{first.day}–{end}"
-    return f"{dated(first, thai=thai, year=first.year != last.year)} – {end}"
-
-
-def shown_name(speaker: str) -> str:
-    """A speaker as people write names, at most 30 characters; a bare role gets a capital."""
-    return speaker.capitalize() if speaker in _ROLES else shorten(speaker, 30)
+    return f"{dated(first, language, year=first.year != last.year)} – {end}"
 
 
 def quoted(speaker: str | None, text: str) -> str:
-    """What somebody said, in quotation marks, with who said it."""
-    inner = text[0].upper() + text[1:]
-    return f"{shown_name(speaker)}: “{inner}”" if speaker else f"“{inner}”"
+    """What somebody said, in quotation marks, with the name of who said it if one is given."""
+    inner = f"“{text[:1].upper()}{text[1:]}”"
+    return f"{shorten(speaker, 30)} {inner}" if speaker else inner
 
 
-def on_day(at: datetime, line: str, *, thai: bool) -> str:
-    """A line with its day before it."""
-    return f"{dated(at, thai=thai)}{' ' if thai else ', '}{line}"
+def listed(names: Sequence[str], language: str) -> str:
+    """Names in a row with an `and` before the last."""
+    comma, last = phrase("comma", language), phrase("and", language)
+    return comma.join(names[:-1]) + last + names[-1] if len(names) > 1 else "".join(names)
 
 
-def listed(names: Sequence[str], *, thai: bool) -> str:
-    """Names in a row with an `and` before the last; more than four are counted."""
-    shown = list(names[:4])
-    if len(names) > 4:
-        shown = [*names[:3], f"อีก {len(names) - 3}" if thai else f"{len(names) - 3} more"]
-    if len(shown) < 2:
-        return "".join(shown)
-    return (
-        (" ".join(shown[:-1]) + f" และ{shown[-1]}") if thai else (", ".join(shown[:-1]) + f" and {shown[-1]}")
-    )
+def names_of(speakers: Iterable[str | None]) -> list[str]:
+    """Who is to be named: the people that speak if there are several, else nobody."""
+    people = [name for name in dict.fromkeys(speakers) if name and is_person(name)]
+    return people if len(people) > 1 else []
+
+
+def event_lines(
+    events: Sequence[KeyEvent],
+    named: Sequence[str],
+    language: str,
+    *,
+    milestones: Sequence[str] = (),
+    year: bool = False,
+) -> list[str]:
+    """One line a session with what was said there; a milestone has a mark of its own."""
+    sessions: dict[str, list[KeyEvent]] = {}
+    for event in events:
+        sessions.setdefault(event.from_session or event.event, []).append(event)
+    lines = []
+    for rows in sessions.values():
+        mark = "•" if any(row.episode in milestones for row in rows) else "-"
+        speaker: str | None = None
+        quotes = []
+        for row in rows:
+            name = row.speaker if row.speaker in named and row.speaker != speaker else None
+            speaker = row.speaker
+            quotes.append(quoted(name, row.event))
+        lines.append(f"{mark} {_day(rows[0].at, language, year)}{' '.join(quotes)}")
+    return lines
 
 
 def core_page(core: Core) -> str:
-    """The whole core to read: summary, each session, decisions and plans, themes."""
+    """The whole core to read, within 1,200 characters where nothing but code wrote it."""
     told = core.compressed_narrative
-    # The language of its first words, before any quotation, so that the page speaks one.
-    thai = is_thai([told.summary.partition(":")[0]])
-    parts = [told.summary]
-    if any(digest.text for digest in told.digests):
-        rows = (
-            f"{dated(datetime.fromisoformat(digest.at), thai=thai, year=True)} — "
-            f"{digest.text or _word('quiet', thai)}"
-            for digest in told.digests
-        )
-        parts.append("\n".join([_word("sessions", thai), *rows]))
-    parts.extend(_statements(told.statements, thai))
-    if told.recurring_themes:
-        parts.append(f"{_word('themes', thai)}: {', '.join(told.recurring_themes)}")
-    return "\n\n".join(parts)
+    is_ours = core.meta.compression_method == STATISTICAL and bool(told.traces)
+    opening = told.traces[0].sentence if is_ours else told.summary
+    language = language_of([*(event.event for event in told.key_events), *told.recurring_themes] or [opening])
+    parts = [opening]
+    lines = event_lines(told.key_events, told.people, language, milestones=core.milestones)
+    if lines:
+        parts.append("\n".join([phrase("events", language), *lines]))
+    themes = _themes(core, language)
+    room = CORE_CHARACTERS - len("\n\n".join([*parts, *themes]))
+    quoted_already = " ".join(event.event for event in told.key_events)
+    able = [row for row in holding(told.statements) if row.text not in quoted_already]
+    for kind in KINDS:
+        rows = [row for row in able if row.kind == kind][:_LISTED]
+        block = _fitting(phrase(kind, language), rows, told.people, language, room)
+        parts += block
+        room -= sum(len(text) + 2 for text in block)
+    return "\n\n".join([*parts, *themes])
 
 
 def sphere_page(sphere: Sphere) -> str:
-    """The whole sphere to read: summary, beliefs, patterns."""
+    """The whole sphere to read: milestones, what changed, what holds, what was decided."""
     known = sphere.abstracted_knowledge
-    thai = is_thai([known.summary.partition(":")[0]])
-    parts = [known.summary]
-    if known.core_beliefs:
-        parts.append("\n".join([_word("beliefs", thai), *(f"- {belief}" for belief in known.core_beliefs)]))
-    if known.behavioral_patterns:
-        rows = (
-            f"- {row.pattern}" + (f" ({row.frequency}; {row.context})" if row.context else "")
-            for row in known.behavioral_patterns
-        )
-        parts.append("\n".join([_word("patterns", thai), *rows]))
-    return "\n\n".join(parts)
+    is_ours = sphere.meta.compression_method == SYNTHESIS and bool(known.traces)
+    opening = known.traces[0].sentence if is_ours else known.summary
+    language = language_of([*(event.event for event in known.milestones), *known.core_beliefs] or [opening])
+    blocks: list[tuple[str, list[str]]] = [
+        ("milestones", event_lines(known.milestones, known.people, language, year=True)),
+        (
+            "changed",
+            [
+                "- "
+                + " → ".join(
+                    _stated(side, known.people, language) for side in (row.earlier, row.later) if side
+                )
+                for row in known.changed
+            ],
+        ),
+    ]
+    for kind in ("preference", "decision"):
+        rows = [row for row in known.statements if row.kind == kind]
+        blocks.append((kind, [f"- {_stated(row, known.people, language)}" for row in rows]))
+    blocks.append(("beliefs", [f"- {belief}" for belief in known.core_beliefs]))
+    if not is_ours:  # what recurs stands in our own opening
+        rows_of = known.behavioral_patterns
+        blocks.append(("patterns", [_pattern(row.pattern, row.frequency, row.context) for row in rows_of]))
+    shown = ["\n".join([phrase(name, language), *lines]) for name, lines in blocks if lines]
+    return "\n\n".join([opening, *shown])
 
 
-def _statements(statements: Sequence[Statement], thai: bool) -> list[str]:
-    parts = []
-    for kind in ("decision", "commitment", "preference"):
-        rows = [
-            f"- {_when(row, thai)}{quoted(row.speaker, row.text)}" for row in statements if row.kind == kind
-        ]
-        if rows:
-            parts.append("\n".join([_word(kind, thai), *rows]))
-    return parts
+def _themes(core: Core, language: str) -> list[str]:
+    told = core.compressed_narrative
+    counts = {concept.theme: concept.sessions for concept in told.concept_clusters}
+    shown = [f"{name} ({counts[name]})" if counts.get(name) else name for name in told.recurring_themes]
+    return [f"{phrase('themes', language)}: {', '.join(shown)}"] if shown else []
 
 
-def _when(row: Statement, thai: bool) -> str:
-    return on_day(datetime.fromisoformat(row.at), "", thai=thai) if row.at else ""
+def _fitting(
+    heading: str, rows: Sequence[Statement], named: Sequence[str], language: str, room: int
+) -> list[str]:
+    """A list of statements in the order they were said, as far as there is room."""
+    kept: list[tuple[str, str]] = []
+    room -= len(heading) + 2
+    for row in rows:
+        line = f"- {_stated(row, named, language, year=False)}"
+        if len(line) + 1 <= room:
+            kept.append((row.at or "", line))
+            room -= len(line) + 1
+    return ["\n".join([heading, *(line for _, line in sorted(kept))])] if kept else []
 
 
-def _word(name: str, thai: bool) -> str:
-    return _WORDS[name][thai]
+def _stated(row: Statement, named: Sequence[str], language: str, *, year: bool = True) -> str:
+    return _day(row.at, language, year) + quoted(row.speaker if row.speaker in named else None, row.text)
+
+
+def _day(at: str | None, language: str, year: bool) -> str:
+    return f"{dated(datetime.fromisoformat(at), language, year=year)} " if at else ""
+
+
+def _pattern(pattern: str, frequency: str | None, context: str | None) -> str:
+    return f"- {pattern}" + (f" ({frequency}; {context})" if context else "")

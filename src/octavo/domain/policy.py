@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.memory import Kind
+from octavo.domain.patterns_found import PatternPolicy
 
 Rule = Literal["append_all", "validate_and_merge", "latest_wins", "careful_merge", "made"]
 Treatment = Literal["allow", "mask", "refuse"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindPolicy:
+class KindPolicy(Struct, frozen=True, kw_only=True):
     """How the gate and the rules treat one kind.
 
     `min_confidence` must be exceeded; `decay` is the factor a day (1.0: none); None means no limit.
@@ -29,8 +30,7 @@ class KindPolicy:
     duplicates: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindPolicies:
+class KindPolicies(Struct, frozen=True, kw_only=True):
     """The eight rows."""
 
     episode: KindPolicy = KindPolicy(
@@ -50,8 +50,7 @@ class KindPolicies:
         return row
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxPolicy:
+class SandboxPolicy(Struct, frozen=True, kw_only=True):
     """Limits of one conversation; the documents' ones are off unless asked for.
 
     `max_episodes` 30 and `write_levels` true are seed 000's session limit and RI write levels.
@@ -61,15 +60,13 @@ class SandboxPolicy:
     write_levels: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CanonPolicy:
+class CanonPolicy(Struct, frozen=True, kw_only=True):
     """Whether a sure enough agent may write canon that clashes with nothing (None: never)."""
 
     pass_confidence: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatePolicy:
+class GatePolicy(Struct, frozen=True, kw_only=True):
     """Numbers and words of the gate's checks."""
 
     token_overlap: float = 0.60
@@ -89,39 +86,77 @@ class GatePolicy:
     refusals_kept: int = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrivacyPolicy:
+class PrivacyPolicy(Struct, frozen=True, kw_only=True):
     """What happens to personal data that is not a secret."""
 
     phone: Treatment = "allow"
     email: Treatment = "allow"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitPolicy:
+class CommitPolicy(Struct, frozen=True, kw_only=True):
     """How often a commit tries again, and how long it waits in line before it goes on without the lock."""
 
     attempts: int = 50
     wait_seconds: float = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewPolicy:
+class ReviewPolicy(Struct, frozen=True, kw_only=True):
     """After how many days a proposal lapses and a register counts as stale (None: never)."""
 
     expire_days: float | None = 90.0
     stale_days: float | None = 90.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexPolicy:
-    """How long vectors count as fresh without having been verified (None: for ever)."""
+class IndexPolicy(Struct, frozen=True, kw_only=True):
+    """How long vectors count as fresh without being verified (None: for ever); whether recall looks twice."""
 
     max_allowed_drift_seconds: float | None = 3600.0
+    rerank: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class RetentionPolicy(Struct, frozen=True, kw_only=True):
+    """How old, how many and how large groups of episodes may get; nothing goes unless `mode` is on."""
+
+    mode: Literal["off", "on"] = "off"
+    conversation_days: float | None = 30.0
+    conversation_files: int | None = 100
+    event_days: float | None = 7.0
+    event_megabytes: float | None = 100.0
+    run_days: float | None = 90.0
+    run_files: int | None = 1000
+    versions_shown: int = 10
+
+
+class MirrorPolicy(Struct, frozen=True, kw_only=True):
+    """When the files of a mirror follow: when asked, or after every commit."""
+
+    mode: Literal["manual", "after_commit"] = "manual"
+
+
+class AssemblyPolicy(Struct, frozen=True, kw_only=True):
+    """When memories are grouped, how alike they must be, and how far a group that fits lifts its members."""
+
+    mode: Literal["background", "immediate", "manual", "off"] = "background"
+    likeness: float = 0.6
+    max_per_memory: int = 3
+    max_members: int = 64
+    max_assemblies: int = 5000
+    merging: Literal["auto", "propose", "off"] = "auto"
+    merge_likeness: float = 0.85
+    merges_per_pass: int = 10
+    activation: float = 0.5
+    boost: float = 0.05
+    boost_mode: Literal["linear", "sigmoid", "multiplicative"] = "linear"
+    explain: bool = True
+
+
+class EmotionPolicy(Struct, frozen=True, kw_only=True):
+    """Whether a recall with a mood leaves out what would weigh on whoever is in it."""
+
+    gate: bool = False
+
+
+class Policy(Struct, frozen=True, kw_only=True):
     """Everything an account's owner can set."""
 
     kinds: KindPolicies = field(default_factory=KindPolicies)
@@ -133,3 +168,8 @@ class Policy:
     compression: CompressionPolicy = field(default_factory=CompressionPolicy)
     commit: CommitPolicy = field(default_factory=CommitPolicy)
     index: IndexPolicy = field(default_factory=IndexPolicy)
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
+    patterns: PatternPolicy = field(default_factory=PatternPolicy)
+    mirror: MirrorPolicy = field(default_factory=MirrorPolicy)
+    assemblies: AssemblyPolicy = field(default_factory=AssemblyPolicy)
+    emotion: EmotionPolicy = field(default_factory=EmotionPolicy)

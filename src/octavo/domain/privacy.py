@@ -21,10 +21,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-from octavo.domain.named_secrets import TAKEN, bearers, logins, named, pins, under
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain.named_secrets import TAKEN, abroad, bearers, logins, named, pins, under
 from octavo.domain.numbers import numbers
 from octavo.domain.patterns import pattern
 from octavo.domain.policy import PrivacyPolicy
@@ -46,8 +48,7 @@ Detector = Callable[[str, str], Iterator[Span]]  # of a text as it looks, and in
 _PLACEHOLDER = pattern(rf"\[(?:{'|'.join(NAMES)})\]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """What was found and where it stands; `path` says in which string of nested data."""
 
     what: str
@@ -174,6 +175,10 @@ _NAME_STEMS = (
     "logged in", "cred", "wort", "contrase", "senha",
 )  # fmt: skip
 _THAI_NAME_STEMS = ("รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน")
+_ABROAD_STEMS = (
+    "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "패스워드", "비번", "암호", "пapoл", "كلم",
+    "السري", "पासवर्ड", "कूटशब्द",
+)  # fmt: skip
 _PIN_STEMS = ("pin", "otp", "cvv", "cvc", " code")
 
 
@@ -196,6 +201,8 @@ def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
         found.append(pins)
     if _holds(low, _NAME_STEMS) or (len(data) > len(plain) and _holds(low, _THAI_NAME_STEMS)):
         found.append(named)
+    if len(data) > len(plain) and _holds(low, _ABROAD_STEMS):
+        found.append(abroad)
     if policy.email != "allow" and "@" in plain:
         found.append(_emails)
     if policy.phone != "allow":

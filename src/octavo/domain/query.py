@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
+from msgspec import Struct
+
 from octavo.domain.dates import Interval, find_times
+from octavo.domain.orders import is_request
 from octavo.domain.patterns import pattern
 from octavo.domain.text import UNSPACED, fold, split_runs, terms_of_run
 
@@ -25,10 +27,16 @@ _ASKING_THAI = pattern(
     "อะไรบ้าง|อะไร|อย่างไร|ยังไง|เมื่อไหร่|เมื่อไร|เมื่อใด|ที่ไหน|ที่ใด|ใคร|เท่าไหร่|เท่าไร|เท่าใด|ทำไม"
     "|เพราะเหตุใด|หรือไม่|หรือเปล่า"
 )
+_LISTING = pattern(
+    r"^\W*(?:(?:what|which)\s+(?:are|were|kinds?\s+of|types?\s+of)\b"
+    r"|(?:what|which)\s+(?:\w+\s+){0,3}\w+s\s+(?:has|have|did|does|is|are)\b|what\s+(?:has|have)\b|how\s+many\b"
+    r"|(?:where|who)\s+(?:has|have)\b|in\s+what\s+ways|name\b|list\b)|(?:อะไร|ใคร|ไหน)บ้าง",
+    re.IGNORECASE,
+)
+LONGEST = 2_000  # characters of a question that are read: an embedder's memory grows with them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What recall looks for.
 
     `terms` are the index terms in the order asked; `previous` names, for a term that overlaps the one
@@ -42,30 +50,44 @@ class Question:
     speaker: str | None
     intervals: tuple[Interval, ...]
     phrasings: tuple[str, ...]
+    is_list: bool = False  # whether several things are asked for
+    is_request: bool = False
 
 
 def read_question(
-    text: str, *, now: date, speakers: Iterable[str] = (), lived: Interval | None = None
+    text: str,
+    *,
+    now: date,
+    speakers: Iterable[str] = (),
+    names: Mapping[str, str] | None = None,
+    lived: Interval | None = None,
 ) -> Question:
     """Read a question in the light of the account's own speakers and the time it has lived through.
 
     Memories are mostly said in the first person, so the one speaker a question names becomes "I" and their
-    turns are preferred; names and dates leave the terms because they are matched as what they are.
+    turns are preferred; names and dates leave the terms because they are matched as what they are. `names`
+    are other names that speakers go by; they count only as they are written.
     """
     times = find_times(text, now, lived)
-    named = [name for name in speakers if _naming(name).search(times.rest)]
+    meant = {**(names or {}), **{speaker: speaker for speaker in speakers}}
+    named: dict[str, None] = {}
     bare, personal = times.rest, times.rest
-    for name in named:
-        bare = _naming(name).sub(" ", bare)
-        personal = _naming(name).sub(lambda match: "my" if match.group(1) else "I", personal)
+    for name in sorted(meant, key=len, reverse=True):  # a whole name before a part of it
+        naming = _naming(name, exact=name != meant[name])
+        if naming.search(bare):
+            named[meant[name]] = None
+            bare = naming.sub(" ", bare)
+            personal = naming.sub(lambda match: "my" if match.group(1) else "I", personal)
     terms, previous = _terms(bare)
     return Question(
         text=text,
         terms=terms,
         previous=previous,
-        speaker=named[0] if len(named) == 1 else None,
+        speaker=next(iter(named)) if len(named) == 1 else None,
         intervals=times.intervals,
         phrasings=_phrasings(personal.strip() or text),
+        is_list=_LISTING.search(text) is not None,
+        is_request=is_request(text),
     )
 
 
@@ -88,7 +110,7 @@ def _phrasings(personal: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _naming(name: str) -> re.Pattern[str]:
+def _naming(name: str, *, exact: bool = False) -> re.Pattern[str]:
     # Where no spaces divide words, a name has no word boundary around it either.
     edges = ("", "") if re.search(f"[{UNSPACED}]", name) else (r"\b", r"(?!\w)")
-    return pattern(f"{edges[0]}{re.escape(name)}(['’]s)?{edges[1]}", re.IGNORECASE)
+    return pattern(f"{edges[0]}{re.escape(name)}(['’]s)?{edges[1]}", 0 if exact else re.IGNORECASE)

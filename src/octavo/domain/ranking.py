@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from octavo.domain.memory import Layer
+from msgspec import Struct, field
 
 Numbers = Any  # a float, or an array of them
 LEAST_RETAINED = 0.3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class Recipe(Struct, frozen=True, kw_only=True):
     """The weights of the ranker; docs/recall.md says what each of them adds."""
 
     saturation: float = 0.6
@@ -42,6 +40,10 @@ class Recipe:
     decay: float = 0.1
     emotion: float = 0.1
     abstraction: float = 0.03
+    rerank: float = 2.2
+    rerank_neighbour: float = 0.8
+    substance: float = 0.7
+    substance_reranked: float = 0.5  # beside a second look, which sees part of the same
     layers: Mapping[str, float] = field(
         default_factory=lambda: {"episodic": 0.0, "semantic": 0.02, "procedural": 0.04}
     )
@@ -100,6 +102,26 @@ def reach(days: int, recipe: Recipe) -> float:
     return recipe.day_reach if days <= 7 else recipe.month_reach
 
 
+def substance(
+    *,
+    only_asks: Numbers,
+    names: Numbers,
+    number: Numbers,
+    rarity: Numbers,
+    fullness: Numbers,
+    meaning: Numbers,
+    words: Numbers,
+    is_list: bool,
+) -> Numbers:
+    """How likely a turn tells something: names, numbers and rare words, each against others of its speaker.
+
+    A question that wants a list is answered by turns that share its meaning rather than its words.
+    """
+    told = 0.25 * names + (0.0 if is_list else 0.2) * number + (1.6 if is_list else 0.8) * rarity
+    of_list = 0.4 * meaning - 0.3 * words if is_list else 0.0
+    return fullness * told - 0.16 * only_asks + 0.3 * meaning + of_list
+
+
 class Aging(NamedTuple):
     """The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order."""
 
@@ -107,18 +129,21 @@ class Aging(NamedTuple):
     factors: tuple[float, ...]
 
 
-def retention(factor: float, days: float) -> float:
+def retention(factor: Numbers, days: Numbers, maximum: Any = max) -> Numbers:
     """What age leaves of a memory: the kind's factor a day, never below the floor."""
-    return max(LEAST_RETAINED, math.pow(factor, max(0.0, days)))
+    return maximum(LEAST_RETAINED, factor ** maximum(0.0, days))
 
 
 def importance(
-    *, salience: float, retained: float, layer: Layer, recipe: Recipe, boost: float = 0.0
-) -> dict[str, float]:
-    """The parts of a score that do not come from the query: small, so that relevance decides."""
+    *, salience: Numbers, retained: Numbers, layer: Numbers, recipe: Recipe, boost: float = 0.0
+) -> dict[str, Numbers]:
+    """The parts of a score that do not come from the query: small, so that relevance decides.
+
+    `layer` is what the recipe gives the memory's layer.
+    """
     return {
         "salience": recipe.salience * (salience - 0.5),
         "age": -recipe.decay * (1 - retained),
-        "layer": recipe.layers[layer],
+        "layer": layer,
         "assembly": min(max(boost, 0.0), 1.0),
     }

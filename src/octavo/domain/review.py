@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import combinations
 from math import ceil
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from octavo.domain import gate, likeness
 from octavo.domain.memory import Decision, Kind, Link, Memory, Proposal, Rejection
-from octavo.domain.outcomes import Setting
+from octavo.domain.outcomes import RuleContext
 from octavo.domain.policy import Policy
 from octavo.domain.rules import tombstone
-from octavo.domain.state import State
+from octavo.domain.state import Pending
 from octavo.domain.text import key_of, words
 from octavo.errors import Stale
 
@@ -27,8 +29,7 @@ FEW, EXACT = 100, 2000
 RETIRE, RETIRED = "retire", "retired"  # in a proposal: what would go; on a tombstone: for which core
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """Two live memories that say nearly the same, and how near they are."""
 
     first: Memory
@@ -36,17 +37,16 @@ class Pair:
     score: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class Doubt(Struct, frozen=True, kw_only=True):
     """A memory that might go, and why; nothing goes by itself."""
 
     memory: Memory
     reason: str
 
 
-def approve(state: State, proposal: Proposal, setting: Setting) -> Memory | None:
+def approve(pending: Pending, proposal: Proposal, context: RuleContext) -> Memory | None:
     """Put a proposal into effect; Stale if what it was based on has changed."""
-    current = state.get(proposal.memory.id)
+    current = pending.get(proposal.memory.id)
     found_rev = current.rev if current and not current.gone else 0
     if found_rev != proposal.base_rev:
         raise Stale(
@@ -54,34 +54,48 @@ def approve(state: State, proposal: Proposal, setting: Setting) -> Memory | None
             f"which is now at {found_rev}",
             hint="decline it, and propose again from what is there now",
         )
-    done = _effect(state, proposal, current, setting)
-    state.apply(Decision(proposal=proposal.id, outcome="approved", by=setting.actor, at=setting.at))
+    done = _effect(pending, proposal, current, context)
+    pending.apply(Decision(proposal=proposal.id, outcome="approved", by=context.actor, at=context.at))
     return done
 
 
-def decline(state: State, proposal: Proposal, reason: str, setting: Setting) -> None:
+def decline(pending: Pending, proposal: Proposal, reason: str, context: RuleContext) -> None:
     """Refuse a proposal; a value that was refused stays refused."""
-    state.apply(
-        Decision(proposal=proposal.id, outcome="declined", by=setting.actor, at=setting.at, reason=reason)
+    pending.apply(
+        Decision(proposal=proposal.id, outcome="declined", by=context.actor, at=context.at, reason=reason)
     )
     if proposal.action in ("write", "promote") and proposal.memory.text:
-        reject(state, proposal.memory.text, proposal.memory.scope, reason, setting)
+        reject(pending, proposal.memory.text, proposal.memory.scope, reason, context)
 
 
-def reject(state: State, value: str, scope: str, reason: str, setting: Setting) -> None:
+def reject(pending: Pending, value: str, scope: str, reason: str, context: RuleContext) -> None:
     """Keep a value out of a scope for ever."""
-    key = setting.keyed(key_of(value))
-    state.apply(Rejection(key=key, scope=scope, by=setting.actor, at=setting.at, reason=reason))
+    pending.apply(rejection(value, scope, reason, context))
 
 
-def retract(state: State, value: str, scope: str, setting: Setting) -> list[str]:
+def rejection(
+    value: str, scope: str, reason: str, context: RuleContext, *, lifted: bool = False
+) -> Rejection:
+    """A value refused, or let in again, by what it says and by what it looks like."""
+    return Rejection(
+        key=context.keyed(key_of(value)),
+        look=gate.look_key(value, context.keyed),
+        scope=scope,
+        by=context.actor,
+        at=context.at,
+        reason=reason,
+        lifted=lifted,
+    )
+
+
+def retract(pending: Pending, value: str, scope: str, context: RuleContext) -> list[str]:
     """End the live memories that say exactly this; returns their ids."""
     wanted = key_of(value)
     ended = []
     for kind in REVIEWED:
-        for memory in state.alike(kind, scope, value):
-            if key_of(memory.text) == wanted and state.live(memory.id):
-                state.apply(tombstone(memory, setting.actor))
+        for memory in pending.alike(kind, scope, value):
+            if key_of(memory.text) == wanted and pending.live(memory.id):
+                pending.apply(tombstone(memory, context.actor))
                 ended.append(memory.id)
     return ended
 
@@ -162,11 +176,11 @@ def doubts(
 
 
 def promoted(memory: Memory, text: str | None, tags: Sequence[str] | None) -> Memory:
-    """A register or fact as the canon it becomes: same id, next revision."""
+    """A register or fact as the canon, a skill as the approved one it becomes: same id, next revision."""
     return replace(
         memory,
         rev=memory.rev + 1,
-        kind="canon",
+        kind=memory.kind if memory.kind == "skill" else "canon",
         text=memory.text if text is None else text,
         tags=memory.tags if tags is None else tuple(tags),
         source="promotion",
@@ -189,30 +203,32 @@ def merged(first: Memory, second: Memory, text: str, new_id: str) -> Memory:
     )
 
 
-def _effect(state: State, proposal: Proposal, current: Memory | None, setting: Setting) -> Memory | None:
+def _effect(
+    pending: Pending, proposal: Proposal, current: Memory | None, context: RuleContext
+) -> Memory | None:
     memory = proposal.memory
     if proposal.action == "retire":
-        for episode in (state.live(id_) for id_ in memory.data.get(RETIRE, ())):
+        for episode in (pending.live(id_) for id_ in memory.data.get(RETIRE, ())):
             if episode is not None:
-                state.apply(replace(tombstone(episode, setting.actor), data={RETIRED: memory.id}))
+                pending.apply(replace(tombstone(episode, context.actor), data={RETIRED: memory.id}))
         return None
     if proposal.action == "forget":
         if current is not None:
-            state.apply(tombstone(current, setting.actor))
+            pending.apply(tombstone(current, context.actor))
         return None
-    outcome = gate.check_state(state, memory, setting.keyed)
+    outcome = gate.check_state(pending, memory, context.keyed)
     if isinstance(outcome, gate.Stop):
         raise Stale(f"proposal {proposal.id}: {outcome.detail}", hint=outcome.advice)
     for old in memory.linked("merged_from") if proposal.action == "merge" else ():
-        gone = state.live(old)
+        gone = pending.live(old)
         if gone is None:
             raise Stale(f"proposal {proposal.id}: {old} has ended since")
-        state.apply(tombstone(gone, setting.actor))
-    holder = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
+        pending.apply(tombstone(gone, context.actor))
+    holder = pending.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
     if holder is not None and holder.id != memory.id:
         raise Stale(f"proposal {proposal.id}: topic {memory.topic!r} was set by {holder.id} since")
-    done = replace(outcome, rev=proposal.base_rev + 1, approved=setting.actor)
-    state.apply(done)
+    done = replace(outcome, rev=proposal.base_rev + 1, approved=context.actor)
+    pending.apply(done)
     return done
 
 

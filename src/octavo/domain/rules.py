@@ -5,12 +5,14 @@ A commit that loses the race runs them again on the newer state; nothing here re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from octavo.domain import gate
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
+from octavo.domain.contrasts import contrasts_of, said_so, way_to_replace
 from octavo.domain.gate import Stop
 from octavo.domain.memory import (
     STATE,
@@ -21,64 +23,83 @@ from octavo.domain.memory import (
     Use,
     is_human,
 )
-from octavo.domain.outcomes import Setting, keep_out, missing, note_clash, propose, propose_end, refuse
-from octavo.domain.state import State, View
+from octavo.domain.outcomes import RuleContext, keep_out, missing, note_clash, propose, propose_end, refuse
+from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict
 
 Candidate = Wrote | SetState | Revised | Forgot | Used
 
 PROFILE = "profile/"
-GUARDRAIL = "guardrail"
+GUARDRAIL, PROCEDURAL = "guardrail", "procedural"
+APPROVED_ONLY = (GUARDRAIL, PROCEDURAL)  # categories of skills that a person approves, or that are not
 CONCEPT = "concept"  # entries for one concept merge: the surer one stays, the other is recorded
 RELATIONSHIP = "relationship"
+KEYED = "key_"  # how an id begins that was made of a caller's key
 
 
-def consolidate(view: View, wanted: Sequence[Candidate], setting: Setting) -> tuple[State, list[Verdict]]:
-    """Apply the rules to candidates in order, each on top of the ones before it."""
-    state = State(view)
+def consolidate(
+    pending: Pending,
+    wanted: Sequence[Candidate],
+    context: RuleContext,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Verdict]:
+    """Apply the rules to candidates in order, each on top of the ones before it, as who wrote it."""
     aliases: dict[str | None, str] = {
         w.alias: w.memory.id for w in wanted if isinstance(w, Wrote) and w.alias
     }
     verdicts = []
     uses: dict[str, tuple[int, float]] = {}
-    for candidate in wanted:
+    for number, candidate in enumerate(wanted, start=1):
+        if progress:
+            progress(number, len(wanted))
+        own = _as_writer(candidate, context)
         match candidate:
             case Wrote():
-                verdicts.append(write(state, _resolved(candidate, aliases), setting))
+                verdicts.append(write(pending, _resolved(candidate, aliases), own))
             case SetState():
-                verdicts.append(_set_state(state, candidate, setting))
+                verdicts.append(_set_state(pending, candidate, own))
             case Revised():
-                verdicts.append(_revise(state, candidate, setting))
+                verdicts.append(_revise(pending, candidate, own))
             case Forgot():
-                verdicts.append(_forget(state, aliases.get(candidate.memory, candidate.memory), setting))
+                verdicts.append(_forget(pending, aliases.get(candidate.memory, candidate.memory), own))
             case Used():
                 _note_uses(uses, candidate, aliases)
     for memory, (count, feedback) in sorted(uses.items()):
-        if state.get(memory) is not None:
-            state.apply(Use(memory=memory, count=count, feedback=feedback))
-    return state, verdicts
+        if _seen(pending, memory, context) is not None:
+            pending.apply(Use(memory=memory, count=count, feedback=feedback))
+    return verdicts
 
 
-def write(state: State, wrote: Wrote, setting: Setting) -> Verdict:
+def _as_writer(candidate: Candidate, context: RuleContext) -> RuleContext:
+    """The context of who wrote a candidate: a sandbox that somebody else opened lends no authority."""
+    actor = candidate.memory.actor if isinstance(candidate, Wrote) else candidate.actor
+    return context if actor is None or actor == context.actor else replace(context, actor=actor)
+
+
+def write(pending: Pending, wrote: Wrote, context: RuleContext) -> Verdict:
     """One candidate through the gate's state checks and the rule of its kind."""
-    memory = wrote.memory
-    stopped = gate.check_state(state, memory, setting.keyed, overridden=wrote.override is not None)
-    if isinstance(stopped, Stop):
-        return refuse(state, memory, stopped, setting)
-    memory = stopped
+    memory, overridden = wrote.memory, wrote.override is not None and is_human(context.actor)
+    known = pending.live(memory.id) if memory.id.startswith(KEYED) else None
+    if known is not None and known.scope == memory.scope:
+        return Verdict(outcome="unchanged", memory=known, detail="this key was written before")
+    stopped = context.guard(pending, memory, context.policy) if context.guard else None
+    checked = stopped or gate.check_state(pending, memory, context.keyed, overridden=overridden)
+    if isinstance(checked, Stop):
+        return refuse(pending, memory, checked, context)
+    memory = checked
     if memory.kind == "episode":
-        return _append(state, memory, setting)
-    if state.get(memory.id) is not None:
-        return keep_out(state, memory, "id", f"a memory {memory.id} exists already", "use revise", setting)
-    floor = setting.policy.kinds.of(memory.kind).min_confidence
-    sure = floor is None or memory.confidence > floor or "confidence" in setting.skip
-    if not sure and wrote.override is None:
+        return _append(pending, memory, context)
+    if pending.get(memory.id) is not None:
+        return keep_out(pending, memory, "id", f"a memory {memory.id} exists already", "use revise", context)
+    floor = context.policy.kinds.of(memory.kind).min_confidence
+    sure = floor is None or memory.confidence > floor or "confidence" in context.skip
+    if not sure and not overridden:
         detail = f"confidence {memory.confidence:g} is not above {floor or 0:g}"
-        return keep_out(state, memory, "confidence", detail, "confirm it, then remember it again", setting)
+        return keep_out(pending, memory, "confidence", detail, "confirm it, then remember it again", context)
     if wrote.supersedes is not None:
-        return _supersede(state, wrote.supersedes, memory, setting)
-    return _settle(state, memory, setting, overridden=wrote.override is not None)
+        return _supersede(pending, wrote.supersedes, memory, context)
+    return _admit(pending, memory, context, overridden=overridden)
 
 
 def counts_as_episode(memory: Memory) -> bool:
@@ -91,7 +112,7 @@ def needs_approval(memory: Memory, actor: str) -> bool:
     if is_human(actor):
         return False
     if memory.kind == "skill":
-        return memory.category == GUARDRAIL
+        return memory.category in APPROVED_ONLY
     return memory.kind == "canon" or (memory.topic or "").startswith(PROFILE)
 
 
@@ -100,77 +121,90 @@ def tombstone(old: Memory, actor: str) -> Memory:
     return replace(old, rev=old.rev + 1, gone=True, actor=actor, text="", turns=(), data={}, approved=None)
 
 
-def _settle(state: State, memory: Memory, setting: Setting, *, overridden: bool) -> Verdict:
+def _admit(pending: Pending, memory: Memory, context: RuleContext, *, overridden: bool) -> Verdict:
     """Topic upsert, then near-duplicate, then capacity, then in."""
-    old = state.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
+    old = pending.by_topic(memory.kind, memory.scope, memory.topic) if memory.topic else None
     if old is not None and memory.category == CONCEPT:
-        return _merge(state, old, memory, setting)
+        return _merge(pending, old, memory, context)
     if old is not None:
-        return _next_revision(state, old, memory, setting)
+        return _next_revision(pending, old, memory, context)
     like = None
-    if setting.policy.kinds.of(memory.kind).duplicates and "duplicate" not in setting.skip and not overridden:
-        like = gate.nearest(state, memory, setting.policy.gate)
+    if context.policy.kinds.of(memory.kind).duplicates and "duplicate" not in context.skip and not overridden:
+        like = gate.nearest(pending, memory, context.policy.gate)
     if like is not None and like.contrast is None:
-        return _merge(state, like.memory, memory, setting)
-    if needs_approval(memory, setting.actor) and not _may_pass(memory, like is not None, setting):
-        return propose(state, memory, 0, "an agent's word about this waits for a person", setting)
-    limit = setting.policy.kinds.of(memory.kind).capacity
-    full = limit is not None and state.count(memory.kind) >= limit and "capacity" not in setting.skip
+        return _merge(pending, like.memory, memory, context)
+    if needs_approval(memory, context.actor) and not _may_pass(memory, like is not None, context):
+        return propose(pending, memory, 0, "an agent's word about this waits for a person", context)
+    limit = context.policy.kinds.of(memory.kind).capacity
+    full = limit is not None and pending.count(memory.kind) >= limit and "capacity" not in context.skip
     if full and not overridden:
         detail = f"the account is full: {limit} memories of kind {memory.kind}"
-        return keep_out(state, memory, "capacity", detail, "forget some, or raise the capacity", setting)
+        return keep_out(pending, memory, "capacity", detail, "forget some, or raise the capacity", context)
     if like is not None:
         memory = replace(memory, links=_with_link(memory.links, Link(name="contrasts", to=like.memory.id)))
-    state.apply(_approved(memory, setting))
+    pending.apply(_approved(memory, context))
     if like is not None and like.contrast == "negation":
-        propose_end(state, like.memory, f"{memory.id} says the opposite", setting)
-    return Verdict(outcome="admitted", memory=memory, detail=f"contrasts: {like.contrast}" if like else "")
+        propose_end(pending, like.memory, f"{memory.id} says the opposite", context)
+    contrasts = contrasts_of(pending, memory, like)
+    return Verdict(
+        outcome="admitted",
+        memory=memory,
+        detail=f"contrasts: {like.contrast}" if like else "",
+        advice=way_to_replace(contrasts),
+        contrasts=contrasts,
+    )
 
 
-def _append(state: State, memory: Memory, setting: Setting) -> Verdict:
+def _append(pending: Pending, memory: Memory, context: RuleContext) -> Verdict:
     """append_all: an episode goes in as it is, once, and never changes."""
-    old = state.get(memory.id)
+    old = pending.get(memory.id)
     if old is None:
-        state.apply(memory)
+        pending.apply(memory)
         return Verdict(outcome="admitted", memory=memory)
     if old.text == memory.text and old.turns == memory.turns:
         return Verdict(outcome="unchanged", memory=old)
     detail = f"episode {memory.id} is already there and an episode never changes"
-    return keep_out(state, memory, "immutable", detail, "write a new episode", setting)
+    return keep_out(pending, memory, "immutable", detail, "write a new episode", context)
 
 
-def _next_revision(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
+def _next_revision(pending: Pending, old: Memory, new: Memory, context: RuleContext) -> Verdict:
     """latest_wins and careful_merge on an existing topic: the next revision of the same memory."""
     if _same(old, new):
         return Verdict(outcome="unchanged", memory=old)
-    if _guarded(old, new, setting):
-        return propose(state, replace(new, id=old.id), old.rev, "it would change what a person set", setting)
-    note_clash(state, old, setting)
-    memory = _approved(replace(new, id=old.id, rev=old.rev + 1), setting)
-    state.apply(memory)
+    if _guarded(old, new, context):
+        return propose(
+            pending, replace(new, id=old.id), old.rev, "it would change what a person set", context
+        )
+    note_clash(pending, old, context)
+    memory = _approved(
+        replace(new, id=old.id, rev=old.rev + 1), context, is_approved=old.approved is not None
+    )
+    pending.apply(memory)
     return Verdict(
         outcome="superseding", memory=memory, detail=f"revision {memory.rev} of {memory.topic or memory.id}"
     )
 
 
-def _supersede(state: State, old_id: str, new: Memory, setting: Setting) -> Verdict:
+def _supersede(pending: Pending, old_id: str, new: Memory, context: RuleContext) -> Verdict:
     """The new memory takes the old one's place; the old one ends in the same commit."""
-    old = _seen(state, old_id, setting)
+    old = _seen(pending, old_id, context) or said_so(pending, old_id, new, context)
     if old is None:
-        detail = f"there is no live memory {old_id} to supersede"
-        return keep_out(state, new, "supersedes", detail, "look the id up and try again", setting)
+        detail = f"there is no one live memory {old_id!r} to supersede"
+        return keep_out(pending, new, "supersedes", detail, "look the id up and try again", context)
     if old.kind == "episode":
-        return keep_out(state, new, "immutable", "an episode cannot be superseded", "forget it", setting)
-    if _guarded(old, new, setting):
-        return propose(state, replace(new, id=old.id), old.rev, "it would replace what a person set", setting)
-    note_clash(state, old, setting)
+        return keep_out(pending, new, "immutable", "an episode cannot be superseded", "forget it", context)
+    if _guarded(old, new, context):
+        return propose(
+            pending, replace(new, id=old.id), old.rev, "it would replace what a person set", context
+        )
+    note_clash(pending, old, context)
     memory = replace(new, links=_with_link(new.links, Link(name="supersedes", to=old.id)))
-    state.apply(tombstone(old, setting.actor))
-    state.apply(_approved(memory, setting))
+    pending.apply(tombstone(old, context.actor))
+    pending.apply(_approved(memory, context))
     return Verdict(outcome="superseding", memory=memory, detail=f"in place of {old.id}")
 
 
-def _merge(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
+def _merge(pending: Pending, old: Memory, new: Memory, context: RuleContext) -> Verdict:
     """validate_and_merge: a restatement joins what is there; the stronger wording wins."""
     stronger = new.confidence > old.confidence
     links = old.links
@@ -186,119 +220,133 @@ def _merge(state: State, old: Memory, new: Memory, setting: Setting) -> Verdict:
         links=links,
     )
     if merged != old:
-        if _guarded(old, new, setting):
-            return propose(state, replace(merged, actor=setting.actor), old.rev, "it restates canon", setting)
-        merged = replace(merged, rev=old.rev + 1, actor=setting.actor)
-        state.apply(merged)
+        if _guarded(old, new, context):
+            return propose(
+                pending, replace(merged, actor=context.actor), old.rev, "it restates canon", context
+            )
+        merged = replace(merged, rev=old.rev + 1, actor=context.actor)
+        pending.apply(merged)
     elif key_of(old.text) == key_of(new.text):
         return Verdict(outcome="merged", memory=old, check="duplicate", detail=f"{old.id} says exactly this")
     loser = old if stronger else new
-    state.apply(Merge(id=new.id, into=old.id, rev=merged.rev, text=loser.text, confidence=loser.confidence))
+    pending.apply(Merge(id=new.id, into=old.id, rev=merged.rev, text=loser.text, confidence=loser.confidence))
     return Verdict(outcome="merged", memory=merged, check="duplicate", detail=f"it restates {old.id}")
 
 
-def _set_state(state: State, wanted: SetState, setting: Setting) -> Verdict:
+def _set_state(pending: Pending, wanted: SetState, context: RuleContext) -> Verdict:
     """latest_wins for a named state: replaced whole, or patched on top of what is there now."""
-    old = state.by_topic("register", setting.scope, wanted.name)
+    old = pending.by_topic("register", context.scope, wanted.name)
     data = patch(old.data if old else {}, wanted.data) if wanted.patch else wanted.data
     memory = Memory(
         id=wanted.id,
         kind="register",
-        scope=setting.scope,
+        scope=context.scope,
         topic=wanted.name,
         category=STATE,
-        actor=setting.actor,
+        actor=context.actor,
         at=wanted.at,
-        session=setting.sandbox,
+        sandbox=context.sandbox,
         data=data,
     )
+    checked = gate.check_state(pending, memory, context.keyed)
+    if isinstance(checked, Stop):
+        return refuse(pending, memory, checked, context)
     if old is not None:
-        return _next_revision(state, old, memory, setting)
-    state.apply(memory)
-    return Verdict(outcome="admitted", memory=memory)
+        return _next_revision(pending, old, checked, context)
+    if needs_approval(checked, context.actor):
+        return propose(pending, checked, 0, "an agent's word about this waits for a person", context)
+    pending.apply(checked)
+    return Verdict(outcome="admitted", memory=checked)
 
 
-def _revise(state: State, wanted: Revised, setting: Setting) -> Verdict:
+def _revise(pending: Pending, wanted: Revised, context: RuleContext) -> Verdict:
     """New values for some fields: the next revision, under the same gate."""
-    old = _seen(state, wanted.wanted.id, setting)
+    old = _seen(pending, wanted.wanted.id, context)
     if old is None:
-        return missing(state, wanted.wanted.id, "revise", setting)
+        return missing(pending, wanted.wanted.id, "revise", context)
     changes: dict[str, Any] = {name: getattr(wanted.wanted, name) for name in wanted.fields}
-    new = replace(old, **changes, actor=setting.actor)
+    new = replace(old, **changes, actor=context.actor)
     if old.kind == "episode":
         detail = f"episode {old.id} never changes"
-        return keep_out(state, new, "immutable", detail, "write a new episode, or forget this one", setting)
-    stopped = gate.check_state(state, new, setting.keyed, overridden=wanted.override is not None)
-    if isinstance(stopped, Stop):
-        return refuse(state, new, stopped, setting)
-    holder = state.by_topic(new.kind, new.scope, new.topic) if new.topic else None
+        return keep_out(pending, new, "immutable", detail, "write a new episode, or forget this one", context)
+    overridden = wanted.override is not None and is_human(context.actor)
+    checked = gate.check_state(pending, new, context.keyed, overridden=overridden)
+    if isinstance(checked, Stop):
+        return refuse(pending, new, checked, context)
+    new = checked
+    holder = pending.by_topic(new.kind, new.scope, new.topic) if new.topic else None
     if holder is not None and holder.id != old.id:
         detail = f"topic {new.topic!r} belongs to {holder.id}"
-        return keep_out(state, new, "topic", detail, "revise that one", setting)
-    return _next_revision(state, old, new, setting)
+        return keep_out(pending, new, "topic", detail, "revise that one", context)
+    return _next_revision(pending, old, new, context)
 
 
-def _forget(state: State, id_: str, setting: Setting) -> Verdict:
+def _forget(pending: Pending, id_: str, context: RuleContext) -> Verdict:
     """A tombstone: the memory ends, its history stays."""
-    old = _seen(state, id_, setting)
+    old = _seen(pending, id_, context)
     if old is None:
-        return missing(state, id_, "forget", setting)
-    if _guarded(old, old, setting):
-        return propose_end(state, old, f"{setting.actor} asks to forget it", setting)
-    note_clash(state, old, setting)
-    state.apply(tombstone(old, setting.actor))
-    reached = _reach_derived(state, old, setting)
+        return missing(pending, id_, "forget", context)
+    if _guarded(old, old, context):
+        return propose_end(pending, old, f"{context.actor} asks to forget it", context)
+    note_clash(pending, old, context)
+    pending.apply(tombstone(old, context.actor))
+    reached = _reach_derived(pending, old, context)
     return Verdict(outcome="superseding", memory=old, detail=f"forgotten; {reached} derived memories changed")
 
 
-def _reach_derived(state: State, gone: Memory, setting: Setting) -> int:
+def _reach_derived(pending: Pending, gone: Memory, context: RuleContext) -> int:
     """What was made from a forgotten memory loses the link and is marked; an edge without an end goes too."""
     reached = 0
-    for memory in state.referring(gone.id):
+    for memory in pending.referring(gone.id):
         if memory.kind == "episode" or memory.id == gone.id:
             continue
         if memory.category == RELATIONSHIP and gone.id in memory.linked("about"):
-            state.apply(tombstone(memory, setting.actor))
+            pending.apply(tombstone(memory, context.actor))
         else:
             lost = [*memory.data.get("forgotten_sources", ()), gone.id]
             links = tuple(link for link in memory.links if link.to != gone.id)
             data = {**memory.data, "forgotten_sources": lost}
-            state.apply(replace(memory, rev=memory.rev + 1, actor="system", links=links, data=data))
+            pending.apply(replace(memory, rev=memory.rev + 1, actor="system", links=links, data=data))
         reached += 1
     return reached
 
 
-def _seen(state: State, id_: str, setting: Setting) -> Memory | None:
+def _seen(pending: Pending, id_: str, context: RuleContext) -> Memory | None:
     """A live memory that the writer may see."""
-    memory = state.live(id_)
-    hidden = memory is not None and setting.visible is not None and memory.scope not in setting.visible
+    memory = pending.live(id_)
+    hidden = memory is not None and context.visible is not None and memory.scope not in context.visible
     return None if hidden else memory
 
 
-def _guarded(old: Memory, new: Memory, setting: Setting) -> bool:
+def _guarded(old: Memory, new: Memory, context: RuleContext) -> bool:
     """Whether changing what is there waits for a person."""
-    if is_human(setting.actor):
+    if is_human(context.actor):
         return False
     return (
-        old.approved is not None or needs_approval(old, setting.actor) or needs_approval(new, setting.actor)
+        old.approved is not None or needs_approval(old, context.actor) or needs_approval(new, context.actor)
     )
 
 
-def _may_pass(memory: Memory, clashes: bool, setting: Setting) -> bool:
-    threshold = setting.policy.canon.pass_confidence
+def _may_pass(memory: Memory, clashes: bool, context: RuleContext) -> bool:
+    threshold = context.policy.canon.pass_confidence
     return threshold is not None and memory.confidence >= threshold and not clashes
 
 
-def _approved(memory: Memory, setting: Setting) -> Memory:
-    """A person's own guardrail is approved by the person; nobody else's word approves anything."""
-    if memory.kind == "skill" and memory.category == GUARDRAIL and is_human(setting.actor):
-        return replace(memory, approved=setting.actor)
+def _approved(memory: Memory, context: RuleContext, *, is_approved: bool = False) -> Memory:
+    """A person's own guardrail or procedure, and an approved skill that a person changes, is approved by that
+    person; nobody else's word approves."""
+    if (
+        memory.kind == "skill"
+        and (is_approved or memory.category in APPROVED_ONLY)
+        and is_human(context.actor)
+    ):
+        return replace(memory, approved=context.actor)
     return memory
 
 
 def _same(old: Memory, new: Memory) -> bool:
     """Whether a write says exactly what is there, whoever says it and whenever."""
-    return replace(new, id=old.id, rev=old.rev, at=old.at, session=old.session, actor=old.actor) == old
+    return replace(new, id=old.id, rev=old.rev, at=old.at, sandbox=old.sandbox, actor=old.actor) == old
 
 
 def _with_link(links: tuple[Link, ...], link: Link) -> tuple[Link, ...]:

@@ -1,38 +1,41 @@
-"""The sentences of a session, each with its speaker, its episode and what it is good for."""
+"""The sentences of a session: who said them where, and whether they say anything."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import sqrt
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from octavo.domain import cues
 from octavo.domain.memory import Memory, Turn
-from octavo.domain.text import UNSPACED, key_of, stem, words
+from octavo.domain.patterns import pattern
+from octavo.domain.text import UNSPACED, stem, words
 
-_CODE = re.compile(r"```.*?(```|$)", re.DOTALL)
-_MARKS = re.compile(r"^\s*([-*•>]|#{1,6}|\d{1,2}[.)])\s+")
-_ENDS = re.compile(
+_CODE = pattern(r"```.*?(```|$)", re.DOTALL)
+_MARKS = pattern(r"^\s*([-*•>]|#{1,6}|\d{1,2}[.)])\s+")
+_ENDS = pattern(
     r"(?<=[.!?…])(?<!\.\.\.)\s+|(?:(?<=\.\.\.)|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])|\n+"
 )
-_ABBREVIATION = re.compile(r"\b(mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|[a-z])\.$", re.IGNORECASE)
-_THAI = re.compile("[\u0e00-\u0e7f]")
-_THAI_ENDS = re.compile(r"(?:(?<=ครับ)|(?<=ค่ะ)|(?<=คะ)|(?<=จ้ะ)|(?<=จ้า))\s+")
-_LEAD = re.compile(rf"^((?:{'|'.join(cues.OPENERS)})\b(\s+\w+)?\s*[,!.…-]+\s+)+", re.IGNORECASE)
-_BARE_LEAD = re.compile(
+_ABBREVIATION = pattern(r"\b(mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|[a-z])\.$", re.IGNORECASE)
+_THAI = pattern("[\u0e00-\u0e7f]")
+_THAI_ENDS = pattern(r"(?:(?<=ครับ)|(?<=ค่ะ)|(?<=คะ)|(?<=จ้ะ)|(?<=จ้า))\s+")
+_LEAD = pattern(rf"^((?:{'|'.join(cues.OPENERS)})\b(\s+\w+)?\s*[,!.…-]+\s+)+", re.IGNORECASE)
+_BARE_LEAD = pattern(
     r"^(ok|okay|also|so|and|but|btw|plus)\s+(?=(i|i'm|i'll|i've|we|we're|my|let's)\b)", re.IGNORECASE
 )
-_UNSPACED = re.compile(f"[{UNSPACED}]")
+_UNSPACED = pattern(f"[{UNSPACED}]")
+_PLAIN = pattern(r"[A-Za-z0-9]")
 _THAI_PIECE = 110
 _LONGEST = 200
 _TURN = 6_000  # a longer turn is a paste or a document; its beginning tells what it is
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSource:
+class SessionSource(Struct, frozen=True, kw_only=True):
     """One closed session as compression reads it; `states` are the registers it left, by name."""
 
     id: str
@@ -43,9 +46,8 @@ class SessionSource:
     states: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
-    """One sentence, verbatim, with where it was said and the bag of its content words."""
+class Sentence(Struct, frozen=True, kw_only=True):
+    """What may be quoted, verbatim: a sentence or a run of them, where it was said and how much it tells."""
 
     text: str
     speaker: str | None
@@ -53,21 +55,12 @@ class Sentence:
     session: str
     episode: str
     turn: int
-    salience: float
-    bag: tuple[str, ...]
-    kind: str | None = None
-
-
-def told(session: SessionSource) -> list[Sentence]:
-    """The sentences of a session that say something, in order, each text once."""
-    found: dict[str, Sentence] = {}
-    calls = _calls(turn.speaker for _, turn in said(session))
-    for number, (episode, turn) in enumerate(said(session)):
-        for text in (_called_by(piece, calls) for piece in split(turn.text)):
-            bag = tuple(content(text))
-            if says_something(text, bag):
-                found.setdefault(key_of(text), _sentence(text, bag, number, session, episode, turn))
-    return list(found.values())
+    place: int = 0
+    ends: bool = False
+    salience: float | None = None
+    is_milestone: bool = False
+    bag: frozenset[str] = frozenset()
+    score: float = 0.0
 
 
 def said(session: SessionSource) -> Iterator[tuple[Memory, Turn]]:
@@ -124,24 +117,23 @@ def is_empty(word: str) -> bool:
     return word in cues.STOP or word in cues.SMALL_TALK or word.isdigit() or len(word) < 2
 
 
-def says_something(text: str, bag: Sequence[str]) -> bool:
-    """Whether a sentence is neither a question, nor a greeting, nor too thin to stand alone."""
-    if is_question(text):
-        return False
+def is_thin(text: str) -> bool:
+    """Whether a text is nothing but small talk, or a word."""
     if _THAI.search(text):
         rest = cues.THAI_SMALL_TALK.sub("", text)
-        return len(_THAI.findall(rest)) + len(re.findall(r"[A-Za-z0-9]", rest)) >= 8
-    # One content word is enough where somebody decides, commits or prefers: "let's go with SQLite".
-    return len(set(bag)) >= (1 if kind_of(text) else 2)
+        return len(_THAI.findall(rest)) + len(_PLAIN.findall(rest)) < 6
+    spoken = words(text)
+    return len(spoken) < 2 or (len(spoken) < 3 and all(map(is_empty, spoken)))
 
 
-def kind_of(text: str) -> str | None:
-    """Whether a sentence decides, commits or tells a preference."""
-    if cues.DECISION.search(text):
-        return "decision"
-    if cues.COMMITMENT.search(text):
-        return "commitment"
-    return "preference" if cues.PREFERENCE.search(text) else None
+def is_telling(word: str) -> bool:
+    """Whether a word belongs to some conversations and not to all."""
+    return not is_empty(word) and word not in cues.GENERIC
+
+
+def is_person(speaker: str | None) -> bool:
+    """Whether somebody speaks who is no assistant."""
+    return not speaker or speaker.casefold() not in cues.ASSISTANTS
 
 
 def is_question(text: str) -> bool:
@@ -150,41 +142,27 @@ def is_question(text: str) -> bool:
     return bare.endswith(("?", "？")) or cues.QUESTION_TH.search(bare) is not None
 
 
-def topics(turns: Sequence[Sequence[str]], threshold: float = 0.15) -> list[int]:
-    """The topic number of each turn; a new topic shares little with the two turns before it."""
-    numbers: list[int] = []
-    for index, bag in enumerate(turns):
-        before = [word for earlier in turns[max(0, index - 2) : index] for word in earlier]
-        is_new = bool(bag) and bool(before) and cosine(before, bag) < threshold
-        numbers.append((numbers[-1] if numbers else 0) + is_new)
-    return numbers
-
-
-def cosine(one: Sequence[str], other: Sequence[str]) -> float:
-    """The cosine of two bags of words."""
-    left, right = counts(one), counts(other)
-    shared = sum(count * right[word] for word, count in left.items() if word in right)
-    if not shared:
-        return 0.0
-    return shared / sqrt(sum(n * n for n in left.values()) * sum(n * n for n in right.values()))
+def cosine(one: frozenset[str], other: frozenset[str]) -> float:
+    """The cosine of two sets of words."""
+    return len(one & other) / sqrt(len(one) * len(other)) if one and other else 0.0
 
 
 def counts(bag: Sequence[str]) -> dict[str, int]:
     """How often each word occurs, in order of first occurrence."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for word in bag:
-        found[word] = found.get(word, 0) + 1
-    return found
+        numbers[word] = numbers.get(word, 0) + 1
+    return numbers
 
 
-def _calls(names: Iterable[str]) -> tuple[str, ...]:
+def calls_of(names: Iterable[str]) -> tuple[str, ...]:
     """The names people of a session may call each other by: whole, first, or cut short."""
-    found = {name for speaker in names for name in (speaker, *speaker.split()) if name}
-    found |= {name[:size] for name in found for size in range(3, len(name)) if name[0].isupper()}
-    return tuple(sorted(found, key=lambda name: (-len(name), name)))
+    calls = {name for speaker in names for name in (speaker, *speaker.split()) if name}
+    calls |= {name[:size] for name in calls for size in range(3, len(name)) if name[0].isupper()}
+    return tuple(sorted(calls, key=lambda name: (-len(name), name)))
 
 
-def _called_by(text: str, names: tuple[str, ...]) -> str:
+def uncalled(text: str, names: tuple[str, ...]) -> str:
     """The sentence without the name it opens or ends with."""
     for name in names:
         if text.startswith((f"{name}, ", f"{name}! ")) and len(text) > len(name) + 12:
@@ -193,22 +171,6 @@ def _called_by(text: str, names: tuple[str, ...]) -> str:
             if text.endswith(f", {name}{mark}"):
                 return text[: -len(name) - 3] + mark
     return text
-
-
-def _sentence(
-    text: str, bag: tuple[str, ...], number: int, session: SessionSource, episode: Memory, turn: Turn
-) -> Sentence:
-    return Sentence(
-        text=text,
-        speaker=turn.speaker or None,
-        at=turn.at or episode.at,
-        session=session.id,
-        episode=episode.id,
-        turn=number,
-        salience=episode.salience if turn.salience is None else max(turn.salience, episode.salience),
-        bag=bag,
-        kind=kind_of(text),
-    )
 
 
 def _clauses(text: str) -> list[str]:

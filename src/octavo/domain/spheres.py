@@ -1,4 +1,4 @@
-"""The deterministic synthesis of a sphere: what recurs, rises and falls over eight cores, without a model.
+"""The deterministic synthesis of a sphere: what stayed, came, ended and changed over eight cores.
 
 Beliefs are what people kept saying of themselves in several cores, in their own words: hypotheses, each with
 its evidence. How a relationship evolves is left unsaid; only a model can say it.
@@ -7,16 +7,22 @@ its evidence. How a relationship evolves is left unsaid; only a model can say it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain import pages
 from octavo.domain.compression import Due
 from octavo.domain.cores import (
     SYNTHESIS,
     AbstractedKnowledge,
     BehavioralPattern,
     Belief,
+    Changed,
+    Concept,
     Core,
+    KeyEvent,
     Sphere,
     SphereMeta,
     Statement,
@@ -24,33 +30,51 @@ from octavo.domain.cores import (
     Trend,
     integrity_hash,
 )
-from octavo.domain.pages import core_page, is_thai, listed, on_day, period, quoted, sphere_page
-from octavo.domain.sentence_rank import is_telling
-from octavo.domain.sentences import cosine
-from octavo.domain.text import key_of, stem, words
+from octavo.domain.sentences import content, cosine, is_telling
+from octavo.domain.statements import changes, holding
+from octavo.domain.text import fold, stem, words
+from octavo.domain.themes import is_titled
+from octavo.domain.units import ROLES
 
-_BELIEFS = 8
-_PATTERNS = 8
-_TRENDS = 12
-_ALIKE = 0.3  # two statements this close by the cosine of their words say the same of a person
+_BELIEFS, _PATTERNS, _TRENDS = 8, 8, 24
+_MILESTONES = 2  # of a core
+_CHANGED, _HOLDING, _DECIDED = 5, 6, 8
+_NAMED = 5
+_ALIKE = 0.3  # two statements this close by the words they share say the same of a person
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    """A statement with the core it stands in."""
+class _Thread(Struct, frozen=True, kw_only=True):
+    """What people spoke of over the cores: its concept in each core that has one, by the core's place."""
 
-    core: str
-    place: int
-    statement: Statement
-    bag: tuple[str, ...]
+    theme: str
+    concepts: list[tuple[int, Concept]]
+
+    @property
+    def places(self) -> list[int]:
+        return sorted({place for place, _ in self.concepts})
+
+    @property
+    def is_name(self) -> bool:
+        return any(concept.is_name for _, concept in self.concepts)
+
+    @property
+    def weight(self) -> float:
+        return sum(concept.weight for _, concept in self.concepts)
 
 
 def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
     """The sphere of these cores, in their order."""
-    thai = is_thai(core.compressed_narrative.summary for core in cores)
-    trends = _trends(cores)
-    beliefs = _beliefs(cores)
-    traces = _summary(cores, trends, beliefs, due.level.summary_length, thai)
+    told = [core.compressed_narrative for core in cores]
+    language = pages.language_of(event.event for one in told for event in one.key_events)
+    threads = _threads(cores)
+    said = sorted((row for one in told for row in one.statements), key=lambda row: row.at or "")
+    beliefs = _beliefs(cores, {row.text for row in holding(said)})
+    milestones = tuple(event for core in cores for event in _milestones(core))
+    opening = Trace(
+        sentence=_opening(cores, threads, language), sources=tuple(core.core_id for core in cores)
+    )
+    people = tuple(dict.fromkeys(name for one in told for name in one.people))
+    traces = _summary(opening, milestones, people, due.level.summary_length, language)
     ids = tuple(core.core_id for core in cores)
     sphere = Sphere(
         sphere_id=due.id,
@@ -63,179 +87,207 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
         abstracted_knowledge=AbstractedKnowledge(
             summary="\n".join(trace.sentence for trace in traces),
             core_beliefs=tuple(belief.belief for belief in beliefs),
-            behavioral_patterns=_patterns(cores, trends, thai),
+            behavioral_patterns=_patterns(cores, threads),
             relationship_evolution=None,
             beliefs=beliefs,
-            trends=trends,
+            trends=tuple(_trend(one, len(cores)) for one in threads[:_TRENDS] if len(one.places) >= 2),
+            milestones=milestones,
+            changed=tuple({row.later.text: row for row in _changed(said)}.values())[:_CHANGED],
+            statements=_kept(said, milestones, beliefs),
             traces=traces,
+            people=people,
         ),
         meta=SphereMeta(compression_method=SYNTHESIS, compression_timestamp=made_at.isoformat()),
         scope=due.scope,
         integrity_hash=integrity_hash(ids),
     )
-    return measured_sphere(sphere, sum(len(core_page(core)) for core in cores))
+    return measured_sphere(sphere, sum(len(pages.core_page(core)) for core in cores))
+
+
+def _changed(said: Sequence[Statement]) -> list[Changed]:
+    return [Changed(earlier=earlier, later=later) for earlier, later in changes(said)]
 
 
 def measured_sphere(sphere: Sphere, source_characters: int) -> Sphere:
     """The sphere with the share of its cores' characters that its page keeps."""
-    kept = min(1.0, round(len(sphere_page(sphere)) / source_characters, 4)) if source_characters else None
+    kept = (
+        min(1.0, round(len(pages.sphere_page(sphere)) / source_characters, 4)) if source_characters else None
+    )
     return replace(sphere, meta=replace(sphere.meta, detail_retention=kept))
 
 
-def _trends(cores: Sequence[Core]) -> tuple[Trend, ...]:
-    """Every theme of two or more cores with its weight in each, heaviest first."""
-    weights: dict[str, list[float]] = {}
-    names: dict[str, str] = {}
+def _threads(cores: Sequence[Core]) -> list[_Thread]:
+    """What people spoke of, heaviest first; a doubtful name counts where another core is sure of it."""
+    threads: dict[str, _Thread] = {}
     for place, core in enumerate(cores):
         for concept in core.compressed_narrative.concept_clusters:
-            key = " ".join(stem(word) for word in key_of(concept.theme).split())
-            names.setdefault(key, concept.theme)
-            row = weights.setdefault(key, [0.0] * len(cores))
-            row[place] = round(row[place] + concept.weight, 4)
-    found = [
-        Trend(theme=names[key], direction=_direction(row), weights=tuple(row))
-        for key, row in weights.items()
-        if sum(weight > 0 for weight in row) >= 2
-    ]
-    found.sort(key=lambda trend: (-sum(trend.weights), trend.theme))
-    return tuple(found[:_TRENDS])
+            if concept.first and concept.last:
+                theme = _short_name(concept)
+                key = " ".join(stem(part) for part in fold(theme).split())
+                threads.setdefault(key, _Thread(theme=theme, concepts=[])).concepts.append((place, concept))
+    sure = [one for one in threads.values() if any(row.is_name is not False for _, row in one.concepts)]
+    return sorted(sure, key=lambda one: (-round(one.weight, 4), one.theme))
 
 
-def _direction(row: Sequence[float]) -> str:
-    half = len(row) // 2
-    before, after = sum(row[:half]), sum(row[-half:])
-    if after > 1.5 * before:
-        return "rising"
-    return "falling" if before > 1.5 * after else "steady"
+def _short_name(concept: Concept) -> str:
+    """A full name by its first: people say that one."""
+    parts = concept.theme.split()
+    return parts[0] if concept.is_name and len(parts) == 2 and not is_titled(concept.theme) else concept.theme
 
 
-def _patterns(cores: Sequence[Core], trends: Sequence[Trend], thai: bool) -> tuple[BehavioralPattern, ...]:
-    found = []
-    for trend in trends[:_PATTERNS]:
-        holding = [core.core_id for core, weight in zip(cores, trend.weights, strict=True) if weight > 0]
-        share = len(holding) / len(cores)
-        found.append(
-            BehavioralPattern(
-                pattern=trend.theme,
-                frequency="high" if share >= 0.75 else "medium" if share >= 0.5 else "low",
-                context=_context(len(holding), len(cores), trend.direction, thai),
-                evidence=tuple(holding),
-            )
+def _direction(one: _Thread, cores: int) -> str:
+    """Throughout (three quarters of the cores), new (a name that came and stayed), ended, or passing."""
+    places = one.places
+    if len(places) >= 0.75 * cores:
+        return "throughout"
+    if one.is_name and len(places) >= 3:
+        if places[0] >= 2 and len(places) >= 0.6 * (cores - places[0]) and places[-1] >= cores - 2:
+            return "new"
+        if places[-1] <= cores - 3:
+            return "ended"
+    return "passing"
+
+
+def _trend(one: _Thread, cores: int) -> Trend:
+    weights = [0.0] * cores
+    for place, concept in one.concepts:
+        weights[place] = round(weights[place] + concept.weight, 4)
+    return Trend(theme=one.theme, direction=_direction(one, cores), weights=tuple(weights))
+
+
+def _opening(cores: Sequence[Core], threads: Sequence[_Thread], language: str) -> str:
+    """When and how much, what was there throughout, what is new and what was last mentioned when."""
+    first, last = cores[0].timestamp_start, cores[-1].timestamp_end
+    span = ""
+    if first and last:
+        span = pages.period(datetime.fromisoformat(first), datetime.fromisoformat(last), language)
+    count = sum(core.session_count for core in cores)
+    opening = pages.phrase("sphere", language, span=span, count=count, cores=len(cores))
+    by_direction: dict[str, list[_Thread]] = {}
+    for one in threads:
+        by_direction.setdefault(_direction(one, len(cores)), []).append(one)
+    for direction in ("throughout", "new", "ended"):
+        rows = by_direction.get(direction, [])[:_NAMED]
+        names = [_since(one, direction, language) for one in rows]
+        opening += pages.phrase(direction, language, names=pages.listed(names, language)) if names else ""
+    return opening
+
+
+def _since(one: _Thread, direction: str, language: str) -> str:
+    if direction == "throughout":
+        return one.theme
+    days = [date.fromisoformat(day) for _, row in one.concepts for day in (row.first, row.last) if day]
+    if direction == "new":
+        return pages.phrase("since", language, name=one.theme, day=pages.dated(min(days), language))
+    return f"{one.theme} ({pages.dated(max(days), language)})"
+
+
+def _milestones(core: Core) -> list[KeyEvent]:
+    """The weightiest milestones of a core in order; without any, the line of its summary that tells most."""
+    told = core.compressed_narrative
+    events = [event for event in told.key_events if event.at]
+    marked = [event for event in events if event.episode in core.milestones]
+    marked = sorted(marked, key=lambda event: -(event.ri or 0.0))[:_MILESTONES]
+    if not marked:
+        able = [event for event in events if event.event[1:] in told.summary] or events
+        marked = sorted(able, key=lambda event: -len(set(filter(is_telling, words(event.event)))))[:1]
+    return sorted(marked, key=lambda event: event.at or "")
+
+
+def _kept(
+    said: Sequence[Statement], milestones: Sequence[KeyEvent], beliefs: Sequence[Belief]
+) -> tuple[Statement, ...]:
+    """What still holds and what was decided, as far as nothing else on the page says it."""
+    shown = " ".join([event.event for event in milestones] + [belief.belief for belief in beliefs])
+    changed = {side.text for pair in changes(said) for side in pair if side}
+    able = [row for row in holding(said) if row.text not in changed and row.text[1:] not in shown]
+    rows: list[Statement] = []
+    for kind, most in (("preference", _HOLDING), ("decision", _DECIDED)):
+        telling = sorted(
+            (row for row in able if row.kind == kind), key=lambda row: (-_telling(row), row.at or "")
         )
-    return tuple(found)
+        rows += sorted(telling[:most], key=lambda row: row.at or "")
+    return tuple(rows)
 
 
-def _context(holding: int, cores: int, direction: str, thai: bool) -> str:
-    if thai:
-        how = {"rising": "มากขึ้น", "falling": "น้อยลง", "steady": "สม่ำเสมอ"}[direction]
-        return f"{holding} จาก {cores} ช่วง {how}"
-    return f"in {holding} of {cores} cores, {direction}"
-
-
-def _beliefs(cores: Sequence[Core]) -> tuple[Belief, ...]:
-    """What the same speaker says of themselves in two or more cores, each in its most central words."""
-    groups: list[list[_Said]] = []
-    for item in _said(cores):
-        near = [group for group in groups if _is_same(group, item)]
-        if near:
-            max(near, key=lambda group: _closeness(group, item)).append(item)
-        else:
-            groups.append([item])
-    able = [
-        group for group in groups if len({item.place for item in group}) >= 2 and len(_evidence(group)) >= 2
-    ]
-    able.sort(key=lambda group: (-len({item.place for item in group}), -len(group), group[0].place))
-    return tuple(_belief(group, len(cores)) for group in able[:_BELIEFS])
-
-
-def _said(cores: Sequence[Core]) -> list[_Said]:
-    return [
-        _Said(core=core.core_id, place=place, statement=row, bag=tuple(_topic_words(row.text)))
-        for place, core in enumerate(cores)
-        for row in core.compressed_narrative.statements
-        if row.kind == "preference" and len(row.text) <= 160
-    ]
-
-
-def _topic_words(text: str) -> list[str]:
-    return [stem(word) for word in words(text) if is_telling(word)]
-
-
-def _is_same(group: Sequence[_Said], item: _Said) -> bool:
-    return group[0].statement.speaker == item.statement.speaker and _closeness(group, item) >= _ALIKE
-
-
-def _closeness(group: Sequence[_Said], item: _Said) -> float:
-    return max(cosine(other.bag, item.bag) for other in group)
-
-
-def _evidence(group: Sequence[_Said]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item.statement.episode or item.core for item in group))
-
-
-def _belief(group: Sequence[_Said], cores: int) -> Belief:
-    central = max(
-        group, key=lambda item: (round(sum(cosine(item.bag, o.bag) for o in group), 6), -item.place)
-    )
-    places = {item.place for item in group}
-    return Belief(
-        belief=quoted(central.statement.speaker, central.statement.text),
-        # Two cores are a hint, all of them are still no proof: a person decides.
-        confidence=round(min(0.7, 0.3 + 0.4 * len(places) / cores), 2),
-        evidence=_evidence(group),
-        domain=None,
-    )
+def _telling(row: Statement) -> int:
+    return min(6, len({word for word in words(row.text) if is_telling(word)}))
 
 
 def _summary(
-    cores: Sequence[Core], trends: Sequence[Trend], beliefs: Sequence[Belief], length: int, thai: bool
+    opening: Trace, milestones: Sequence[KeyEvent], people: Sequence[str], length: int, language: str
 ) -> tuple[Trace, ...]:
-    """When and how much, what lasted, rose and fell, what people kept saying, and the mark of each core."""
-    lines = [_opening(cores, thai), *_movements(cores, trends, thai)]
-    lines += [Trace(sentence=belief.belief, sources=belief.evidence) for belief in beliefs[:3]]
-    lines += [line for core in cores for line in _mark(core, thai)]
-    kept: list[Trace] = []
-    for line in {line.sentence: line for line in lines}.values():
-        if sum(len(trace.sentence) + 1 for trace in kept) + len(line.sentence) <= length:
-            kept.append(line)
-    return tuple(kept)
+    """The opening and as many milestones as there is room for, the weightiest first, in order."""
+    room = length - len(opening.sentence)
+    lines: list[tuple[str, Trace]] = []
+    for event in sorted(milestones, key=lambda event: (-(event.ri or 0.0), len(event.event))):
+        day = pages.dated(datetime.fromisoformat(event.at or ""), language)
+        line = f"{day} {pages.quoted(event.speaker if event.speaker in people else None, event.event)}"
+        if len(line) + 1 <= room:
+            room -= len(line) + 1
+            lines.append((event.at or "", Trace(sentence=line, sources=(event.episode or "",))))
+    kept = {trace.sentence: trace for _, trace in sorted(lines, key=lambda pair: pair[0])}
+    return (opening, *kept.values())
 
 
-def _opening(cores: Sequence[Core], thai: bool) -> Trace:
-    first, last = cores[0].timestamp_start, cores[-1].timestamp_end
-    count = sum(core.session_count for core in cores)
-    many = f"{count} ครั้ง ใน {len(cores)} ช่วง" if thai else f"{count} sessions in {len(cores)} cores."
-    span = ""
-    if first and last:
-        span = period(datetime.fromisoformat(first), datetime.fromisoformat(last), thai=thai) + ": "
-    return Trace(sentence=span + many, sources=tuple(core.core_id for core in cores))
+def _patterns(cores: Sequence[Core], threads: Sequence[_Thread]) -> tuple[BehavioralPattern, ...]:
+    rows = []
+    for one in [one for one in threads if len(one.places) >= 2][:_PATTERNS]:
+        share = len(one.places) / len(cores)
+        rows.append(
+            BehavioralPattern(
+                pattern=one.theme,
+                frequency="high" if share >= 0.75 else "medium" if share >= 0.5 else "low",
+                context=f"{len(one.places)}/{len(cores)} cores",
+                evidence=tuple(cores[place].core_id for place in one.places),
+            )
+        )
+    return tuple(rows)
 
 
-def _movements(cores: Sequence[Core], trends: Sequence[Trend], thai: bool) -> list[Trace]:
-    labels = {
-        "steady": ("Throughout", "ตลอดช่วง"),
-        "rising": ("More and more", "มากขึ้นเรื่อยๆ"),
-        "falling": ("Less and less", "น้อยลง"),
-    }
-    found = []
-    for direction, label in labels.items():
-        rows = [trend for trend in trends if trend.direction == direction][:4]
-        if rows:
-            names = listed([trend.theme for trend in rows], thai=thai)
-            holding = [
-                core.core_id for n, core in enumerate(cores) if any(trend.weights[n] > 0 for trend in rows)
-            ]
-            end = "" if thai else "."
-            found.append(Trace(sentence=f"{label[thai]}: {names}{end}", sources=tuple(holding)))
-    return found
+_Said = tuple[int, Core, Statement, frozenset[str]]
 
 
-def _mark(core: Core, thai: bool) -> list[Trace]:
-    """The weightiest event that the core's own summary quotes; the shortest of equals."""
-    told = core.compressed_narrative
-    able = [event for event in told.key_events if event.at and event.event[1:] in told.summary]
-    if not able:
-        return []
-    event = min(able, key=lambda row: (-(row.ri or 0.0), len(row.event)))
-    line = on_day(datetime.fromisoformat(event.at or ""), quoted(event.speaker, event.event), thai=thai)
-    return [Trace(sentence=line, sources=(event.episode or core.core_id,))]
+def _beliefs(cores: Sequence[Core], still: set[str]) -> tuple[Belief, ...]:
+    """What the same speaker says of themselves in two or more cores, each in its most central words."""
+    groups: list[list[_Said]] = []
+    for place, core in enumerate(cores):
+        for row in core.compressed_narrative.statements:
+            if row.kind == "preference" and row.text in still:
+                _grouped(groups, (place, core, row, frozenset(filter(is_telling, content(row.text)))))
+    able = [
+        group for group in groups if len({place for place, *_ in group}) >= 2 and len(_evidence(group)) >= 2
+    ]
+    able.sort(key=lambda group: (-len({place for place, *_ in group}), -len(group), group[0][0]))
+    return tuple(_belief(group, len(cores)) for group in able[:_BELIEFS])
+
+
+def _grouped(groups: list[list[_Said]], item: _Said) -> None:
+    def closeness(group: list[_Said]) -> float:
+        is_same = group[0][2].speaker == item[2].speaker
+        return max(cosine(other[3], item[3]) for other in group) if is_same else 0.0
+
+    nearest = max(groups, key=closeness, default=None)
+    if nearest is not None and closeness(nearest) >= _ALIKE:
+        nearest.append(item)
+    else:
+        groups.append([item])
+
+
+def _evidence(group: Sequence[_Said]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.episode or core.core_id for _, core, row, _ in group))
+
+
+def _belief(group: Sequence[_Said], cores: int) -> Belief:
+    def centrality(item: _Said) -> tuple[float, int]:
+        return round(sum(cosine(item[3], other[3]) for other in group), 6), -item[0]
+
+    row = max(group, key=centrality)[2]
+    share = len({place for place, *_ in group}) / cores
+    return Belief(
+        belief=pages.quoted(row.speaker if row.speaker not in ROLES else None, row.text),
+        # Two cores are a hint, all of them are still no proof: a person decides.
+        confidence=round(min(0.7, 0.3 + 0.4 * share), 2),
+        evidence=_evidence(group),
+        domain=None,
+    )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from itertools import chain
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from octavo.domain.filters import Filter, passes
-from octavo.domain.likeness import fingerprint
+from octavo.domain.likeness import filed_under, sought_under
 from octavo.domain.memory import (
     COMPARED,
+    SHARED,
     Change,
     Decision,
     Kind,
@@ -19,6 +23,11 @@ from octavo.domain.memory import (
     Rejection,
     Use,
 )
+
+# What every other text is filed under says little: of each number only the newest texts are looked at, so
+# that a look-up costs the same among a million texts as among a thousand.
+NEWEST = 16
+CANDIDATES = 8
 
 
 class View(Protocol):
@@ -37,7 +46,8 @@ class View(Protocol):
         ...
 
     def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
-        """Live memories that may say the same; every one with the same key is among them."""
+        """Live memories that may say the same, those that share most first; the newest with the same key are
+        among them."""
         ...
 
     def count(self, kind: Kind) -> int:
@@ -52,8 +62,12 @@ class View(Protocol):
         """Whether a person refused the value in this scope."""
         ...
 
-    def is_redacted(self, key: str) -> bool:
-        """Whether the text was erased and must not return."""
+    def is_redacted(self, key: str, scope: str) -> bool:
+        """Whether the text was erased in this scope, or everywhere, and must not return."""
+        ...
+
+    def has_refused(self) -> bool:
+        """Whether a person ever refused or erased anything, so that most accounts need not look closer."""
         ...
 
     def has_redactions(self) -> bool:
@@ -72,8 +86,8 @@ class View(Protocol):
         """Live memories that pass a filter, in the order of their events."""
         ...
 
-    def referring(self, id_: str) -> Sequence[Memory]:
-        """Live memories with a link to a memory."""
+    def referring(self, id_: str, *, parts: bool = True, newest: int = -1) -> Sequence[Memory]:
+        """Live memories with a link to a memory; without `parts` not those that it is a part of."""
         ...
 
     def referred(self, ids: Collection[str]) -> set[str]:
@@ -81,7 +95,7 @@ class View(Protocol):
         ...
 
 
-class State:
+class Pending:
     """Changes folded into plain dictionaries, on top of an older view if there is one."""
 
     def __init__(self, parent: View | None = None) -> None:
@@ -90,11 +104,11 @@ class State:
         self.own: dict[str, Memory] = {}
         self._topics: dict[tuple[str, str, str], str] = {}
         self._rejections: dict[tuple[str, str], bool] = {}
-        self._redacted: set[str] = set()
+        self._redacted: set[tuple[str, str]] = set()
         self._proposals: dict[str, Proposal] = {}
         self._decided: set[str] = set()
         self._counts: dict[str, int] = {}
-        self._grams: dict[tuple[int, bool], set[str]] = {}
+        self._filed: dict[int, list[str]] = {}
         self.uses: dict[str, tuple[int, float]] = {}
 
     def apply(self, change: Change) -> None:
@@ -108,9 +122,11 @@ class State:
             case Decision():
                 self._decided.add(change.proposal)
             case Rejection():
-                self._rejections[change.key, change.scope] = not change.lifted
+                for key in (change.key, change.look):
+                    if key is not None:
+                        self._rejections[key, change.scope] = not change.lifted
             case Redaction():
-                self._redacted.add(change.key)
+                self._redacted.add((change.key, change.scope or SHARED))
             case Use():
                 count, feedback = self.uses.get(change.memory, (0, 0.0))
                 self.uses[change.memory] = (count + change.count, feedback + change.feedback)
@@ -142,13 +158,14 @@ class State:
         return found if found and (found.kind, found.scope, found.topic) == (kind, scope, topic) else None
 
     def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
-        """Live memories that may say the same; every one with the same key is among them."""
+        """Live memories that may say the same, those that share most first; the newest with the same key are
+        among them."""
         older = self.parent.alike(kind, scope, text) if self.parent else ()
         found = [memory for memory in older if memory.id not in self.own]
-        print_ = fingerprint(text)
-        ids = {id_ for gram in print_.rare for id_ in self._grams.get((gram, False), ())}
-        ids |= {id_ for gram in print_.all for id_ in self._grams.get((gram, True), ())}
-        own = [self.own[id_] for id_ in sorted(ids)]
+        filed = self._filed
+        sought = (filed[number][-NEWEST:] for number in sought_under(kind, scope, text) if number in filed)
+        shared = Counter(chain.from_iterable(sought))
+        own = (self.own[id_] for id_, _ in shared.most_common(CANDIDATES))
         return found + [m for m in own if (m.kind, m.scope, m.gone) == (kind, scope, False)]
 
     def count(self, kind: Kind) -> int:
@@ -166,9 +183,15 @@ class State:
             return own
         return self.parent.is_rejected(key, scope) if self.parent else False
 
-    def is_redacted(self, key: str) -> bool:
-        """Whether the text was erased and must not return."""
-        return key in self._redacted or (self.parent.is_redacted(key) if self.parent else False)
+    def is_redacted(self, key: str, scope: str) -> bool:
+        """Whether the text was erased in this scope, or everywhere, and must not return."""
+        own = not self._redacted.isdisjoint({(key, scope), (key, SHARED)})
+        return own or (self.parent.is_redacted(key, scope) if self.parent else False)
+
+    def has_refused(self) -> bool:
+        """Whether a person ever refused or erased anything."""
+        own = bool(self._redacted or self._rejections)
+        return own or (self.parent.has_refused() if self.parent else False)
 
     def has_redactions(self) -> bool:
         """Whether anything was ever erased."""
@@ -198,11 +221,13 @@ class State:
             found = [m for m in found if ((m.at, m.id) < edge if wanted.newest else (m.at, m.id) > edge)]
         return found[: wanted.limit]
 
-    def referring(self, id_: str) -> Sequence[Memory]:
-        """Live memories with a link to a memory."""
-        older = self.parent.referring(id_) if self.parent else ()
+    def referring(self, id_: str, *, parts: bool = True, newest: int = -1) -> Sequence[Memory]:
+        """Live memories with a link to a memory; without `parts` not those that it is a part of."""
+        older = self.parent.referring(id_, parts=parts, newest=newest) if self.parent else ()
         found = [memory for memory in older if memory.id not in self.own]
-        found += [m for m in self.own.values() if not m.gone and any(link.to == id_ for link in m.links)]
+        for memory in self.own.values():
+            if not memory.gone and any(k.to == id_ and (parts or k.name != "part") for k in memory.links):
+                found.append(memory)
         return sorted(found, key=lambda m: m.id)
 
     def referred(self, ids: Collection[str]) -> set[str]:
@@ -218,16 +243,15 @@ class State:
             self._counts[memory.kind] = self._counts.get(memory.kind, 0) + 1
         self.own[memory.id] = memory
         if memory.kind in COMPARED and memory.text and not memory.gone:
-            print_ = fingerprint(memory.text)
-            for gram, rare in (*((g, False) for g in print_.all), *((g, True) for g in print_.rare)):
-                self._grams.setdefault((gram, rare), set()).add(memory.id)
+            for number in filed_under(memory.kind, memory.scope, memory.text):
+                self._filed.setdefault(number, []).append(memory.id)
         if memory.topic is not None and not memory.gone:
             self._topics[memory.kind, memory.scope, memory.topic] = memory.id
 
 
-def fold(changes: Iterable[Change], parent: View | None = None) -> State:
+def fold(changes: Iterable[Change], parent: View | None = None) -> Pending:
     """The state that changes lead to."""
-    state = State(parent)
+    state = Pending(parent)
     for change in changes:
         state.apply(change)
     return state

@@ -5,16 +5,17 @@ What it says is quoted, dated and traced to its episode; the same sessions give 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import datetime
 
-from octavo.domain.aggregates import aggregate, arc, emotion_of
+from msgspec.structs import replace
+
+from octavo.domain import pages
+from octavo.domain.aggregates import aggregate, arc, feeling_in
 from octavo.domain.compression import DEFAULT, CompressionPolicy, Due, is_milestone, position
 from octavo.domain.cores import (
     STATISTICAL,
     CompressedNarrative,
-    Concept,
     Core,
     CoreMeta,
     Digest,
@@ -25,13 +26,15 @@ from octavo.domain.cores import (
     integrity_hash,
 )
 from octavo.domain.memory import Memory, transcript
-from octavo.domain.pages import core_page, is_thai, listed, on_day, period, quoted, shown_name
-from octavo.domain.sentence_rank import Ranked, choose, is_vague, rank
-from octavo.domain.sentences import SessionSource, said, shorten, told
-from octavo.domain.themes import Segment, themes
+from octavo.domain.repeats import Segment
+from octavo.domain.sentence_rank import choose, in_order, statements_of, told, verbatim
+from octavo.domain.sentences import Sentence, SessionSource, is_person, said, shorten
+from octavo.domain.themes import recurring, themes
 
-_STATEMENTS = 16
-_EVENTS = 16
+_STATEMENTS = 12  # of a kind; the page shows four
+_LISTS = 100  # characters of the page that the headings and lists may count on
+_ABOUT = 4
+_DATE = 16  # what a day, its mark and quotation marks take besides a sentence
 
 
 def summarise_core(
@@ -46,7 +49,7 @@ def summarise_core(
     place = position(due.sessions[0], policy)
     ids = tuple(session.id for session in sessions)
     episodes = tuple(episode for session in sessions for episode in session.episodes)
-    ranked = rank([told(session) for session in sessions])
+    candidates = [told(session, policy.milestone_salience) for session in sessions]
     core = Core(
         core_id=due.id,
         sphere_seq=place["sphere_seq"],
@@ -55,9 +58,9 @@ def summarise_core(
         timestamp_end=max(session.ended_at for session in sessions).isoformat(),
         session_count=len(sessions),
         source_sessions=ids,
-        compressed_narrative=_narrative(sessions, ranked, due.level.summary_length, policy, segment),
+        compressed_narrative=_narrative(sessions, candidates, due.level.summary_length, policy, segment),
         aggregated_state=aggregate(sessions),
-        salience_anchors=_anchors(sessions, ranked, policy),
+        salience_anchors=_anchors(sessions, candidates, policy),
         meta=CoreMeta(compression_method=STATISTICAL, compression_timestamp=made_at.isoformat()),
         scope=due.scope,
         source_episodes=tuple(episode.id for episode in episodes),
@@ -68,14 +71,13 @@ def summarise_core(
 
 
 def digest(session: SessionSource, policy: CompressionPolicy = DEFAULT) -> Digest:
-    """One session in a few quoted lines, for a list of sessions; empty if it only greets."""
-    (ranked,) = rank([told(session)])
-    return _digest(session, choose(ranked, policy.digest_length, _quote_cost([session])))
+    """One session in a few quoted lines, for search and lists of sessions; empty if it only greets."""
+    return _digest(session, told(session, policy.milestone_salience), policy, _named([session]))
 
 
 def measured(core: Core, source_characters: int) -> Core:
     """The core with the share of its sources' characters that its page keeps."""
-    kept = min(1.0, round(len(core_page(core)) / source_characters, 4)) if source_characters else None
+    kept = min(1.0, round(len(pages.core_page(core)) / source_characters, 4)) if source_characters else None
     meta = replace(core.meta, detail_retention=kept, source_characters=source_characters)
     return replace(core, meta=meta)
 
@@ -87,198 +89,171 @@ def text_of(episode: Memory) -> str:
 
 def _narrative(
     sessions: Sequence[SessionSource],
-    ranked: Sequence[Sequence[Ranked]],
+    candidates: Sequence[Sequence[Sentence]],
     length: int,
     policy: CompressionPolicy,
     segment: Segment | None,
 ) -> CompressedNarrative:
-    concepts = themes([_spoken_of(session) for session in sessions], _speakers(sessions), segment)
-    kept = [choose(row, policy.digest_length, _quote_cost(sessions)) for row in ranked]
-    traces = _summary(sessions, [item for row in kept for item in row], concepts, length, policy)
+    concepts = themes(sessions, segment)
+    shown = recurring(concepts)
+    every = [one for row in candidates for one in row]
+    named = _named(sessions)
+    name_cost = max((len(name) + 1 for name in named), default=0)
+    cost = _DATE + name_cost
+    language = _language(sessions)
+    opening = _opening(sessions, bool(every), shown, language)
+    room = pages.CORE_CHARACTERS - len(opening.sentence) - _LISTS - len(", ".join(shown)) - 6 * len(shown)
+    chosen = choose(every, room, cost + 2, more=name_cost + 3)
+    lines = choose(every, length - len(opening.sentence) - 1, cost + 1)
+    traces = (opening, *(_trace(one, named, language) for one in _joined(sessions, lines)))
     return CompressedNarrative(
         summary="\n".join(trace.sentence for trace in traces),
-        key_events=_events(sessions, ranked, policy),
-        recurring_themes=tuple(concept.theme for concept in concepts),
+        key_events=_events(sessions, chosen),
+        recurring_themes=shown,
         emotional_arc=arc(sessions),
         concept_clusters=concepts,
-        statements=_statements(ranked),
-        digests=tuple(_digest(session, row) for session, row in zip(sessions, kept, strict=True)),
+        statements=_statements(sessions),
+        digests=tuple(
+            _digest(session, row, policy, named) for session, row in zip(sessions, candidates, strict=True)
+        ),
         traces=traces,
+        people=tuple(named),
     )
 
 
-def _spoken_of(session: SessionSource) -> list[str]:
-    """What was said in a session, and the tags its episodes were given."""
-    tags = [tag for episode in session.episodes for tag in episode.tags]
-    return [*(turn.text for _, turn in said(session)), *tags]
+def _language(sessions: Sequence[SessionSource]) -> str:
+    """The language of the people, not that of who answers them."""
+    turns = [turn for session in sessions for _, turn in said(session)]
+    return pages.language_of(turn.text for turn in turns if is_person(turn.speaker))
 
 
-def _summary(
-    sessions: Sequence[SessionSource],
-    kept: Sequence[Ranked],
-    concepts: Sequence[Concept],
-    length: int,
-    policy: CompressionPolicy,
-) -> tuple[Trace, ...]:
-    """An opening line of when, who and what about, then the best quotes in order, within a length."""
-    thai = is_thai(turn.text for session in sessions for _, turn in said(session))
-    opening = _opening(sessions, kept, concepts, thai)
-    pool = [replace(item, topic=0, score=item.score + _weight(item, concepts, policy)) for item in kept]
-    room = length - len(opening.sentence)
-    lines = choose(pool, room, _quote_cost(sessions, 14), repeat=0.3, thrift=0.25)
-    traces = [opening]
-    for item in in_order(lines):
-        line = on_day(item.sentence.at, quoted(item.sentence.speaker, item.sentence.text), thai=thai)
-        if sum(len(trace.sentence) + 1 for trace in traces) + len(line) <= length:
-            traces.append(Trace(sentence=line, sources=(item.sentence.episode,)))
-    return tuple(traces)
+def _named(sessions: Sequence[SessionSource]) -> list[str]:
+    return pages.names_of(turn.speaker for session in sessions for _, turn in said(session))
 
 
-def _weight(item: Ranked, concepts: Sequence[Concept], policy: CompressionPolicy) -> float:
-    """What speaks for a sentence in the summary besides its score: a milestone, a theme."""
-    text = item.sentence.text.casefold()
-    on_theme = any(concept.theme.casefold() in text for concept in concepts)
-    return 0.15 * on_theme + 0.5 * (item.sentence.salience > policy.milestone_salience)
-
-
-def _opening(
-    sessions: Sequence[SessionSource], kept: Sequence[Ranked], concepts: Sequence[Concept], thai: bool
-) -> Trace:
+def _opening(sessions: Sequence[SessionSource], is_told: bool, shown: Sequence[str], language: str) -> Trace:
+    """When, how often and what about, with the episodes that show it."""
     first, last = min(one.started_at for one in sessions), max(one.ended_at for one in sessions)
-    span = period(first, last, thai=thai)
-    who = listed([shown_name(name) for name in _speakers(sessions)], thai=thai)
-    about = listed([concept.theme for concept in concepts[:4]], thai=thai)
-    count = f"{len(sessions)} ครั้ง" if thai else f"{len(sessions)} sessions"
     if not any(session.episodes for session in sessions):
-        said_so = "nothing of them is left"
-    elif not kept:
-        said_so = "มีแต่คำทักทาย" if thai else "nothing but greetings"
-    elif thai:
-        said_so = f"{who}คุยกันเรื่อง {about}" if about else who
+        about = pages.phrase("gone", language)
+    elif not is_told:
+        about = pages.phrase("quiet", language)
     else:
-        said_so = f"{who} talked most about {about}" if about else who
-    end = "" if thai else "."
-    return Trace(sentence=f"{span}, {count}: {said_so}{end}", sources=_showing(sessions, concepts[:4]))
+        about = pages.phrase("about", language, names=pages.listed(shown[:_ABOUT], language)) if shown else ""
+    span = pages.period(first, last, language)
+    sentence = pages.phrase("core", language, span=span, count=len(sessions), about=about)
+    return Trace(sentence=sentence, sources=_showing(sessions, shown[:_ABOUT]))
 
 
-def _showing(sessions: Sequence[SessionSource], concepts: Sequence[Concept]) -> tuple[str, ...]:
+def _showing(sessions: Sequence[SessionSource], names: Sequence[str]) -> tuple[str, ...]:
     """The first episode that names each theme; without themes, the first of each session."""
-    found: list[str] = []
-    texts = [
-        (episode.id, text_of(episode).casefold()) for session in sessions for episode in session.episodes
-    ]
-    for concept in concepts:
-        found.extend([name for name, text in texts if concept.theme.casefold() in text][:1])
+    texts = [(episode.id, text_of(episode).casefold()) for one in sessions for episode in one.episodes]
+    showing = [next((id_ for id_, text in texts if name.casefold() in text), None) for name in names]
     firsts = [session.episodes[0].id for session in sessions if session.episodes]
-    return tuple(dict.fromkeys(found or firsts))
+    return tuple(dict.fromkeys([id_ for id_ in showing if id_] or firsts))
 
 
-def _digest(session: SessionSource, chosen: Iterable[Ranked]) -> Digest:
+def _joined(sessions: Sequence[SessionSource], chosen: Sequence[Sentence]) -> list[Sentence]:
+    """Chosen sentences of one turn as one quotation: neighbours as they stand, others with an ellipsis."""
+    texts = {(session.id, n): turn.text for session in sessions for n, (_, turn) in enumerate(said(session))}
+    joined: list[Sentence] = []
+    for one in in_order(chosen):
+        last = joined[-1] if joined else None
+        if last is None or (last.session, last.turn) != (one.session, one.turn):
+            joined.append(one)
+            continue
+        whole = verbatim(texts[one.session, one.turn], last.text, one.text)
+        is_near = len(whole) <= len(last.text) + len(one.text) + 2
+        text = whole if is_near else f"{last.text} … {one.text}"
+        joined[-1] = replace(last, text=text)
+    return joined
+
+
+def _trace(one: Sentence, named: Sequence[str], language: str) -> Trace:
+    quote = pages.quoted(one.speaker if one.speaker in named else None, one.text)
+    return Trace(sentence=f"{pages.dated(one.at, language)} {quote}", sources=(one.episode,))
+
+
+def _digest(
+    session: SessionSource, candidates: Sequence[Sentence], policy: CompressionPolicy, named: Sequence[str]
+) -> Digest:
+    cost = 3 + max((len(name) + 1 for name in named), default=0)
+    chosen = choose(candidates, policy.digest_length, cost, spread=False)
     lines: list[str] = []
     speaker: str | None = None
-    for item in in_order(chosen):
-        same = bool(lines) and item.sentence.speaker == speaker
-        lines.append(quoted(None if same else item.sentence.speaker, item.sentence.text))
-        speaker = item.sentence.speaker
+    for one in chosen:
+        name = one.speaker if one.speaker in named and one.speaker != speaker else None
+        lines.append(pages.quoted(name, one.text))
+        speaker = one.speaker
     return Digest(
         session=session.id,
         at=session.started_at.isoformat(),
         text=" ".join(lines),
-        sources=tuple(dict.fromkeys(item.sentence.episode for item in in_order(chosen))),
+        sources=tuple(dict.fromkeys(one.episode for one in chosen)),
     )
 
 
-def _events(
-    sessions: Sequence[SessionSource], ranked: Sequence[Sequence[Ranked]], policy: CompressionPolicy
-) -> tuple[KeyEvent, ...]:
-    """The two best sentences of each session, and the best of every milestone."""
-    by_id = {episode.id: episode for session in sessions for episode in session.episodes}
-    best: list[Ranked] = []
-    for row in ranked:
-        best.extend(choose(row, _EVENTS * 200, 0)[: max(1, _EVENTS // len(ranked))])
-    named = {item.sentence.episode for item in best}
-    every = sorted((item for row in ranked for item in row), key=lambda item: -item.score)
-    for item in every:
-        if item.sentence.episode not in named and is_milestone(by_id[item.sentence.episode], policy):
-            named.add(item.sentence.episode)
-            best.append(item)
-    return tuple(_event(item, by_id[item.sentence.episode]) for item in in_order(best))
-
-
-def _event(item: Ranked, episode: Memory) -> KeyEvent:
-    return KeyEvent(
-        event=item.sentence.text,
-        emotion=emotion_of(episode),
-        ri=episode.salience,
-        speaker=item.sentence.speaker,
-        at=item.sentence.at.isoformat(),
-        from_session=item.sentence.session,
-        episode=episode.id,
+def _events(sessions: Sequence[SessionSource], chosen: Sequence[Sentence]) -> tuple[KeyEvent, ...]:
+    """What the page tells, a quotation each; feelings and salience only where somebody recorded them."""
+    episodes = {episode.id: episode for session in sessions for episode in session.episodes}
+    return tuple(
+        KeyEvent(
+            event=one.text,
+            emotion=feeling_in(episodes[one.episode], one.text),
+            ri=one.salience,
+            speaker=one.speaker,
+            at=one.at.isoformat(),
+            from_session=one.session,
+            episode=one.episode,
+        )
+        for one in _joined(sessions, chosen)
     )
 
 
 def _anchors(
-    sessions: Sequence[SessionSource], ranked: Sequence[Sequence[Ranked]], policy: CompressionPolicy
+    sessions: Sequence[SessionSource], candidates: Sequence[Sequence[Sentence]], policy: CompressionPolicy
 ) -> tuple[SalienceAnchor, ...]:
     """A phrase of every milestone, verbatim, the weightiest first; a recorded anchor is taken as it is."""
-    best: dict[str, Ranked] = {}
-    for item in sorted((item for row in ranked for item in row), key=lambda item: item.score):
-        best[item.sentence.episode] = item
-    found = []
+    telling = {one.episode: one for row in candidates for one in row if one.is_milestone}
+    anchors = []
     for session, episode in ((one, episode) for one in sessions for episode in one.episodes):
-        phrase, rim = _recorded_anchor(episode)
-        weight = round(max(rim or 0.0, episode.salience), 4)
-        if weight > policy.milestone_salience:
-            told_best = (
-                best[episode.id].sentence.text if episode.id in best else shorten(text_of(episode), 280)
-            )
-            found.append(
+        phrase_, impact = _recorded_anchor(episode)
+        if max(impact or 0.0, episode.salience) > policy.milestone_salience:
+            run = telling.get(episode.id)
+            anchors.append(
                 SalienceAnchor(
-                    phrase=phrase or told_best, rim=weight, from_session=session.id, episode=episode.id
+                    phrase=phrase_ or (run.text if run else shorten(text_of(episode), 280)),
+                    rim=impact if phrase_ else episode.salience,
+                    from_session=session.id,
+                    episode=episode.id,
                 )
             )
-    return tuple(sorted(found, key=lambda anchor: -(anchor.rim or 0.0)))
+    return tuple(sorted(anchors, key=lambda anchor: -(anchor.rim or 0.0)))
 
 
 def _recorded_anchor(episode: Memory) -> tuple[str | None, float | None]:
     for turn in episode.turns:
         match turn.data.get("salience_anchor"):
-            case {"phrase": str(phrase), "Resonance_impact": float(impact) | int(impact)}:
-                return phrase, impact
+            case {"phrase": str(phrase_), "Resonance_impact": float(impact) | int(impact)}:
+                return phrase_, impact
     return None, None
 
 
-def _statements(ranked: Sequence[Sequence[Ranked]]) -> tuple[Statement, ...]:
-    able = [
-        item
-        for row in ranked
-        for item in row
-        if item.sentence.kind and item.score > 0.35 and not is_vague(item.sentence.text)
-    ]
-    kept = choose(able, 4000, 0, novelty=0.8)[:_STATEMENTS]
-    return tuple(
-        Statement(
-            kind=item.sentence.kind or "",
-            text=item.sentence.text,
-            speaker=item.sentence.speaker,
-            at=item.sentence.at.isoformat(),
-            from_session=item.sentence.session,
-            episode=item.sentence.episode,
-        )
-        for item in in_order(kept)
-    )
-
-
-def in_order(ranked: Iterable[Ranked]) -> list[Ranked]:
-    """Sentences in the order they were said."""
-    return sorted(ranked, key=lambda item: (item.sentence.at, item.sentence.turn))
-
-
-def _quote_cost(sessions: Sequence[SessionSource], date: int = 0) -> int:
-    """What a name, quotation marks and a date take besides the sentence they frame."""
-    return max((len(shown_name(name)) for name in _speakers(sessions)), default=0) + 5 + date
-
-
-def _speakers(sessions: Sequence[SessionSource]) -> list[str]:
-    names = (turn.speaker for session in sessions for _, turn in said(session))
-    return list(dict.fromkeys(name for name in names if name))
+def _statements(sessions: Sequence[SessionSource]) -> tuple[Statement, ...]:
+    """What people decide, plan and say of themselves, the most telling first; each once."""
+    rows = [row for session in sessions for row in statements_of(session)]
+    rows.sort(key=lambda row: (-row[1].score, row[1].at, row[1].turn, row[1].place))
+    count: dict[str, int] = {}
+    kept: dict[str, Statement] = {}
+    for kind, one in rows:
+        if one.text not in kept and count.get(kind, 0) < _STATEMENTS:
+            count[kind] = count.get(kind, 0) + 1
+            kept[one.text] = Statement(
+                kind=kind,
+                text=one.text,
+                speaker=one.speaker,
+                at=one.at.isoformat(),
+                from_session=one.session,
+                episode=one.episode,
+            )
+    return tuple(kept.values())

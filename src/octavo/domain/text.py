@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from Stemmer import Stemmer
 
+from octavo import words as word_lists
 from octavo.domain.patterns import pattern
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
@@ -38,21 +39,8 @@ _STEMMER = Stemmer("english", 0)  # its own cache is off: ours is one dictionary
 
 PASSAGE_CHARACTERS = 400
 
-# Words that carry grammar, not content: articles, auxiliaries, pronouns, prepositions, question words.
-# Written without apostrophes because folding drops them.
-STOP_WORDS = frozenset(
-    """
-    a about above after again all also am an and any are arent as at be because been before being below
-    between both but by can cant could couldnt did didnt do does doesnt doing dont down during each
-    either else ever few for from further had hadnt has hasnt have havent having he her here hers herself
-    hes him himself his how i id if ill im in into is isnt it its itself ive just may me might more most
-    must my myself no nor not now of off on once only or other our ours ourselves out over own s same she
-    shes should shouldnt so some such t than that thats the their theirs them themselves then there theres
-    these they theyre theyve this those through to too under until up upon us very was wasnt we were werent
-    weve what whats when where which while who whom whose why will with wont would wouldnt yet you youd
-    youll your youre yours yourself yourselves youve
-    """.split()  # noqa: SIM905 - a list of words reads better than a list of strings
-)
+# Words that carry grammar, not content; without apostrophes because folding drops them.
+STOP_WORDS = word_lists.listed("search.stop")
 
 # Letters of other alphabets that look like Latin ones; only keys and comparisons fold them.
 _LOOK_ALIKES = str.maketrans(
@@ -60,31 +48,8 @@ _LOOK_ALIKES = str.maketrans(
     "aeopcyxijsdghkmtbhqwaopviktuxbeny",
 )
 
-
 # Past forms and plurals that no suffix rule reaches, each with the word it is counted as.
-_IRREGULAR = dict(
-    pair.split("/")
-    for pair in """
-    ate/eat arose/arise awoke/awake beaten/beat became/become began/begin begun/begin bent/bend bit/bite
-    bitten/bite bled/bleed blew/blow blown/blow bore/bear born/bear bought/buy bound/bind bred/breed
-    broke/break broken/break brought/bring built/build burnt/burn came/come caught/catch children/child
-    chose/choose chosen/choose crept/creep dealt/deal dove/dive drank/drink drawn/draw dreamt/dream
-    drew/draw driven/drive drove/drive drunk/drink dug/dig eaten/eat fallen/fall fed/feed feet/foot
-    fell/fall felt/feel fled/flee flew/fly flown/fly forgave/forgive forgiven/forgive forgot/forget
-    forgotten/forget fought/fight found/find froze/freeze frozen/freeze gave/give given/give goes/go
-    gone/go got/get gotten/get grew/grow grown/grow heard/hear held/hold hid/hide hidden/hide hung/hang
-    kept/keep knew/know knives/knife known/know laid/lay learnt/learn leaves/leaf led/lead left/leave
-    lent/lend lit/light lives/life lost/lose made/make meant/mean men/man met/meet mice/mouse
-    mistook/mistake overcame/overcome paid/pay people/person ran/run rang/ring ridden/ride risen/rise
-    rode/ride rose/rise rung/ring said/say sang/sing sank/sink sat/sit saw/see seen/see sent/send
-    sewn/sew shook/shake shot/shoot shown/show slept/sleep sold/sell sought/seek sped/speed spent/spend
-    spoke/speak spoken/speak sprang/spring sprung/spring spun/spin stole/steal stolen/steal stood/stand
-    struck/strike stuck/stick stung/sting sung/sing swam/swim swept/sweep swore/swear swum/swim
-    swung/swing taken/take taught/teach teeth/tooth thought/think threw/throw thrown/throw told/tell
-    took/take tore/tear torn/tear understood/understand undertook/undertake went/go wept/weep wives/wife
-    woke/wake woken/wake women/woman won/win wore/wear worn/wear wound/wind written/write wrote/write
-    """.split()  # noqa: SIM905
-)
+_IRREGULAR = word_lists.valued("search.irregular")
 
 
 def normalise(text: str) -> str:
@@ -95,6 +60,7 @@ def normalise(text: str) -> str:
     return " ".join((_INVISIBLE.sub("", plain) if _ODD.search(plain) else plain).split())
 
 
+@lru_cache(maxsize=4096)
 def fold(text: str) -> str:
     """The normal form with look-alike letters made one and apostrophes dropped."""
     if text.isascii():

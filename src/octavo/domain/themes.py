@@ -1,244 +1,316 @@
-"""The themes that recur across texts, in words a person would use, with weights that sum to at most 1.
+"""The themes of sessions: names kept whole and noun phrases, in words a person would use.
 
-English words meet by their stem and are shown as people wrote them; two words that keep together are
-one theme. Thai has no spaces: without a segmenter, what repeats between function words is taken for a word.
+English has names by their capitals and nouns by what stands around them; Thai has neither capitals nor
+spaces, so `repeats` finds its words. Weights of all themes sum to 1.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from math import log, sqrt
 
-from octavo.domain import cues
+from octavo import words as word_lists
+from octavo.domain import cues, repeats
 from octavo.domain.cores import Concept
-from octavo.domain.sentences import is_empty
+from octavo.domain.patterns import pattern
+from octavo.domain.repeats import Segment
+from octavo.domain.sentences import SessionSource, is_empty, is_person, said
 from octavo.domain.text import fold, stem
 
-Segment = Callable[[str], Sequence[str]]
+Line = tuple[bool, str]  # whether a person said it, and what
 
-_LATIN = re.compile(r"[^\W\d_\u0e00-\u0e7f]+(?:['’-][^\W\d_\u0e00-\u0e7f]+)*")
-_BREAK = re.compile(r"[.!?,;:()\"“”\n]+")
-_THAI_RUN = re.compile("[\u0e01-\u0e4e]+")
-_NO_START = frozenset(
-    "ะาำๅๆฯ"
-    + "\u0e31\u0e34\u0e35\u0e36\u0e37\u0e38\u0e39\u0e3a\u0e47\u0e48\u0e49\u0e4a\u0e4b\u0e4c\u0e4d\u0e4e"
+_TITLES = "|".join(word_lists.block("themes.titles", "en").split())
+_INSIDE = "|".join(word_lists.block("themes.inside_names", "en").split())
+_CAPITAL = r"[A-ZÀ-Ý][\w’'À-ÿ-]*"
+_NAME = pattern(rf"(?:(?:{_TITLES})\.? )?{_CAPITAL}(?:(?: (?:{_INSIDE})(?: the)?)? {_CAPITAL})*")
+_TITLED = pattern(rf"(?:{_TITLES})\.?(?: |$)")
+_OPENING = pattern(r"(?:^|[.!?:…\"“\n])\s*$|^\s*[-*•]\s*$")
+_PHRASE_ENDS = pattern(r"[.!?,;:()\"“”\n…–—]+")
+_TOKEN = pattern(r"[A-Za-zÀ-ÿ][\w'’À-ÿ-]*|\d[\d.,:]*")
+_LOWER = pattern(r"\b[a-z][a-z'’-]+\b")
+_POSSESSIVE = pattern(r"['’]s?$")
+_ADJECTIVE = pattern(word_lists.block("themes.adjective", "en"))
+_OWN_NAME, _CALLED = (pattern(word_lists.block(f"themes.{key}", "en")) for key in ("own_name", "called"))
+_VERBS, _BEFORE_NOUN, _BEFORE_VERB, _AFTER_VERB = (
+    word_lists.listed(f"themes.{key}") for key in ("verbs", "before_noun", "before_verb", "after_verb")
 )
-_NO_END = frozenset("เแโใไ")
-_GENERIC = frozenset(stem(word) for word in cues.GENERIC)
-_LONGEST_REPEAT = 20
+_NO_THEME = frozenset().union(*(word_lists.listed(f"themes.{key}") for key in ("calendar", "units", "plain")))
+_DAYS = frozenset((*word_lists.valued("dates.months", "en"), *word_lists.valued("dates.weekdays", "en")))
+_EDGES_OF_NAMES = frozenset(("&", "of", "the", "I", "I'm", "I'll", "I've", "I'd", "OK", "Ok"))
 _LONGEST_WORD = 40
-_THAI_CHARACTERS = 8_000  # of each text; what recurs shows within that
-_CANDIDATES = 500
-_LEAST_BOUNDED = 0.3
+_BESIDE = "~"  # marks a word that stands before a noun, while counting
+STORED, SHOWN = 40, 8
 
 
-@dataclass(slots=True)
-class _Found:
+class _Seen:
     """What is known of one candidate while counting."""
 
-    per_text: dict[int, int] = field(default_factory=dict)
-    surfaces: dict[str, float] = field(default_factory=dict)
-    nouns: int = 0
-    verbs: int = 0
-    factor: float = 1.0
+    __slots__ = ("by_people", "factor", "is_name", "nouns", "sessions", "surfaces", "verbs")
 
-    def see(self, text: int, surface: str, sure: float = 1.0) -> None:
-        self.per_text[text] = self.per_text.get(text, 0) + 1
-        self.surfaces[surface] = self.surfaces.get(surface, 0.0) + sure
+    def __init__(self, factor: float = 1.0, *, is_name: bool | None = None) -> None:
+        self.sessions: dict[int, float] = {}
+        self.by_people: set[int] = set()
+        self.surfaces: dict[str, int] = {}
+        self.nouns = self.verbs = 0
+        self.is_name, self.factor = is_name, factor
+
+    def see(self, session: int, surface: str, by_person: bool) -> None:
+        self.sessions[session] = self.sessions.get(session, 0.0) + (1.0 if by_person else 0.5)
+        self.surfaces[surface] = self.surfaces.get(surface, 0) + 1
+        if by_person:
+            self.by_people.add(session)
+
+    def add(self, other: _Seen) -> None:
+        for session, count in other.sessions.items():
+            self.sessions[session] = self.sessions.get(session, 0.0) + count
+        self.by_people |= other.by_people
 
     @property
-    def count(self) -> int:
-        return sum(self.per_text.values())
+    def surface(self) -> str:
+        return max(self.surfaces.items(), key=lambda pair: (pair[1], len(pair[0]), pair[0]))[0]
 
 
-def themes(
-    texts: Sequence[Sequence[str]],
-    names: Iterable[str] = (),
-    segment: Segment | None = None,
-    limit: int = 8,
-) -> tuple[Concept, ...]:
-    """The themes of several texts (each a list of what was said), heaviest first."""
-    without = _called(names)
-    found = _latin(texts, without)
-    found.update(_segmented(texts, segment, without) if segment else _repeated(texts, without))
-    fewest = 2 if len(texts) > 1 else 1
-    scored = [
-        (round(_weight(item, len(texts)), 6), _surface(item), len(item.per_text))
-        for item in found.values()
-        if len(item.per_text) >= fewest and item.count >= 2
+def themes(sessions: Sequence[SessionSource], segment: Segment | None = None) -> tuple[Concept, ...]:
+    """The themes of sessions, heaviest first, each with how many of them and with its first and last day.
+
+    A name is one wherever it is said, any other theme in two sessions or more.
+    """
+    lines = [_lines(session) for session in sessions]
+    without = _people(lines) | _called({turn.speaker for one in sessions for _, turn in said(one)})
+    seen = _names(lines, without)
+    _count_nouns(lines, without, seen)
+    _join_parts(seen)
+    seen.update(_unspaced(lines, without, segment))
+    _count_tags(sessions, seen)
+    fewest = min(2, len(sessions))
+    weighed = [
+        (round(_weight(one, len(sessions)), 6), one)
+        for one in seen.values()
+        if one.is_name is not None or (len(one.sessions) >= fewest and one.nouns > one.verbs)
     ]
-    scored.sort(key=lambda row: (-row[0], row[1]))
-    kept = _distinct(scored, limit)
-    total = sum(weight for weight, _, _ in scored) or 1.0
-    return tuple(Concept(theme=name, weight=round(weight / total, 4), sessions=n) for weight, name, n in kept)
+    weighed.sort(key=lambda row: (row[1].is_name is False, -row[0], row[1].surface))
+    total = sum(weight for weight, _ in weighed) or 1.0
+    return tuple(_concept(one, weight / total, sessions) for weight, one in _distinct(weighed))
 
 
-def _called(names: Iterable[str]) -> set[str]:
+def recurring(concepts: Sequence[Concept]) -> tuple[str, ...]:
+    """The themes of two sessions or more that a page shows."""
+    able = (one for one in concepts if one.is_name is not False and (one.sessions or 0) >= 2)
+    return tuple(concept.theme for concept in able)[:SHOWN]
+
+
+def is_titled(name: str) -> bool:
+    """Whether a name begins with a title, as `Dr Okafor` does."""
+    return _TITLED.match(name) is not None
+
+
+def _lines(session: SessionSource) -> list[Line]:
+    return [(is_person(turn.speaker), turn.text) for _, turn in said(session)]
+
+
+def _count_tags(sessions: Sequence[SessionSource], seen: dict[str, _Seen]) -> None:
+    for number, session in enumerate(sessions):
+        for tag in (tag for episode in session.episodes for tag in episode.tags):
+            one = seen.setdefault(fold(tag), _Seen())
+            one.see(number, tag, True)
+            one.nouns += 1
+
+
+def _people(lines: Sequence[Sequence[Line]]) -> set[str]:
+    """What people call themselves or are called by the assistant."""
+    return {
+        fold(name)
+        for line in lines
+        for by_person, text in line
+        for name in (_OWN_NAME if by_person else _CALLED).findall(text)
+    }
+
+
+def _called(speakers: set[str]) -> set[str]:
     """Names and the short forms of them: nobody is a theme of their own conversation."""
-    parts = {fold(part) for name in names for part in (name, *name.split())}
-    return parts | {part[:size] for part in parts for size in range(3, len(part))}
+    parts = {fold(part) for name in speakers for part in (name, *name.split())}
+    return parts | {part[:size] for part in parts for size in range(3, len(part)) if part not in cues.GENERIC}
 
 
-def _weight(item: _Found, texts: int) -> float:
-    spread = len(item.per_text) / texts
-    mass = sum(log(1 + count) for count in item.per_text.values())
-    asked = item.nouns + item.verbs
-    noun = (item.nouns + 0.5) / (asked + 1) if asked else 0.5
-    return sqrt(spread) * mass * (0.25 + noun) * item.factor
+def _is_no_theme(word: str) -> bool:
+    plain = _singular(word)
+    return (
+        not 3 <= len(word) <= _LONGEST_WORD
+        or is_empty(word)
+        or any(form in _NO_THEME or form in cues.GENERIC for form in (word, plain))
+    )
 
 
-def _surface(item: _Found) -> str:
-    return max(item.surfaces.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))[0]
+def _singular(word: str) -> str:
+    word = _POSSESSIVE.sub("", fold(word))
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("ss", "us", "is")) or not word.endswith("s") or len(word) <= 3:
+        return word
+    return word[:-2] if word.endswith(("ches", "shes", "xes", "sses", "zes")) else word[:-1]
 
 
-def _distinct(scored: Iterable[tuple[float, str, int]], limit: int) -> list[tuple[float, str, int]]:
-    """The heaviest themes of which none is part of another."""
-    kept: list[tuple[float, str, int]] = []
-    for row in scored:
-        parts = set(row[1].split())
-        if not any(parts & set(other.split()) or row[1] in other or other in row[1] for _, other, _ in kept):
-            kept.append(row)
-            if len(kept) == limit:
-                break
+def _capitals(text: str) -> Iterator[tuple[list[str], bool]]:
+    """Runs of words with capitals, and whether each opens a sentence, where a capital says nothing."""
+    for match in _NAME.finditer(text):
+        yield match[0].split(), _OPENING.search(text[: match.start()]) is not None
+
+
+def _names(lines: Sequence[Sequence[Line]], without: set[str]) -> dict[str, _Seen]:
+    texts = [text for line in lines for _, text in line]
+    inside: set[str] = set()
+    for text in texts:
+        for parts, opens in _capitals(text):
+            inside.update(_POSSESSIVE.sub("", part) for part in parts[opens:])
+    lower = set(_LOWER.findall(" ".join(texts)))
+    seen: dict[str, _Seen] = {}
+    for number, line in enumerate(lines):
+        for by_person, text in line:
+            for parts, opens in _capitals(text):
+                name = _trimmed(parts, opens, inside)
+                is_sure = bool(name)
+                name = name or _trimmed(parts[:1], False, inside)
+                if _is_name(name, without, lower, inside):
+                    one = seen.setdefault(fold(name), _Seen(1.3 if is_sure else 0.1, is_name=is_sure))
+                    one.see(number, name, by_person)
+    return seen
+
+
+def _trimmed(parts: list[str], opens: bool, inside: set[str]) -> str:
+    """A run of capitals without what opens its sentence, calendar words and small words at its ends."""
+    if opens and not is_titled(parts[0]):
+        is_known = parts[0] in inside or _POSSESSIVE.sub("", parts[0]) in inside
+        parts = parts if is_known and fold(parts[0]) not in cues.STOP else parts[1:]
+    while parts and _falls(parts[0]):
+        parts = parts[1:]
+    while parts and (fold(_POSSESSIVE.sub("", parts[-1])) in _DAYS or parts[-1] in _EDGES_OF_NAMES):
+        parts = parts[:-1]
+    return " ".join(_POSSESSIVE.sub("", part) for part in parts)
+
+
+def _falls(word: str) -> bool:
+    plain = fold(_POSSESSIVE.sub("", word))
+    return plain in cues.STOP or plain in cues.SMALL_TALK or plain in _DAYS or word in _EDGES_OF_NAMES
+
+
+def _is_name(name: str, without: set[str], lower: set[str], inside: set[str]) -> bool:
+    parts = [fold(part) for part in name.split()]
+    if all(part in without for part in parts) or not 3 <= len(name) <= _LONGEST_WORD:
+        return False
+    is_word = len(parts) == 1 and parts[0] in lower and name not in inside
+    return len(parts) > 1 or not (is_word or is_titled(name) or _is_no_theme(parts[0]))
+
+
+def _count_nouns(lines: Sequence[Sequence[Line]], without: set[str], seen: dict[str, _Seen]) -> None:
+    """Runs of content words between others: the last word is the head, with the one before it a pair."""
+    for number, line in enumerate(lines):
+        for by_person, text in line:
+            for phrase in _PHRASE_ENDS.split(text):
+                run: list[str] = []
+                before = ""
+                for token in (*_TOKEN.findall(phrase), "."):
+                    plain = fold(token)
+                    is_content = token[0].islower() and plain.isalpha() and plain == token
+                    if is_content and plain not in without and not _is_no_theme(plain):
+                        run.append(plain)
+                        continue
+                    _count_run(run, before, plain, seen, (number, by_person))
+                    run, before = [], plain
+
+
+def _count_run(
+    run: list[str], before: str, after: str, seen: dict[str, _Seen], said_in: tuple[int, bool]
+) -> None:
+    while run and (run[0] in _VERBS or (run[0].endswith(("ing", "ed")) and before not in _BEFORE_NOUN)):
+        run, before = run[1:], ""
+    while run and (_ADJECTIVE.search(run[-1]) or run[-1] in _VERBS):
+        run = run[:-1]
+    if not run:
+        return
+    head = _singular(run[-1])
+    if _is_no_theme(head):
+        return
+    number, by_person = said_in
+    acts = len(run) > 1 and run[-1].endswith("s") and after in _AFTER_VERB
+    one = seen.setdefault(head, _Seen())
+    one.see(number, run[-1], by_person)
+    one.nouns += (before in _BEFORE_NOUN or len(run) > 1) and not acts
+    one.verbs += before in _BEFORE_VERB or acts
+    if len(run) > 1 and not _ADJECTIVE.search(run[-2]):
+        pair = seen.setdefault(f"{_singular(run[-2])} {head}", _Seen(1.25))
+        pair.see(number, " ".join(run[-2:]), by_person)
+        pair.nouns += 1
+        seen.setdefault(f"{_BESIDE}{_singular(run[-2])}", _Seen()).see(number, head, by_person)
+
+
+def _join_parts(seen: dict[str, _Seen]) -> None:
+    """A noun is also told by what it stands beside (pottery bowl, pottery class), if that is more than one.
+
+    A single name goes to the one full name that begins or ends with it; an acronym stays.
+    """
+    for key in [key for key in seen if key.startswith(_BESIDE)]:
+        beside, noun = seen.pop(key), seen.get(key.removeprefix(_BESIDE))
+        if noun and noun.nouns and len(beside.surfaces) > 1:
+            noun.add(beside)
+    full = [key for key, one in seen.items() if one.is_name and " " in key]
+    for key in [key for key, one in seen.items() if one.is_name and " " not in key]:
+        owners = [name for name in full if key in (name.split()[0], name.split()[-1])]
+        if not owners or seen[key].surface.isupper() or len({name.split()[-1] for name in owners}) > 1:
+            continue
+        part = seen.pop(key)
+        seen[max(owners, key=lambda name: sum(seen[name].sessions.values()))].add(part)
+
+
+def _unspaced(
+    lines: Sequence[Sequence[Line]], without: set[str], segment: Segment | None
+) -> dict[str, _Seen]:
+    texts = [[text for _, text in line] for line in lines]
+    if segment:
+        rows = {word: (1.0, places) for word, places in repeats.segmented(texts, segment, without).items()}
+    else:
+        rows = repeats.repeated(texts, without)
+    seen: dict[str, _Seen] = {}
+    for word, (factor, places) in rows.items():
+        one = seen.setdefault(word, _Seen(factor * 0.75))
+        for number in places:
+            one.see(number, word, True)
+        one.nouns = len(places)
+    return {word: one for word, one in seen.items() if sum(one.sessions.values()) >= 2}
+
+
+def _weight(one: _Seen, sessions: int) -> float:
+    mass = sum(log(1 + count) for count in one.sessions.values())
+    return sqrt(len(one.sessions) / sessions) * mass * one.factor
+
+
+def _distinct(weighed: Sequence[tuple[float, _Seen]]) -> list[tuple[float, _Seen]]:
+    """The heaviest themes of which none shares a word with a heavier one or is part of it."""
+    kept: list[tuple[float, _Seen]] = []
+    taken: list[tuple[str, set[str]]] = []
+    for weight, one in weighed:
+        name = fold(one.surface)
+        parts = {stem(part) for part in name.split()}
+        if not any(
+            parts & other or (not name.isascii() and _is_within(name, longer)) for longer, other in taken
+        ):
+            kept.append((weight, one))
+            taken.append((name, parts))
+        if len(kept) == STORED:
+            break
     return kept
 
 
-def _latin(texts: Sequence[Sequence[str]], without: set[str]) -> dict[str, _Found]:
-    singles: dict[str, _Found] = {}
-    pairs: dict[str, _Found] = {}
-    for number, text in enumerate(texts):
-        for phrase in (piece for line in text for piece in _BREAK.split(line)):
-            _count(number, _LATIN.findall(phrase), singles, pairs, without)
-    for key, pair in pairs.items():
-        one, other = (singles[part] for part in key.split(" "))
-        pair.factor = max(one.factor, other.factor)
-        if pair.count >= 3 and pair.count >= 0.4 * min(one.count, other.count):
-            singles[key] = pair
-            pair.nouns, pair.verbs = pair.count, 0
-    return singles
+def _is_within(one: str, other: str) -> bool:
+    return one in other or other in one
 
 
-def _count(
-    number: int,
-    spoken: list[str],
-    singles: dict[str, _Found],
-    pairs: dict[str, _Found],
-    without: set[str],
-) -> None:
-    before, last = "", ""
-    for place, word in enumerate(spoken):
-        plain = fold(word)
-        is_word = 3 <= len(plain) <= _LONGEST_WORD and plain not in without and not is_empty(plain)
-        key = stem(plain) if is_word else ""
-        if key:
-            item = singles.setdefault(key, _Found(factor=0.3 if key in _GENERIC else 1.0))
-            # A capital at the start of a sentence says nothing, so the form inside one decides.
-            item.see(number, _shown(word, place), 1.0 if place else 0.3)
-            item.nouns += before in cues.NOUN_BEFORE
-            item.verbs += before in cues.VERB_BEFORE
-            if last and last != key:
-                surface = f"{_shown(spoken[place - 1], place - 1)} {_shown(word, place)}"
-                pairs.setdefault(f"{last} {key}", _Found()).see(number, surface)
-        before, last = plain, key
-
-
-def _shown(word: str, place: int) -> str:
-    """A word as it is written inside a sentence: only names and acronyms keep their capitals."""
-    return word if place or any(letter.isupper() for letter in word[1:]) else word.lower()
-
-
-def _segmented(texts: Sequence[Sequence[str]], segment: Segment, without: set[str]) -> dict[str, _Found]:
-    found: dict[str, _Found] = {}
-    edges = {*cues.THAI_EDGES, *cues.THAI_GENERIC}
-    for number, text in enumerate(texts):
-        for run in _runs(text):
-            for word in segment(run):
-                if 3 <= len(word) <= _LONGEST_WORD and word not in edges and word not in without:
-                    found.setdefault(word, _Found()).see(number, word)
-    return found
-
-
-def _repeated(texts: Sequence[Sequence[str]], without: set[str]) -> dict[str, _Found]:
-    """What repeats in runs of Thai and stands between boundaries; the longest form of it."""
-    runs = [(number, run) for number, text in enumerate(texts) for run in _runs(text)]
-    fewest = min(2, len(texts))
-    grown: dict[str, list[tuple[int, int]]] = {}
-    sure: dict[str, float] = {}
-    for word, places in _grow(runs, fewest).items():
-        if word not in without and not _has_edge(word) and not _is_generic(word):
-            bounded = _boundedness(word, places, runs)
-            if bounded >= _LEAST_BOUNDED:
-                grown[word], sure[word] = places, bounded
-    heaviest = sorted(grown, key=lambda item: (-len(item) * len(grown[item]), item))[:_CANDIDATES]
-    found: dict[str, _Found] = {}
-    for word in sorted(heaviest, key=lambda item: (-len(item), item)):
-        longer = (other for other in found if word in other)
-        if not any(len(grown[word]) <= 1.5 * found[other].count for other in longer):
-            # A long repeat is more likely a word, and says more, than a short one.
-            item = found.setdefault(word, _Found(factor=sure[word] * min(1.6, 0.5 + len(word) / 8)))
-            for place, _ in grown[word]:
-                item.see(runs[place][0], word)
-    return found
-
-
-def _runs(text: Iterable[str]) -> list[str]:
-    found: list[str] = []
-    room = _THAI_CHARACTERS
-    for line in text:
-        for run in _THAI_RUN.findall(cues.THAI_BREAK.sub(" ", line)) if room > 0 else ():
-            found.append(run[: max(0, room)])
-            room -= len(run)
-    return found
-
-
-def _grow(runs: Sequence[tuple[int, str]], fewest: int) -> dict[str, list[tuple[int, int]]]:
-    """Every substring of 3 or more characters that occurs twice or more in enough texts, with its places."""
-    level: dict[str, list[tuple[int, int]]] = {}
-    for place, (_, run) in enumerate(runs):
-        for start in range(len(run) - 2):
-            if run[start] not in _NO_START:
-                level.setdefault(run[start : start + 3], []).append((place, start))
-    found: dict[str, list[tuple[int, int]]] = {}
-    for size in range(3, _LONGEST_REPEAT + 1):
-        level = {
-            word: places
-            for word, places in level.items()
-            if len(places) >= 2 and len({runs[place][0] for place, _ in places}) >= fewest
-        }
-        found.update(level)
-        longer: dict[str, list[tuple[int, int]]] = {}
-        for places in level.values():
-            for place, start in places:
-                if start + size < len(runs[place][1]):
-                    longer.setdefault(runs[place][1][start : start + size + 1], []).append((place, start))
-        level = longer
-    return found
-
-
-def _boundedness(word: str, places: Sequence[tuple[int, int]], runs: Sequence[tuple[int, str]]) -> float:
-    """How sure it is that a word begins and ends here, 0..1, by the function words and spaces next to it.
-
-    Where a vowel binds it to a neighbour it is no word at all.
-    """
-    if word[-1] in _NO_END:
-        return 0.0
-    left = right = bound = 0
-    for place, start in places:
-        run, end = runs[place][1], start + len(word)
-        bound += (start > 0 and run[start - 1] in _NO_END) or (end < len(run) and run[end] in _NO_START)
-        left += not start or run.endswith(cues.THAI_EDGES, 0, start)
-        right += end == len(run) or run.startswith(cues.THAI_EDGES, end)
-    if bound > 0.2 * len(places):
-        return 0.0
-    return sqrt(left * right) / len(places)
-
-
-def _is_generic(word: str) -> bool:
-    """Whether it is one of the words that recur everywhere, or a piece of one."""
-    return word in cues.THAI_GENERIC or any(word in other for other in cues.THAI_GENERIC if len(other) > 4)
-
-
-def _has_edge(word: str) -> bool:
-    return word.startswith(cues.THAI_EDGES) or word.endswith(cues.THAI_EDGES)
+def _concept(one: _Seen, share: float, sessions: Sequence[SessionSource]) -> Concept:
+    days = [sessions[number].started_at.date().isoformat() for number in sorted(one.by_people)]
+    return Concept(
+        theme=one.surface,
+        weight=int(share * 10_000) / 10_000,
+        sessions=len(one.sessions),
+        is_name=one.is_name,
+        first=days[0] if days else None,
+        last=days[-1] if days else None,
+    )

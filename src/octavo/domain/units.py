@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from octavo.domain.memory import Kind, Layer, Memory
 
@@ -21,6 +22,20 @@ _ENGLISH_PERSONS = re.compile(
     r"\b(?:(you(?:r(?:s|self|selves)?)?)|i|me|my(?:self)?|mine|we|us|our(?:s|selves)?)\b"
 )
 _THAI_PERSONS = re.compile("(?<!ขอบ)(คุณ)(?!ภาพ|ค่า|สมบัติ|ธรรม)|ผม|ฉัน|เรา(?!ะ)")
+
+# A capital inside a sentence, or something quoted.
+_NAMES = re.compile(r"(?<=[^.!?…\s] )[A-Z][a-z]+|[\"“][^\"”]{2,}[\"”]")
+_SENTENCES, _DIGIT = re.compile(r"(?<=[.!?…])\s+"), re.compile(r"\d")
+_SHORT = 15  # words
+
+# Where cores and spheres quote people and name what was spoken of, the longest first.
+_QUOTED = (
+    *(("compressed_narrative", "digests", "text"), ("compressed_narrative", "key_events", "event")),
+    *(("compressed_narrative", "statements", "text"), ("compressed_narrative", "concept_clusters", "theme")),
+    *(("abstracted_knowledge", "milestones", "event"), ("abstracted_knowledge", "statements", "text")),
+    *(("abstracted_knowledge", "beliefs", "belief"), ("abstracted_knowledge", "trends", "theme")),
+)
+_FRAMED = ("statistical_aggregation", "multi_core_synthesis")
 
 
 class Unit(NamedTuple):
@@ -46,8 +61,7 @@ class Unit(NamedTuple):
     salience: float = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(Struct, frozen=True, kw_only=True):
     """The version at which a revision ceases to be valid."""
 
     memory: str
@@ -55,8 +69,7 @@ class End:
     valid_to: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watermark:
+class Watermark(Struct, frozen=True, kw_only=True):
     """Up to where something derived follows the ledger: a version and the hash of its header."""
 
     version: int
@@ -89,7 +102,7 @@ class Spoken(NamedTuple):
     layer: Layer
     category: str | None
     tags: tuple[str, ...]
-    session: str | None
+    sandbox: str | None
     at: datetime
     gone: bool
     text: str
@@ -100,10 +113,11 @@ class Spoken(NamedTuple):
 def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
     """The units of a memory; `position` is the place of its first turn among those of its session."""
     id_, rev, scope, kind, layer = memory.id, memory.rev, memory.scope, memory.kind, memory.layer
-    session, category, tags, salience = memory.session, memory.category, memory.tags, memory.salience
+    session, category, tags, salience = memory.sandbox, memory.category, memory.tags, memory.salience
     if not memory.turns:
+        text = memory.text if isinstance(memory, Spoken) else searched(memory.text, memory.data)
         yield Unit(
-            id_, rev, None, scope, kind, layer, memory.text, memory.at, valid_from, session, None, None,
+            id_, rev, None, scope, kind, layer, text, memory.at, valid_from, session, None, None,
             category, tags, salience,
         )  # fmt: skip
     turns: Sequence[Said] = memory.turns
@@ -114,10 +128,39 @@ def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> 
         )  # fmt: skip
 
 
+def searched(text: str, data: Mapping[str, Any]) -> str:
+    """What recall searches of a memory: its text; of a core or sphere what it quotes, without a page's frame.
+
+    The words of a frame ("sessions", "most about") match questions that have nothing to do with it. What a
+    model or somebody else told has no frame of ours.
+    """
+    quotes: dict[str, None] = {}
+    for part, rows, key in _QUOTED:
+        told = data.get(part)
+        for row in told.get(rows) or () if isinstance(told, Mapping) else ():
+            line = str(row.get(key, "")) if isinstance(row, Mapping) else ""
+            if line and not any(line in longer for longer in quotes):
+                quotes[line] = None
+    meta = data.get("meta")
+    is_framed = isinstance(meta, Mapping) and meta.get("compression_method") in _FRAMED
+    return "\n".join(quotes if quotes and is_framed else [text, *quotes])
+
+
 @lru_cache(maxsize=1024)
 def is_person(speaker: str | None) -> bool:
     """Whether a turn was said by a person rather than by a machine."""
     return speaker is None or speaker.casefold() not in _MACHINES
+
+
+def substance(text: str) -> int:
+    """What tells an answer from small talk: names inside sentences (0 to 3), a number (4), no question (0).
+
+    A short text that only asks has 8.
+    """
+    names = min(3, len(_NAMES.findall(text)))
+    sentences = [part for part in _SENTENCES.split(text.strip()) if part]
+    only_asks = text.count(" ") < _SHORT and all(part.endswith("?") for part in sentences)
+    return names | (4 if _DIGIT.search(text) else 0) | (8 if only_asks and sentences else 0)
 
 
 def address(text: str) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from octavo.domain.memory import Change, Clash, Memory, Merge, Proposal, Refusal
 from octavo.errors import Immutable, Refused
@@ -12,9 +13,18 @@ from octavo.errors import Immutable, Refused
 Outcome = Literal["admitted", "superseding", "merged", "proposed", "refused", "unchanged"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Truthy when the memory is in; otherwise `check` names what kept it out and `advice` what to do."""
+class Contrast(Struct, frozen=True, kw_only=True):
+    """A memory that is there and that a new one may be about to replace; both stay until somebody says so."""
+
+    id: str
+    text: str
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Truthy when the memory is in; otherwise `check` names what kept it out and `advice` what to do.
+
+    `contrasts` are memories that say otherwise, or that the new one seems to change.
+    """
 
     outcome: Outcome
     memory: Memory | None = None
@@ -22,6 +32,7 @@ class Verdict:
     detail: str = ""
     advice: str = ""
     proposal: str | None = None
+    contrasts: tuple[Contrast, ...] = ()
 
     def __bool__(self) -> bool:
         return self.outcome in ("admitted", "superseding", "merged", "unchanged")
@@ -35,8 +46,7 @@ class Verdict:
         raise kind(f"the memory is not in: {what}: {self.detail}", hint=self.advice or None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consolidation:
+class Consolidation(Struct, frozen=True, kw_only=True):
     """What a consolidation did; it can be read again from the version's own lines."""
 
     version: int

@@ -1,38 +1,42 @@
-"""What documents keep beside an account: shown to it, kept by it, and reached by its redactions."""
+"""What documents keep beside an account, as one projection: kept by it, proved, and reached by redactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
 from octavo.domain.text import key_of
+from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Busy, Unavailable
 from octavo.storage import codec
 from octavo.storage.attached import Attached, AttachedFiles
-from octavo.storage.stores.local import LocalStore
+from octavo.storage.mirror_tree import Manifest, Tree, hash_of
+from octavo.storage.projections import Progress, Projection
 
 
 class Attachments:
-    """The files beside one account; a document writes them only while it holds the lock."""
+    """The files and trees beside one account; a document writes them only while it holds their lock.
+
+    Whoever made one follows the ledger with it and can throw it away; what every handle can do, whether or
+    not that document is open, is to erase and to prove.
+    """
+
+    name = "attached.json"
 
     def __init__(self, spine: Spine) -> None:
-        if not isinstance(spine.store, LocalStore):
+        if spine.store.folder is None:
             raise BadInput("an account without a folder has nothing beside it", hint="use a local folder")
         self._spine = spine
-        self._files = AttachedFiles(spine.store)
+        self.files = AttachedFiles(spine.store)
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Hold the files alone, across threads and processes."""
-        return self._files.locked()
-
-    def show(self, path: Path) -> None:
-        """Attach a file of JSON lines that is derived from the ledger and made anew when it is lost."""
-        self._files.attach(path, "view")
+    def join(self, projection: Projection) -> None:
+        """Let what an open document makes of the ledger be followed, erased and proved with all the rest."""
+        self._spine.followers.append(projection)
 
     def keep(self, path: Path, data: bytes, ids: Mapping[int, str]) -> Path:
         """Keep somebody else's lines in a new file, under a name that is free, without what was erased.
@@ -43,8 +47,8 @@ class Attachments:
         while place.name in known or place.exists() or place.is_symlink():
             number += 1
             place = path.with_name(f"{path.name}-{number}")
-        clean = self._erasure(_redactions(self._spine)).without(data, self._instead, ids)
-        self._files.create(self._files.attach(place, "copy", ids), clean)
+        clean = self._without(erasure_of(self._spine, _redactions(self._spine)), data, ids)
+        self.files.replace(self.files.attach(place, "copy", ids), clean)
         return place
 
     def adopt(self, paths: Iterable[Path], ids: Callable[[bytes], Mapping[int, str]]) -> None:
@@ -54,71 +58,109 @@ class Attachments:
         """
         known = self._names()
         for path in (path for path in paths if path.name not in known):
-            found = ids(path.read_bytes())
-            file = self._files.beside(path, "copy", found)
-            for why in self._swept(file, self._erasure(_redactions(self._spine))):
+            became = ids(path.read_bytes())
+            file = self.files.beside(path, "copy", became)
+            for why in self._swept(file, erasure_of(self._spine, _redactions(self._spine))):
                 raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
-            self._files.attach(path, "copy", found)
+            self.files.attach(path, "copy", became)
 
-    def sweep(self, redactions: Collection[Redaction], wordings: Iterable[str]) -> list[str]:
-        """Erase texts from every attached file; returns what could not be cleaned, and why."""
-        if not self._files.listed():
-            return []
-        erasure = self._erasure(redactions, list(wordings))
+    def watermark(self) -> Watermark:
+        """None that all of them share."""
+        return Watermark(version=0, header="")
+
+    def follow(self, progress: Progress | None = None) -> None:
+        """Nothing: the document whose files they are follows with them."""
+
+    def erase(self, erasure: Erasure) -> list[str]:
+        """Erase texts from every file; returns what could not be cleaned, and why.
+
+        A tree is only looked into: its own projection has cleaned it before, and what is left is a person's.
+        """
         try:
-            with self._files.locked(self._spine.policy.commit.wait_seconds):
-                # Listed again: who held the lock may have attached another one.
-                return [why for file in self._files.listed() for why in self._swept(file, erasure)]
+            with self.files.locked(self._spine.policy.commit.wait_seconds):
+                return [why for file in self.files.listed() for why in self._swept(file, erasure)]
         except (Busy, Unavailable) as error:
             return [error.message]
 
-    def unclean(self, redactions: Collection[Redaction]) -> list[str]:
-        """Which attached files still hold what was erased, or cannot be looked into."""
-        erasure = self._erasure(redactions)
-        return [why for file in self._files.listed() for why in self._found(file, erasure)]
+    def verify(self, *, stamp: bool = False) -> list[str]:
+        """Which of them still hold what was erased, or cannot be looked into."""
+        pending = unswept(self._spine)
+        if not pending:
+            return []
+        erasure = erasure_of(self._spine, pending)
+        return [why for file in self.files.listed() for why in self._unclean(file, erasure)]
+
+    def clear(self) -> None:
+        """Nothing: what stands in them and not in the ledger is somebody else's."""
 
     def _names(self) -> set[str]:
-        return {self._files.place_of(file).name for file in self._files.listed()}
+        return {self.files.place_of(file).name for file in self.files.listed()}
 
-    def _found(self, file: Attached, erasure: Erasure) -> Iterator[str]:
+    def _unclean(self, file: Attached, erasure: Erasure) -> Iterator[str]:
         try:
-            data = self._files.read(file)
-            if data is not None and self._cleaned(file, data, erasure) != data:
-                yield f"{self._files.place_of(file)} still holds what was erased"
+            if file.kind == "tree":
+                # What the mirror wrote is as the ledger has it now; what is left is a person's.
+                tree = Tree(self.files.disk, self.files.place_of(file))
+                ours = {shown.sha256 for shown in (tree.manifest() or Manifest()).files.values()}
+                held = [
+                    path
+                    for path, data in self.files.files_in(file)
+                    if hash_of(data) not in ours and erasure.is_in(data)
+                ]
+            else:
+                data = self.files.read(file) or b""
+                held = [self.files.place_of(file)] * (self._cleaned(file, data, erasure) != data)
         except Unavailable as error:
             yield error.message
+        else:
+            yield from (f"{path} still holds what was erased" for path in held)
 
     def _swept(self, file: Attached, erasure: Erasure) -> Iterator[str]:
+        if file.kind == "tree":
+            yield from self._unclean(file, erasure)
+            return
         try:
-            data = self._files.read(file)
-            if data is not None:
-                clean = self._cleaned(file, data, erasure)
-                if clean != data:
-                    self._files.replace(file, clean)
-            self._files.clear_leftovers(file)
+            data = self.files.read(file) or b""
+            clean = self._cleaned(file, data, erasure)
+            if clean != data:
+                self.files.replace(file, clean)
+            self.files.clear_leftovers(file)
         except Unavailable as error:
             yield error.message
 
     def _cleaned(self, file: Attached, data: bytes, erasure: Erasure) -> bytes:
         """A view loses its lines, for they come again as the ledger tells them; a copy keeps their hashes."""
-        if file.kind == "copy":
-            return erasure.without(data, self._instead, file.ids)
-        # What says the same under an id of its own is a memory that stays, until a person decides.
-        return replace(erasure, is_other=lambda id_: bool(self._spine.state.history(id_))).without(data)
+        return self._without(erasure, data, file.ids) if file.kind == "copy" else erasure.without(data)
 
-    def _erasure(self, redactions: Iterable[Redaction], wordings: Collection[str] = ()) -> Erasure:
-        redactions = list(redactions)
-        keys = {redaction.key for redaction in redactions}
-        return Erasure(
-            ids={redaction.memory for redaction in redactions},
-            is_erased=lambda text: self._spine.keyed(key_of(text)) in keys,
-            mask=codec.REDACTED,
-            wordings=wordings,
-        )
+    def _without(self, erasure: Erasure, data: bytes, ids: Mapping[int, str]) -> bytes:
+        # In somebody else's lines an id says nothing: two of them may say the same.
+        return replace(erasure, is_other=lambda id_: False).without(data, self._instead, ids)
 
     def _instead(self, line: bytes) -> bytes:
         """What stands in the place of an erased line: its hash under the account's key."""
         return codec.encode_json({"redacted": self._spine.keyed(line.decode("utf-8", "replace"))})
+
+
+def erasure_of(spine: Spine, redactions: Iterable[Redaction], wordings: Collection[str] = ()) -> Erasure:
+    """What some redactions erase; a memory that says the same under an id of its own stays."""
+    redactions = list(redactions)
+    keys = {redaction.key for redaction in redactions}
+    return Erasure(
+        ids={redaction.memory for redaction in redactions},
+        is_erased=lambda text: spine.keyed(key_of(text)) in keys,
+        mask=codec.REDACTED,
+        wordings=wordings,
+        is_other=lambda id_: bool(spine.state.history(id_)),
+    )
+
+
+def unswept(spine: Spine) -> dict[Redaction, int]:
+    """Redactions whose bytes may still be somewhere, and the version each came in."""
+    latest: dict[tuple[str, str], tuple[Redaction, int]] = {}
+    for version, change in reversed(spine.state.others("redaction")):
+        if isinstance(change, Redaction):
+            latest[change.memory, change.key] = (change, version)
+    return {redaction: version for redaction, version in latest.values() if not redaction.swept}
 
 
 def _redactions(spine: Spine) -> list[Redaction]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from octavo.domain import cores, gate, likeness
 from octavo.domain.filters import Filter
@@ -36,7 +36,7 @@ def hypotheses(spine: Spine, view: DbView, sphere: Memory) -> list[Change]:
     """
     holding = view.memories(Filter(kinds=("canon",), category="worldview", scopes=(sphere.scope,)))
     asked = {key_of(m.text) for m in (*holding, *(p.memory for p in view.proposals()))}
-    found: list[Change] = []
+    proposals: list[Change] = []
     for belief in cores.sphere_from_json(sphere.data).abstracted_knowledge.beliefs:
         canon = Memory(
             id=spine.new_id(),
@@ -54,12 +54,12 @@ def hypotheses(spine: Spine, view: DbView, sphere: Memory) -> list[Change]:
         if key_of(canon.text) in asked or not _may_be_said(spine, view, canon):
             continue
         reason = f"a belief of {sphere.id}, from {len(belief.evidence)} sources"
-        found.append(
+        proposals.append(
             Proposal(
                 id=spine.new_id(), action="write", memory=canon, reason=reason, by="system", at=spine.now()
             )
         )
-    return found
+    return proposals
 
 
 def _may_be_said(spine: Spine, view: DbView, canon: Memory) -> bool:
@@ -74,8 +74,8 @@ def _challenges(spine: Spine, view: DbView, belief: Memory) -> int:
     radix = spine.policy.compression.levels[0].radix
     count = 0
     for row in spine.state.sessions(belief.scope, max(closed - radix, 0) + 1, closed):
-        wanted = Filter(kinds=("fact", "episode"), session=row.sandbox, scopes=(belief.scope,))
-        count += any(_contradicts(spine, belief.text, m) for m in view.memories(wanted))
+        said_there = Filter(kinds=("fact", "episode"), sandbox=row.sandbox, scopes=(belief.scope,))
+        count += any(_contradicts(spine, belief.text, m) for m in view.memories(said_there))
     return count
 
 

@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Protocol
 
 from octavo.domain import brief as pages
 from octavo.domain.brief import Brief, Counter
+from octavo.domain.hits import Hit
 from octavo.domain.memory import SHARED, Memory, check_scope
+from octavo.domain.orders import Order
+from octavo.domain.profile import profile
 from octavo.errors import BadInput
 
 _STANDING = ("canon", "register")
 _MORE = 4
+_NEWEST = 500  # facts that the profile is chosen from
+_SHORT = 6  # words of a turn that the question before it makes understood
 
 
 class Readable(Protocol):
     """The one question a brief asks of an account, a sandbox or an older version."""
 
     def memories(
-        self, *, kind: str | Sequence[str] | None = None, scope: str | Sequence[str] | None = None
+        self,
+        *,
+        kind: str | Sequence[str] | None = None,
+        scope: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        newest: bool = False,
     ) -> list[Memory]:
         """Live memories that a handle sees; a scope that it does not see is an error."""
         ...
 
+    def uses(self, *ids: str) -> Mapping[str, int]:
+        """How often memories were used."""
+        ...
 
-class Found(Protocol):
-    """A hit, of which only the memory is told."""
-
-    @property
-    def memory(self) -> Memory:
-        """The memory that was found."""
+    def grouped(self, *ids: str) -> Mapping[str, str]:
+        """Which memories belong together: of each, the name of their assembly."""
         ...
 
 
-Recall = Callable[..., Iterable[Found]]
+class Found(Protocol):
+    """What a recall found: hits, and the user's orders that apply beside them."""
+
+    orders: tuple[Order, ...]
+
+    def __iter__(self) -> Iterator[Hit]:
+        """The hits, best first."""
+        ...
+
+
+Recall = Callable[..., Found]
 
 
 def brief(
@@ -41,7 +61,7 @@ def brief(
     query: str | None = None,
     *,
     scope: str | None = None,
-    k: int = 20,
+    k: int = 60,
     budget: int | None = None,
     format: str = "markdown",  # noqa: A002  # the glossary's word
     count: Counter | None = None,
@@ -56,9 +76,44 @@ def brief(
         raise BadInput(f"k {k} is negative")
     scopes = None if scope is None else tuple(dict.fromkeys((SHARED, check_scope(scope))))
     standing = reader.memories(kind=_STANDING, scope=scopes)
-    relevant: list[Memory] = []
+    known = reader.memories(kind="fact", scope=scopes, limit=_NEWEST, newest=True)
+    relevant: list[pages.Item] = []
+    until: dict[str, date] = {}
+    orders: Sequence[Order] = ()
+    grouped: Mapping[str, str] = {}
     if query is not None and query.strip() and recall is not None and k:
         # What stands already does not count against k, so more are asked for; a few times k is enough.
-        hits = recall(query, k=k + min(len(standing), _MORE * k), scope=scopes)
-        relevant = [h.memory for h in hits if scopes is None or h.memory.scope in scopes]
-    return pages.render(standing, relevant, k=k, budget=budget, format=format, count=count)
+        hits = recall(query, k=k + min(len(standing), _MORE * k), scope=scopes, unit="turn")
+        seen = (h for h in hits if scopes is None or h.memory.scope in scopes)
+        relevant = [item for hit in seen for item in _told(hit)]
+        until = {h.memory.id: h.replaced.at.date() for h in hits if h.replaced and h.replaced.is_certain}
+        orders = hits.orders
+        grouped = reader.grouped(*(i.id for i in relevant if isinstance(i, Memory) and i.kind == "fact"))
+    return pages.render(
+        standing,
+        relevant,
+        facts=profile(known, reader.uses(*(m.id for m in known)) if known else {}),
+        until=until,
+        grouped=grouped,
+        orders=orders,
+        k=k,
+        budget=budget,
+        format=format,
+        count=count,
+    )
+
+
+def _told(hit: Hit) -> list[pages.Item]:
+    """A hit as lines: the turn that matched, and the question before it if it is short without that."""
+    if hit.turn is None or hit.turn >= len(hit.memory.turns):
+        return [hit.memory]
+    turns = hit.memory.turns
+    lines: list[pages.Item] = [_line(hit, hit.turn)]
+    if hit.turn and "?" in turns[hit.turn - 1].text and len(turns[hit.turn].text.split()) < _SHORT:
+        lines.append(_line(hit, hit.turn - 1))
+    return lines
+
+
+def _line(hit: Hit, turn: int) -> pages.Told:
+    said = hit.memory.turns[turn]
+    return pages.Told(memory=hit.memory, turn=turn, speaker=said.speaker, text=said.text)

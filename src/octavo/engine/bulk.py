@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from octavo.domain import compression, rules
+from msgspec.structs import replace
+
+from octavo.domain import compression, cores, pages, rules, screening
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.compression import Due
+from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
-from octavo.domain.memory import Memory, Refusal, is_id, signed
+from octavo.domain.gate import Stop
+from octavo.domain.memory import Memory, is_id
 from octavo.domain.verdicts import Verdict
-from octavo.engine import collector
-from octavo.engine.spine import Plan, Spine
-from octavo.engine.writing import Writer
-from octavo.errors import BadInput, SandboxClosed, VersionConflict
-from octavo.later import Later
-from octavo.storage import refusals
+from octavo.engine import beliefs, compress
+from octavo.engine.commit import Write, commit_writes
+from octavo.engine.spine import Plan, Spine, without_gc
+from octavo.engine.writing import MADE, Writer
+from octavo.errors import BadInput
 from octavo.storage.state_view import DbView
 
 Finished = Wrote | SetState | Revised | Forgot
 
-if TYPE_CHECKING:
-    from octavo.domain import cores, pages
-    from octavo.domain.cores import Core, Sphere
-    from octavo.engine import beliefs, compress
-else:
-    cores = Later("octavo.domain.cores")
-    pages = Later("octavo.domain.pages")
-    beliefs = Later("octavo.engine.beliefs")
-    compress = Later("octavo.engine.compress")
+_SIGNED = frozenset({"id", "rev", "scope", "actor", "approved", "gone", "sandbox", "turns"})
+_MADE_BY_ENGINE = Stop(
+    check="kind",
+    detail="cores, spheres and assemblies are made by the engine",
+    advice="write what they rest on",
+)
 
 
-@collector.held()
+@without_gc()
 def write(
     spine: Spine,
     writer: Writer,
@@ -54,35 +53,18 @@ def write(
     given = list(wanted)
     ids = writer.spine.new_ids(len(given))
     ready = [_ready(writer, candidate, id_) for candidate, id_ in zip(given, ids, strict=True)]
-    verdicts: list[Verdict] = []
-    refused: list[Refusal] = []
-
-    def decide(view: DbView) -> Plan | None:
-        if base is not None and view.version != base:
-            hint = "load the newest state and make the change on that"
-            raise VersionConflict(f"version {base} was expected, the account is at {view.version}", hint=hint)
-        if closes is not None and spine.state.commits_of(closes):
-            raise SandboxClosed(f"session {closes!r} was closed already")
-        candidates = [item for item in ready if not isinstance(item, Verdict)]
-        view.expect([item.memory.id for item in candidates if isinstance(item, Wrote)])
-        state, found = rules.consolidate(view, candidates, writer.setting(skip=skip))
-        settled = iter(found)
-        verdicts[:] = [item if isinstance(item, Verdict) else next(settled) for item in ready]
-        for verdict in verdicts if whole else ():
-            if verdict.outcome == "refused":
-                verdict.or_raise()
-        refused[:] = [c for c in state.changes if isinstance(c, Refusal)]
-        changes = [c for c in state.changes if not isinstance(c, Refusal)]
-        plan = Plan(changes=changes, cause=cause, actor=writer.actor, scope=scope) if changes else None
-        if plan is None or closes is None:
-            return plan
-        ordinal = view.sessions(writer.scope) + 1
-        return replace(plan, scope=writer.scope, session=ordinal, sandbox=closes)
-
-    spine.commit(decide)
-    for refusal in refused:
-        refusals.add(spine.store, refusal, keep=spine.policy.gate.refusals_kept)
-    return verdicts
+    writes: list[Write] = [item if isinstance(item, Verdict) else (writer, item) for item in ready]
+    return commit_writes(
+        spine,
+        writes,
+        cause=cause,
+        actor=writer.actor,
+        scope=scope if closes is None else writer.scope,
+        base=base,
+        whole=whole,
+        closes=closes,
+        skip=skip,
+    )
 
 
 def adopt(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:
@@ -99,6 +81,7 @@ def adopt(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memor
     sources = due.members or _episodes(spine, view, due, content)
     data = {**given, compress.MADE_FROM: closing[0].version}
     memory = replace(compress.memory_of(spine, due, content, sources, data), actor=actor, source="operator")
+    memory = screening.masked(memory, spine.policy.privacy)
 
     def decide(now: DbView) -> Plan | None:
         old = now.get(id_)
@@ -121,6 +104,7 @@ def _content(due: Due, given: Mapping[str, Any]) -> Core | Sphere:
     if folded != due.level.radix:
         raise BadInput(f"{due.id} folds {folded}, the policy says {due.level.radix}")
     try:
+        cores.must_be_quotable(content)
         pages.core_page(content) if isinstance(content, cores.Core) else pages.sphere_page(content)
         moment(content.timestamp_end)
     except (ValueError, IndexError) as error:
@@ -134,7 +118,7 @@ def _episodes(spine: Spine, view: DbView, due: Due, content: Core | Sphere) -> l
     if named:
         return [id_ for id_ in named if is_id(id_)]
     rows = spine.state.sessions(due.scope, due.sessions[0], due.sessions[-1])
-    found = [view.memories(Filter(kinds=("episode",), session=row.sandbox or "")) for row in rows]
+    found = [view.memories(Filter(kinds=("episode",), sandbox=row.sandbox or "")) for row in rows]
     return [m.id for memories in found for m in memories if rules.counts_as_episode(m)]
 
 
@@ -143,15 +127,36 @@ def _ready(writer: Writer, candidate: Finished, new_id: str) -> Finished | Verdi
     match candidate:
         case Wrote():
             given = candidate.memory
-            if given.id and (given.actor, given.scope) == (writer.actor, writer.scope):
-                return writer.checked(candidate)  # signed already: most of an import is
-            memory = signed(given, id_=given.id or new_id, actor=writer.actor, scope=writer.scope)
-            alias, supersedes, override = candidate.alias, candidate.supersedes, candidate.override
-            return writer.checked(Wrote(memory=memory, alias=alias, supersedes=supersedes, override=override))
+            writer.must_be_allowed(given.id or None, candidate.override)
+            if given.kind in MADE and not writer.is_human:
+                return writer.refused(given, _MADE_BY_ENGINE)
+            signed = (given.actor, given.scope, given.rev, given.gone, given.approved)
+            if given.id and signed == (writer.actor, writer.scope, 1, False, None):
+                return writer.checked(candidate)  # most of an import is signed already
+            approved = given.approved if writer.is_human else None
+            memory = replace(
+                given,
+                id=given.id or new_id,
+                rev=1,
+                gone=False,
+                actor=writer.actor,
+                scope=writer.scope,
+                approved=approved,
+            )
+            return writer.checked(replace(candidate, memory=memory))
         case SetState():
             return writer.state(candidate.name, candidate.data, patch=candidate.patch)
         case Revised():
+            writer.must_be_allowed(override=candidate.override)
+            if kept := sorted(set(candidate.fields) & _SIGNED):
+                raise BadInput(f"{kept[0]!r} cannot be revised", hint="it says whose a memory is, and which")
+            if candidate.wanted.kind in MADE and not writer.is_human:
+                return writer.refused(candidate.wanted, _MADE_BY_ENGINE)
             outcome = writer.checked(Wrote(memory=candidate.wanted, override=candidate.override))
-            return outcome if isinstance(outcome, Verdict) else replace(candidate, wanted=outcome.memory)
+            if isinstance(outcome, Verdict):
+                return outcome
+            return replace(candidate, wanted=outcome.memory, actor=writer.actor)
         case Forgot():
-            return candidate
+            return replace(candidate, actor=writer.actor)
+        case _:
+            raise BadInput(f"a {type(candidate).__name__} is no candidate", hint="hand in Wrote, SetState …")

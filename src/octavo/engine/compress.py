@@ -7,15 +7,16 @@ made by whoever comes first, removed, and made again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from octavo.domain import compression, cores, gate
 from octavo.domain.compression import Due
 from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import iso, moment
 from octavo.domain.filters import Filter
-from octavo.domain.memory import SHARED, STATE, Change, Link, Memory, Turn, transcript
+from octavo.domain.memory import STATE, Change, Link, Memory, Turn, transcript
 from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.records import to_json
 from octavo.domain.review import RETIRED
@@ -63,10 +64,10 @@ def make(spine: Spine, summariser: Summariser, due: Due, *, asked: bool = False)
     view = spine.head()
     if not is_wanted(view.get(due.id), asked):
         return None
-    found = _content(spine, view, summariser, due)
-    if found is None:
+    made = _content(spine, view, summariser, due)
+    if made is None:
         return None
-    content, sources, made_from = found
+    content, sources, made_from = made
     memory = memory_of(spine, due, content, sources, {**to_json(content), MADE_FROM: made_from})
 
     def decide(now: DbView) -> Plan | None:
@@ -169,9 +170,9 @@ def _version_made_from(spine: Spine, id_: str) -> int | None:
 def _source(spine: Spine, view: DbView, closed: Commit, version: int) -> SessionSource:
     """A session as it was, without what was forgotten, refused or erased since."""
     then, sandbox = spine.state.at(version), closed.sandbox or ""
-    said = [m for m in then.memories(Filter(kinds=("episode",), session=sandbox)) if counts_as_episode(m)]
+    said = [m for m in then.memories(Filter(kinds=("episode",), sandbox=sandbox)) if counts_as_episode(m)]
     kept = [_admissible(spine, view, m) for m in said if _is_kept(view.get(m.id))]
-    states = then.memories(Filter(kinds=("register",), session=sandbox, category=STATE))
+    states = then.memories(Filter(kinds=("register",), sandbox=sandbox, category=STATE))
     times = [t.at or m.at for m in kept or said for t in m.turns] or [m.at for m in said]
     return SessionSource(
         id=sandbox,
@@ -203,7 +204,7 @@ def quotes_refused(spine: Spine, view: DbView, scope: str, value: Any) -> bool:
 
 def _is_out(spine: Spine, view: DbView, scope: str, text: str) -> bool:
     key = spine.keyed(key_of(text))
-    return view.is_redacted(key) or view.is_rejected(key, scope) or view.is_rejected(key, SHARED)
+    return view.is_redacted(key, scope) or gate.is_rejected(view, text, scope, spine.keyed)
 
 
 def _admissible(spine: Spine, view: DbView, episode: Memory) -> Memory:

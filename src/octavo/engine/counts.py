@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
+from msgspec.structs import replace
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+from octavo.storage.state_log import Commit
+
+
+class AssemblyStats(Struct, frozen=True, kw_only=True):
+    """How many assemblies there are, how large, and how many may lift their members."""
+
+    count: int = 0
+    members: int = 0
+    mean_size: float = 0.0
+    largest: int = 0
+    fresh: int = 0
+    drifted: int = 0
+    without_vector: int = 0
+    waiting: int = 0
+    dead: int = 0
+    activations: int = 0
+    merged: int = 0
+    at_limit: bool = False
+
+
+class Stats(Struct, frozen=True, kw_only=True):
     """How much there is, counted without looking at every memory."""
 
     account: str
@@ -20,10 +40,15 @@ class Stats:
     by_category: Mapping[str, int]
     sessions: Mapping[str, int]
     proposals: int
+    assemblies: AssemblyStats | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+def elsewhere(commit: Commit) -> Commit:
+    """A version that holds nothing of what a handle sees: that it is, and when."""
+    return replace(commit, cause="", actor="", scope=None, session=None, sandbox=None, changes=0)
+
+
+class Session(Struct, frozen=True, kw_only=True):
     """A closed session: its ordinal within its scope, the version it became, its place (compression_meta)."""
 
     ordinal: int

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain.memory import Memory
+from octavo.engine.reading import Reader
+from octavo.engine.spine import Spine
 
-if TYPE_CHECKING:
-    from octavo.engine.reading import Reader
-    from octavo.engine.spine import Spine
-    from octavo.storage.state_view import DbView
+_AT_ONCE = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diff:
+class Diff(Struct, frozen=True, kw_only=True):
     """What differs between two versions."""
 
     before: int
@@ -28,22 +28,25 @@ class Diff:
 
 
 def difference(spine: Spine, reader: Reader, before: int, after: int) -> Diff:
-    """What changed between two versions, within what the reader sees."""
-    low, high = spine.state.at(before), spine.state.at(after)
+    """What changed between two versions, within what the reader sees; the same said again is none."""
     added, changed, removed = [], [], []
-    for id_ in sorted(spine.state.ids_changed(min(before, after), max(before, after))):
-        old, new = _live(low, id_, reader), _live(high, id_, reader)
-        if old is None and new is not None:
-            added.append(new)
-        elif old is not None and new is None:
-            removed.append(old)
-        elif old is not None and new is not None and old != new:
-            changed.append((old, new))
+    ids = sorted(spine.state.ids_changed(min(before, after), max(before, after)))
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        older, newer = (spine.state.at(version).many(some) for version in (before, after))
+        for id_ in some:
+            old, new = _live(older, id_, reader), _live(newer, id_, reader)
+            if old is None and new is not None:
+                added.append(new)
+            elif old is not None and new is None:
+                removed.append(old)
+            elif old is not None and new is not None and replace(old, rev=new.rev, actor=new.actor) != new:
+                changed.append((old, new))
     return Diff(
         before=before, after=after, added=tuple(added), changed=tuple(changed), removed=tuple(removed)
     )
 
 
-def _live(view: DbView, id_: str, reader: Reader) -> Memory | None:
-    memory = view.get(id_)
+def _live(memories: Mapping[str, tuple[int, Memory]], id_: str, reader: Reader) -> Memory | None:
+    _, memory = memories.get(id_, (0, None))
     return memory if memory and not memory.gone and reader.sees(memory.scope) else None

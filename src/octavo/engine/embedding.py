@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octavo.domain.memory import Memory
 from octavo.domain.units import Unit, units_of
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
-from octavo.storage import letters
+from octavo.libraries import np
+from octavo.models.embedders import Embedder
+from octavo.storage import retries
 from octavo.storage.codec import REDACTED
+from octavo.storage.columns import writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
-from octavo.storage.units import Units, open_units, writing
+from octavo.storage.rows import Units, open_units
 from octavo.storage.vectors import (
     Vectors,
     append_vectors,
     checked_vectors,
     fill_vectors,
-    keep_letters,
+    keep_retries,
     open_vectors,
     stamp_vectors,
 )
-
-if TYPE_CHECKING:
-    from octavo.models.embedders import Embedder
 
 _log = logging.getLogger("octavo.embedding")
 BATCH = 128  # passages embedded before they are published
 VECTOR = "vector"
 _PROBE = "hello"  # what every embedder can embed, to tell a text it cannot from a model that is out
 _NAMED = 5
+_KEPT = 1_024
 
 Progress = Callable[[int, int], None]
 Passage = tuple[str, int, int | None, int]  # memory, revision, turn, and the passage's number within it
@@ -50,15 +51,15 @@ class Embedding:
         self._spine = spine
         self._lock = threading.RLock()
         self._held: tuple[object, Vectors] | None = None
-        self._index = folder
+        self.index = folder
         self.embedder = embedder
         self.folder = folder / f"vectors-{re.sub(r'[^A-Za-z0-9._-]', '_', embedder.name)[:80]}"
-        self._manifest = self.folder / "manifest.json"
+        self._kept: dict[bytes, Any] = {}  # vectors of texts that no index holds yet, by the texts' hashes
 
     def vectors(self) -> Vectors:
         """The vectors as they are published now; none if they are damaged, they are made anew."""
         with self._lock:
-            stamp = self._stamp()
+            stamp = stamp_of(self.folder)
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._healed())
             return self._held[1]
@@ -79,14 +80,14 @@ class Embedding:
     def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still.
 
-        A passage that cannot be embedded holds up nobody: it gets a letter and is tried again later. When
+        A passage that cannot be embedded holds up nobody: it gets a retry and is tried again later. When
         the model itself is out, that is noted, `ModelFailed` is raised, and nothing is tried for a while.
         """
         done = 0
         while True:
-            with writing(self._index):
+            with writing(self.index):
                 vectors = self._healed()
-                total = open_units(self._index).manifest.rows
+                total = open_units(self.index).manifest.rows
                 again, new = self._work(vectors, total)
                 if not (again or new) or (limit is not None and done >= limit):
                     return len(again) + len(new)
@@ -95,6 +96,13 @@ class Embedding:
             done += len(rows)
             if progress:
                 progress(vectors.manifest.rows, total)
+
+    def make_due(self) -> None:
+        """Let everything that waits, or was given up, be tried at once; the model too."""
+        with writing(self.index):
+            vectors = self._healed()
+            if vectors.manifest.retries:
+                keep_retries(vectors, retries.made_due(vectors.manifest.retries, self._spine.now()))
 
     def embed(self, texts: Sequence[str]) -> Any:
         """Texts as vectors of length one; `ModelFailed` if the embedder does not give one for each."""
@@ -117,10 +125,22 @@ class Embedding:
             if (unit.memory, unit.rev) in own:
                 given += [(len(texts) + n, own[unit.memory, unit.rev]) for n in range(len(passages))]
             texts += passages
-        found = self.embed(texts)
+        found = self._embed_once(texts)
         for place, vector in given:
             found[place] = checked_vectors(vector, found.shape[1])[0]
         return found
+
+    def _embed_once(self, texts: Sequence[str]) -> Any:
+        """Texts as vectors; what was embedded for a question already is not embedded again."""
+        names = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
+        new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._kept}
+        with self._lock:
+            if len(self._kept) + len(new) > _KEPT:
+                self._kept.clear()
+                new = dict(zip(names, texts, strict=True))
+            if new:
+                self._kept.update(zip(new, self.embed(list(new.values())), strict=True))
+            return np.array([self._kept[name] for name in names]).reshape(len(names), -1)
 
     def updated(self, rows: Sequence[int]) -> datetime | None:
         """When the last of some rows got its vector, None if one has none."""
@@ -128,18 +148,18 @@ class Embedding:
         if not rows or max(rows) >= vectors.manifest.rows:
             return None
         times = vectors.times[list(rows)]
-        return letters.moment(int(times.max())) if times.all() else None
+        return retries.moment(int(times.max())) if times.all() else None
 
     def verified(self) -> datetime | None:
         """When all the vectors were last verified."""
         at = self.vectors().manifest.verified
-        return letters.moment(at) if at else None
+        return retries.moment(at) if at else None
 
     def stamp(self) -> None:
         """Note that the vectors were verified just now; the caller holds the write lock."""
         vectors = self._open()
         if vectors.manifest.rows:
-            stamp_vectors(vectors, letters.micros(self._spine.now()))
+            stamp_vectors(vectors, retries.micros(self._spine.now()))
 
     def verify(self, rows: int) -> None:
         """Raise `Damaged` unless the vectors are what was written, for passages that are indexed."""
@@ -151,52 +171,52 @@ class Embedding:
     def notes(self) -> list[str]:
         """What a person should know of passages without vectors; nothing while they are damaged."""
         try:
-            vectors, units = self._open(), open_units(self._index)
+            vectors, units = self._open(), open_units(self.index)
         except Damaged:
             return []  # `verify` names it
-        kept = letters.without_model(vectors.manifest.letters)
-        dead = [letter.row for letter in kept if letter.is_dead]
-        waiting = [letter.row for letter in kept if not letter.is_dead]
+        kept = retries.without_model(vectors.manifest.retries)
+        dead = [retry.row for retry in kept if retry.is_dead]
+        waiting = [retry.row for retry in kept if not retry.is_dead]
         found = [] if (out := self.outage()) is None else [out]
         if waiting:
             found.append(f"{_told(units, waiting)}; tried again later")
         if dead:
-            found.append(f"{_told(units, dead)}; given up, `octavo reindex` tries again")
+            found.append(f"{_told(units, dead)}; given up, `octavo catch-up --force` tries again")
         return found
 
     def outage(self) -> str | None:
         """What there is to say while the model is out and not to be asked."""
-        out = letters.outage(self.vectors().manifest.letters, self._spine.now())
+        out = retries.outage(self.vectors().manifest.retries, self._spine.now())
         if out is None or out.next_at is None:
             return None
         return (
             f"the embedder {self.embedder.name} failed {out.attempts} times in a row ({out.error}); "
-            f"tried again after {letters.moment(out.next_at):%Y-%m-%d %H:%M:%S} UTC"
+            f"tried again after {retries.moment(out.next_at):%Y-%m-%d %H:%M:%S} UTC"
         )
 
     def _work(self, vectors: Vectors, total: int) -> tuple[list[int], range]:
         """The rows to try again now, and those never tried; none while the model is out."""
         manifest, now = vectors.manifest, self._spine.now()
-        if letters.outage(manifest.letters, now):
+        if retries.outage(manifest.retries, now):
             return [], range(0)
-        return letters.due(manifest.letters, now), range(manifest.rows, total)
+        return retries.due(manifest.retries, now), range(manifest.rows, total)
 
     def _extended(self, vectors: Vectors, rows: Sequence[int]) -> Vectors:
         """The vectors after an attempt on some rows, all of them old or all of them new."""
-        old, now = vectors.manifest.letters, self._spine.now()
+        old, now = vectors.manifest.retries, self._spine.now()
         try:
             found, failed = self._tried(rows)
         except ModelFailed as error:
-            keep_letters(vectors, letters.settled(old, [], {letters.MODEL: type(error).__name__}, now))
+            keep_retries(vectors, retries.after_attempt(old, [], {retries.MODEL: type(error).__name__}, now))
             _log.warning("embedding stopped rows=%d error=%s", len(rows), type(error).__name__)
             raise
         if failed:
             _log.warning("embedding failed rows=%d of=%d", len(failed), len(rows))
-        kept, at = letters.settled(old, rows, failed, now), letters.micros(now)
+        kept, at = retries.after_attempt(old, rows, failed, now), retries.micros(now)
         if rows[0] >= vectors.manifest.rows:
-            return append_vectors(vectors, found, at=at, letters=kept)
+            return append_vectors(vectors, found, at=at, retries=kept)
         try:
-            return fill_vectors(vectors, rows, found, at=at, letters=kept)
+            return fill_vectors(vectors, rows, found, at=at, retries=kept)
         except Damaged as error:
             return self._dropped(error)
 
@@ -205,8 +225,6 @@ class Embedding:
 
         What fails together is tried in halves, down to the single text; `ModelFailed` if the model is out.
         """
-        import numpy as np  # when something is embedded, not at start-up
-
         try:
             return self._embedded(rows), {}
         except (ModelFailed, BadVector) as error:
@@ -220,16 +238,9 @@ class Embedding:
 
     def _embedded(self, rows: Sequence[int]) -> Any:
         """The vectors of some rows, from the texts that the state holds for them."""
-        names = names_of(open_units(self._index), rows)
-        units: list[Unit] = []
-        memories: dict[tuple[str, int], Memory] = {}
-        for memory_id, rev, turn in dict.fromkeys((m, r, t) for m, r, t, _ in names):
-            memory = memories.get((memory_id, rev)) or self._spine.state.revision(memory_id, rev)
-            memories[memory_id, rev] = memory
-            units += [u for u in units_of(memory, valid_from=0) if u.turn == turn]
-        passages = {(u.memory, u.rev, u.turn, n): t for u in units for n, t in enumerate(passages_of([u]))}
-        own = self._own(memories.values())
-        found = self.embed([passages.get(name, REDACTED) for name in names])
+        names, texts, memories = texts_of(self._spine, self.index, rows)
+        own = self._own(memories)
+        found = self._embed_once(texts)
         for place, (memory_id, rev, _, _) in enumerate(names):
             if (memory_id, rev) in own:
                 found[place] = checked_vectors(own[memory_id, rev], found.shape[1])[0]
@@ -267,26 +278,32 @@ class Embedding:
             path.unlink(missing_ok=True)
         return self._open()
 
-    def _stamp(self) -> object:
-        try:
-            status = self._manifest.stat()
-        except FileNotFoundError:
-            return None
-        return (status.st_ino, status.st_mtime_ns)
+
+def stamp_of(folder: Path) -> object:
+    """What changes whenever another manifest is published in a folder."""
+    try:
+        status = (folder / "manifest.json").stat()
+    except FileNotFoundError:
+        return None
+    return (status.st_ino, status.st_mtime_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meaning:
-    """The question as a vector, and whose vectors it can be compared with."""
-
-    query: Any
-    source: Embedding | None
+def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> tuple[list[Passage], list[str], list[Memory]]:
+    """Which passages some rows are, their texts as the state holds them, and the memories they are of."""
+    names = names_of(open_units(index), rows)
+    passages: dict[Passage, str] = {}
+    memories: dict[tuple[str, int], Memory] = {}
+    for memory_id, rev, turn in dict.fromkeys((m, r, t) for m, r, t, _ in names):
+        memory = memories.get((memory_id, rev)) or spine.state.revision(memory_id, rev)
+        memories[memory_id, rev] = memory
+        for unit in units_of(memory, valid_from=0):
+            if unit.turn == turn:
+                passages |= {(memory_id, rev, turn, n): text for n, text in enumerate(passages_of([unit]))}
+    return names, [passages.get(name, REDACTED) for name in names], list(memories.values())
 
 
 def names_of(units: Units, rows: Sequence[int]) -> list[Passage]:
     """Which passage each row is."""
-    import numpy as np  # likewise
-
     found: list[Passage] = []
     for record in units.take(np.array(rows, dtype=np.int64)):
         turn = int(record["turn"])

@@ -14,14 +14,13 @@ import sys
 from types import TracebackType
 from typing import Self
 
+from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
-from octavo.later import Later
-from octavo.storage.stores.local import LocalStore
+from octavo.engine.spines import open_spine
 
 _log = logging.getLogger("octavo.follower")
 _LONG = 4_000  # candidates after which another process pays for its own start,
 _LARGE = 2_000  # and at once so many that more are likely to come
-_opening = Later("octavo.engine.opening")
 
 
 class Follower:
@@ -62,7 +61,7 @@ class Follower:
 
 def _started(spine: Spine) -> subprocess.Popen[bytes] | None:
     """The process, if another one can read the account and has a processor of its own."""
-    if not isinstance(spine.store, LocalStore) or len(os.sched_getaffinity(0)) < 2:
+    if spine.store.folder is None or len(os.sched_getaffinity(0)) < 2:
         return None
     folder = spine.store.folder.resolve()
     command = [sys.executable, "-m", "octavo.engine.follower", str(folder.parent), spine.identity.account]
@@ -76,13 +75,15 @@ def main(root: str, account: str) -> None:
     """Index when enough has been written, by the lines that come in, and once more when no more can come."""
     gc.disable()  # a pass makes no cycles, and the process ends with the import
     behind = _LONG
-    with _opening.open(root, account, actor="system", embedder=False) as opened:
-        for line in sys.stdin:
-            behind += int(line)
-            if behind >= _LONG:  # every pass costs something of its own
-                opened.catch_up()
-                behind = 0
-        opened.catch_up()
+    spine = open_spine(root, account)
+    indexing = Indexing(spine, spine.index, None)
+    for line in sys.stdin:
+        behind += int(line)
+        if behind >= _LONG:  # every pass costs something of its own
+            indexing.catch_up(None)
+            behind = 0
+    indexing.catch_up(None)
+    spine.state.close()
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lag:
+
+class Lag(Struct, frozen=True, kw_only=True):
     """How far the index is behind: versions without words, passages without a vector.
 
     `waiting` of these passages could not be embedded and are tried again later, `dead` ones were given up.
@@ -20,8 +20,7 @@ class Lag:
     verified_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freshness:
+class Freshness(Struct, frozen=True, kw_only=True):
     """What the index holds of a memory: the newest revision it knows, and when the vectors of that came.
 
     `vector_index_updated_at` is None unless every passage of that revision has its vector; only indexing
@@ -36,6 +35,7 @@ class Freshness:
     verified_at: datetime | None = None
     age_seconds: float | None = None
     is_drifted: bool = False
+    drift_reason: str | None = None  # of an assembly: `revision`, `age` or `no_vector`
 
     @property
     def is_fresh(self) -> bool:

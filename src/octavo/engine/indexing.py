@@ -7,53 +7,79 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from octavo.domain.erasure import Erasure
 from octavo.domain.memory import STATE, Memory
 from octavo.domain.units import End, Spoken, Unit, Watermark, units_of
-from octavo.engine import collector
-from octavo.engine.spine import Spine
+from octavo.engine import embedding as embeddings
+from octavo.engine import freshness as freshnesses
+from octavo.engine.composing import Composing
+from octavo.engine.embedding import Embedding, Progress
+from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.reranking import SecondLook
+from octavo.engine.spine import Spine, without_gc
 from octavo.errors import Damaged, ModelFailed
-from octavo.later import Later
+from octavo.models import embedders
+from octavo.models.embedders import Embedder
+from octavo.models.rerank import TokenReranker
+from octavo.storage import retries
 from octavo.storage.codec import REDACTED
-from octavo.storage.index import Index, clear, extend
-from octavo.storage.units import Units, open_units, writing
-
-if TYPE_CHECKING:
-    from octavo.engine import embedding as embeddings
-    from octavo.engine import freshness as freshnesses
-    from octavo.engine.embedding import Embedding, Progress
-    from octavo.engine.freshness import Freshness, Lag
-    from octavo.models import embedders
-    from octavo.models.embedders import Embedder
-    from octavo.storage import letters
-else:
-    # Words alone need no embedder, and few ask how fresh they are.
-    embeddings = Later("octavo.engine.embedding")
-    freshnesses = Later("octavo.engine.freshness")
-    embedders = Later("octavo.models.embedders")
-    letters = Later("octavo.storage.letters")
+from octavo.storage.columns import damaged, writing
+from octavo.storage.index import Index, beside, clear, current, extend, swap
+from octavo.storage.rows import Units, open_units
+from octavo.storage.vectors import Vectors
 
 _log = logging.getLogger("octavo.indexing")
 _PASS = 50_000  # revisions an indexing pass takes at a time: fewer passes, fewer parts to search
 _PROVED_ROWS = 200_000
 _UNINDEXED = (STATE, "file")
 _NAMED = 5
+_NOTHING = "nothing"
 
 
 class Indexing:
-    """One account's index, followed by any number of readers and written by one at a time."""
+    """One account's words and vectors, followed by any number of readers and written by one at a time."""
 
-    def __init__(self, spine: Spine, folder: Path, embedder: Embedder | None) -> None:
+    name = "index/recall"
+
+    def __init__(
+        self,
+        spine: Spine,
+        folder: Path,
+        embedder: Embedder | None,
+        reranker: TokenReranker | None = None,
+    ) -> None:
         self._spine = spine
+        self._reranker = reranker
         self._lock = threading.RLock()
-        self.folder = folder
-        self.embedding = None if embedder is None else embeddings.Embedding(spine, folder, embedder)
-        self._elder: Embedding | None = None
-        self.index = Index(folder)
-        self._is_proved = False
+        self._root = folder
+        self._embedder = embedder
         self._known: Watermark | None = None  # the last watermark found to be of this ledger
         self.is_used = False  # nothing is embedded in the background before somebody recalls
+        self._begin(current(folder))
+
+    def _begin(self, folder: Path) -> None:
+        """Look at an index that was not looked at before."""
+        self.folder = folder
+        self.index = Index(folder)
+        self.embedding = (
+            None if self._embedder is None else embeddings.Embedding(self._spine, folder, self._embedder)
+        )
+        own = self.embedding
+        self.composing = None if own is None else Composing(self._spine, own, self.units_now)
+        again = self._reranker
+        self.second_look = None if again is None else SecondLook(self._spine, folder, again)
+        self._elder: Embedding | None = None
+        self._is_proved = False
+
+    def has_moved(self) -> bool:
+        """Look at another index if that has taken the place of ours; files that are gone were of the old."""
+        with self._lock:
+            folder = current(self._root)
+            if folder == self.folder or self.folder.name == _NOTHING:
+                return False
+            self._begin(folder)
+            return True
 
     def watermark(self) -> Watermark:
         """The version the words have reached, made sure to be of this very ledger."""
@@ -62,18 +88,22 @@ class Indexing:
     def units_now(self) -> Units:
         """What is indexed now, made sure to be of this very ledger."""
         with self._lock:
-            try:
-                units = self.index.units()
-                mark = units.manifest.watermark
-                self._prove(units)
-                if mark.version == 0 or mark == self._known or self._is_ours(mark):
-                    self._known = mark
-                    return units
-                _log.warning("index discarded reason=other-history version=%d", mark.version)
-            except Damaged as error:
-                _log.warning("index discarded reason=%s", type(error).__name__)
-            self.discard()
-            return self.index.units()
+            self.has_moved()
+            while True:
+                try:
+                    units = self.index.units()
+                    mark = units.manifest.watermark
+                    self._prove(units)
+                    if mark.version == 0 or mark == self._known or self._is_ours(mark):
+                        self._known = mark
+                        return units
+                    _log.warning("index discarded reason=other-history version=%d", mark.version)
+                except (Damaged, FileNotFoundError) as error:
+                    if self.has_moved():
+                        continue
+                    _log.warning("index discarded reason=%s", type(error).__name__)
+                self.discard()
+                return self.index.units()
 
     def _prove(self, units: Units) -> None:
         """Verify every byte once a process, unless that would take long: then `check` and upkeep do."""
@@ -85,14 +115,10 @@ class Indexing:
         """Throw the index away; everything in it comes from the ledger."""
         with self._lock:
             if self._spine.read_only:
-                self.index = Index(self.folder / "nothing")  # read as if there were none
-            else:
-                clear(self.folder)
-                self.index = Index(self.folder)
-            for embedding in (self.embedding, self._elder):
-                if embedding is not None:
-                    embedding.forget()
-            self._is_proved = False
+                self._begin(self._root / _NOTHING)  # read as if there were none
+                return
+            clear(self._root)
+            self._begin(current(self._root))
 
     def lag(self) -> Lag:
         """How far behind the index is."""
@@ -100,8 +126,8 @@ class Indexing:
         behind = self._spine.head().version - mark.version
         if self.embedding is None:
             return freshnesses.Lag(versions=behind, passages=self.index.units().manifest.rows)
-        kept = letters.without_model(self.embedding.vectors().manifest.letters)
-        dead = sum(letter.is_dead for letter in kept)
+        kept = retries.without_model(self.embedding.vectors().manifest.retries)
+        dead = sum(retry.is_dead for retry in kept)
         return freshnesses.Lag(
             versions=behind,
             passages=self.missing(),
@@ -155,21 +181,60 @@ class Indexing:
         rows = self.index.units().manifest.rows
         return self._elder if self._elder and self._elder.missing(rows) < own.missing(rows) else own
 
-    def catch_up(self, progress: Progress | None = None) -> None:
+    def catch_up(self, progress: Progress | None = None, *, force: bool = False) -> None:
         """Bring words and vectors up to the ledger; `ModelFailed` while the model is out."""
         self.add_words(progress)
+        if force and self.embedding is not None:
+            self.embedding.make_due()
         self.add_vectors(progress)
+        self.add_tokens()
+        self.follow_composites()
         if self.embedding is not None and (out := self.embedding.outage()):
             raise ModelFailed(out)
 
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Throw the index away and make it anew; a model that is out leaves its vectors for later."""
-        self.discard()
+    def follow(self, progress: Progress | None = None) -> None:
+        """Bring words and vectors up to the ledger; a model that is out leaves its vectors for later."""
         self.add_words(progress)
         try:
             self.add_vectors(progress)
+            self.add_tokens()
+            self.follow_composites()
+        except ModelFailed as error:
+            _log.warning("followed without vectors error=%s", type(error).__name__)
+
+    def erase(self, erasure: Erasure) -> list[str]:
+        """Throw the index away, for words and vectors cannot be unsaid; the next recall makes it anew."""
+        if self._root.exists():
+            self.discard()
+        return []
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.discard()
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Make the index anew beside the old one, which answers meanwhile, and put it in its place.
+
+        A model that is out leaves its vectors for later.
+        """
+        self._root.mkdir(parents=True, exist_ok=True)
+        with writing(self._root, "making"):
+            while not self._rebuilt(progress):  # a redaction swept away what was made: it may hold the text
+                _log.info("index begun again reason=swept-away")
+        self.has_moved()
+
+    def _rebuilt(self, progress: Progress | None) -> bool:
+        made = beside(self._root)
+        new = Indexing(self._spine, made, self._embedder, self._reranker)
+        try:
+            new.catch_up(progress)
         except ModelFailed as error:
             _log.warning("rebuilt without vectors error=%s", type(error).__name__)
+        except (FileNotFoundError, Damaged):
+            with writing(self._root, "swapping"):  # who sweeps it away is done by then
+                if made.exists():
+                    raise
+        return swap(self._root, made)
 
     def add_words(self, progress: Progress | None = None) -> None:
         """Index the words of everything above the watermark, a bounded pass at a time."""
@@ -179,11 +244,16 @@ class Indexing:
             if mark.version >= head:
                 return
             upto = self._spine.state.version_after(mark.version, _PASS, head)
-            self._add_words(mark, upto)
+            try:
+                self._add_words(mark, upto)
+            except (FileNotFoundError, Damaged) as error:
+                if self.has_moved():
+                    continue
+                raise damaged(self.folder, "a file is gone or wrong") from error
             if progress:
                 progress(upto, head)
 
-    @collector.held()
+    @without_gc()
     def _add_words(self, mark: Watermark, upto: int) -> None:
         """One pass: words and ends of the versions behind the watermark up to one of them."""
         new = self.units(mark.version, upto)
@@ -200,6 +270,23 @@ class Indexing:
             return 0  # most recalls find nothing to do, and need no lock to know it
         return self.embedding.add(progress, limit=limit)
 
+    def add_tokens(self, limit: int | None = None) -> int:
+        """Encode passages for the second look; returns how many are left."""
+        if self.second_look is None or self._spine.read_only:
+            return 0
+        return self.second_look.add(limit)
+
+    def follow_composites(self) -> None:
+        """Bring the composites of assemblies up to words and vectors."""
+        if self.composing is not None:
+            self.add_words()
+            self.composing.follow()
+
+    def embedded(self) -> Vectors:
+        """The vectors of the embedder in use."""
+        assert self.embedding is not None
+        return self.embedding.vectors()
+
     def units(self, after: int, upto: int) -> Iterator[Unit]:
         """The units of every revision that became valid in (after, upto]."""
         places: dict[str, int] = {}
@@ -213,11 +300,11 @@ class Indexing:
         if not is_indexed(memory):
             return
         position = 0
-        if memory.turns and memory.session is not None:
-            if memory.session not in places:
-                places[memory.session] = self._spine.state.turns_of(memory.session, after)
-            position = places[memory.session]
-            places[memory.session] += len(memory.turns)
+        if memory.turns and memory.sandbox is not None:
+            if memory.sandbox not in places:
+                places[memory.sandbox] = self._spine.state.turns_of(memory.sandbox, after)
+            position = places[memory.sandbox]
+            places[memory.sandbox] += len(memory.turns)
         yield from units_of(memory, valid_from=version, position=position)
 
     def verify(self, *, stamp: bool = False) -> list[str]:
@@ -249,6 +336,8 @@ class Indexing:
         Index(self.folder).words()
         if self.embedding is not None:
             self.embedding.verify(units.manifest.rows)
+        if self.second_look is not None:
+            self.second_look.verify(units.manifest.rows)
         held = {(m, r) for m, r, _, _ in embeddings.names_of(units, range(units.manifest.rows))}
         wanted = {
             (memory.id, memory.rev)
@@ -269,9 +358,10 @@ class Indexing:
 
 
 def is_indexed(memory: Memory | Spoken) -> bool:
-    """Whether recall can find a memory: it is alive, it says something, and it is no raw state."""
+    """Whether recall can find a memory: it is alive, it says something, it is no raw state."""
     return (
         not memory.gone
+        and memory.kind != "assembly"  # it lifts its members and is no answer itself
         and bool(memory.text or memory.turns)
         and memory.text != REDACTED
         and memory.category not in _UNINDEXED

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from msgspec import Struct
+
+from octavo.domain import brief as briefs
+from octavo.domain import hits as hit_values
+from octavo.domain.brief import Brief, Counter
 from octavo.domain.filters import Filter
+from octavo.domain.hits import Hit, Hits, Query
 from octavo.domain.memory import (
     LAYERS,
     SHARED,
@@ -19,53 +24,30 @@ from octavo.domain.memory import (
     check_scope,
     check_time,
 )
+from octavo.domain.orders import Order
+from octavo.domain.state import View
+from octavo.engine import briefing, counts, indexing, recall
+from octavo.engine.counts import Stats
+from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
+from octavo.engine.surface import public
+from octavo.engine.writing import Feeling, feeling
 from octavo.errors import BadInput, OutOfScope, Unavailable
-from octavo.later import Later
 from octavo.storage.state_view import DbView
-
-if TYPE_CHECKING:
-    from octavo.domain import brief as briefs
-    from octavo.domain import recall as recalled
-    from octavo.domain.brief import Brief, Counter
-    from octavo.domain.recall import Answer, Asked, Hit, Trail
-    from octavo.domain.state import View
-    from octavo.engine import briefing, counts, indexing, recall
-    from octavo.engine.counts import Stats
-    from octavo.engine.recall import Recaller
-else:
-    # What only some questions need comes with the first of them.
-    briefs = Later("octavo.domain.brief")
-    recalled = Later("octavo.domain.recall")
-    briefing = Later("octavo.engine.briefing")
-    counts = Later("octavo.engine.counts")
-    indexing = Later("octavo.engine.indexing")
-    recall = Later("octavo.engine.recall")
 
 Many = str | Sequence[str] | None
 _EXPLAINED = 200
 DRIFTED = "its vectors were last verified longer ago than the policy allows"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
+class Revision(Struct, frozen=True, kw_only=True):
     """One revision of a memory and the version it came in."""
 
     version: int
     memory: Memory
 
 
-class Hits(list["Hit"]):
-    """Hits, best first; `notes` say what was missing, `trail` how a layered recall went."""
-
-    def __init__(
-        self, hits: Iterable[Hit], *, notes: Sequence[str] = (), trail: Sequence[Trail] = ()
-    ) -> None:
-        super().__init__(hits)
-        self.notes = tuple(notes)
-        self.trail = tuple(trail)
-
-
+@public
 class Reader:
     """What can be asked of an account, at one version or at the head, within the scopes a handle sees."""
 
@@ -92,6 +74,32 @@ class Reader:
         found = self._spine.state.history(check_id(id_))
         return [Revision(version=v, memory=m) for v, m in found if v <= limit and self.sees(m.scope)]
 
+    def referring(self, id_: str, *, newest: int = 50) -> list[Memory]:
+        """Live memories with a link to a memory, the newest first: what was made of it."""
+        return [m for m in self._view().referring(check_id(id_), newest=newest) if self.sees(m.scope)]
+
+    def grouped(self, *ids: str) -> dict[str, str]:
+        """Which of some memories belong together: of each, the name of an assembly with two of them."""
+        base = self._base()
+        wholes: dict[str, set[str]] = {}
+        for id_, _, scope, member in base.assemblies_of(ids) if ids else ():
+            if self.sees(scope):
+                wholes.setdefault(id_, set()).add(member)
+        names = {id_: memory.text for id_, (_, memory) in base.many(wholes).items()} if wholes else {}
+        grouped: dict[str, str] = {}
+        for id_ in sorted(wholes, key=lambda id_: (-len(wholes[id_]), id_)):
+            if names[id_] and len(own := wholes[id_] - grouped.keys()) > 1:
+                grouped |= dict.fromkeys(own, names[id_])
+        return grouped
+
+    def uses(self, *ids: str) -> dict[str, int]:
+        """How often live memories were used, of those that ever were."""
+        if not self._base().is_used():
+            return {}
+        seen = [id_ for id_ in ids if self.get(id_) is not None]
+        counted = self._base().uses(seen) if seen else {}
+        return {id_: count for id_, (count, _) in counted.items()}
+
     def memories(
         self,
         *,
@@ -101,7 +109,7 @@ class Reader:
         topic: str | None = None,
         category: str | None = None,
         tags: Many = None,
-        session: str | None = None,
+        from_sandbox: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int | None = None,
@@ -116,7 +124,7 @@ class Reader:
             topic=topic,
             category=category,
             tags=tags,
-            session=session,
+            sandbox=from_sandbox,
             since=since,
             until=until,
             limit=limit,
@@ -135,8 +143,8 @@ class Reader:
         query: str | None = None,
         *,
         scope: str | None = None,
-        k: int = 20,
-        budget: int | None = None,
+        k: int = 60,
+        budget: int | None = briefs.BUDGET,
         format: str = "markdown",  # noqa: A002  # the glossary's word
         count: Counter | None = None,
     ) -> Brief:
@@ -163,7 +171,7 @@ class Reader:
         layers: Many = None,
         category: str | None = None,
         tags: Many = None,
-        session: str | None = None,
+        from_sandbox: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         budget: int | None = None,
@@ -171,21 +179,25 @@ class Reader:
         streams: str | Sequence[str] | Mapping[str, float] | None = None,
         strategy: str = "mixed",
         emotion: str | None = None,
+        mood: Feeling = None,
         vector: Sequence[float] | None = None,
         diverse: bool = False,
+        rerank: bool = True,
     ) -> Hits:
         """The memories that answer a query, best first, each with the parts of its score.
 
         `unit="turn"` lets two turns of one episode be two hits; `strategy="layered"` asks spheres, then
-        cores, then episodes; `k` and `budget` (in tokens) are upper bounds.
+        cores, then episodes; `k` and `budget` (in tokens) are upper bounds; `mood` is how who asks feels.
+        `rerank=False` leaves out the second look, where there is one.
         """
-        wanted = self._filter(
-            kind=kinds,
+        weights, of_layers = hit_values.streams_of(streams)
+        filter_ = self._filter(
+            kind=_both(kinds, of_layers),
             layer=layers,
             scope=recall.seen_by(scope, self.scope),
             category=category,
             tags=tags,
-            session=session,
+            sandbox=from_sandbox,
             since=since,
             until=until,
         )
@@ -196,23 +208,37 @@ class Reader:
         if not isinstance(k, int) or k < 0:
             raise BadInput(f"k {k!r} is not a number of hits")
         base = self._base()
-        asked = recalled.Asked(
-            query=query,
+        request = Query(
+            text=query,
             k=k,
             unit=unit,
-            filter=wanted,
+            filter=filter_,
             version=base.version,
             now=self._spine.now(),
-            streams=recalled.streams_of(streams),
+            streams=weights,
             emotion=emotion,
+            mood=feeling(mood),
             vector=vector,
             diverse=diverse,
+            rerank=rerank,
         )
-        answer = self._answer(base, asked, strategy)
-        hits = answer.hits
+        hits = self._answer(base, request, strategy)
         if budget is not None:
-            hits = tuple(recalled.within(hits, budget, count or briefs.count_tokens))
-        return Hits(hits, notes=answer.notes, trail=answer.trail)
+            within = hit_values.within(hits, budget, count or briefs.count_tokens)
+            hits = Hits(within, notes=hits.notes, trail=hits.trail, orders=hits.orders)
+        self._note_uses(hits)
+        return hits
+
+    def orders(self, *, scope: Many = None) -> list[Order]:
+        """What the user asked for once and for all, the later first; forgetting its memory ends it."""
+        if self._recaller is None:
+            raise Unavailable(
+                "this handle has no index to recall from", hint="open the account by octavo.open"
+            )
+        base = self._base()
+        return self._recaller().orders(
+            base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
+        )
 
     def explain(self, query: str, id_: str, **more: Any) -> str:
         """Why a memory came for a query, or why it did not, in words."""
@@ -283,16 +309,19 @@ class Reader:
             **more,
         )
 
-    def _answer(self, base: DbView, asked: Asked, strategy: str) -> Answer:
+    def _answer(self, base: DbView, query: Query, strategy: str) -> Hits:
         if self._recaller is None:
             raise Unavailable(
                 "this handle has no index to recall from", hint="open the account by octavo.open"
             )
-        if not asked.query.strip() or asked.k == 0:
-            return recalled.Answer(hits=())
+        if not query.text.strip() or query.k == 0:
+            return Hits()
         recaller = self._recaller()
         way = recaller.layered if strategy == "layered" else recaller.recall
-        return way(base, self._view(base), asked)
+        return way(base, self._view(base), query)
+
+    def _note_uses(self, hits: Hits) -> None:
+        """Note what was recalled; only who may write and is asked in a conversation does so."""
 
     def _base(self) -> DbView:
         """The committed version below everything."""
@@ -314,18 +343,7 @@ class Reader:
         for name in names:
             if not self.sees(check_scope(name)):
                 raise OutOfScope(f"a handle bound to {self.scope!r} asked for scope {name!r}")
-        if self.scope is None:
-            self._must_know([name for name in names if name != SHARED])
         return names
-
-    def _must_know(self, names: Sequence[str]) -> None:
-        """Raise if nothing was ever written to a scope: a slip of the pen is no agent without memories."""
-        known = self._spine.state.scopes() if names else set()
-        for name in names:
-            if name not in known:
-                told = ", ".join(sorted({SHARED, *known}))
-                hint = f"there are {told}; an agent that begins opens the account with scope={name!r}"
-                raise BadInput(f"nothing was ever written to scope {name!r}", hint=hint)
 
 
 class Snapshot(Reader):
@@ -356,6 +374,14 @@ def _many(value: Many) -> tuple[str, ...] | None:
     if value is None:
         return None
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _both(kinds: Many, of_layers: tuple[str, ...] | None) -> Many:
+    """The kinds asked for, as far as the layers that streams name hold them."""
+    asked = _many(kinds)
+    if asked is None or of_layers is None:
+        return of_layers if asked is None else asked
+    return tuple(kind for kind in asked if kind in of_layers)
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -3,110 +3,187 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
+from octavo.domain import state as states
+from octavo.domain.current import wished
 from octavo.domain.filters import Filter, passes
+from octavo.domain.hits import Hit, Hits, LayerTried, Query, chosen, ordered, per_memory, weighed
 from octavo.domain.memory import KINDS, SHARED, Memory
-from octavo.domain.query import Question
+from octavo.domain.names import ALIAS, agreed, aliases_in
+from octavo.domain.orders import Order
+from octavo.domain.query import LONGEST, Question
 from octavo.domain.ranking import Aging
-from octavo.domain.recall import Answer, Asked, Hit, Trail, chosen, ordered, per_memory, weighed
+from octavo.domain.state import View
 from octavo.domain.units import Unit
+from octavo.engine import boosts, standing
+from octavo.engine.boosts import ABSTRACT, Boost, Recalled
+from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
-from octavo.later import Later
-from octavo.storage.index import Fresh, Match
+from octavo.models.rerank import TOP, Scorer
+from octavo.storage.index import ScoredUnit, Unindexed
+from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
-from octavo.storage.units import Units
-from octavo.storage.words import Wanted
+from octavo.storage.tokens import Encoded, Tokens
 
-if TYPE_CHECKING:
-    from octavo.domain import state as states
-    from octavo.domain.state import View
-    from octavo.engine import embedding, reranking
-    from octavo.engine.embedding import Meaning
-    from octavo.models import rerank
-    from octavo.models.rerank import Reranker
-else:
-    # Words alone need no model, and only a sandbox has a state of its own.
-    states = Later("octavo.domain.state")
-    embedding = Later("octavo.engine.embedding")
-    reranking = Later("octavo.engine.reranking")
-    rerank = Later("octavo.models.rerank")
-
+_ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
 _EMBED_INLINE = 64  # passages embedded while a question waits
-_ABSTRACT = ("core", "sphere")
 _ASKED = ("words", "meaning", "speaker", "time")
 _CONCRETE = ("episode", "fact", "register", "canon", "skill")
-_FOUND = frozenset((*_CONCRETE, *_ABSTRACT))
-_ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _SUFFICIENT = 0.9
 _FEW = 15  # so many at least, or half as many again as are asked for: uses and links move some
 _MANY = 60  # under other weights than those the index orders by, more may move
-_LINKED_FROM, _LINK_SHARE = 5, 0.3
+
+
+class _Meaning(Struct, frozen=True, kw_only=True):
+    """The question as a vector, and whose vectors it can be compared with."""
+
+    vector: object = None
+    source: Embedding | None = None
 
 
 class Recaller:
-    """Asks one account's index, and whatever is not in it yet."""
+    """Asks one account's index, and whatever is not in it yet; `more` boosts come behind cores and links."""
 
     def __init__(
-        self, spine: Spine, indexing: Indexing, wake: Callable[[], None], reranker: Reranker | None = None
+        self,
+        spine: Spine,
+        indexing: Indexing,
+        wake: Callable[[], None],
+        scorer: Scorer | None = None,
+        more: Sequence[Boost] = (),
     ) -> None:
         self._spine = spine
-        self._reranker = reranker
         self._indexing = indexing
         self._wake = wake
+        again = () if scorer is None else (boosts.judged(scorer),)
+        self._looks_twice = scorer is not None or indexing.second_look is not None
+        self.boosts: tuple[Boost, ...] = (
+            boosts.abstractions,
+            boosts.links,
+            self._wishes,
+            *more,
+            *again,
+            boosts.moods(spine.policy.emotion),
+            boosts.current,
+        )
         self._factors = tuple(spine.policy.kinds.of(kind).decay for kind in KINDS)
+        self._standing = standing.Standing()
+        self._named: tuple[object, dict[str, str], dict[str, str]] = (None, {}, {})
         self._held = (0, False, False)  # of a version, which never changes: has it abstractions, has it uses
 
-    def recall(self, base: DbView, view: View, asked: Asked) -> Answer:
-        """The best hits among what the view holds; a damaged index is thrown away and asked again."""
-        try:
-            return self._recall(base, view, asked)
-        except (Damaged, msgspec.DecodeError):
-            self._indexing.discard()
-            return self._recall(base, view, asked)
+    def recall(self, base: DbView, view: View, query: Query) -> Hits:
+        """The best hits among what the view holds.
 
-    def _recall(self, base: DbView, view: View, asked: Asked) -> Answer:
+        An index that another one took the place of meanwhile is left for that, a damaged one thrown away.
+        """
+        for _ in range(_ATTEMPTS):
+            folder = self._indexing.folder
+            try:
+                return self._recall(base, view, query)
+            except (Damaged, FileNotFoundError, msgspec.DecodeError):
+                if not self._indexing.has_moved() and self._indexing.folder == folder:
+                    self._indexing.discard()
+        return self._recall(base, view, query)
+
+    def _recall(self, base: DbView, view: View, query: Query) -> Hits:
         notes: list[str] = []
+        if len(query.text) > LONGEST:
+            notes.append(f"only the first {LONGEST} of the question's {len(query.text)} characters count")
         units = self._units(base)
-        asked = replace(asked, mark=units.manifest.watermark.version)
-        fresh = self._fresh(base, view, asked)
+        mark = units.manifest.watermark.version
+        unindexed = self._unindexed(base, view, query, mark)
         question = self._indexing.index.read(
-            asked.query, now=asked.now.date(), version=asked.version, scopes=asked.filter.scopes, units=units
+            query.text[:LONGEST],
+            now=query.now.date(),
+            version=query.version,
+            scopes=query.filter.scopes,
+            units=units,
+            **self._names(base, view, query.filter.scopes),
         )
-        meaning = self._meaning(question, asked, notes)
-        fresh = self._with_vectors(fresh, view, meaning, notes)
-        hits = self._boosted(self._search(view, base, asked, question, meaning, fresh), asked)
-        found = ordered(hits) if asked.unit == "turn" else self._with_linked(view, per_memory(hits), asked)
-        if self._reranker is not None and asked.streams is None:
-            found = reranking.rerank(view, found, self._reranker, question.phrasings[0])
-        return Answer(hits=tuple(_spread(found, asked)[: asked.k]), notes=tuple(notes))
+        meaning = self._meaning(question, query, notes)
+        unindexed = self._with_vectors(unindexed, view, meaning, notes)
+        if meaning.source is not None and meaning.source.index != units.folder:
+            return self._recall(base, view, query)  # another index took the place of this one
+        tokens, asked = self._second_look(question, query, notes)
+        scored = self._search(base, query, question, meaning, unindexed, units, tokens, asked)
+        recalled = Recalled(
+            query=query,
+            question=question,
+            view=view,
+            base=base,
+            mark=mark,
+            recipe=self._indexing.index.recipe,
+            notes=notes,
+            hit_of=lambda unit: next(iter(self._hits(view, base, query, mark, [unit])), None),
+            apart=[unit for unit in scored if unit.kind in ABSTRACT] if query.filter.kinds is None else (),
+            changed=frozenset(
+                (*(unit.memory for unit in unindexed.units), *(memory for memory, _ in unindexed.ends))
+            ),
+            vector=meaning.vector,
+            embedding=meaning.source,
+        )
+        concrete = scored if query.filter.kinds else [unit for unit in scored if unit.kind not in ABSTRACT]
+        hits = self._hits(view, base, query, mark, concrete)
+        hits = ordered(hits if query.unit == "turn" else per_memory(hits))
+        for boost in self.boosts:
+            hits = ordered(boost(recalled, hits))
+        orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
+        applying = self._applying(query, orders, meaning)
+        return Hits(_spread(hits, query)[: query.k], notes=notes, orders=applying)
+
+    def orders(self, base: DbView, view: View, scopes: Sequence[str] | None) -> list[Order]:
+        """The standing orders and wishes that hold, the later first."""
+        return self._standing.orders(base, _own(view), scopes)
+
+    def _applying(self, query: Query, orders: Sequence[Order], meaning: _Meaning) -> list[Order]:
+        """What of the user's orders applies to the question; it stands beside the hits and takes no place."""
+        keep = not self._spine.read_only
+        return self._standing.applying(query.text, orders, meaning.vector, meaning.source, keep=keep)
+
+    def _wishes(self, recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+        """A boost: what the user wishes, a little higher when something is asked for."""
+        query = recalled.query
+        if query.streams is not None:
+            return hits
+        return wished(query.text, hits, self.orders(recalled.base, recalled.view, query.filter.scopes))
+
+    def _names(self, base: DbView, view: View, scopes: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
+        """The names that people go by: those they were given, and those they are called by in the talk."""
+        if self._named[0] != (base.version, scopes):
+            given = base.memories(Filter(kinds=("register",), category=ALIAS, scopes=scopes))
+            self._named = ((base.version, scopes), aliases_in(given), agreed(base.called(scopes)))
+        own = [memory for memory in _own(view) if scopes is None or memory.scope in scopes]
+        return {"aliases": {**self._named[1], **aliases_in(own)}, "called": self._named[2]}
 
     def drifted(self, memories: Sequence[Memory]) -> set[str]:
         """Which of some memories have vectors that nobody verified for longer than the policy allows."""
         found = self._indexing.freshness(*memories) if memories else []
         return {freshness.memory for freshness in found if freshness.is_drifted}
 
-    def layered(self, base: DbView, view: View, asked: Asked) -> Answer:
+    def layered(self, base: DbView, view: View, query: Query) -> Hits:
         """Seed 001's way: spheres, then cores, then episodes, stopping when one suffices."""
-        trail: list[Trail] = []
+        trail: list[LayerTried] = []
         notes: tuple[str, ...] = ()
+        orders: tuple[Order, ...] = ()
         hits: list[Hit] = []
         for layer, kinds in (("sphere", ("sphere",)), ("core", ("core",)), ("episode", _CONCRETE)):
-            wanted = replace(asked, filter=replace(asked.filter, kinds=_only(asked.filter.kinds, kinds)))
-            answer = self.recall(base, view, wanted)
-            best = max((_relevance(hit) for hit in answer.hits), default=0.0)
+            asked = query.filter.kinds
+            only = replace(query.filter, kinds=tuple(k for k in kinds if asked is None or k in asked))
+            in_layer = self.recall(base, view, replace(query, filter=only))
+            best = max((boosts.relevance(hit) for hit in in_layer), default=0.0)
             sufficed = layer == "episode" or best >= _SUFFICIENT
-            trail.append(Trail(layer=layer, best=round(best, 3), sufficed=sufficed))
-            hits, notes = hits + list(answer.hits), answer.notes
+            trail.append(LayerTried(layer=layer, best=round(best, 3), sufficed=sufficed))
+            hits, notes, orders = hits + in_layer, in_layer.notes, in_layer.orders
             if sufficed:
                 break
-        return Answer(hits=tuple(ordered(hits)[: asked.k]), notes=notes, trail=tuple(trail))
+        return Hits(ordered(hits)[: query.k], notes=notes, trail=trail, orders=orders)
 
     def _units(self, base: DbView) -> Units:
         """What is indexed, after what would be too much to search exactly was indexed too."""
@@ -114,6 +191,7 @@ class Recaller:
         mark = units.manifest.watermark.version
         if mark >= base.version or self._spine.read_only:
             return units
+        self._wake()
         # What is compared by meaning must be embedded while the question waits, so fewer may be new.
         most = _INLINE if self._indexing.embedding is None else _EMBED_INLINE
         if self._spine.state.has_more_than(most, mark, base.version):
@@ -121,36 +199,36 @@ class Recaller:
             units = self._indexing.units_now()
         return units
 
-    def _fresh(self, base: DbView, view: View, asked: Asked) -> Fresh:
+    def _unindexed(self, base: DbView, view: View, query: Query, mark: int) -> Unindexed:
         """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
         units: list[Unit] = []
         ends: set[tuple[str, int]] = set()
-        if asked.mark < base.version:
-            units += self._indexing.units(asked.mark, base.version)
-            ends |= {(m, r) for m, r, _ in self._spine.state.ended(asked.mark, base.version)}
-        if not isinstance(view, DbView) and isinstance(view, states.State):
+        if mark < base.version:
+            units += self._indexing.units(mark, base.version)
+            ends |= {(m, r) for m, r, _ in self._spine.state.ended(mark, base.version)}
+        if not isinstance(view, DbView) and isinstance(view, states.Pending):
             places: dict[str, int] = {}
             for memory in view.own.values():
                 ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
                 units += self._indexing.units_of(memory, base.version, places, base.version)
+        if not units:
+            return Unindexed(ends=frozenset(ends))
+        current = view.many({unit.memory for unit in units})
         kept: list[Unit] = []
         others: list[Unit] = []
         for unit in units:
-            is_kept = (unit.memory, unit.rev) not in ends and self._passes(view, unit, asked.filter)
+            now = current[unit.memory][1] if unit.memory in current else None
+            is_kept = (unit.memory, unit.rev) not in ends and _is_found(now, unit.rev, query.filter)
             (kept if is_kept else others).append(unit)
-        return Fresh(units=tuple(kept), others=tuple(others), ends=frozenset(ends))
+        return Unindexed(units=tuple(kept), others=tuple(others), ends=frozenset(ends))
 
-    def _passes(self, view: View, unit: Unit, wanted: Filter) -> bool:
-        memory = view.get(unit.memory)
-        return memory is not None and memory.rev == unit.rev and is_indexed(memory) and passes(memory, wanted)
-
-    def _meaning(self, question: Question, asked: Asked, notes: list[str]) -> Meaning | None:
+    def _meaning(self, question: Question, query: Query, notes: list[str]) -> _Meaning:
         own = self._indexing.embedding
-        if asked.vector is not None:
-            return embedding.Meaning(query=asked.vector, source=own)
-        if own is None or (asked.streams is not None and "meaning" not in asked.streams):
+        if query.vector is not None:
+            return _Meaning(vector=query.vector, source=own)
+        if own is None or not query.uses("meaning"):
             notes.append("found by words alone; no embedder is in use")
-            return None
+            return _Meaning()
         failure = self._embed_some()
         source = self._indexing.serving() or own
         if missing := self._indexing.missing():
@@ -159,10 +237,30 @@ class Recaller:
         try:
             if failure and source is own:
                 raise failure  # it is not asked again at once
-            return embedding.Meaning(query=source.embed(list(question.phrasings)).sum(axis=0), source=source)
+            return _Meaning(vector=source.embed(list(question.phrasings)).sum(axis=0), source=source)
         except ModelFailed as error:
             notes.append(f"found by words alone: {error.message}")
-            return None
+            return _Meaning()
+
+    def _second_look(
+        self, question: Question, query: Query, notes: list[str]
+    ) -> tuple[Tokens | None, Encoded | None]:
+        """Token vectors and the question's own; none where it is not wanted or the model cannot read it.
+
+        No memory is encoded while a question waits: what has no tokens yet keeps its place meanwhile.
+        """
+        look = self._indexing.second_look
+        self._indexing.is_used |= look is not None
+        if look is None or not query.rerank or query.streams is not None:
+            return None, None
+        try:
+            asked = look.ask(question)
+        except ModelFailed as error:
+            notes.append(f"looked at once: {error.message}")
+            return None, None
+        if asked is not None and look.missing(self._indexing.index.units().manifest.rows):
+            self._wake()
+        return look.tokens(), asked
 
     def _embed_some(self) -> ModelFailed | None:
         """Embed what little is missing while the question waits, and leave the rest to the worker."""
@@ -173,91 +271,85 @@ class Recaller:
             return error
         return None
 
-    def _with_vectors(self, fresh: Fresh, view: View, meaning: Meaning | None, notes: list[str]) -> Fresh:
+    def _with_vectors(
+        self, unindexed: Unindexed, view: View, meaning: _Meaning, notes: list[str]
+    ) -> Unindexed:
         """Vectors for what is above the watermark, so that it competes on equal terms."""
-        if meaning is None or not fresh.units or meaning.source is None:
-            return fresh
-        if len(fresh.units) > _EMBED_INLINE:
-            notes.append(f"{len(fresh.units)} new memories are compared by words only")
-            return fresh
-        memories = [m for m in (view.get(u.memory) for u in fresh.units) if m is not None]
+        if meaning.vector is None or not unindexed.units or meaning.source is None:
+            return unindexed
+        if len(unindexed.units) > _EMBED_INLINE:
+            notes.append(f"{len(unindexed.units)} new memories are compared by words only")
+            return unindexed
+        memories = [memory for _, memory in view.many({unit.memory for unit in unindexed.units}).values()]
         try:
-            return replace(fresh, vectors=meaning.source.embed_units(fresh.units, memories))
+            return replace(unindexed, vectors=meaning.source.embed_units(unindexed.units, memories))
         except (ModelFailed, BadVector) as error:
             notes.append(f"new memories are compared by words only: {error.message}")
-            return fresh
+            return unindexed
 
     def _search(
         self,
-        view: View,
         base: DbView,
-        asked: Asked,
+        query: Query,
         question: Question,
-        meaning: Meaning | None,
-        fresh: Fresh,
-    ) -> list[Hit]:
-        wanted = asked.filter
-        matches = self._indexing.index.search(
+        meaning: _Meaning,
+        unindexed: Unindexed,
+        units: Units,
+        tokens: Tokens | None,
+        asked: Encoded | None,
+    ) -> list[ScoredUnit]:
+        scored = self._indexing.index.search(
             question,
-            Wanted(
-                version=asked.version,
-                scopes=wanted.scopes,
-                kinds=wanted.kinds,
-                layers=wanted.layers,
-                category=wanted.category,
-                tags=wanted.tags,
-                session=wanted.session,
-                since=wanted.since,
-                until=wanted.until,
-            ),
-            limit=self._enough(asked),
-            least=asked.k,
-            apart=_ABSTRACT if wanted.kinds is None and self._holds(base)[0] else (),
-            each="turn" if asked.unit == "turn" else "memory",
-            aging=Aging(asked.now.timestamp(), self._factors),
-            vectors=meaning.source.vectors() if meaning and meaning.source else None,
-            query=meaning.query if meaning else None,
-            fresh=fresh,
+            query.filter,
+            units=units,
+            version=query.version,
+            limit=self._enough(query),
+            least=query.k,
+            apart=ABSTRACT if query.filter.kinds is None and self._holds(base)[0] else (),
+            each="turn" if query.unit == "turn" else "memory",
+            aging=Aging(query.now.timestamp(), self._factors),
+            vectors=meaning.source.vectors() if meaning.source else None,
+            query=meaning.vector,
+            unindexed=unindexed,
+            tokens=tokens,
+            asked=asked,
         )
-        return self._hits(view, base, asked, [m for m in matches if _is_asked_for(m)])
+        return [unit for unit in scored if _is_asked_for(unit)]
 
-    def _enough(self, asked: Asked) -> int:
-        """How many matches to look at closely, so that none of the best is missed."""
-        is_usual = asked.streams is None and asked.emotion is None
-        few = rerank.TOP if self._reranker else _FEW if is_usual else _MANY
-        return max(asked.k + asked.k // 2, few)
+    def _enough(self, query: Query) -> int:
+        """How many units to look at closely, so that none of the best is missed."""
+        is_usual = query.streams is None and query.emotion is None
+        few = TOP if self._looks_twice and query.rerank else _FEW if is_usual else _MANY
+        return max(query.k + query.k // 2, few)
 
-    def _hits(self, view: View, base: DbView, asked: Asked, matches: Sequence[Match]) -> list[Hit]:
-        """Matches as hits, with the parts that come from the memory itself."""
-        ids = {match.memory for match in matches}
+    def _hits(
+        self, view: View, base: DbView, query: Query, mark: int, scored: Sequence[ScoredUnit]
+    ) -> list[Hit]:
+        """Units as hits, with the parts that come from the memory itself."""
+        ids = {unit.memory for unit in scored}
         used = base.uses(sorted(ids)) if ids and self._holds(base)[1] else {}
         known = view.many(ids)
         hits = []
-        for match in matches:
-            version, memory = known.get(match.memory, (0, None))
-            if memory is None or memory.gone or memory.rev != match.rev or memory.kind not in _FOUND:
+        for unit in scored:
+            version, memory = known.get(unit.memory, (0, None))
+            if memory is None or not _is_found(memory, unit.rev, query.filter):
                 continue
-            if not passes(memory, asked.filter):
-                continue
+            recipe = self._indexing.index.recipe
             parts = weighed(
-                match.parts,
-                memory,
-                now=asked.now,
-                policy=self._spine.policy,
-                recipe=self._indexing.index.recipe,
-                used=used.get(memory.id, (0, 0.0)),
-                emotion=asked.emotion,
+                unit.parts, memory, recipe=recipe, used=used.get(memory.id), emotion=query.emotion
             )
-            if asked.streams is not None:
-                parts = chosen(parts, asked.streams)
+            if query.streams is not None:
+                parts = chosen(parts, query.streams)
             hits.append(
                 Hit(
                     memory=memory,
-                    turn=match.turn,
+                    turn=unit.turn,
                     score=sum(parts.values()),
                     parts=parts,
                     version=version,
-                    is_fresh=0 < version <= asked.mark,
+                    is_fresh=0 < version <= mark,
+                    shares_words=unit.shares_words,
+                    passage=unit.passage,
                 )
             )
         return hits
@@ -265,61 +357,14 @@ class Recaller:
     def _holds(self, base: DbView) -> tuple[bool, bool]:
         """Whether a version has any abstractions, and any uses; most need not be asked for each memory."""
         if self._held[0] != base.version:
-            abstract = any(kind in _ABSTRACT for kind, *_ in base.tallies())
+            abstract = any(kind in ABSTRACT for kind, *_ in base.tallies())
             self._held = (base.version, abstract, base.is_used())
         return self._held[1:]
 
-    def _boosted(self, found: list[Hit], asked: Asked) -> list[Hit]:
-        """Abstractions lift their sources; they stand among the hits when nothing concrete fits better."""
-        abstract = [hit for hit in found if hit.memory.kind in _ABSTRACT]
-        hits = [hit for hit in found if hit.memory.kind not in _ABSTRACT] if abstract else found
-        if not abstract or (asked.streams is not None and "abstractions" not in asked.streams):
-            return hits
-        share = self._indexing.index.recipe.abstraction
-        lift: dict[str, float] = {}
-        for hit in sorted(abstract, key=_relevance):  # the one that fits best has the last word
-            lift |= dict.fromkeys(hit.memory.linked("part"), share * min(max(_relevance(hit), 0.0), 1.0))
-        lifted = [_lifted(hit, lift.get(hit.memory.id, 0.0)) for hit in hits]
-        if asked.unit == "turn" and asked.filter.kinds is None:
-            return lifted
-        best = max((_relevance(hit) for hit in lifted), default=0.0)
-        asked_for = asked.filter.kinds is not None
-        floor = best + _ABSTRACT_MARGIN
-        return lifted + [hit for hit in per_memory(abstract) if asked_for or _relevance(hit) > floor]
 
-    def _with_linked(self, view: View, hits: list[Hit], asked: Asked) -> list[Hit]:
-        """Hits in order, with what the best of them point to and what points to them."""
-        found = ordered(hits)
-        if asked.streams is not None and "links" not in asked.streams:
-            return found
-        linked = self._linked(view, found, asked)
-        return ordered(hits + linked) if linked else found
-
-    def _linked(self, view: View, hits: list[Hit], asked: Asked) -> list[Hit]:
-        known = {hit.memory.id for hit in hits}
-        best = [hit for hit in hits[:_LINKED_FROM] if hit.memory.kind not in _ABSTRACT]
-        referred = view.referred([hit.memory.id for hit in best]) if best else set()
-        found: dict[str, Hit] = {}
-        for hit in best:
-            pointed = [view.get(link.to) for link in hit.memory.links]
-            referring = view.referring(hit.memory.id) if hit.memory.id in referred else ()
-            for memory in (*pointed, *referring):
-                if memory is None or memory.gone or memory.id in known or memory.id in found:
-                    continue
-                if memory.kind in _ABSTRACT or not is_indexed(memory) or not passes(memory, asked.filter):
-                    continue
-                score = _LINK_SHARE * hit.score
-                version, _ = view.many([memory.id])[memory.id]
-                found[memory.id] = Hit(
-                    memory=memory,
-                    turn=None,
-                    score=score,
-                    parts={"links": score},
-                    version=version,
-                    is_fresh=0 < version <= asked.mark,
-                    notes=(f"linked with {hit.memory.id}",),
-                )
-        return list(found.values())
+def _own(view: View) -> list[Memory]:
+    """What a sandbox has written itself."""
+    return [] if isinstance(view, DbView) or not isinstance(view, states.Pending) else list(view.own.values())
 
 
 def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ...] | None:
@@ -329,39 +374,25 @@ def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ..
     return tuple(dict.fromkeys((SHARED, scope))) if isinstance(scope, str) else tuple(scope)
 
 
-def _only(asked: tuple[str, ...] | None, kinds: Sequence[str]) -> tuple[str, ...]:
-    return tuple(kinds) if asked is None else tuple(kind for kind in kinds if kind in asked)
+def _is_found(memory: Memory | None, rev: int, filter_: Filter) -> bool:
+    """Whether a unit of a memory's revision may be found: it is the current one and passes."""
+    return memory is not None and memory.rev == rev and is_indexed(memory) and passes(memory, filter_)
 
 
-def _is_asked_for(match: Match) -> bool:
-    """Whether the question itself, and not only what every memory has, brought a match."""
-    if match.score > 0:
-        for name in _ASKED:
-            if match.parts.get(name, 0.0) > 0:
-                return True
-    return False
+def _is_asked_for(unit: ScoredUnit) -> bool:
+    """Whether the question itself, and not only what every memory has, brought a unit."""
+    return unit.score > 0 and any(unit.parts.get(name, 0.0) > 0 for name in _ASKED)
 
 
-def _relevance(hit: Hit) -> float:
-    """What a hit owes to the question itself."""
-    return hit.parts.get("words", 0.0) + hit.parts.get("meaning", 0.0)
-
-
-def _lifted(hit: Hit, lift: float) -> Hit:
-    if not lift:
-        return hit
-    return replace(hit, score=hit.score + lift, parts={**hit.parts, "abstraction": lift})
-
-
-def _spread(hits: list[Hit], asked: Asked) -> list[Hit]:
+def _spread(hits: list[Hit], query: Query) -> list[Hit]:
     """With diversity asked for, the best of each session first; it costs recall, so it is off by default."""
-    if not asked.diverse:
+    if not query.diverse:
         return hits
     seen: set[str] = set()
     first: list[Hit] = []
     rest: list[Hit] = []
     for hit in hits:
-        session = hit.memory.session or hit.memory.id
+        session = hit.memory.sandbox or hit.memory.id
         (rest if session in seen else first).append(hit)
         seen.add(session)
     return first + rest

@@ -5,37 +5,49 @@ Committing the redaction masks reads at once; the sweep then erases the bytes an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 
-from octavo.domain import buffer as entries
-from octavo.domain.memory import Change, Clash, Decision, Memory, Merge, Proposal, Redaction, Refusal
-from octavo.domain.review import REVIEWED
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain import erasure as erasing
+from octavo.domain.erasure import (
+    Erasure,
+    holds_text,
+    masked_episode,
+    speaks_of,
+    strings_in,
+    strings_of,
+    texts_of,
+)
+from octavo.domain.memory import SHARED, Change, Decision, Memory, Merge, Proposal, Redaction, Refusal
 from octavo.domain.rules import tombstone
 from octavo.domain.text import key_of
-from octavo.engine.attachments import Attachments
+from octavo.engine import projections
+from octavo.engine.attachments import erasure_of, unswept
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
-from octavo.errors import NotFound, SandboxBusy
-from octavo.storage import attached, buffers, codec, refusals
+from octavo.errors import Damaged, NotFound, SandboxBusy
+from octavo.storage import buffers, checkpoints, refusals, sweeps
 from octavo.storage.codec import REDACTED
-from octavo.storage.index import clear
 from octavo.storage.ledger import Version
+from octavo.storage.projections import spoken_of
 from octavo.storage.state_view import DbView
-from octavo.storage.stores.local import LocalStore
+from octavo.storage.stores.entries import every
 
-_SPOKEN = ("proposal", "refusal", "merge", "clash")
 _DERIVED = ("core", "sphere", "assembly")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redacted:
+class Redacted(Struct, frozen=True, kw_only=True):
     """What a redaction did: versions rewritten, derived memories ended, and what still holds the text.
 
     `waiting` names sandboxes whose owners hold their buffers; the sweep ends when they are done.
     `unreached` says which files beside the account could not be cleaned, and why; it begins when they can.
-    `also_in` names other live memories that say it too: they are not derived, so a person decides.
+    `turns` names episodes in which turns that say just this were erased, the others left.
+    `also_in` names other memories, proposals, refusals and sandboxes that say it too or contain it: a person
+    decides, `everywhere` erases them.
     """
 
     memory: str
@@ -43,11 +55,11 @@ class Redacted:
     derived: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
     also_in: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class Swept(Struct, frozen=True, kw_only=True):
     """What a sweep did: versions rewritten, sandboxes that others hold, files that could not be cleaned."""
 
     versions: tuple[int, ...] = ()
@@ -55,54 +67,130 @@ class Swept:
     unreached: tuple[str, ...] = ()
 
 
-def redact(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) -> Redacted:
-    """Erase a memory, dead or alive, and everything derived from it that repeats it."""
+def redact(
+    spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str, *, everywhere: bool = False
+) -> Redacted:
+    """Erase a memory, dead or alive, what is derived from it, and the turns that say just the same."""
     spine.head()
     history = spine.state.history(id_)
     if not history or not reader.sees(history[0][1].scope):
         raise NotFound(f"there is no memory {id_!r} to redact")
+    writer = replace(writer, scope=history[0][1].scope)
     texts = _texts([memory for _, memory in history])
-    derived: list[str] = []
-    also: list[str] = []
+    if everywhere and not texts and any(memory.text == REDACTED for _, memory in history):
+        hint = "redact by their ids the memories that `also_in` named when it was erased"
+        raise NotFound(f"the text of {id_} is erased, so nobody can tell what else contains it", hint=hint)
+    found = _Found()
 
     def decide(view: DbView) -> Plan:
-        changes: list[Change] = []
-        current = view.get(id_)
-        if current is not None and not current.gone:
-            changes.append(tombstone(current, writer.actor))
-        derived[:], also[:] = _derived(spine, id_), _repeated(view, id_, texts)
-        live = [m for d in derived if (m := view.get(d)) and not m.gone]
-        changes += [tombstone(memory, writer.actor) for memory in live]
-        changes += _closed(view, {id_, *derived}, texts, writer)
-        keys = sorted(spine.keyed(key_of(text)) for text in texts) or [spine.keyed(f"id {id_}")]
-        changes += [_line(id_, key, reason, writer) for key in keys]
-        changes += [_line(d, spine.keyed(f"id {d}"), reason, writer) for d in derived]
-        return Plan(changes=changes, cause=f"redact {id_}", actor=writer.actor)
+        found.look(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)
+        gone = [id_, *(found.also if everywhere else ()), *found.derived]
+        changes: list[Change] = [
+            tombstone(m, writer.actor) for g in gone if (m := view.get(g)) and not m.gone
+        ]
+        changes += [replace(m, rev=m.rev + 1, actor=writer.actor) for m in found.masked.values() if m]
+        changes += _closed(view, {*gone, *found.masked}, texts | found.wordings, writer)
+        keys = sorted(spine.keyed(key_of(text)) for text in texts | found.wordings)
+        changes += [_line(id_, key, reason, writer) for key in keys or [spine.keyed(f"id {id_}")]]
+        others = [*gone[1:], *found.masked]
+        changes += [_line(other, spine.keyed(f"id {other}"), reason, writer) for other in others]
+        return Plan(changes=changes, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
 
     spine.commit(decide)
     done = sweep(spine)
     return Redacted(
         memory=id_,
         versions=done.versions,
-        derived=tuple(derived),
+        derived=tuple(found.derived),
         waiting=done.waiting,
         unreached=done.unreached,
-        also_in=tuple(also),
+        turns=tuple(sorted(found.masked)),
+        also_in=() if everywhere else tuple(found.also),
     )
 
 
-def unswept(spine: Spine) -> dict[Redaction, int]:
-    """Redactions whose bytes may still be somewhere, and the version each came in."""
-    latest: dict[tuple[str, str], tuple[Redaction, int]] = {}
-    for version, change in reversed(spine.state.others("redaction")):
-        if isinstance(change, Redaction):
-            latest[change.memory, change.key] = (change, version)
-    return {redaction: version for redaction, version in latest.values() if not redaction.swept}
+class _Found:
+    """Where else an erased text stands, looked for anew at every attempt to commit."""
+
+    def __init__(self) -> None:
+        self.derived: list[str] = []
+        self.also: list[str] = []
+        self.wordings: set[str] = set()
+        self.masked: dict[str, Memory | None] = {}  # episodes, and what is left of those that live
+
+    def look(
+        self,
+        spine: Spine,
+        reader: Reader,
+        view: DbView,
+        scope: str,
+        id_: str,
+        texts: set[str],
+        *,
+        everywhere: bool,
+    ) -> None:
+        """Look at every revision there ever was that the reader sees."""
+        keys = {key_of(text) for text in texts}
+        exact: set[str] = set()
+        holding: set[str] = set()
+        episodes: set[str] = set()
+        self.wordings = set()
+        made: set[str] = set()
+        for _, memory in spine.state.revisions_since(0, view.version):
+            if memory.id == id_ or not keys or not reader.sees(memory.scope) or not holds_text(memory, keys):
+                continue
+            if memory.kind in _DERIVED:
+                made.add(memory.id)
+                continue
+            holding.add(memory.id)
+            if memory.kind == "episode":
+                episodes.add(memory.id)
+                if scope in (SHARED, memory.scope) and any(key_of(t.text) in keys for t in memory.turns):
+                    exact.add(memory.id)
+            elif everywhere:
+                self.wordings |= _texts([memory])
+        erased = episodes if everywhere else exact
+        self.masked = {e: _left(view.get(e), keys, whole=everywhere) for e in sorted(erased)}
+        ended = {id_, *erased, *(holding if everywhere else ())}
+        self.derived = sorted(
+            {d for e in ended for d in _derived(spine, e)} | (made if everywhere else set())
+        )
+        for name, texts_there in _loose(spine, reader):
+            # What says just this is recognised by its text wherever it stands; the rest is a person's choice.
+            if more := {t for t in erasing.holding(texts_there, keys) if key_of(t) not in keys}:
+                holding.add(name)
+                self.wordings |= more if everywhere else set()
+        still = {e for e, m in self.masked.items() if m and holds_text(m, keys)}
+        rest = (holding | made) - set(self.derived) - set(self.masked) | still
+        ends = {id_ for id_ in holding - episodes if view.get(id_) is not None}
+        self.also = sorted(ends if everywhere else rest)
 
 
-def unclean(spine: Spine, pending: Collection[Redaction]) -> list[str]:
-    """The files beside the account that still hold what was erased, or that cannot be looked into."""
-    return Attachments(spine).unclean(pending) if spine.store.exists(attached.KEY) else []
+def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, list[str]]]:
+    """What is said outside of memories, by the id it is known by: proposals, refusals, merges, sandboxes."""
+    refused = [c for _, c in spine.state.others("refusal") if isinstance(c, Refusal)]
+    for refusal in (*refusals.read(spine.store), *refused):
+        if reader.sees(refusal.scope):
+            yield refusal.id, [refusal.text or "", refusal.detail]
+    for _, change in (*spine.state.others("proposal"), *spine.state.others("merge")):
+        if isinstance(change, Proposal) and reader.sees(change.memory.scope):
+            yield change.id, strings_of(change.memory)
+        elif isinstance(change, Merge):
+            into = spine.state.history(change.into)
+            if into and reader.sees(into[0][1].scope):
+                yield change.into, [change.text]
+    for name in buffers.names(spine.store):
+        with suppress(NotFound, Damaged):  # closed meanwhile, or nobody can read it: the sweep waits for it
+            buffer = buffers.read(spine.store, name)
+            if reader.sees(buffer.opened.scope):
+                yield name, [text for entry in buffer.entries for text in strings_in(entry)]
+
+
+def _left(memory: Memory | None, keys: Collection[str], *, whole: bool) -> Memory | None:
+    """What stays of an episode that lives."""
+    if memory is None or memory.gone:
+        return None
+    return masked_episode(memory, keys, REDACTED, whole=whole)
 
 
 def sweep(spine: Spine) -> Swept:
@@ -110,74 +198,77 @@ def sweep(spine: Spine) -> Swept:
     pending = unswept(spine)
     if not pending:
         return Swept()
+    erasure = erasure_of(spine, pending)
     # A core may be made anew under its id before the sweep ends: only what was there is erased.
     upto = {redaction.memory: version for redaction, version in pending.items()}
-    keys = {redaction.key for redaction in pending}
-
-    def is_erased(text: str) -> bool:
-        return spine.keyed(key_of(text)) in keys
-
-    def holds(change: Change) -> bool:
-        return _holds(change, upto.keys(), is_erased)
-
-    versions = {v for id_, last in upto.items() for v in spine.state.versions_of(id_) if v <= last}
-    versions |= {v for id_ in upto for v in spine.state.mentions_of(id_)}
-    spoken = [(v, line) for v, line, change in spine.state.spoken(_SPOKEN) if holds(change)]
-    versions |= {version for version, _ in spoken}
-    # First, because a piece of a text in a torn line is known only while the ledger still has the text.
-    unreached = _sweep_attached(spine, pending, versions)
-    if unreached:
+    versions = _versions(spine, upto, erasure)
+    in_the_open = projections.outside(spine)
+    if in_the_open:
+        # A piece of a text in a torn line is known only while the ledger still has the text.
+        erasure = replace(erasure, wordings=_wordings(spine, erasure.ids, versions))
+    if unreached := [why for projection in in_the_open for why in projection.erase(erasure)]:
         return Swept(unreached=tuple(unreached))
-    for number in sorted(versions):
-        _erase_lines(spine, spine.ledger.read(number), holds)
-    for version, line in spoken:  # behind the ledger: by them an interrupted sweep finds its versions again
-        spine.state.erase_other(version, line)
-    waiting = _sweep_buffers(spine, upto.keys(), is_erased)
-    _sweep_notes(spine, upto.keys(), holds)
-    if isinstance(spine.store, LocalStore):
-        spine.store.clear_leftovers()
-    spine.state.scrub()
-    if spine.index.exists():
-        clear(spine.index)  # made anew from the ledger by the next recall
+    _sweep_ledger(spine, versions, erasure, upto)
+    waiting = _sweep_buffers(spine, pending)
+    _sweep_notes(spine, erasure)
+    spine.store.clear_leftovers()
+    for projection in projections.inside(spine):
+        projection.erase(erasure)
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda view: Plan(changes=done, cause="swept", actor="system"))
-    return Swept(versions=tuple(sorted(versions)), waiting=tuple(waiting))
+    return Swept(versions=tuple(versions), waiting=tuple(waiting))
 
 
-def _sweep_attached(spine: Spine, pending: Collection[Redaction], versions: Collection[int]) -> list[str]:
-    """Take the text out of the files beside the account; returns what could not be cleaned, and why."""
-    if not spine.store.exists(attached.KEY):
-        return []
-    ids = {redaction.memory for redaction in pending}
-    texts: set[str] = set()
+def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:
+    """Erase the text from the versions, from segments others may have made of them, and from checkpoints."""
+    _erase_versions(spine, versions, erasure, upto)
+    # From now on nothing is packed of what was read before; what was packed by now is looked at again.
+    sweeps.leave_mark(spine.store)
+    _erase_versions(spine, versions, erasure, upto)
+    checkpoints.remove(spine.store)
+
+
+def _erase_versions(
+    spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]
+) -> None:
+    spine.ledger.forget()
     for number in sorted(versions):
-        changes = spine.ledger.read(number).changes()
-        texts |= _texts([change for change in changes if isinstance(change, Memory) and change.id in ids])
-    return Attachments(spine).sweep(pending, texts)
+        _erase_lines(spine, spine.ledger.read(number), erasure, upto)
 
 
-def _sweep_notes(spine: Spine, ids: Collection[str], holds: Callable[[Change], bool]) -> None:
+def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[int]:
+    """The versions whose files hold something to erase."""
+    versions = {v for id_, last in upto.items() for v in spine.state.versions_of(id_) if v <= last}
+    versions |= {v for id_ in upto for v in spine.state.mentions_of(id_)}
+    return sorted(versions | spoken_of(spine.state, erasure))
+
+
+def _wordings(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> set[str]:
+    """Every wording that the ledger still has of some memories."""
+    changes = (change for number in versions for change in spine.ledger.read(number).changes())
+    return _texts([change for change in changes if isinstance(change, Memory) and change.id in ids])
+
+
+def _sweep_notes(spine: Spine, erasure: Erasure) -> None:
     """Take the text out of the log of refusals and out of the archive."""
-    noted = refusals.read(spine.store)
-    kept = [refusal for refusal in noted if not holds(refusal)]
-    if len(kept) < len(noted):
-        refusals.replace(spine.store, kept)
-    for key in spine.store.list("archive/"):
-        lines = (spine.store.read(key) or b"").splitlines(keepends=True)
-        clean = [line for line in lines if codec.decode_json(line)["id"] not in ids]
-        if len(clean) < len(lines):
-            spine.store.replace(key, b"".join(clean))
+    refusals.keep_only(spine.store, lambda refusal: not erasure.holds(refusal))
+    for key in every(spine.store, "archive/"):
+        data = spine.store.read(key) or b""
+        clean = erasure.without(data)  # line by line, and one that nobody can read by what it holds
+        if clean != data:
+            spine.store.replace(key, clean)
 
 
 def _texts(memories: list[Memory]) -> set[str]:
     """Every wording the memory ever had, turn by turn for an episode."""
-    found = {text for m in memories for text in (m.text, *(t.text for t in m.turns))}
-    return {text for text in found if key_of(text) and text != REDACTED}
+    said = {text for memory in memories for text in texts_of(memory)}
+    return {text for text in said if key_of(text) and text != REDACTED}
 
 
 def _line(id_: str, key: str, reason: str, writer: Writer) -> Redaction:
-    return Redaction(memory=id_, key=key, by=writer.actor, at=writer.spine.now(), reason=reason)
+    now = writer.spine.now()
+    return Redaction(memory=id_, key=key, by=writer.actor, at=now, reason=reason, scope=writer.scope)
 
 
 def _derived(spine: Spine, id_: str) -> list[str]:
@@ -194,90 +285,50 @@ def _derived(spine: Spine, id_: str) -> list[str]:
     return sorted(found)
 
 
-def _repeated(view: DbView, id_: str, texts: set[str]) -> list[str]:
-    """Other live memories that say exactly the same."""
-    folded = {key_of(text) for text in texts}
-    found: set[str] = set()
-    for text in texts:
-        for kind in REVIEWED:
-            for scope in view.scopes():
-                alike = view.alike(kind, scope, text)
-                found |= {m.id for m in alike if key_of(m.text) in folded and m.id != id_}
-    return sorted(found)
-
-
 def _closed(view: DbView, ids: Collection[str], texts: set[str], writer: Writer) -> list[Change]:
     """Waiting proposals that would bring the text back lapse."""
     folded = {key_of(text) for text in texts}
     return [
         Decision(proposal=p.id, outcome="expired", by=writer.actor, at=writer.spine.now())
         for p in view.proposals()
-        if _speaks_of(p.memory, ids) or key_of(p.memory.text) in folded
+        if speaks_of(p.memory, ids) or key_of(p.memory.text) in folded
     ]
 
 
-def _speaks_of(memory: Memory, ids: Collection[str]) -> bool:
-    """Whether a proposed memory is one of these, or a belief that rests on one."""
-    return memory.id in ids or any(id_ in ids for id_ in memory.linked("evidence"))
-
-
-def _holds(change: Change, ids: Collection[str], is_erased: Callable[[str], bool]) -> bool:
-    """Whether a change must lose its body."""
-    match change:
-        case Memory():
-            return change.id in ids
-        case Merge():
-            return change.into in ids or change.id in ids or is_erased(change.text)
-        case Refusal():
-            return change.id in ids or is_erased(change.text or "")
-        case Proposal():
-            return _speaks_of(change.memory, ids) or is_erased(change.memory.text)
-        case Clash():
-            return change.memory in ids
-        case _:
-            return False
-
-
-def _erase_lines(spine: Spine, version: Version, holds: Callable[[Change], bool]) -> None:
+def _erase_lines(spine: Spine, version: Version, erasure: Erasure, upto: Mapping[str, int]) -> None:
     lines = list(version.lines)
     for position, line in enumerate(lines):
-        if line.body_bytes() is not None and holds(version.change(position)):
-            lines[position] = line.erased()
+        change = version.change(position)
+        if line.body_bytes() is None or not erasure.holds(change):
+            continue
+        # What the redaction's own version says in the place of an erased text stays.
+        if isinstance(change, Memory) and not change.gone and version.header.version >= upto[change.id]:
+            continue
+        lines[position] = line.erased()
     if lines != version.lines:
         spine.ledger.rewrite(version.header.version, lines)
 
 
-def _sweep_buffers(spine: Spine, ids: Collection[str], is_erased: Callable[[str], bool]) -> list[str]:
+def _holds_in(redaction: Redaction, scope: str) -> bool:
+    return redaction.scope in (None, SHARED, scope)
+
+
+def _sweep_buffers(spine: Spine, pending: Iterable[Redaction]) -> list[str]:
     """Mask the text in open sandboxes; returns those whose owners hold them."""
     waiting = []
     for name in buffers.names(spine.store):
-        try:
-            found = buffers.read(spine.store, name)
-        except NotFound:
-            continue  # its owner closed it meanwhile
-        masked = [_masked(entry, ids, is_erased) for entry in found.entries]
-        if masked == list(found.entries):
-            continue
-        try:
-            buffers.rewrite(spine.store, name, lambda entry: _masked(entry, ids, is_erased))
-        except SandboxBusy:
-            waiting.append(name)
-        except NotFound:
-            continue  # likewise
+        with suppress(NotFound):  # its owner closed it meanwhile
+            try:
+                buffer = buffers.read(spine.store, name)
+            except Damaged:  # `check` names it; the redaction waits until it is put right or discarded
+                waiting.append(name)
+                continue
+            erasure = erasure_of(spine, [r for r in pending if _holds_in(r, buffer.opened.scope)])
+            entries = list(buffer.entries)
+            if [erasure.masked(entry) for entry in entries] == entries:
+                continue
+            try:
+                buffers.rewrite(spine.store, name, erasure.masked)
+            except SandboxBusy:
+                waiting.append(name)
     return waiting
-
-
-def _masked(entry: entries.Entry, ids: Collection[str], is_erased: Callable[[str], bool]) -> entries.Entry:
-    match entry:
-        case entries.Spoke() if is_erased(entry.turn.text):
-            return replace(entry, turn=replace(entry.turn, text=REDACTED, data={}))
-        case entries.Wrote() if is_erased(entry.memory.text) or any(
-            is_erased(turn.text) for turn in entry.memory.turns
-        ):
-            bare = replace(entry.memory, text=REDACTED, turns=(), data={}, topic=None, tags=())
-            return replace(entry, memory=bare)
-        case entries.Revised() if entry.wanted.id in ids or is_erased(entry.wanted.text):
-            bare = replace(entry.wanted, text=REDACTED, turns=(), data={}, topic=None, tags=())
-            return replace(entry, wanted=bare)
-        case _:
-            return entry

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from octavo.domain import compression, cores
 from octavo.domain.filters import Filter
-from octavo.domain.memory import Change, Memory, Proposal
+from octavo.domain.memory import STATE, Change, Memory, Proposal
 from octavo.domain.review import RETIRE, RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.engine.spine import Plan, Spine
@@ -25,7 +25,7 @@ def retire(spine: Spine) -> list[str]:
     if not spine.policy.compression.retire:
         return []
     view = spine.head()
-    doomed = {core: found for core in _verified(view) if (found := _routine(view, core, spine))}
+    doomed = {core: originals for core in _verified(view) if (originals := _routine(view, core, spine))}
     total = sum(map(len, doomed.values()))
     live = sum(count for *_, count in view.tallies())
     is_much = total > max(_ALWAYS, live * _SHARE)
@@ -41,16 +41,51 @@ def retire(spine: Spine) -> list[str]:
     return retired
 
 
+def age(spine: Spine, rule: str, episodes: list[Memory]) -> list[str]:
+    """Move episodes past their limit to the archive under a rule's name; returns the ids that went.
+
+    As above, many at once wait for a person; asked once, the answer is waited for.
+    """
+    name = f"retention_{rule}"
+    if not episodes:
+        return []
+    live = sum(count for *_, count in spine.head().tallies())
+    ids = [episode.id for episode in episodes]
+    if len(ids) > max(_ALWAYS, live * _SHARE):
+        _ask(spine, name, ids)
+        return []
+    _archive(spine, name, episodes)
+    _commit(spine, name, ids)
+    return ids
+
+
+def _ask(spine: Spine, name: str, ids: list[str]) -> None:
+    def decide(view: DbView) -> Plan | None:
+        if any(p.action == "retire" and p.memory.id == name for p in view.proposals()):
+            return None
+        memory = Memory(id=name, kind="register", category=STATE, at=spine.now(), data={RETIRE: ids})
+        proposal = Proposal(
+            id=spine.new_id(),
+            action="retire",
+            memory=memory,
+            reason=f"{len(ids)} episodes are past the limit of {name}",
+            at=spine.now(),
+        )
+        return Plan(changes=[proposal], cause=f"propose {name}", actor="system")
+
+    spine.commit(decide)
+
+
 def _verified(view: DbView) -> list[str]:
     """The cores whose sources are all accounted for, but those a person was asked about."""
     asked = {p.memory.id for p in view.proposals() if p.action == "retire"}
-    found = []
+    verified = []
     for core in view.memories(Filter(kinds=("core",))):
         if core.id in asked or view.was_declined("retire", core.id) or core.data.get(LOST):
             continue
         if cores.is_intact(cores.core_from_json(core.data)):
-            found.append(core.id)
-    return found
+            verified.append(core.id)
+    return verified
 
 
 def _propose(spine: Spine, core: str, ids: list[str]) -> None:
@@ -76,13 +111,13 @@ def _propose(spine: Spine, core: str, ids: list[str]) -> None:
 
 def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change]:
     """Originals that were retired for a core, live again."""
-    found: list[Change] = []
+    alive: list[Change] = []
     for id_ in core.linked("part"):
         now = view.get(id_)
         if now is not None and now.gone and now.data.get(RETIRED) == core.id:
             before = [m for _, m in spine.state.history(id_) if not m.gone][-1]
-            found.append(replace(before, rev=now.rev + 1))
-    return found
+            alive.append(replace(before, rev=now.rev + 1))
+    return alive
 
 
 def _routine(view: DbView, core: str, spine: Spine) -> list[Memory]:
@@ -91,16 +126,16 @@ def _routine(view: DbView, core: str, spine: Spine) -> list[Memory]:
     if memory is None:
         return []
     content = cores.core_from_json(memory.data)
-    found = []
+    originals = []
     for session in content.source_sessions:
         episodes = [
-            m for m in view.memories(Filter(kinds=("episode",), session=session)) if counts_as_episode(m)
+            m for m in view.memories(Filter(kinds=("episode",), sandbox=session)) if counts_as_episode(m)
         ]
         allowed = set(compression.retirable(episodes, spine.policy.compression)) & set(
             content.source_episodes
         )
-        found += [m for m in episodes if m.id in allowed]
-    return found
+        originals += [m for m in episodes if m.id in allowed]
+    return originals
 
 
 def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain import review
 from octavo.domain.memory import Kind, Memory, Proposal, Rejection
-from octavo.domain.outcomes import Setting
+from octavo.domain.outcomes import RuleContext
 from octavo.domain.review import Doubt, Pair
-from octavo.domain.state import State
+from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict
+from octavo.engine.commit import commit_changes
 from octavo.engine.differences import Diff
 from octavo.engine.reading import Reader
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, NotFound, Stale
 from octavo.storage import codec
@@ -25,8 +28,7 @@ from octavo.storage.state_view import DbView
 _APART: tuple[tuple[Kind, ...], ...] = tuple((kind,) for kind in review.REVIEWED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(Struct, frozen=True, kw_only=True):
     """A proposal with the difference it would make and the hash of what it says."""
 
     proposal: Proposal
@@ -56,15 +58,20 @@ def waiting(reader: Reader, view: DbView, id_: str) -> Waiting:
     return Waiting(proposal=proposal, diff=diff, digest=digest(proposal))
 
 
-def approve(spine: Spine, reader: Reader, writer: Writer, id_: str, seen: str | None) -> Memory | None:
-    """Put a proposal into effect as the person who approves it."""
+def approve(
+    spine: Spine, reader: Reader, writer: Writer, id_: str, seen: str | None, text: str | None = None
+) -> Memory | None:
+    """Put a proposal into effect as the person who approves it, in other words if they have any."""
     done: list[Memory | None] = []
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
         proposal = _found(view, reader, id_)
         if seen is not None and seen != digest(proposal):
             raise Stale(f"proposal {id_} does not say what was seen", hint="look at it again")
-        done[:] = [review.approve(state, proposal, setting)]
+        if text is not None:
+            said = writer.proposable(replace(proposal.memory, text=text), view)
+            proposal = replace(proposal, memory=said)
+        done[:] = [review.approve(pending, proposal, context)]
 
     _commit(spine, writer, f"approve {id_}", act)
     return done[0]
@@ -73,8 +80,8 @@ def approve(spine: Spine, reader: Reader, writer: Writer, id_: str, seen: str | 
 def decline(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) -> None:
     """Refuse a proposal; what it wanted to write stays refused."""
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
-        review.decline(state, _found(view, reader, id_), reason, setting)
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        review.decline(pending, _found(view, reader, id_), reason, context)
 
     _commit(spine, writer, f"decline {id_}", act)
 
@@ -85,9 +92,9 @@ def reject(spine: Spine, writer: Writer, value: str, reason: str) -> list[str]:
         raise BadInput("there is no value to reject", hint="hand in the text that shall stay out")
     ended: list[str] = []
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
-        review.reject(state, value, writer.scope, reason, setting)
-        ended[:] = review.retract(state, value, writer.scope, setting)
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        review.reject(pending, value, writer.scope, reason, context)
+        ended[:] = review.retract(pending, value, writer.scope, context)
 
     _commit(spine, writer, "reject", act)
     return ended
@@ -96,14 +103,11 @@ def reject(spine: Spine, writer: Writer, value: str, reason: str) -> list[str]:
 def unreject(spine: Spine, writer: Writer, value: str, reason: str) -> None:
     """Let a refused value in again."""
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
-        key = setting.keyed(key_of(value))
-        if not view.is_rejected(key, writer.scope):
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        lifted = review.rejection(value, writer.scope, reason, context, lifted=True)
+        if not view.is_rejected(lifted.key, writer.scope):
             raise NotFound(f"that value is not refused in scope {writer.scope!r}")
-        lifted = Rejection(
-            key=key, scope=writer.scope, by=setting.actor, at=setting.at, reason=reason, lifted=True
-        )
-        state.apply(lifted)
+        pending.apply(lifted)
 
     _commit(spine, writer, "unreject", act)
 
@@ -122,12 +126,12 @@ def expire(spine: Spine, writer: Writer) -> int:
     """Close proposals that nobody answered in time; returns how many."""
     closed: list[int] = [0]
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
         days = spine.policy.review.expire_days
-        decisions = [] if days is None else review.expired(view.proposals(), setting.at, days)
+        decisions = [] if days is None else review.expired(view.proposals(), context.at, days)
         closed[0] = len(decisions)
         for decision in decisions:
-            state.apply(decision)
+            pending.apply(decision)
 
     _commit(spine, writer, "expire", act)
     return closed[0]
@@ -167,24 +171,24 @@ def propose_doubts(spine: Spine, reader: Reader, writer: Writer, found: Sequence
     """Put deletions into the queue, each once."""
     ids: list[str] = []
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
         ids.clear()
-        asked = {p.memory.id for p in state.proposals() if p.action == "forget"}
+        asked = {p.memory.id for p in pending.proposals() if p.action == "forget"}
         for doubt in found:
             current = view.get(doubt.memory.id)
             declined = view.was_declined("forget", doubt.memory.id)
             if doubt.memory.id in asked or declined or current is None or current.gone:
                 continue
             proposal = Proposal(
-                id=setting.new_id(),
+                id=context.new_id(),
                 action="forget",
                 memory=current,
                 base_rev=current.rev,
                 reason=doubt.reason,
-                by=setting.actor,
-                at=setting.at,
+                by=context.actor,
+                at=context.at,
             )
-            state.apply(proposal)
+            pending.apply(proposal)
             ids.append(proposal.id)
 
     _commit(spine, writer, "propose deletions", act)
@@ -201,19 +205,20 @@ def propose_merge(
     if (a.kind, a.scope) != (b.kind, b.scope) or a.kind not in review.REVIEWED:
         raise BadInput(f"{first} and {second} cannot be merged: they differ in kind or scope")
     better = max((a, b), key=lambda m: (m.confidence, m.at))
-    wanted = writer.checked_text(replace(better, text=better.text if text is None else text))
+    said = replace(better, text=better.text if text is None else text)
+    wanted = writer.proposable(said, spine.head()).text
     proposal_id = spine.new_id()
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
-        memory = review.merged(a, b, wanted, setting.new_id())
-        state.apply(
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        memory = review.merged(a, b, wanted, context.new_id())
+        pending.apply(
             Proposal(
                 id=proposal_id,
                 action="merge",
                 memory=memory,
                 reason=f"{first} and {second} say nearly the same",
-                by=setting.actor,
-                at=setting.at,
+                by=context.actor,
+                at=context.at,
             )
         )
 
@@ -224,36 +229,38 @@ def propose_merge(
 def promote(
     spine: Spine, reader: Reader, writer: Writer, id_: str, text: str | None, tags: Sequence[str] | None
 ) -> Verdict:
-    """Make a register or fact canon: at once for a person, by a proposal for anyone else."""
+    """Make a register or fact canon, a learned skill procedural: by a person, or by a proposal to one."""
     old = reader.get(id_)
     if old is None:
         raise NotFound(f"there is no live memory {id_} to promote")
-    if old.kind not in ("register", "fact"):
-        raise BadInput(f"{id_} is a {old.kind}", hint="registers and facts can become canon")
-    wanted = review.promoted(old, text, tags)
-    checked = writer.checked_text(wanted)
-    wanted = replace(wanted, text=checked, actor=writer.actor)
+    if old.kind not in ("register", "fact", "skill"):
+        raise BadInput(f"{id_} is a {old.kind}", hint="registers and facts become canon, skills procedural")
+    if old.kind == "skill" and old.approved is not None:
+        raise BadInput(f"{id_} is approved already, by {old.approved}")
+    wanted = writer.proposable(review.promoted(old, text, tags), spine.head())
+    wanted = replace(wanted, actor=writer.actor)
+    above = "procedural" if old.kind == "skill" else "canon"
     proposal = Proposal(
         id=spine.new_id(),
         action="promote",
         memory=wanted,
         base_rev=old.rev,
-        reason=f"promotion of {old.kind} {old.topic or old.id} to canon",
+        reason=f"promotion of {old.kind} {old.topic or old.id} to {above}",
         by=writer.actor,
         at=spine.now(),
     )
     if not writer.is_human:
-        _commit(spine, writer, f"propose {id_}", lambda state, setting, view: state.apply(proposal))
-        detail = "canon waits for a person"
+        _commit(spine, writer, f"propose {id_}", lambda pending, context, view: pending.apply(proposal))
+        detail = f"{above} waits for a person"
         return Verdict(outcome="proposed", check="approval", detail=detail, proposal=proposal.id)
     done: list[Memory | None] = []
 
-    def act(state: State, setting: Setting, view: DbView) -> None:
-        state.apply(proposal)
-        done[:] = [review.approve(state, proposal, setting)]
+    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        pending.apply(proposal)
+        done[:] = [review.approve(pending, proposal, context)]
 
     _commit(spine, writer, f"promote {id_}", act)
-    return Verdict(outcome="superseding", memory=done[0], detail=f"{id_} is canon now")
+    return Verdict(outcome="superseding", memory=done[0], detail=f"{id_} is {above} now")
 
 
 def _found(view: DbView, reader: Reader, id_: str) -> Proposal:
@@ -263,10 +270,10 @@ def _found(view: DbView, reader: Reader, id_: str) -> Proposal:
     return proposal
 
 
-def _commit(spine: Spine, writer: Writer, cause: str, act: Callable[[State, Setting, DbView], None]) -> None:
-    def decide(view: DbView) -> Plan | None:
-        state = State(view)
-        act(state, writer.setting(), view)
-        return Plan(changes=state.changes, cause=cause, actor=writer.actor) if state.changes else None
+def _commit(
+    spine: Spine, writer: Writer, cause: str, act: Callable[[Pending, RuleContext, DbView], None]
+) -> None:
+    def attempt(pending: Pending, view: DbView) -> None:
+        act(pending, writer.context(), view)
 
-    spine.commit(decide)
+    commit_changes(spine, attempt, cause=cause, actor=writer.actor)

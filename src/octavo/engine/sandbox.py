@@ -3,50 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+from msgspec import Struct
 
 from octavo.domain import buffer as entries
-from octavo.domain import gate, rules
+from octavo.domain import gate, rules, screening
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
+from octavo.domain.hits import Hits
 from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit, check_words
-from octavo.domain.outcomes import Setting
-from octavo.domain.state import State, View
+from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Plan, Spine
-from octavo.engine.writing import Feeling, Writer, feeling, plain_json
-from octavo.errors import BadInput, Immutable, NotFound, OctavoError, Refused, SandboxClosed, VersionConflict
+from octavo.engine.surface import public
+from octavo.engine.writing import UNSET, Feeling, Links, Unset, Writer, feeling, plain_json, said
+from octavo.errors import BadInput, Immutable, OctavoError, Refused, SandboxClosed, VersionConflict
 from octavo.storage.buffers import Buffer
 from octavo.storage.state_view import DbView
 
+E = TypeVar("E", Spoke, Used, Wrote | SetState | Revised | Forgot)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Afterwards:
-    """What a sandbox shares with its account: how to recall, and what to do when it is consolidated."""
 
+class SandboxHooks(Struct, frozen=True, kw_only=True):
+    """What a sandbox has of the handle that holds it: who acts, how to recall, what follows its end."""
+
+    actor: str
+    is_owner: bool
     closed: Callable[[Consolidation], None]
     recaller: Callable[[], Recaller] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxInfo:
-    """An open sandbox as listed; nothing removes it but its owner."""
-
-    id: str
-    name: str
-    scope: str
-    parent_version: int
-    actor: str
-    started_at: datetime
-    age: timedelta
-    lines: int
-    is_sealed: bool
-
-
+@public
 class Sandbox(Reader):
     """One conversation's workspace: it reads its parent version and its own writes, nobody else's.
 
@@ -59,25 +50,35 @@ class Sandbox(Reader):
         buffer: Buffer | None,
         opened: Opened,
         result: Consolidation | None,
-        shared: Afterwards | None = None,
+        hooks: SandboxHooks,
     ) -> None:
-        super().__init__(spine, opened.scope, shared.recaller if shared else None)
+        super().__init__(spine, opened.scope, hooks.recaller)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
         self.result = result
         self._opened = opened
         self._buffer = buffer
-        self._shared = shared
+        self._hooks = hooks
         self._writer = Writer(
             spine=spine,
-            actor=opened.actor,
+            actor=hooks.actor,
             scope=opened.scope,
             sandbox=opened.sandbox,
             visible=frozenset({SHARED, opened.scope}),
+            may_name=hooks.is_owner,
         )
-        self._overlay: State | None = None
+        self._overlay: Pending | None = None
+        self._recalled: list[str] = []  # what was recalled, until the buffer takes it with what was written
         self._open = entries.open_episode(buffer.entries()) if buffer else None
+
+    def __repr__(self) -> str:
+        return f"Sandbox({self.name[:40]!r}, {self.id!r}, {'open' if self.is_open else 'closed'})"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this owner can still write to it."""
+        return self._buffer is not None
 
     @property
     def buffer(self) -> SessionBuffer:
@@ -97,7 +98,7 @@ class Sandbox(Reader):
         """Add what one speaker said and return the id of its episode; on return it is durable."""
         if not isinstance(role, str) or not role.strip() or len(role) > 100:
             raise BadInput(f"role {role!r} cannot be used", hint="name the speaker: user, assistant, Alice …")
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not gate.is_visible(text):
             raise BadInput("a turn needs a text", hint="leave out turns in which nothing was said")
         turn = Turn(
             speaker=check_words(role.strip(), "role"),
@@ -110,8 +111,8 @@ class Sandbox(Reader):
         held = self._held()
         id_ = self._open[0] if self._open else self._spine.new_id()
         self._make_room(0 if self._open else 1)
-        spoke = Spoke(episode=id_, turn=self._checked(id_, turn))
-        held.append(spoke)
+        spoke = Spoke(episode=id_, turn=self._checked(id_, turn), actor=self._signature)
+        held.append(self._screened(spoke))
         self._open = entries.after_turn(self._open, spoke)
         self._overlay = None
         return id_
@@ -145,9 +146,45 @@ class Sandbox(Reader):
         self._append(outcome)
         return outcome.memory.id
 
-    def remember(self, text: str, **fields: Any) -> Verdict:
+    def remember(
+        self,
+        text: str,
+        *,
+        kind: str = "fact",
+        topic: str | None = None,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        source: str | None = None,
+        at: datetime | None = None,
+        salience: float | None = None,
+        confidence: float | None = None,
+        emotion: Feeling = None,
+        links: Links = (),
+        data: Mapping[str, Any] | None = None,
+        id: str | None = None,  # noqa: A002  # the glossary's word
+        vector: tuple[str, Sequence[float]] | None = None,
+        supersedes: str | None = None,
+        override: str | None = None,
+    ) -> Verdict:
         """Add a candidate; the verdict is advisory, the final one is in the consolidation."""
-        wrote = self._writer.candidate(text, **fields)
+        wrote = self._writer.candidate(
+            text,
+            kind=kind,
+            topic=topic,
+            category=category,
+            tags=tags,
+            source=source,
+            at=at,
+            salience=salience,
+            confidence=confidence,
+            emotion=emotion,
+            links=links,
+            data=data,
+            id=id,
+            vector=vector,
+            supersedes=supersedes,
+            override=override,
+        )
         outcome = self._writer.checked(wrote)
         return outcome if isinstance(outcome, Verdict) else self._append(outcome)
 
@@ -155,20 +192,55 @@ class Sandbox(Reader):
         """Replace a named state, or merge into it by RFC 7396."""
         return self._append(self._writer.state(name, data, patch=patch))
 
-    def revise(self, id_: str, **changes: Any) -> Verdict:
+    def revise(
+        self,
+        id_: str,
+        *,
+        text: str | Unset = UNSET,
+        topic: str | Unset | None = UNSET,
+        category: str | Unset | None = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        salience: float | Unset = UNSET,
+        confidence: float | Unset = UNSET,
+        emotion: Feeling | Unset = UNSET,
+        links: Links | Unset = UNSET,
+        data: Mapping[str, Any] | Unset = UNSET,
+        at: datetime | Unset = UNSET,
+        override: str | None = None,
+    ) -> Verdict:
         """Ask for new values of some fields of a memory."""
-        outcome = self._writer.revision(self.get(id_), id_, changes)
+        changes = said(
+            text=text,
+            topic=topic,
+            category=category,
+            tags=tags,
+            salience=salience,
+            confidence=confidence,
+            emotion=emotion,
+            links=links,
+            data=data,
+            at=at,
+        )
+        outcome = self._writer.revision(self.get(id_), id_, changes, override)
         return outcome if isinstance(outcome, Verdict) else self._append(outcome)
 
     def forget(self, id_: str) -> Verdict:
         """Ask for a memory to end."""
-        return self._append(Forgot(memory=check_id(id_), at=self._spine.now()))
+        return self._append(self._writer.end(id_))
 
     def use(self, id_: str, feedback: float = 0.0) -> None:
         """Note that a memory was used, and how well it served (-1..1)."""
         if not -1 <= feedback <= 1:
             raise BadInput(f"feedback {feedback!r} is not between -1 and 1")
-        self._held().append(Used(memories=(check_id(id_),), feedback=float(feedback)))
+        used = Used(memories=(check_id(id_),), feedback=float(feedback), actor=self._signature)
+        self._held().append(self._screened(used))
+
+    def explain(self, query: str, id_: str, **more: Any) -> str:
+        """Why a memory came for a query, or why it did not, in words; that is no use of it."""
+        before = len(self._recalled)
+        told = super().explain(query, id_, **more)
+        del self._recalled[before:]
+        return told
 
     def consolidate(self) -> Consolidation:
         """Apply the rules and commit, all or nothing; a second call returns the same result."""
@@ -176,6 +248,7 @@ class Sandbox(Reader):
             return self.result
         held = self._held()
         if not held.read().is_sealed:
+            self._keep_uses(held)
             held.append(entries.Sealed(at=self._spine.now()))
         try:
             self._commit(held.read())
@@ -185,8 +258,7 @@ class Sandbox(Reader):
         self.result = self._committed() or Consolidation(version=self._spine.head().version)
         held.delete()
         self._buffer = None
-        if self._shared is not None:
-            self._shared.closed(self.result)
+        self._hooks.closed(self.result)
         return self.result
 
     def discard(self) -> None:
@@ -199,6 +271,8 @@ class Sandbox(Reader):
     def close(self) -> None:
         """Let go of the sandbox without consolidating; it can be resumed."""
         if self._buffer is not None:
+            if not self._buffer.read().is_sealed:
+                self._keep_uses(self._buffer)
             self._buffer.close()
             self._buffer = None
 
@@ -211,6 +285,18 @@ class Sandbox(Reader):
         if kind is None and self._buffer is not None:
             self.consolidate()
         self.close()
+
+    def _note_uses(self, hits: Hits) -> None:
+        """Remember what was recalled; a recall makes nothing durable, or it would be as slow as a write."""
+        if self._buffer is not None:
+            lifting = dict.fromkeys(hit.assembly for hit in hits if hit.assembly)
+            self._recalled += [*dict.fromkeys(hit.memory.id for hit in hits), *lifting]
+
+    def _keep_uses(self, held: Buffer) -> None:
+        """Let the buffer take what was recalled, in one line; where nothing was written it stays empty."""
+        if self._recalled and held.read().entries:
+            held.append(Used(memories=tuple(self._recalled), actor=self._signature))
+        self._recalled = []
 
     def _commit(self, buffer: SessionBuffer) -> None:
         def decide(view: DbView) -> Plan | None:
@@ -225,12 +311,13 @@ class Sandbox(Reader):
                     hint="look at the difference, then resume it without strict, or discard it",
                 )
             parent = self._spine.state.at(self.parent_version)
-            state, _ = rules.consolidate(view, wanted, self._setting(parent=parent))
+            state = Pending(view)
+            rules.consolidate(state, wanted, self._writer.context(parent=parent))
             counted = rules.episodes_in(state.changes)
             return Plan(
                 changes=state.changes,
                 cause="consolidate",
-                actor=self._opened.actor,
+                actor=self._hooks.actor,
                 scope=self._opened.scope,
                 session=view.sessions(self._opened.scope) + 1 if counted else None,
                 sandbox=self.id,
@@ -245,11 +332,17 @@ class Sandbox(Reader):
     def _append(self, entry: Wrote | SetState | Revised | Forgot) -> Verdict:
         """Make an entry durable, then say what it would become on what the sandbox sees."""
         state = self._fresh_state()
+        entry = self._screened(entry)
         self._held().append(entry)
-        after, verdicts = rules.consolidate(state, [entry], self._setting())
-        for change in after.changes:
-            state.apply(change)
-        return verdicts[-1]
+        return rules.consolidate(state, [entry], self._writer.context())[-1]
+
+    def _screened(self, entry: E) -> E:
+        return screening.screened(entry, self._spine.policy.privacy)
+
+    @property
+    def _signature(self) -> str | None:
+        """Whose entry it is, if not the opener's."""
+        return None if self._hooks.actor == self._opened.actor else self._hooks.actor
 
     def _make_room(self, more: int) -> None:
         limit = self._spine.policy.sandbox.max_episodes
@@ -264,14 +357,12 @@ class Sandbox(Reader):
                 hint="consolidate this sandbox and open the next one",
             )
 
-    def _setting(self, parent: View | None = None) -> Setting:
-        return self._writer.setting(parent=parent)
-
-    def _fresh_state(self) -> State:
+    def _fresh_state(self) -> Pending:
         """The parent version with the sandbox's own writes on top."""
         if self._overlay is None:
             wanted = entries.candidates(self._held().read())
-            self._overlay, _ = rules.consolidate(self._base(), wanted, self._setting())
+            self._overlay = Pending(self._base())
+            rules.consolidate(self._overlay, wanted, self._writer.context())
         return self._overlay
 
     def _base(self) -> DbView:
@@ -294,69 +385,3 @@ def committed(spine: Spine, sandbox: str) -> Consolidation | None:
         return None
     version, _, session = found[-1]
     return summarise(version, spine.state.changes_in(version), session)
-
-
-def resume(spine: Spine, sandbox: str, shared: Afterwards | None = None) -> Sandbox:
-    """Take up a sandbox again after a crash or a restart; a finished one comes back with its result."""
-    check_id(sandbox, "sandbox")
-    try:
-        held = Buffer.resume(spine.store, sandbox)
-    except NotFound:
-        result = committed(spine, sandbox)
-        if result is None:
-            raise
-        return Sandbox(spine, None, _ghost(spine, sandbox), result)
-    try:
-        return _resumed(spine, held, shared)
-    except BaseException:
-        held.close()
-        raise
-
-
-def _resumed(spine: Spine, held: Buffer, shared: Afterwards | None) -> Sandbox:
-    found = held.read()
-    if found.is_discarded:
-        held.delete()
-        raise SandboxClosed(f"sandbox {held.sandbox!r} was discarded")
-    spine.head()
-    done = max((last for _, last, _ in spine.state.commits_of(held.sandbox)), default=-1)
-    if done >= found.last_line:
-        spine.settle(spine.state.watermark()[0])
-        held.delete()
-        return Sandbox(spine, None, found.opened, committed(spine, held.sandbox))
-    if found.is_sealed:
-        held.append(entries.Reopened(at=spine.now()))
-    return Sandbox(spine, held, found.opened, None, shared)
-
-
-def _ghost(spine: Spine, sandbox: str) -> Opened:
-    """What the ledger still says of a sandbox whose buffer is gone."""
-    version, _, _ = spine.state.commits_of(sandbox)[-1]
-    commit = spine.state.commit(version)
-    return Opened(
-        sandbox=sandbox,
-        name=sandbox,
-        scope=commit.scope or "shared",
-        parent=version - 1,
-        actor=commit.actor,
-        at=commit.at,
-    )
-
-
-def listed(buffers: Sequence[SessionBuffer], now: datetime) -> list[SandboxInfo]:
-    """Open sandboxes, oldest first."""
-    return [
-        SandboxInfo(
-            id=b.opened.sandbox,
-            name=b.opened.name,
-            scope=b.opened.scope,
-            parent_version=b.opened.parent,
-            actor=b.opened.actor,
-            started_at=b.opened.at,
-            age=now - b.opened.at,
-            lines=len(b.entries),
-            is_sealed=b.is_sealed,
-        )
-        for b in sorted(buffers, key=lambda b: b.opened.at)
-        if not b.is_discarded
-    ]

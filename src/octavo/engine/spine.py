@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import hmac
+import logging
 import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
-from octavo.domain.memory import Change
+from octavo.domain import screening
+from octavo.domain.memory import Change, Decision, Memory
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
-from octavo.errors import Busy, Damaged, NewerFormat, NotFound, ReadOnly
+from octavo.errors import (
+    Busy,
+    Damaged,
+    IndexDamaged,
+    LedgerDamaged,
+    NewerFormat,
+    NotFound,
+    ReadOnly,
+    Unavailable,
+)
 from octavo.storage import codec
-from octavo.storage.ledger import Draft, Ledger, Version, key_of
+from octavo.storage.ledger import GENESIS, Ledger, Plan, Version, key_of
+from octavo.storage.projections import Projection
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_view import DbView
 
+_log = logging.getLogger(__name__)
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 _KEY = re.compile("[0-9a-f]{64}")
 _BACKOFF_SECONDS = 0.002
+
+__all__ = [
+    "Identity",
+    "Plan",
+    "Spine",
+    "fingerprint",
+    "identify",
+    "must_be_its_key",
+    "whole_until",
+    "without_gc",
+]
 
 
 class Identity(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -37,19 +64,6 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
     account: str
     key: str
     created: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a commit wants to write on top of the version it has just seen."""
-
-    changes: Sequence[Change]
-    cause: str
-    actor: str
-    scope: str | None = None
-    session: int | None = None
-    sandbox: str | None = None
-    last_line: int | None = None
 
 
 class Spine:
@@ -75,10 +89,12 @@ class Spine:
         self.read_only = read_only
         self.index = (index or state.folder) / "recall"
         self.dimensions: dict[str, int] = {}  # of the embedders in use, to check vectors handed in
+        self.followers: list[Projection] = []  # of documents that are open beside the account
         self._naming = threading.Lock()
         self._last_name = (0, "", 0)
         self._policy_hash = codec.policy_hash(policy)
         self._key = bytes.fromhex(identity.key)
+        self._proved = 0  # the version whose file this process has read whole, or written
         self._durable = 0  # the newest version that this process knows to be durable
 
     def now(self) -> datetime:
@@ -120,20 +136,29 @@ class Spine:
                 view = self.head()
                 plan = decide(view)
                 if plan is None or not plan.changes:
-                    self.settle(view.version)
+                    self.make_durable(view.version)
                     return None
-                version = self._write(plan, view.version, commit_id)
+                version = self._write(self._screened(plan), view.version, commit_id)
                 if version is not None:
-                    self._durable = version.header.version
-                    self.state.apply(version)
+                    self._durable = self._proved = version.header.version
+                    self._follow(version)
                     return version
             time.sleep(_BACKOFF_SECONDS * secrets.randbelow(2 ** min(attempt + 1, 8)))
         raise Busy(f"{self.policy.commit.attempts} attempts to commit all lost to other writers")
 
-    def settle(self, version: int) -> None:
+    def _follow(self, version: Version) -> None:
+        """Bring the state up to a version that is committed, whatever becomes of what is derived from it."""
+        try:
+            self.state.apply(version)
+        except (IndexDamaged, Unavailable) as error:  # who reads next follows, or is told why not
+            _log.warning(
+                "state left behind version=%d reason=%s", version.header.version, type(error).__name__
+            )
+
+    def make_durable(self, version: int) -> None:
         """Make a version durable before its presence is acknowledged or a buffer goes because of it."""
         if version > self._durable:
-            self.ledger.settle(version)
+            self.ledger.make_durable(version)
             self._durable = version
 
     def must_write(self) -> None:
@@ -141,31 +166,92 @@ class Spine:
         if self.read_only:
             raise ReadOnly(f"account {self.identity.account!r} was opened read-only")
 
+    def _screened(self, plan: Plan) -> Plan:
+        """A plan without secrets: header and changes, whoever made them; memories went through the gate."""
+        rules = self.policy.privacy
+        changes = [c if isinstance(c, Memory) else screening.screened(c, rules) for c in plan.changes]
+        return replace(screening.screened(plan, rules), changes=changes)
+
     def _write(self, plan: Plan, parent: int, commit_id: str) -> Version | None:
         known, parent_hash = self.state.watermark()
         if known != parent:
             return None
-        draft = Draft(
-            changes=plan.changes,
-            salts=_salts(len(plan.changes)),
-            cause=plan.cause,
-            actor=plan.actor,
-            commit=commit_id,
-            policy=self._policy_hash,
-            at=self.now(),
-            scope=plan.scope,
-            session=plan.session,
-            sandbox=plan.sandbox,
-            last_line=plan.last_line,
-        )
+        if parent != self._proved:
+            self._prove(parent, parent_hash)
+        self._prove_bases(plan.changes)
+        key = fingerprint(self.identity.key)
+        signed = replace(plan, commit=commit_id, policy=self._policy_hash, at=self.now(), key=key)
         parent_at = self.state.commit(parent).at if parent else None
-        return self.ledger.commit(draft, parent, parent_hash, parent_at)
+        return self.ledger.commit(signed, parent, parent_hash, parent_at)
+
+    def _prove(self, parent: int, parent_hash: str) -> None:
+        """Read the version that a commit stands on, once in a process: nothing is built on damage."""
+        if parent and self.ledger.read(parent).hash != parent_hash:
+            raise LedgerDamaged(f"{key_of(parent)} is not the version that the state was derived from")
+        self._proved = parent
+
+    def _prove_bases(self, changes: Sequence[Change]) -> None:
+        """Compare what changes are based on with the ledger's own lines: a state file may have lost a bit."""
+        bases = [self.state.line_of(c.id, c.rev - 1) for c in changes if isinstance(c, Memory) and c.rev > 1]
+        bases += [self.state.line_of_proposal(c.proposal) for c in changes if isinstance(c, Decision)]
+        files: dict[int, bytes] = {}
+        for version, envelope, body in filter(None, bases):
+            if version not in files:
+                files[version] = self.ledger.bytes_of(version)
+            if envelope not in files[version] or (body is not None and body not in files[version]):
+                raise IndexDamaged(f"the state file does not say what version {version} of the ledger says")
+
+
+@contextmanager
+def without_gc() -> Iterator[None]:
+    """Keep the garbage collector from looking for circles among thousands of new things that all live.
+
+    It would look through them again and again, a seventh of an import's time, and find none.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def fingerprint(key: str) -> str:
+    """What stands of the account's key in its first header: enough to know it by, too little to make it."""
+    return hashlib.sha256(f"octavo key {key}".encode()).hexdigest()[:32]
+
+
+def whole_until(ledger: Ledger) -> int:
+    """The last version before the first damage: all up to it are there and stand on each other."""
+    version, before = 0, GENESIS
+    while ledger.exists(version + 1):
+        try:
+            found = ledger.read(version + 1)
+            deque(found.changes(), maxlen=0)
+        except LedgerDamaged:
+            break
+        if found.header.parent_hash != before:
+            break
+        version, before = version + 1, found.hash
+    return version
+
+
+def must_be_its_key(ledger: Ledger, identity: Identity) -> None:
+    """Raise if the account's file holds another key than the ledger was begun with."""
+    try:
+        known = ledger.header(1)[0].key if ledger.exists(1) else None
+    except LedgerDamaged:
+        return  # who reads the ledger tells of it
+    if known is not None and known != fingerprint(identity.key):
+        hint = "put account.json back from a backup; until then it can be read with read_only=True"
+        raise Damaged(f"account.json of {identity.account!r} holds another key than its ledger", hint=hint)
 
 
 def identify(store: Store, account: str, now: datetime, *, create: bool) -> Identity:
     """Read the account's own file, or begin the account."""
     data = store.read("account.json")
-    if data is None and store.exists(key_of(1)):
+    if data is None and Ledger(store).exists(1):
         raise Damaged(f"account.json of {account!r} is missing beside its ledger; its key is in it")
     if data is None and create:
         fresh = Identity(format=codec.FORMAT, account=account, key=secrets.token_hex(32), created=now)
@@ -186,12 +272,6 @@ def identify(store: Store, account: str, now: datetime, *, create: bool) -> Iden
     if not _KEY.fullmatch(identity.key):
         raise Damaged(f"account.json of {account!r} holds no key of 64 hexadecimal digits")
     return identity
-
-
-def _salts(count: int) -> list[str]:
-    """Salts of 128 random bits, drawn at once."""
-    drawn = secrets.token_hex(16 * count)
-    return [drawn[place : place + 32] for place in range(0, 32 * count, 32)]
 
 
 def _spelt(number: int) -> str:

@@ -2,34 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from octavo.engine import beliefs, compress, redaction, retirement, review
+from msgspec import Struct
+
+from octavo.engine import (
+    assemble,
+    beliefs,
+    compress,
+    merging,
+    packing,
+    projections,
+    redaction,
+    retirement,
+    review,
+)
+from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.models.summarisers import Summariser
+from octavo.storage.projections import Projection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upkeep:
-    """What one round of upkeep did, and what it found wrong with the index."""
+class Upkeep(Struct, frozen=True, kw_only=True):
+    """What one round of upkeep did, and what it found wrong with what is derived."""
 
     expired: int = 0
     swept: int = 0
     made: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     contested: tuple[str, ...] = ()
+    sealed: int = 0
+    checkpoint: int | None = None
+    assembled: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def upkeep(spine: Spine, writer: Writer, summariser: Summariser) -> Upkeep:
-    """One round: redactions, due cores and spheres, retirement, contested beliefs, lapsed proposals."""
+def upkeep(
+    spine: Spine, writer: Writer, summariser: Summariser, indexing: Indexing, walk: Sequence[Projection]
+) -> Upkeep:
+    """One round: redactions, cores and spheres, retirement, beliefs, proposals, assemblies, packing.
+
+    What lies in the open follows; everything on the `walk` is proved.
+    """
     swept = redaction.sweep(spine)
+    for projection in projections.outside(spine):
+        projection.follow()
     made = compress.compress(spine, summariser) if spine.policy.compression.mode != "manual" else []
+    retired, contested = retirement.retire(spine), beliefs.contest(spine)
+    expired, ended = review.expire(spine, writer), assemble.end_small(spine)
+    problems = [why for projection in walk for why in projection.verify(stamp=True)]
+    # What is damaged is told before anybody groups by it, and would be made anew.
+    may_group = spine.policy.assemblies.mode != "manual" and indexing.is_used and not problems
+    grouped = assemble.assemble(spine, indexing) if may_group else []
+    merged = merging.merge_alike(spine, indexing) if may_group else ()
+    sealed, checkpoint = packing.pack(spine)
     return Upkeep(
         swept=len(swept.versions),
         made=tuple(memory.id for memory in made),
-        retired=tuple(retirement.retire(spine)),
-        contested=tuple(beliefs.contest(spine)),
-        expired=review.expire(spine, writer),
+        retired=tuple(retired),
+        contested=tuple(contested),
+        expired=expired,
+        assembled=(*ended, *grouped),
+        merged=tuple(merged),
+        sealed=sealed,
+        checkpoint=checkpoint,
+        problems=tuple(problems),
     )

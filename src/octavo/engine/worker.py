@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from octavo.errors import OctavoError
+from octavo.errors import OctavoError, Unavailable
 
 _log = logging.getLogger("octavo.worker")
 _BACKOFF_SECONDS = 0.5
+_YIELD_SECONDS = 0.0005  # how long the job may keep the interpreter while a question waits for it
 
 
 class Worker:
@@ -18,8 +21,10 @@ class Worker:
     `failure` holds the last error that outlived its attempts, until the job succeeds again.
     """
 
-    def __init__(self, job: Callable[[], object], *, attempts: int) -> None:
+    def __init__(self, job: Callable[[], object], *, attempts: int, delay_seconds: float = 0.0) -> None:
+        """Run a job; with a delay what is asked for within it is done together."""
         self._job = job
+        self._delay_seconds = delay_seconds
         self._attempts = attempts
         self._wake = threading.Event()
         self._idle = threading.Event()
@@ -62,9 +67,11 @@ class Worker:
         try:
             while not self._stopping.is_set():
                 self._wake.wait()
+                self._stopping.wait(self._delay_seconds)
                 self._wake.clear()
                 if not self._stopping.is_set():
-                    self._attempt()
+                    with _yielding():
+                        self._attempt()
                 with self._lock:
                     if not self._wake.is_set():
                         self._idle.set()
@@ -77,13 +84,28 @@ class Worker:
         for attempt in range(1, self._attempts + 1):
             try:
                 self._job()
-            except OctavoError as error:
+            except (OctavoError, OSError) as error:  # a folder that somebody removed ends no thread
                 _log.warning(
                     "work failed attempt=%d of=%d error=%s", attempt, self._attempts, type(error).__name__
                 )
-                self.failure = error
+                self.failure = (
+                    error
+                    if isinstance(error, OctavoError)
+                    else Unavailable(f"background work: {error.strerror or type(error).__name__}")
+                )
                 if self._stopping.wait(_BACKOFF_SECONDS * attempt):
                     return
             else:
                 self.failure = None
                 return
+
+
+@contextmanager
+def _yielding() -> Iterator[None]:
+    """Let other threads have the interpreter soon: each of a question's pauses would else cost 5 ms."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _YIELD_SECONDS))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

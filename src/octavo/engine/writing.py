@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from octavo.domain import episodes, gate
-from octavo.domain.buffer import Revised, SetState, Wrote
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain import episodes, gate, screening
+from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.memory import (
     STATE,
-    Emotion,
-    Link,
     Memory,
     Refusal,
     Turn,
@@ -27,27 +28,59 @@ from octavo.domain.memory import (
     is_temporary,
     transcript,
 )
-from octavo.domain.outcomes import Setting
+from octavo.domain.outcomes import Guard, RuleContext
+from octavo.domain.rules import KEYED
+from octavo.domain.state import View
 from octavo.domain.verdicts import Verdict
+from octavo.engine.fields import (
+    Feeling,
+    Links,
+    as_data,
+    as_label,
+    as_links,
+    as_tags,
+    as_text,
+    feeling,
+    plain_json,
+)
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, BadVector, HumanOnly
 from octavo.storage import refusals
 
-Feeling = str | Emotion | Mapping[str, Any] | None
-Links = Mapping[str, str | Sequence[str]] | Sequence[Link]
+Unset = msgspec.UnsetType
+UNSET = msgspec.UNSET
 
-_MADE = ("core", "sphere", "assembly")
+MADE = ("core", "sphere", "assembly")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
-    """Who writes where: the part of every candidate that the payload cannot set."""
+__all__ = [
+    "MADE",
+    "UNSET",
+    "Feeling",
+    "Links",
+    "Unset",
+    "Writer",
+    "feeling",
+    "plain_json",
+    "revision",
+    "said",
+]
+
+
+class Writer(Struct, frozen=True, kw_only=True):
+    """Who writes where: the part of every candidate that the payload cannot set.
+
+    `may_name` lets it choose any id; within one scope only such as end in `@` and the scope, for a taken id
+    would tell of another scope.
+    """
 
     spine: Spine
     actor: str
     scope: str
     sandbox: str | None = None
     visible: frozenset[str] | None = None
+    guard: Guard | None = None
+    may_name: bool = True
 
     def candidate(
         self,
@@ -65,33 +98,35 @@ class Writer:
         links: Links = (),
         data: Mapping[str, Any] | None = None,
         id: str | None = None,  # noqa: A002  # the glossary's word
+        key: str | None = None,
         vector: tuple[str, Sequence[float]] | None = None,
         supersedes: str | None = None,
         override: str | None = None,
     ) -> Wrote:
         """A memory to write, every field checked."""
-        if check_kind(kind) in _MADE:
+        if check_kind(kind) in MADE:
             raise BadInput(f"a {kind} is made by the engine, not written", hint="write what it is made of")
-        self._may_override(override)
+        self.must_be_allowed(id, override)
+        id = id if key is None else self._key_id(key)  # noqa: A001
         sure = 1.0 if is_human(self.actor) else 0.8
         temporary = id is not None and is_temporary(id)
         memory = Memory(
             id=self.spine.new_id() if id is None or temporary else check_id(id),
             kind=check_kind(kind),
-            text=_text(text),
+            text=as_text(text),
             scope=self.scope,
-            topic=_label(topic, "topic"),
-            category=_label(category, "category"),
-            tags=_tags(tags),
+            topic=as_label(topic, "topic"),
+            category=as_label(category, "category"),
+            tags=as_tags(tags),
             source=check_source(source or ("manual" if is_human(self.actor) else "chat")),
             actor=self.actor,
             at=self.spine.now() if at is None else check_time(at),
             salience=0.5 if salience is None else check_unit(salience, "salience"),
             confidence=sure if confidence is None else check_unit(confidence, "confidence"),
             emotion=feeling(emotion),
-            links=_links(links),
-            session=self.sandbox,
-            data=_data(data) | (self._vector(*vector) if vector is not None else {}),
+            links=as_links(links),
+            sandbox=self.sandbox,
+            data=as_data(data) | (self._vector(*vector) if vector is not None else {}),
         )
         if memory.kind == "episode":
             memory = replace(memory, turns=(Turn(speaker=_speaker(self.actor), text=text),))
@@ -99,29 +134,30 @@ class Writer:
         return Wrote(
             memory=memory,
             alias=id if temporary else None,
-            supersedes=None if supersedes is None else check_id(supersedes, "supersedes"),
+            supersedes=None if supersedes is None else as_text(supersedes),
             override=override,
         )
 
     def episode(self, given: Mapping[str, Any], *, level: str | None = None) -> Wrote:
         """A document's episode as a candidate; nothing of the caller's mapping is changed."""
         found = episodes.from_document(given)
+        self.must_be_allowed(found.id)
         temporary = found.id is not None and is_temporary(found.id)
         memory = Memory(
             id=self.spine.new_id() if found.id is None or temporary else check_id(found.id),
             kind="episode",
             text=check_words(transcript(found.turns)),
             scope=self.scope,
-            category=_label(given.get("category"), "category"),
-            tags=_tags(found.tags),
+            category=as_label(given.get("category"), "category"),
+            tags=as_tags(found.tags),
             actor=self.actor,
             at=found.at or self.spine.now(),
             salience=found.salience,
             emotion=found.emotion,
             links=found.links,
-            session=self.sandbox,
+            sandbox=self.sandbox,
             turns=found.turns,
-            data=_data(found.data),
+            data=as_data(found.data),
         )
         if level is not None and self.spine.policy.sandbox.write_levels:
             memory = episodes.at_level(memory, level)
@@ -136,21 +172,38 @@ class Writer:
         kinds = replace(self.spine.policy.kinds, register=masked)
         outcome = gate.check_text(wrote.memory, replace(self.spine.policy, kinds=kinds))
         memory = outcome if isinstance(outcome, Memory) else wrote.memory
-        return SetState(id=memory.id, name=memory.topic or name, data=memory.data, at=memory.at, patch=patch)
+        return SetState(
+            id=memory.id,
+            name=memory.topic or name,
+            data=memory.data,
+            at=memory.at,
+            patch=patch,
+            actor=self.actor,
+        )
 
-    def revision(self, old: Memory | None, id_: str, changes: Mapping[str, Any]) -> Revised | Verdict:
+    def revision(
+        self, old: Memory | None, id_: str, changes: Mapping[str, Any], override: str | None = None
+    ) -> Revised | Verdict:
         """New values for a memory, checked as if it were written anew; a missing one is left to the rules."""
-        wanted = dict(changes)
-        override = wanted.pop("override", None)
-        self._may_override(override)
-        fields_ = revision(wanted)
+        self.must_be_allowed(override=override)
+        fields_ = revision(changes)
         base = old or Memory(id=check_id(id_), kind="fact", at=self.spine.now(), scope=self.scope)
         new = replace(base, **fields_)
         if old is not None and old.kind != "episode":
             outcome = self.checked(Wrote(memory=new, override=override))
             if isinstance(outcome, Verdict):
                 return outcome
-        return Revised(wanted=new, fields=tuple(fields_), at=self.spine.now(), override=override)
+            new = outcome.memory
+        else:  # it will be refused at the commit, but what it says is buffered until then
+            screening.must_be_clean(new)
+            new = screening.masked(new, self.spine.policy.privacy)
+        return Revised(
+            wanted=new, fields=tuple(fields_), at=self.spine.now(), override=override, actor=self.actor
+        )
+
+    def end(self, id_: str) -> Forgot:
+        """A memory to end."""
+        return Forgot(memory=check_id(id_), at=self.spine.now(), actor=self.actor)
 
     def checked(self, wrote: Wrote) -> Wrote | Verdict:
         """The candidate after the text checks, masked where its kind allows, or the refusal."""
@@ -164,34 +217,34 @@ class Writer:
         """Whether a person writes."""
         return is_human(self.actor)
 
-    def checked_text(self, memory: Memory) -> str:
-        """The text of a memory to be proposed, or Refused."""
+    def proposable(self, memory: Memory, view: View) -> Memory:
+        """A memory to be proposed, past every check of the gate, or Refused."""
         outcome = self.checked(Wrote(memory=memory))
         if isinstance(outcome, Verdict):
-            return outcome.or_raise().text
-        return outcome.memory.text
+            return outcome.or_raise()
+        checked = gate.check_state(view, outcome.memory, self.spine.keyed)
+        return self.refused(memory, checked).or_raise() if isinstance(checked, gate.Stop) else checked
 
     def refused(self, memory: Memory, stop: gate.Stop) -> Verdict:
         """Note a refusal in the account's own log of them, without a secret's text."""
-        refusals.add(
-            self.spine.store,
-            Refusal(
-                id=memory.id,
-                check=stop.check,
-                detail=stop.detail,
-                kind=memory.kind,
-                scope=memory.scope,
-                text=None if stop.check in gate.SILENT else memory.text[:1200],
-                confidence=memory.confidence,
-                at=self.spine.now(),
-            ),
-            keep=self.spine.policy.gate.refusals_kept,
+        refusal = Refusal(
+            id=self.spine.new_id() if stop.check == "secret" else memory.id,
+            check=stop.check,
+            detail=stop.detail,
+            kind=memory.kind,
+            scope=memory.scope,
+            text=None if stop.check in gate.SILENT else memory.text,
+            confidence=memory.confidence,
+            at=self.spine.now(),
         )
+        clean = screening.screened(refusal, self.spine.policy.privacy)
+        clean = replace(clean, text=clean.text and clean.text[:1200])
+        refusals.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
         return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
 
-    def setting(self, **more: Any) -> Setting:
+    def context(self, **more: Any) -> RuleContext:
         """What the rules may know about this writer."""
-        return Setting(
+        return RuleContext(
             policy=self.spine.policy,
             actor=self.actor,
             at=self.spine.now(),
@@ -200,6 +253,7 @@ class Writer:
             scope=self.scope,
             sandbox=self.sandbox,
             visible=self.visible,
+            guard=self.guard,
             **more,
         )
 
@@ -213,27 +267,43 @@ class Writer:
             raise BadVector(f"the vector has {len(values)} dimensions, {embedder} makes {wanted}")
         return {"vector": {"embedder": check_id(embedder, "embedder"), "values": [float(v) for v in values]}}
 
-    def _may_override(self, override: str | None) -> None:
-        if override is None:
-            return
-        if not is_human(self.actor):
+    def must_be_allowed(self, id_: str | None = None, override: str | None = None, what: str = "id") -> None:
+        """Raise if this writer may not choose an id, or may not override the gate."""
+        is_own = id_ is None or is_temporary(id_) or id_.endswith(f"@{self.scope}")
+        if not is_own and not self.may_name:
+            hint = f"end it in '@{self.scope}', or hand in a `key` instead"
+            raise BadInput(f"a handle bound to one scope chose the {what} {id_!r}", hint=hint)
+        if override is not None and not is_human(self.actor):
             raise HumanOnly(f"{self.actor} tried to override the gate")
-        if not override.strip():
+        if override is not None and not override.strip():
             raise BadInput("an override needs a reason", hint="say why the check does not apply here")
+
+    def _key_id(self, key: str) -> str:
+        """The id that a key stands for, in its scope alone."""
+        if not isinstance(key, str) or not key or len(key) > 500:
+            raise BadInput(
+                f"key {key!r:.80} cannot be used", hint="a key is a text of at most 500 characters"
+            )
+        return f"{KEYED}{self.spine.keyed(f'key {self.scope} {key}')[:24]}"
+
+
+def said(**values: Any) -> dict[str, Any]:
+    """Those of some values that were handed in."""
+    return {name: value for name, value in values.items() if value is not UNSET}
 
 
 def revision(changes: Mapping[str, Any]) -> dict[str, Any]:
     """The fields a revision may set, checked."""
     checks: dict[str, Callable[[Any], Any]] = {
-        "text": _text,
-        "topic": lambda value: _label(value, "topic"),
-        "category": lambda value: _label(value, "category"),
-        "tags": _tags,
+        "text": as_text,
+        "topic": lambda value: as_label(value, "topic"),
+        "category": lambda value: as_label(value, "category"),
+        "tags": as_tags,
         "salience": lambda value: check_unit(value, "salience"),
         "confidence": lambda value: check_unit(value, "confidence"),
         "emotion": feeling,
-        "links": _links,
-        "data": _data,
+        "links": as_links,
+        "data": as_data,
         "at": check_time,
     }
     hint = f"set {', '.join(checks)}"
@@ -245,85 +315,5 @@ def revision(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: checks[name](value) for name, value in changes.items()}
 
 
-def feeling(value: Feeling) -> Emotion | None:
-    """An emotion from a word, a mapping or an Emotion."""
-    match value:
-        case None | Emotion():
-            return value
-        case str():
-            return Emotion(label=value)
-        case Mapping():
-            unknown = set(value) - {f.name for f in fields(Emotion)}
-            if unknown:
-                raise BadInput(
-                    f"emotion has unknown keys {sorted(unknown)}", hint="use label, valence, intensity"
-                )
-            return Emotion(**value)
-        case _:
-            raise BadInput(
-                f"emotion {value!r} cannot be used", hint="use a word or label, valence, intensity"
-            )
-
-
 def _speaker(actor: str) -> str:
     return "user" if is_human(actor) else "assistant"
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise BadInput(f"text is {type(value).__name__}, not text")
-    return check_words(value)
-
-
-def _label(value: Any, what: str) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip() or len(value) > 200 or any(ord(c) < 32 for c in value):
-        raise BadInput(f"{what} {value!r} cannot be used", hint="use a short line of text")
-    return check_words(value.strip(), what)
-
-
-def _tags(values: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise BadInput(f"tags {values!r} is one text", hint="hand in a list of tags")
-    return tuple(dict.fromkeys(tag for value in values if (tag := _label(value, "tag"))))
-
-
-def _links(given: Links) -> tuple[Link, ...]:
-    if isinstance(given, Mapping):
-        pairs = [
-            (name, to) for name, many in given.items() for to in ([many] if isinstance(many, str) else many)
-        ]
-        given = [Link(name=name, to=to) for name, to in pairs]
-    return tuple(
-        Link(name=check_id(link.name, "link"), to=check_id(link.to, "link target")) for link in given
-    )
-
-
-def _data(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise BadInput(f"data is {type(given).__name__}, not an object with text keys")
-    return {check_words(key, "data"): plain_json(value) for key, value in given.items()}
-
-
-def plain_json(value: Any) -> Any:
-    """A deep copy of plain JSON values; anything else is refused, so that nothing is pickled or lost."""
-    match value:
-        case None | bool() | int():
-            return value
-        case str():
-            return check_words(value, "data")
-        case float():
-            if not math.isfinite(value):
-                raise BadInput("data holds NaN or Inf, which JSON cannot say")
-            return value
-        case datetime():
-            return episodes.iso(check_time(value))
-        case Mapping():
-            return {check_words(str(key), "data"): plain_json(item) for key, item in value.items()}
-        case list() | tuple():
-            return [plain_json(item) for item in value]
-        case _:
-            raise BadInput(f"data holds a {type(value).__name__}; only JSON values can be kept")

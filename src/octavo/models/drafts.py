@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from octavo.errors import BadInput
 
@@ -20,16 +19,14 @@ Sources = Annotated[tuple[str, ...], Meta(min_length=1, max_length=64)]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """One sentence of a summary and the ids it comes from."""
 
     text: Line
     sources: Sources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftEvent:
+class DraftEvent(Struct, frozen=True, kw_only=True):
     """A key event and the id it comes from."""
 
     event: Phrase
@@ -37,8 +34,7 @@ class DraftEvent:
     emotion: Word | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftArc:
+class DraftArc(Struct, frozen=True, kw_only=True):
     """The emotional arc."""
 
     start_state: Word | None = None
@@ -46,8 +42,7 @@ class DraftArc:
     end_state: Word | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoreDraft:
+class CoreDraft(Struct, frozen=True, kw_only=True):
     """What a model says of eight sessions."""
 
     summary: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=12)]
@@ -56,8 +51,7 @@ class CoreDraft:
     emotional_arc: DraftArc = DraftArc()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftBelief:
+class DraftBelief(Struct, frozen=True, kw_only=True):
     """What seems to hold, how sure the model is, and the ids that support it."""
 
     belief: Line
@@ -66,8 +60,7 @@ class DraftBelief:
     domain: Word | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftPattern:
+class DraftPattern(Struct, frozen=True, kw_only=True):
     """A way of acting that recurs, and the ids that show it."""
 
     pattern: Phrase
@@ -76,8 +69,7 @@ class DraftPattern:
     context: Phrase | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftRelationship:
+class DraftRelationship(Struct, frozen=True, kw_only=True):
     """How the relationship stands."""
 
     phase: Word | None = None
@@ -86,8 +78,7 @@ class DraftRelationship:
     professional_boundary: Share | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SphereDraft:
+class SphereDraft(Struct, frozen=True, kw_only=True):
     """What a model says of eight cores."""
 
     summary: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=12)]
@@ -126,8 +117,8 @@ def check(draft: Draft, known: Iterable[str], limit: int) -> None:
 
 
 def _cited(draft: Draft) -> list[str]:
-    found = [cited for claim in draft.summary for cited in claim.sources]
+    cited_ids = [cited for claim in draft.summary for cited in claim.sources]
     if isinstance(draft, CoreDraft):
-        return found + [event.source for event in draft.key_events]
-    found += [cited for belief in draft.beliefs for cited in belief.sources]
-    return found + [cited for pattern in draft.behavioral_patterns for cited in pattern.sources]
+        return cited_ids + [event.source for event in draft.key_events]
+    cited_ids += [cited for belief in draft.beliefs for cited in belief.sources]
+    return cited_ids + [cited for pattern in draft.behavioral_patterns for cited in pattern.sources]

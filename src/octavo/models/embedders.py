@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from octavo.errors import BadInput, ModelFailed
-
-if TYPE_CHECKING:
-    import urllib.request
-
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+from octavo.libraries import Array, np
 
 OFFLINE_NAME = "use-multilingual-3"
+_LARGEST = 64_000_000  # bytes of an answer
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
@@ -41,8 +38,7 @@ class Embedder(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class OfflineEmbedder:
+class OfflineEmbedder(Struct):
     """The default: the multilingual Universal Sentence Encoder, in this process, with one thread.
 
     The model (about 0.1 s and 150 MB) loads with the first text.
@@ -55,8 +51,6 @@ class OfflineEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Embed texts one after the other; the model is not shared between threads at a time."""
-        import numpy as np  # with the model, not at start-up
-
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
         with self._lock:
@@ -87,63 +81,44 @@ def _load_offline() -> Any:
     return USE(threads=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointEmbedder:
-    """Any server that speaks the OpenAI embeddings protocol: `POST <url>/embeddings`."""
+class JsonEndpoint(Struct, frozen=True, kw_only=True):
+    """A model behind an address, asked by POST with JSON; each question is tried a few times."""
 
     url: str
     model: str
-    dimension: int
-    key: str | None = field(default=None, repr=False)
-    batch: int = 64
+    key: str | None = None
     timeout_seconds: float = 30.0
     attempts: int = 3
     wait_seconds: float = 0.5
 
+    def __repr__(self) -> str:
+        # Neither a key nor an address with one reaches a log.
+        return f"{type(self).__name__}({getattr(self, 'name', self.model)!r})"
+
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
-            raise BadInput(f"the embedding endpoint {self.url!r} is no http or https address")
+            raise BadInput(f"the endpoint of {self.model} is no http or https address")
 
-    @property
-    def name(self) -> str:
-        """The model's name and dimension; the address is no part of what a vector means."""
-        return f"{self.model}-{self.dimension}"
-
-    def embed(self, texts: Sequence[str]) -> Array:
-        """Embed texts in batches; each is tried a few times before `ModelFailed`."""
-        import numpy as np
-
-        rows: list[Any] = []
-        for start in range(0, len(texts), self.batch):
-            rows.extend(self._embed_batch(list(texts[start : start + self.batch])))
-        return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
-
-    def _embed_batch(self, texts: list[str]) -> Iterator[list[float]]:
-        answer = self._ask({"model": self.model, "input": texts, "encoding_format": "float"})
-        try:
-            entries = sorted(answer["data"], key=lambda entry: entry["index"])
-            vectors = [[float(x) for x in entry["embedding"]] for entry in entries]
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._failed("its answer is not an embeddings answer") from error
-        if len(vectors) != len(texts):
-            raise self._failed(f"it returned {len(vectors)} vectors for {len(texts)} texts")
-        if any(len(vector) != self.dimension for vector in vectors):
-            raise self._failed(f"its vectors do not have the {self.dimension} dimensions set for it")
-        yield from vectors
-
-    def _ask(self, body: dict[str, Any]) -> Any:
+    def ask(self, path: str, body: dict[str, Any]) -> Any:
+        """What the server answers, decoded; `ModelFailed` if it does not, or not with JSON."""
         # With the first question: http and ssl cost more than everything else an offline start loads.
         import http.client
         import urllib.error
         import urllib.request
 
+        headers = {"Content-Type": "application/json"}
+        if self.key is not None:
+            headers["Authorization"] = f"Bearer {self.key}"
+        request = urllib.request.Request(  # noqa: S310 - the scheme is checked when the endpoint is made
+            f"{self.url.rstrip('/')}/{path}", data=json.dumps(body).encode(), headers=headers, method="POST"
+        )
         reason = "no attempt was made"
         for attempt in range(self.attempts):
             if attempt:
                 time.sleep(self.wait_seconds * 2 ** (attempt - 1))
             try:
-                with urllib.request.urlopen(self._request(body), timeout=self.timeout_seconds) as reply:  # noqa: S310
-                    return json.loads(reply.read())
+                with urllib.request.urlopen(request, timeout=self.timeout_seconds) as reply:  # noqa: S310
+                    return json.loads(reply.read(_LARGEST))
             except urllib.error.HTTPError as error:
                 reason = f"it answered with status {error.code}"
                 error.close()
@@ -154,25 +129,46 @@ class EndpointEmbedder:
             except ValueError:
                 reason = "its answer is not JSON"
                 break
-        raise self._failed(reason)
+        raise self.failed(reason)
 
-    def _request(self, body: dict[str, Any]) -> urllib.request.Request:
-        import urllib.request
-
-        headers = {"Content-Type": "application/json"}
-        if self.key is not None:
-            headers["Authorization"] = f"Bearer {self.key}"
-        address = f"{self.url.rstrip('/')}/embeddings"
-        return urllib.request.Request(  # noqa: S310 - the scheme is checked when the embedder is made
-            address, data=json.dumps(body).encode(), headers=headers, method="POST"
-        )
-
-    def _failed(self, why: str) -> ModelFailed:
-        return ModelFailed(f"the embedding model {self.model} at {self.url} failed: {why}")
+    def failed(self, why: str) -> ModelFailed:
+        """The error of this model, to be raised."""
+        return ModelFailed(f"the model {self.model} at {urlsplit(self.url).hostname} failed: {why}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallableEmbedder:
+class EndpointEmbedder(JsonEndpoint, frozen=True, kw_only=True):
+    """Any server that speaks the OpenAI embeddings protocol: `POST <url>/embeddings`."""
+
+    dimension: int
+    batch: int = 64
+
+    @property
+    def name(self) -> str:
+        """The model's name and dimension; the address is no part of what a vector means."""
+        return f"{self.model}-{self.dimension}"
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        """Embed texts in batches; each is tried a few times before `ModelFailed`."""
+        rows: list[Any] = []
+        for start in range(0, len(texts), self.batch):
+            rows.extend(self._embed_batch(list(texts[start : start + self.batch])))
+        return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
+
+    def _embed_batch(self, texts: list[str]) -> Iterator[list[float]]:
+        answer = self.ask("embeddings", {"model": self.model, "input": texts, "encoding_format": "float"})
+        try:
+            entries = sorted(answer["data"], key=lambda entry: entry["index"])
+            vectors = [[float(x) for x in entry["embedding"]] for entry in entries]
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.failed("its answer is not an embeddings answer") from error
+        if len(vectors) != len(texts):
+            raise self.failed(f"it returned {len(vectors)} vectors for {len(texts)} texts")
+        if any(len(vector) != self.dimension for vector in vectors):
+            raise self.failed(f"its vectors do not have the {self.dimension} dimensions set for it")
+        yield from vectors
+
+
+class CallableEmbedder(Struct, frozen=True, kw_only=True):
     """A function of the caller's own, from texts to vectors."""
 
     name: str

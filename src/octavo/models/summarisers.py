@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from importlib.resources import files
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain.compression import DEFAULT, CompressionPolicy, Due
 from octavo.domain.cores import (
@@ -28,11 +30,12 @@ from octavo.domain.cores import (
     Sphere,
     Trace,
 )
+from octavo.domain.episodes import recorded_salience
 from octavo.domain.pages import core_page
+from octavo.domain.repeats import Segment
 from octavo.domain.sentences import SessionSource, said, shorten
 from octavo.domain.spheres import measured_sphere, summarise_sphere
 from octavo.domain.summary import measured, summarise_core
-from octavo.domain.themes import Segment
 from octavo.errors import BadInput, ModelFailed
 from octavo.models.drafts import CoreDraft, SphereDraft, check, parse
 from octavo.models.llm import Endpoint, Message, chat, tokens
@@ -56,8 +59,7 @@ class Summariser(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatisticalSummariser:
+class StatisticalSummariser(Struct, frozen=True, kw_only=True):
     """The default: extractive, statistical, reproducible, offline."""
 
     policy: CompressionPolicy = DEFAULT
@@ -72,8 +74,7 @@ class StatisticalSummariser:
         return summarise_sphere(due, cores, made_at=made_at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSummariser:
+class ModelSummariser(Struct, frozen=True, kw_only=True):
     """Asks a model; what it cannot answer validly within `attempts` is made without it, and says so."""
 
     endpoint: Endpoint
@@ -196,21 +197,24 @@ def _told_core(plain: Core, draft: CoreDraft, model: str, sessions: Sequence[Ses
 def _told_events(plain: Core, draft: CoreDraft, sessions: Sequence[SessionSource]) -> tuple[KeyEvent, ...]:
     """The model's events with the salience and day of their episodes; milestones it passed over stay."""
     places = {episode.id: (session.id, episode) for session in sessions for episode in session.episodes}
-    found = []
+    events = []
     for row in draft.key_events:
         session, episode = places[row.source]
-        found.append(
+        events.append(
             KeyEvent(
                 event=row.event,
                 emotion=row.emotion,
-                ri=episode.salience,
+                ri=recorded_salience(episode),
                 at=episode.at.isoformat(),
                 from_session=session,
                 episode=row.source,
             )
         )
     named = {row.source for row in draft.key_events} | set(places) - set(plain.milestones)
-    return (*found, *(event for event in plain.compressed_narrative.key_events if event.episode not in named))
+    return (
+        *events,
+        *(event for event in plain.compressed_narrative.key_events if event.episode not in named),
+    )
 
 
 def _told_sphere(plain: Sphere, draft: SphereDraft, model: str, source_characters: int) -> Sphere:

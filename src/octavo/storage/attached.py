@@ -1,108 +1,125 @@
-"""Files that documents keep beside a local account: which there are, the lock around them, their bytes.
+"""What lies beside a local account and holds its text: which files and trees, their lock, their bytes.
 
-The only module that writes such a file for a redaction. A file lies in the folder that holds the account or
-in the one above, by a plain name, and is no link: nothing else can be attached.
+A file lies in the folder that holds the account or in the one above, by a plain name, and is no link: nothing
+else can be attached. A tree may lie anywhere, for what is in it is written by its own projection alone.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct, field
 
+from octavo.domain.ports import Store
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
-from octavo.storage.stores.local import LocalStore
+from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file
 
 KEY = "attached.json"
+INSIDE = "mirror"  # the one tree inside the account's folder, so that a copy of the folder has its own
+
+Sort = Literal["view", "copy", "tree"]
 
 _FORMAT = 1
 _LOCK = "attached.lock"
 _POLL_SECONDS = 0.002
 _ABOVE = 2
 _AGAIN = "remove it; a vault that is opened attaches its files again"
+_LEFT = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attached:
-    """One file: a `view` is derived from the ledger, a `copy` is somebody else's lines as they were found.
+class Attached(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of them: a `view` is derived from the ledger, a `copy` is somebody else's lines as they were found,
+    a `tree` is a folder of files that people read and edit.
 
-    `path` is relative to the account's folder. `ids` gives, by line number, the memory that a line became
-    where the line itself names it otherwise.
+    `path` is relative to the account's folder, of a tree elsewhere absolute; `of` is then the folder of the
+    account that it was made for, so that a copy of the account leaves the tree alone. `ids` gives, by line
+    number, the memory that a line became where the line itself names it otherwise.
     """
 
     path: str
-    kind: Literal["view", "copy"]
+    kind: Sort
     ids: Mapping[int, str] = field(default_factory=dict)
+    of: str = ""
 
 
-class _List(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+class _List(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     format: int
     files: list[Attached]
 
 
 class AttachedFiles:
-    """The attached files of one account; whoever writes one of them, or the list, holds the lock."""
+    """What is attached to one account; whoever writes one of the files, or the list, holds the lock."""
 
-    def __init__(self, store: LocalStore) -> None:
+    def __init__(self, store: Store, disk: Disk | None = None) -> None:
         self._store = store
-        self._disk = store.disk
+        self.disk = disk or Disk()
 
     def listed(self) -> list[Attached]:
-        """The files that were ever attached, whether they are there or not."""
+        """What was ever attached, whether it is there or not."""
         data = self._store.read(KEY)
         if data is None:
             return []
         try:
-            found = msgspec.json.decode(data, type=_List)
+            known = msgspec.json.decode(data, type=_List)
         except msgspec.ValidationError as error:
             raise NewerFormat(f"{KEY} holds what this Octavo does not know: {error}") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Damaged(f"{KEY} is not JSON: {error}", hint=_AGAIN) from error
-        if found.format > _FORMAT:
-            raise NewerFormat(f"{KEY} has format {found.format}")
+        if known.format > _FORMAT:
+            raise NewerFormat(f"{KEY} has format {known.format}")
         try:
-            for file in found.files:
+            for file in known.files:
                 self.place_of(file)
         except BadInput as error:
             raise Damaged(f"{KEY}: {error.message}", hint=_AGAIN) from error
-        return found.files
+        return [file for file in known.files if not self._is_of_another(file)]
 
-    def attach(
-        self, path: Path, kind: Literal["view", "copy"], ids: Mapping[int, str] | None = None
-    ) -> Attached:
-        """Put a file on the list, before its first byte is written; one that is listed stays as it is."""
-        wanted = self.beside(path, kind, ids)
+    def attach(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
+        """Put it on the list, before its first byte is written; what is listed stays as it is."""
+        file = self.beside(path, kind, ids)
         files = self.listed()
-        known = next((file for file in files if file.path == wanted.path), None)
+        known = next((other for other in files if other.path == file.path), None)
         if known is None:
-            whole = _List(format=_FORMAT, files=[*files, wanted])
+            whole = _List(format=_FORMAT, files=[*files, file])
             self._store.replace(KEY, codec.encode_json(whole) + b"\n")
-        return known or wanted
+        return known or file
 
-    def beside(
-        self, path: Path, kind: Literal["view", "copy"], ids: Mapping[int, str] | None = None
-    ) -> Attached:
-        """A file as the list would name it, or BadInput."""
+    def beside(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
+        """A file or a tree as the list would name it, or BadInput."""
         # Not resolved: a folder that is a link still lies where its name stands.
-        relative = Path(os.path.relpath(path.absolute(), self._store.folder.absolute()))
-        found = Attached(path=relative.as_posix(), kind=kind, ids=dict(ids or {}))
-        self.place_of(found)
-        return found
+        name = Path(os.path.relpath(path.absolute(), self._store.folder.absolute())).as_posix()
+        of = ""
+        if kind == "tree" and name != INSIDE and not _is_near(name):
+            name = Path(os.path.abspath(path)).as_posix()  # noqa: PTH100  # likewise
+            of = os.path.abspath(self._store.folder)  # noqa: PTH100  # likewise
+        file = Attached(path=name, kind=kind, ids=dict(ids or {}), of=of)
+        self.place_of(file)
+        return file
+
+    def _is_of_another(self, file: Attached) -> bool:
+        """Whether a tree elsewhere belongs to the account that this one was copied from and that is there."""
+        is_own = not file.of or file.of == os.path.abspath(self._store.folder)  # noqa: PTH100  # likewise
+        return not is_own and Path(file.of, "account.json").exists()
 
     def place_of(self, file: Attached) -> Path:
-        """Where a file lies; BadInput for one that lies elsewhere than beside the account."""
-        *up, name = file.path.split("/")
-        if not 1 <= len(up) <= _ABOVE or set(up) != {".."} or name in ("", ".", "..") or "\0" in name:
+        """Where it lies; BadInput for a file that lies elsewhere than beside the account."""
+        if file.kind == "tree" and file.path == INSIDE:
+            return Path(os.path.abspath(self._store.folder)) / INSIDE  # noqa: PTH100  # likewise
+        if file.kind == "tree" and "\0" not in file.path and Path(file.path).is_absolute():
+            return Path(file.path)
+        if not _is_near(file.path):
             hint = "only a file beside the account's folder, or one above, can be attached"
             raise BadInput(f"{file.path!r} does not lie beside the account", hint=hint)
+        *up, name = file.path.split("/")
         return Path(os.path.abspath(self._store.folder)).parents[len(up) - 1] / name  # noqa: PTH100  # likewise
 
     def read(self, file: Attached) -> bytes | None:
@@ -116,64 +133,74 @@ class AttachedFiles:
             if not stat.S_ISREG(mode):
                 hint = "put the file itself there, or take away what is there"
                 raise Unavailable(f"{place} is no file of its own, so it was not looked into", hint=hint)
-            return self._disk.read(place)
+            return self.disk.read(place)
 
-    def create(self, file: Attached, data: bytes) -> None:
-        """Write a file that must not exist, durably."""
+    def files_in(self, tree: Attached) -> Iterator[tuple[Path, bytes]]:
+        """The files of a tree and their bytes; links are not followed."""
+        place = self.place_of(tree)
+        for folder, _, names in os.walk(place):
+            for path in (Path(folder, name) for name in sorted(names)):
+                with _saying("reading", path), suppress(FileNotFoundError):
+                    if stat.S_ISREG(path.lstat().st_mode):
+                        yield path, self.disk.read(path)
+
+    def append(self, file: Attached, data: bytes) -> None:
+        """Add to a file in one write, durably; it comes to be if it is not there."""
         place = self.place_of(file)
         with _saying("writing", place):
-            self._write_new(place, data)
-            self._disk.sync_folder(place.parent)
+            if not self.disk.exists(place):
+                replace_file(self.disk, place, data)
+                return
+            fd = self.disk.open_append(place)
+            try:
+                self.disk.write(fd, data)
+                self.disk.sync(fd)
+            finally:
+                self.disk.close(fd)
 
     def replace(self, file: Attached, data: bytes) -> None:
         """Write a file durably over what is there."""
         place = self.place_of(file)
-        temporary = place.with_name(f"{place.name}.redact.tmp")
         with _saying("writing", place):
-            with suppress(FileNotFoundError):
-                self._disk.remove(temporary)
-            self._write_new(temporary, data)
-            self._disk.replace(temporary, place)
-            self._disk.sync_folder(place.parent)
+            replace_file(self.disk, place, data)
 
     def clear_leftovers(self, file: Attached) -> None:
         """Remove the temporary files that killed writers of a file left beside it."""
         place = self.place_of(file)
         with _saying("removing what was left of", place):
-            for name in self._disk.names(place.parent):
-                start, _, which = name.removesuffix(".tmp").rpartition(".")
-                if start == place.name and which.isalpha() and name.endswith(".tmp"):
+            for name in self.disk.names(place.parent):
+                start, _, which = name.removesuffix(".tmp").rpartition(".")  # as they were named once
+                is_old = start == place.name and which.isalpha() and name.endswith(".tmp")
+                if is_old or _LEFT.fullmatch(name):
                     with suppress(FileNotFoundError):
-                        self._disk.remove(place.with_name(name))
+                        self.disk.remove(place.with_name(name))
 
     @contextmanager
     def locked(self, wait_seconds: float | None = None) -> Iterator[None]:
         """Hold the files alone, across threads and processes; Busy if the turn does not come in time."""
         lock = self._store.folder / _LOCK
         with _saying("locking", lock):
-            fd = self._disk.open_lock(lock)
+            fd = self.disk.open_lock(lock)
         try:
             with _saying("locking", lock):
                 self._wait_for(fd, wait_seconds)
             yield
         finally:
-            self._disk.close(fd)
-
-    def _write_new(self, place: Path, data: bytes) -> None:
-        fd = self._disk.open_new(place)
-        try:
-            self._disk.write(fd, data)
-            self._disk.sync(fd)
-        finally:
-            self._disk.close(fd)
+            self.disk.close(fd)
 
     def _wait_for(self, fd: int, wait_seconds: float | None) -> None:
         waited = 0.0
-        while not self._disk.try_lock(fd):
+        while not self.disk.try_lock(fd):
             if wait_seconds is not None and waited >= wait_seconds:
                 raise Busy(f"the files beside the account were held by others for {wait_seconds:g} seconds")
             time.sleep(_POLL_SECONDS)
             waited += _POLL_SECONDS
+
+
+def _is_near(path: str) -> bool:
+    """Whether a relative path names something beside the account's folder, or one above."""
+    *up, name = path.split("/")
+    return 1 <= len(up) <= _ABOVE and set(up) == {".."} and name not in ("", ".", "..") and "\0" not in name
 
 
 @contextmanager
@@ -181,6 +208,5 @@ def _saying(what: str, place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Unavailable(
-            f"{what} {place}: {error.strerror}", hint="make it writable and try again"
-        ) from error
+        hint = "make it writable and try again; what was remembered is stored"
+        raise Unavailable(f"{what} {place}: {error.strerror}", hint=hint) from error

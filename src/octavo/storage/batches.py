@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import gram_size, passages, runs, terms_of_run
-from octavo.domain.units import End, Unit, address, is_person
-from octavo.storage.libraries import Array, np
-from octavo.storage.units import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, append, key_code, size_of
+from octavo.domain.units import End, Unit, address, is_person, substance
+from octavo.libraries import Array, np
+from octavo.storage.columns import append, size_of
+from octavo.storage.rows import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, key_code
 
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
 _KEPT = 200_000  # words whose codes are remembered
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, frozen=True, kw_only=True):
     """Rows on their way into the files, behind what a manifest counts."""
 
     manifest: Manifest
@@ -116,7 +117,10 @@ def _records(units: Sequence[Unit], known: Manifest, names: _Names) -> Array:
         "scope": [scopes[name] for name in scope],
         "kind": [_KIND[name] for name in kind],
         "layer": [_LAYER[name] for name in layer],
-        "person": [is_person(name) for name in speaker],
+        "marks": [
+            is_person(name) | (0 if name is None else substance(words) << 1)
+            for name, words in zip(speaker, text, strict=True)
+        ],
         "address": [
             0 if name is None else round(255 * address(words))
             for name, words in zip(speaker, text, strict=True)
@@ -234,6 +238,8 @@ def _appended(folder: Path, manifest: Manifest, arrays: Mapping[str, Array]) -> 
     """Append to files durably what no manifest counts yet."""
     counts, checksums = dict(manifest.counts), dict(manifest.checksums)
     for name, array in arrays.items():
+        if len(array) == 0:
+            continue
         data = array.tobytes()
         append(folder / f"{name}.bin", data, at=counts[name] * size_of(FILES[name]))
         counts[name] += len(array)

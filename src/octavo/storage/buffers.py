@@ -7,18 +7,21 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from octavo.domain.buffer import Discarded, Entry, Opened, Reopened, Sealed, SessionBuffer
-from octavo.domain.ports import Lines, Store
-from octavo.errors import BufferDamaged, NewerFormat, NotFound, SandboxBusy, SandboxClosed
+from octavo.domain.ports import Lease, Store
+from octavo.errors import BufferDamaged, LeaseLost, NewerFormat, NotFound, SandboxBusy, SandboxClosed
 from octavo.storage import codec
+from octavo.storage.stores.entries import every
 
 _FOLDER = "buffers/"
+LEASE_SECONDS = 60.0  # how long nobody else may take a buffer over after its owner was last heard of
 
 
 class Buffer:
     """The owner's hold on one sandbox's buffer."""
 
-    def __init__(self, sandbox: str, lines: Lines, raws: Sequence[bytes]) -> None:
+    def __init__(self, store: Store, sandbox: str, lines: Lease, raws: Sequence[bytes]) -> None:
         self.sandbox = sandbox
+        self._store = store
         self._lines = lines
         self._entries = _decoded(sandbox, raws)
 
@@ -32,9 +35,9 @@ class Buffer:
     @classmethod
     def resume(cls, store: Store, sandbox: str) -> Buffer:
         """Take hold of a sandbox that exists; SandboxBusy if somebody else has it."""
-        lines = store.append(_key(sandbox))
+        lines = store.hold(_key(sandbox), LEASE_SECONDS)
         try:
-            return cls(sandbox, lines, lines.lines())
+            return cls(store, sandbox, lines, lines.lines())
         except BaseException:
             lines.close()
             raise
@@ -43,7 +46,12 @@ class Buffer:
         """Add an entry; on return it is durable."""
         if self._closed_by(entry):
             raise SandboxClosed(f"sandbox {self.sandbox!r} is sealed or discarded; nothing can be added")
-        self._lines.append(codec.encode_entry(len(self._entries), entry))
+        line = codec.encode_entry(len(self._entries), entry)
+        try:
+            self._lines.append(line)
+        except LeaseLost as lost:
+            self._take_back(lost)
+            self._lines.append(line)
         self._entries.append(entry)
 
     def read(self) -> SessionBuffer:
@@ -62,6 +70,18 @@ class Buffer:
         """Let go; the buffer stays."""
         self._lines.close()
 
+    def _take_back(self, lost: LeaseLost) -> None:
+        """Hold it again, if whoever took it let it go without a word, as a redaction elsewhere does."""
+        try:
+            lines = self._store.hold(_key(self.sandbox), LEASE_SECONDS)
+        except (NotFound, SandboxBusy):
+            raise lost from None
+        entries = _decoded(self.sandbox, lines.lines())
+        if len(entries) != len(self._entries):
+            lines.close()
+            raise lost
+        self._lines, self._entries = lines, entries
+
     def _closed_by(self, entry: Entry) -> bool:
         if not self._entries:
             return False
@@ -75,17 +95,30 @@ def read(store: Store, sandbox: str) -> SessionBuffer:
     """A sandbox's buffer, read without owning it."""
     found = store.lines(_key(sandbox))
     if found is None:
-        raise NotFound(f"there is no sandbox {sandbox!r}", hint="`octavo sandboxes` lists the open ones")
+        raise NotFound(
+            f"there is no sandbox {sandbox!r}", hint="`octavo sandboxes` lists those that are open"
+        )
     lines, torn = found
     return _value(sandbox, _decoded(sandbox, lines), torn)
 
 
+def scope_of(store: Store, sandbox: str) -> str | None:
+    """The scope that a sandbox was opened for: None if it is not there, empty if nobody can tell."""
+    found = store.lines(_key(sandbox))
+    if found is None:
+        return None
+    try:
+        return _value(sandbox, _decoded(sandbox, found[0][:1]), 0).opened.scope
+    except (BufferDamaged, NewerFormat):
+        return ""
+
+
 def rewrite(store: Store, sandbox: str, change: Callable[[Entry], Entry]) -> None:
     """Replace a buffer's entries as its owner; redaction's sweep does this, SandboxBusy if it cannot."""
-    held = store.append(_key(sandbox))
+    held = store.hold(_key(sandbox), LEASE_SECONDS)
     try:
         entries = [change(entry) for entry in _decoded(sandbox, held.lines())]
-        store.replace(_key(sandbox), b"".join(codec.encode_entry(n, e) for n, e in enumerate(entries)))
+        held.replace(b"".join(codec.encode_entry(n, e) for n, e in enumerate(entries)))
     finally:
         held.close()
 
@@ -94,7 +127,7 @@ def names(store: Store) -> list[str]:
     """The ids of all sandboxes that have a buffer."""
     return [
         key.removeprefix(_FOLDER).removesuffix(".jsonl")
-        for key in store.list(_FOLDER)
+        for key in every(store, _FOLDER)
         if key.endswith(".jsonl")
     ]
 

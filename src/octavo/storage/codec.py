@@ -1,35 +1,24 @@
 """Where bytes become values: the lines of a version, the lines of a buffer, the policy file.
 
-Every domain dataclass gets a wire twin that omits defaults and refuses unknown fields, so the domain
-stays free of third parties and a line written by a newer Octavo is never half read.
+Records omit their defaults and refuse unknown fields, so a line written by a newer Octavo is never half read.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import types
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Hashable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from octavo.domain import buffer as entries
 from octavo.domain import memory as records
 from octavo.domain.memory import Change, Memory
 from octavo.domain.policy import Policy
 from octavo.errors import BadPolicy, IndexDamaged, NewerFormat
-from octavo.later import Later
-
-if TYPE_CHECKING:
-    import tomllib
-
-    from octavo.domain import buffer as entries
-else:
-    # Who reads versions reads no buffer, and most accounts have no policy file.
-    entries = Later("octavo.domain.buffer")
-    tomllib = Later("tomllib")
 
 FORMAT = 1
 REDACTED = "[redacted]"
@@ -41,7 +30,10 @@ decode_json = msgspec.json.Decoder().decode
 
 
 class Header(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The first line of a version: what it is, who made it and what it stands on; no user text."""
+    """The first line of a version: what it is, who made it and what it stands on; no user text.
+
+    `key`, in version 1 alone, is the fingerprint of the account's key.
+    """
 
     format: int
     version: int
@@ -58,6 +50,7 @@ class Header(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, forb
     session: int | None = None
     sandbox: str | None = None
     last_line: int | None = None
+    key: str | None = None
 
 
 class Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -89,19 +82,6 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
         return Line(t=self.t, hash=self.hash, envelope=self.envelope, body_hash=self.hash_of_body())
 
 
-class _Twin(NamedTuple):
-    """How one dataclass is split into envelope and body, and put together again."""
-
-    cls: type[Any]
-    envelope: type[Any]
-    body: type[Any] | None
-    read_envelope: msgspec.json.Decoder[Any]
-    read_body: msgspec.json.Decoder[Any] | None
-    plain: tuple[str, ...]
-    plain_body: tuple[str, ...]
-    nested: dict[str, Any]
-
-
 _MEMORY_BODY = frozenset({"text", "topic", "category", "tags", "emotion", "turns", "data"})
 _BODIES: dict[str, tuple[type[Any], frozenset[str]]] = {
     "memory": (records.Memory, _MEMORY_BODY),
@@ -115,8 +95,6 @@ _BODIES: dict[str, tuple[type[Any], frozenset[str]]] = {
     "redaction": (records.Redaction, frozenset({"reason"})),
 }
 _TAGS: dict[type[Any], str] = {cls: tag for tag, (cls, _) in _BODIES.items()}
-_twins: dict[tuple[type[Any], frozenset[str]], type[Any]] = {}
-_tables: dict[str, _Twin] = {}
 _line = msgspec.json.Decoder(Line)
 _header = msgspec.json.Decoder(Header)
 
@@ -134,11 +112,11 @@ def body_hash(salt: str, body: bytes) -> str:
 def encode_change(change: Change, salt: str) -> Line:
     """A change as a line."""
     tag = _TAGS[type(change)]
-    twin = _table(tag)
-    envelope = encode_json(msgspec.convert(change, twin.envelope, from_attributes=True))
-    if twin.body is None:
+    halves = _halves(tag)
+    envelope = encode_json(msgspec.convert(change, halves.envelope, from_attributes=True))
+    if halves.body is None:
         return Line(t=tag, hash=line_hash(tag, envelope, ""), envelope=msgspec.Raw(envelope))
-    body = msgspec.convert(change, twin.body, from_attributes=True)
+    body = msgspec.convert(change, halves.body, from_attributes=True)
     if isinstance(change, Memory) and change.turns and change.text == records.transcript(change.turns):
         body.text = ""  # an episode's text follows from its turns
     raw = encode_json(body)
@@ -155,32 +133,21 @@ def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
     """A line's envelope and body as a change; an erased body reads as `[redacted]`."""
     if tag not in _BODIES:
         raise NewerFormat(f"a line has the unknown tag {tag!r}")
-    twin = _table(tag)
+    halves = _halves(tag)
+    if body is None and halves.body is not None:
+        body = _mask(tag, envelope)
     try:
-        values = _values(twin.read_envelope.decode(envelope), twin.plain, twin.nested)
-        if body is not None and twin.read_body is not None:
-            values |= _values(twin.read_body.decode(body), twin.plain_body, twin.nested)
+        return _told(halves.whole.decode(_joined(envelope, body)))
     except msgspec.ValidationError as error:
         raise NewerFormat(f"a {tag} line holds what this Octavo does not know: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         # A line of the ledger has passed its hash by now, so these bytes come from what is derived.
         raise IndexDamaged(f"a {tag} line is no JSON: {error}") from error
-    if body is None and twin.body is not None:
-        values |= _masked(tag, values)
-    if tag == "memory" and values.get("turns") and not values.get("text"):
-        values["text"] = records.transcript(values["turns"])
-    change: Change = twin.cls(**values)
-    return change
 
 
 def decode_memory(envelope: bytes, body: bytes | None) -> Memory:
-    """A memory as the state keeps it, envelope and body at once: the same value in half the time."""
-    wire = _joined(envelope, _ERASED if body is None else body)
-    if wire is None:
-        return cast(Memory, decode_change("memory", envelope, body))  # it says what is wrong
-    if wire.turns and not wire.text:
-        wire.text = records.transcript(wire.turns)
-    return msgspec.convert(wire, Memory, from_attributes=True)
+    """A memory as the state keeps it."""
+    return cast(Memory, decode_change("memory", envelope, body))
 
 
 def encode_header(header: Header) -> Line:
@@ -221,7 +188,7 @@ def root_of(hashes: Iterator[str]) -> str:
 def encode_entry(seq: int, entry: entries.Entry) -> bytes:
     """A buffer entry as one numbered, checksummed line."""
     tag = entries.TAGS[type(entry)]
-    body = encode_json(msgspec.convert(entry, _twin(type(entry)), from_attributes=True))
+    body = encode_json(entry)
     line = _BufferLine(seq=seq, t=tag, crc=_crc(seq, tag, body), body=msgspec.Raw(body))
     return encode_json(line) + b"\n"
 
@@ -236,10 +203,9 @@ def decode_entry(raw: bytes) -> tuple[int, entries.Entry]:
     if cls is None:
         raise NewerFormat(f"a buffer line has the unknown tag {line.t!r}")
     try:
-        wire = msgspec.json.decode(body, type=_twin(cls))
+        entry: entries.Entry = _reader(cast(Hashable, cls)).decode(body)
     except msgspec.ValidationError as error:
         raise NewerFormat(f"a buffer line holds what this Octavo does not know: {error}") from error
-    entry: entries.Entry = msgspec.convert(wire, cls, from_attributes=True)
     return line.seq, entry
 
 
@@ -278,19 +244,23 @@ def plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def _joined(envelope: bytes, body: bytes) -> Any:
-    """A memory's envelope and body as one twin of it, None if they are not whole."""
-    if not (envelope.endswith(b"}") and body.startswith(b"{")):
-        return None
-    try:
-        return _whole_memory().decode(envelope if body == b"{}" else envelope[:-1] + b"," + body[1:])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+def _joined(envelope: bytes, body: bytes | None) -> bytes:
+    """Envelope and body as one object; what is not whole is handed on to fail in the decoder."""
+    if body is None or body == b"{}" or not (envelope.endswith(b"}") and body.startswith(b"{")):
+        return envelope if body is None or body == b"{}" else envelope + body
+    return envelope[:-1] + b"," + body[1:]
+
+
+def _told(change: Change) -> Change:
+    """An episode's text follows from its turns, so it is written but once."""
+    if isinstance(change, Memory) and change.turns and not change.text:
+        msgspec.structs.force_setattr(change, "text", records.transcript(change.turns))
+    return change
 
 
 @cache
-def _whole_memory() -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(_twin(Memory))
+def _reader(cls: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(cast(Any, cls))
 
 
 class _BufferLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -321,80 +291,54 @@ def _merged(defaults: Any, found: Any, name: str, path: tuple[str, ...]) -> Any:
     }
 
 
-def _masked(tag: str, values: dict[str, Any]) -> dict[str, Any]:
+def _mask(tag: str, envelope: bytes) -> bytes:
     """What stands in for an erased body."""
     match tag:
-        case "memory" | "refusal" | "merge":
-            return {"text": REDACTED, **({"detail": REDACTED} if tag == "refusal" else {})}
+        case "memory" | "merge":
+            return _ERASED
+        case "refusal":
+            return encode_json({"text": REDACTED, "detail": REDACTED})
         case "clash":
-            return {"detail": REDACTED}
+            return encode_json({"detail": REDACTED})
         case "proposal":
-            erased = Memory(id=f"{values['id']}.redacted", kind="fact", at=values["at"], text=REDACTED)
-            return {"memory": erased}
+            head = decode_json(envelope)
+            erased = {"id": f"{head['id']}.redacted", "kind": "fact", "at": head["at"], "text": REDACTED}
+            return encode_json({"memory": erased})
         case _:
-            return {}
+            return b"{}"
 
 
-def _values(wire: Any, names: tuple[str, ...], nested: dict[str, Any]) -> dict[str, Any]:
-    values = {name: getattr(wire, name) for name in names}
-    for name, kind in nested.items():
-        if values.get(name):
-            values[name] = msgspec.convert(values[name], kind, from_attributes=True)
-    return values
+class _Halves(NamedTuple):
+    """A record whole, and as the two parts it is written in."""
+
+    whole: msgspec.json.Decoder[Any]
+    envelope: type[Any]
+    body: type[Any] | None
 
 
-def _table(tag: str) -> _Twin:
-    if tag not in _tables:
-        cls, in_body = _BODIES[tag]
-        names = [f.name for f in dataclasses.fields(cls)]
-        hints = get_type_hints(cls)
-        nested = {n: hints[n] for n in names if _wire(hints[n]) != hints[n]}
-        envelope = tuple(n for n in names if n not in in_body)
-        head = _twin(cls, frozenset(envelope))
-        body = _twin(cls, in_body) if in_body else None
-        _tables[tag] = _Twin(
-            cls,
-            head,
-            body,
-            msgspec.json.Decoder(head),
-            msgspec.json.Decoder(body) if body else None,
-            envelope,
-            tuple(n for n in names if n in in_body),
-            nested,
-        )
-    return _tables[tag]
+@cache
+def _halves(tag: str) -> _Halves:
+    cls, in_body = _BODIES[tag]
+    names = set(cls.__struct_fields__)
+    return _Halves(
+        _reader(cast(Hashable, cls)),
+        _part(cls, names - in_body),
+        _part(cls, set(in_body)) if in_body else None,
+    )
 
 
-def _twin(cls: type[Any], names: frozenset[str] = frozenset()) -> type[Any]:
-    """The wire type of a dataclass, or of some of its fields."""
-    if (cls, names) not in _twins:
-        hints = get_type_hints(cls)
-        fields = [
-            (f.name, _wire(hints[f.name]), *_default(f))
-            for f in dataclasses.fields(cls)
-            if not names or f.name in names
-        ]
-        _twins[cls, names] = msgspec.defstruct(
-            cls.__name__, fields, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-        )
-    return _twins[cls, names]
+def _default(f: msgspec.structs.FieldInfo) -> tuple[Any, ...]:
+    if f.default is not msgspec.NODEFAULT:
+        return (msgspec.field(default=f.default, name=f.encode_name),)
+    if f.default_factory is not msgspec.NODEFAULT:
+        return (msgspec.field(default_factory=f.default_factory, name=f.encode_name),)
+    return (msgspec.field(name=f.encode_name),)
 
 
-def _default(f: dataclasses.Field[Any]) -> tuple[Any, ...]:
-    if f.default is not dataclasses.MISSING:
-        return (f.default,)
-    if f.default_factory is not dataclasses.MISSING:
-        return (msgspec.field(default_factory=f.default_factory),)
-    return ()
-
-
-def _wire(hint: Any) -> Any:
-    """A type hint with every dataclass in it replaced by its twin."""
-    if dataclasses.is_dataclass(hint):
-        return _twin(hint)  # type: ignore[arg-type]  # a class, not an instance, stands in a hint
-    args = get_args(hint)
-    if get_origin(hint) in (Union, types.UnionType):
-        return Union[tuple(_wire(a) for a in args)]  # noqa: UP007  # built at run time
-    if get_origin(hint) is tuple:
-        return tuple.__class_getitem__(tuple(a if a is Ellipsis else _wire(a) for a in args))
-    return hint
+def _part(cls: type[Any], names: set[str]) -> type[Any]:
+    """A record of some of a record's fields, in their order."""
+    parts = []
+    for f in msgspec.structs.fields(cls):
+        if f.name in names:
+            parts.append((f.name, Any, *_default(f)))
+    return msgspec.defstruct(cls.__name__, parts, kw_only=True, omit_defaults=True)

@@ -6,8 +6,9 @@ import zlib
 from pathlib import Path
 
 from octavo.errors import Damaged
-from octavo.storage.libraries import Array, np
-from octavo.storage.units import Manifest, Units, append, damaged, distinct, tallied
+from octavo.libraries import Array, np
+from octavo.storage.columns import append, damaged
+from octavo.storage.rows import Manifest, Units, distinct, tallied
 
 _ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a plain array to search in
 _TAIL_ROWS = 2_048

@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from octavo.domain.dates import Interval
+from octavo.domain.filters import Filter
+from octavo.domain.names import meanings
 from octavo.domain.query import Question, read_question
 from octavo.domain.ranking import Aging, Recipe
 from octavo.domain.text import passages
 from octavo.domain.units import ROLES, End, Unit, Watermark
+from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, write_ends
-from octavo.storage.libraries import shutil
-from octavo.storage.search import Fresh, Limits, Match, Search
-from octavo.storage.units import EMPTY, Units, open_units, publish, read_manifest, writing
-from octavo.storage.words import Wanted, Words
+from octavo.storage.columns import replace_file, writing
+from octavo.storage.rows import Units, open_units, publish, read_manifest
+from octavo.storage.search import Limits, ScoredUnit, Search, Unindexed
+from octavo.storage.tokens import Encoded, Tokens
+from octavo.storage.vectors import Vectors
+from octavo.storage.words import Words
 
-if TYPE_CHECKING:
-    from octavo.storage.vectors import Vectors
-
+_CURRENT, _NAMED = "current", re.compile("g[0-9]{1,9}")
+_STAYING = (_CURRENT, "lock", "making", "swapping")
+_FEW = 1_000  # units that make a small pass
 _AT_ONCE = 10_000  # units that are analysed together: as many as stay near the processor
 
-__all__ = ["Fresh", "Index", "Limits", "Match", "clear", "extend", "passages_of"]
+__all__ = [
+    "Index",
+    "Limits",
+    "ScoredUnit",
+    "Unindexed",
+    "beside",
+    "clear",
+    "current",
+    "extend",
+    "passages_of",
+    "swap",
+]
 
 
-@dataclass(slots=True)
-class Index:
+class Index(Struct):
     """A reader's hold on the index; it follows what writers publish."""
 
     folder: Path
     recipe: Recipe = field(default_factory=Recipe)
     limits: Limits = field(default_factory=Limits)
-    _manifest: Path = field(init=False)
+    _manifest: Path = Path()
     _units: Units | None = None
     _words: tuple[Units, Words] | None = None
     _stamp: tuple[int, int] | None = None
@@ -69,47 +87,60 @@ class Index:
         version: int,
         scopes: Iterable[str] | None,
         units: Units | None = None,
+        aliases: Mapping[str, str] | None = None,
+        called: Mapping[str, str] | None = None,
     ) -> Question:
-        """Read a question in the light of who spoke and of the time the account has lived through."""
+        """Read a question in the light of who spoke, how they are called, and the time lived through."""
         units = self.units() if units is None else units
         codes = units.scope_codes(scopes)
-        names = [name for name in units.speakers(version, codes) if name.casefold() not in ROLES]
-        return read_question(text, now=now, speakers=names, lived=_lived(units, version))
+        speakers = [name for name in units.speakers(version, codes) if name.casefold() not in ROLES]
+        names = meanings(speakers, aliases, called)
+        return read_question(text, now=now, speakers=speakers, names=names, lived=_lived(units, version))
 
     def search(
         self,
         question: Question,
-        wanted: Wanted,
+        filter_: Filter,
         *,
+        units: Units | None = None,
+        version: int,
         limit: int,
         vectors: Vectors | None = None,
         query: Any = None,
-        fresh: Fresh | None = None,
+        unindexed: Unindexed | None = None,
         each: str = "turn",
         least: int = 0,
         apart: tuple[str, ...] = (),
         aging: Aging | None = None,
-    ) -> list[Match]:
-        """The best units for a question among what is wanted, best first: each turn, or each memory once.
+        tokens: Tokens | None = None,
+        asked: Encoded | None = None,
+    ) -> list[ScoredUnit]:
+        """The best units for a question that pass a filter, best first: each turn, or each memory once.
 
         At most `limit` are found, and not fewer than `least` if there are so many that any stream finds.
         Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
         With `aging` salience, age and layer count in the order too; they are no part of the scores.
+        With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
-        units = self.units()  # not before the vectors, which may hold no rows beyond them
+        units = self.units() if units is None else units
+        if vectors is not None:
+            vectors = vectors.up_to(units.manifest.rows)  # a writer may have added to both meanwhile
         search = Search(
             units,
             self._words_of(units),
             question,
-            wanted,
+            filter_,
+            version,
             recipe=self.recipe,
             limits=self.limits,
-            fresh=fresh or Fresh(),
+            unindexed=unindexed or Unindexed(),
             vectors=vectors,
             query=query,
             each=each,
             aging=aging,
             apart=apart,
+            tokens=tokens,
+            asked=asked,
         )
         return search.run(limit, least)
 
@@ -121,7 +152,7 @@ class Index:
         # Of these very columns: a writer may publish between two looks at the manifest.
         held = self._words
         if held is None or held[0] is not units:
-            held = self._words = (units, Words(self.folder / "words", units, self._checked))
+            held = self._words = (units, Words(units.folder / "words", units, self._checked))
         return held[1]
 
 
@@ -134,11 +165,13 @@ def extend(
         if units.manifest.watermark != since:
             return False
         manifest, coming = units.manifest, iter(new)
-        with words.Adding(folder / "words", units) as adding:
-            while some := list(islice(coming, _AT_ONCE)):
+        some = list(islice(coming, _AT_ONCE))
+        with words.Adding(folder / "words", units, is_small=len(some) < _FEW) as adding:
+            while some:
                 batch = batch_of(some, manifest)
                 manifest = batch.write(folder)
                 adding.add(batch)
+                some = list(islice(coming, _AT_ONCE))
             manifest, ended = write_ends(folder, manifest, ends)
             stamp = adding.commit(Units(folder, manifest), ended)
         manifest = replace(manifest, watermark=watermark, words=stamp)
@@ -148,16 +181,46 @@ def extend(
     return True
 
 
+def current(folder: Path) -> Path:
+    """Where the index that counts lies: in the folder itself, or where a later one was made beside it."""
+    try:
+        name = (folder / _CURRENT).read_text(errors="replace")
+    except FileNotFoundError:
+        return folder
+    return folder / name if _NAMED.fullmatch(name) else folder
+
+
+def beside(folder: Path) -> Path:
+    """An empty folder to make another index in, while this one is read on."""
+    number = 1 + max(
+        (int(path.name[1:]) for path in folder.glob("g*") if _NAMED.fullmatch(path.name)), default=0
+    )
+    made = folder / f"g{number}"
+    made.mkdir()
+    return made
+
+
+def swap(folder: Path, made: Path) -> bool:
+    """Make another index the one that counts and remove the rest; False if somebody removed it meanwhile.
+
+    Who reads the old one loses its files and asks again; who waits to write to it finds it gone.
+    """
+    with writing(folder, "swapping"), writing(current(folder)):
+        if not made.exists():
+            return False
+        replace_file(folder / _CURRENT, made.name.encode())
+        for path in folder.iterdir():
+            if path.is_dir() and path != made:
+                shutil.rmtree(path, ignore_errors=True)
+            elif not path.is_dir() and path.name not in _STAYING:
+                path.unlink(missing_ok=True)
+    return True
+
+
 def clear(folder: Path) -> None:
-    """Forget everything, so that the next pass builds the index from the ledger's start."""
-    with writing(folder):
-        # The vectors first: after a crash on the way, rows made anew must not meet vectors of other rows.
-        for path in folder.glob("vectors-*"):
-            shutil.rmtree(path, ignore_errors=True)
-        publish(folder, EMPTY)
-        shutil.rmtree(folder / "words", ignore_errors=True)
-        for path in folder.glob("*.bin"):
-            path.unlink(missing_ok=True)
+    """Forget everything, what is being made beside it too; the next pass begins at the ledger's start."""
+    while not swap(folder, beside(folder)):
+        continue
 
 
 def passages_of(new: Iterable[Unit]) -> list[str]:

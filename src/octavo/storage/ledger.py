@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
+import secrets
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 import msgspec
+from msgspec import Struct
 
 from octavo.domain.memory import Change
 from octavo.domain.ports import Store
 from octavo.errors import LedgerDamaged, LedgerTruncated, NewerFormat
-from octavo.storage import codec
+from octavo.storage import codec, segments
 from octavo.storage.codec import Header, Line
+from octavo.storage.stores.entries import every
 
 GENESIS = "0" * 64
 _HEADER_BYTES = 4096
+_BATCH_BYTES = 4_000_000  # versions are read many at a time until so much comes at once
+_LOCK_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What a commit wants to write, before it knows which version it becomes."""
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a commit wants to write on top of the version it has just seen; the spine signs it.
+
+    Signing gives it its time, the id of the commit and the hash of the policy.
+    """
 
     changes: Sequence[Change]
-    salts: Sequence[str]
     cause: str
     actor: str
-    commit: str
-    policy: str
-    at: datetime
+    commit: str = ""
+    policy: str = ""
+    at: datetime | None = None
+    salts: Sequence[str] = ()
     scope: str | None = None
     session: int | None = None
     sandbox: str | None = None
     last_line: int | None = None
+    key: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Struct, frozen=True, kw_only=True):
     """One version as read: its header, its header's hash and its lines."""
 
     header: Header
@@ -59,10 +67,12 @@ class Version:
 
 
 class Ledger:
-    """The versions of one account, in a store."""
+    """The versions of one account, in a store: one entry each, or a thousand in a segment."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._segment: tuple[str, list[bytes]] | None = None  # the one last unpacked
+        self._seen = 0  # the version last looked at: a commit on top of it need not look again
 
     def head(self, hint: int) -> int:
         """The newest version, found from a hint by galloping probes, never by listing."""
@@ -101,17 +111,28 @@ class Ledger:
 
     def exists(self, version: int) -> bool:
         """Whether a version exists; version 0 is the empty account."""
-        return version == 0 or self._store.exists(key_of(version))
+        keys = (key_of(version), segments.key_of(version))
+        return version == 0 or any(data is not None for data in self._store.read_many(keys, first=1))
+
+    def goes_beyond(self, version: int) -> bool:
+        """Whether there is a version after one that was there; LedgerTruncated if that one has gone."""
+        keys = [key_of(version + 1), segments.key_of(version + 1), key_of(version)][: 3 if version else 2]
+        newer, sealed, *known = self._store.read_many(keys, first=1)
+        if newer is None and sealed is None and known == [None] and not self.exists(version):
+            raise LedgerTruncated(f"{key_of(version)} has gone, and nothing is written on top of a gap")
+        self._seen = version
+        return newer is not None or sealed is not None
 
     def hash_of(self, version: int) -> str:
         """The header's hash of a version, checked."""
         return GENESIS if version == 0 else self.header(version)[1]
 
     def header(self, version: int) -> tuple[Header, str]:
-        """The header of a version and its hash; reads only the first bytes of the file."""
-        first = self._store.read(key_of(version), first=_HEADER_BYTES)
-        if first is None:
-            raise LedgerDamaged(f"{key_of(version)} is missing", hint=_RESTORE)
+        """The header of a version and its hash; reads only the first bytes of its entry."""
+        keys = (key_of(version), segments.key_of(version))
+        first, sealed = self._store.read_many(keys, first=_HEADER_BYTES)
+        if first is None or sealed is not None:
+            first = self.bytes_of(version)
         raw, newline, _ = first.partition(b"\n")
         if not newline:
             raise _damage(version, 1, "the header has no end")
@@ -120,73 +141,70 @@ class Ledger:
 
     def read(self, version: int) -> Version:
         """A version, every hash checked."""
-        data = self._store.read(key_of(version))
-        if data is None:
-            raise LedgerDamaged(f"{key_of(version)} is missing", hint=_RESTORE)
-        raws = data.split(b"\n")
-        if raws.pop() != b"":
-            raise _damage(version, len(raws) + 1, "the last line has no end; the file was cut short")
-        if not raws:
-            raise _damage(version, 1, "the file is empty")
-        first = _parsed(version, 1, raws[0])
-        header = _header_of(version, first)
-        if header.count != len(raws) - 1:
-            missing = f"the header counts {header.count} lines, the file holds {len(raws) - 1}"
-            raise _damage(version, len(raws), missing)
-        lines = [_parsed(version, number, raw) for number, raw in enumerate(raws[1:], start=2)]
-        if codec.root_of(line.hash for line in lines) != header.root:
-            raise _damage(version, 1, "the lines are not those the header was made over")
-        return Version(header=header, hash=first.hash, lines=lines)
+        return _version(version, self.bytes_of(version))
 
     def chain(self, first: int, last: int, parent_hash: str) -> Iterator[Version]:
         """Versions first..last, each checked to stand on the one before it."""
-        for version in range(first, last + 1):
-            found = self.read(version)
-            if found.header.parent_hash != parent_hash:
-                raise _damage(version, 1, f"it does not stand on version {version - 1} as found")
-            yield found
-            parent_hash = found.hash
+        number = first - 1
+        for version in islice(self.newer(number, parent_hash, upto=last), max(last - number, 0)):
+            yield version
+            number = version.header.version
+        if number < last:
+            raise LedgerDamaged(f"{key_of(number + 1)} is missing", hint=_RESTORE)
 
-    def commit(
-        self, draft: Draft, parent: int, parent_hash: str, parent_at: datetime | None
-    ) -> Version | None:
+    def newer(self, version: int, hash_: str, *, upto: int | None = None) -> Iterator[Version]:
+        """Every version after one, each checked to stand on the one before it, read many at a time."""
+        self._segment = None  # somebody may have erased something meanwhile
+        for number, data in enumerate(self._read_from(version + 1, upto), start=version + 1):
+            found = _standing(number, data, hash_)
+            yield found
+            self._seen, hash_ = number, found.hash
+
+    def commit(self, plan: Plan, parent: int, parent_hash: str, parent_at: datetime | None) -> Version | None:
         """Write the next version; None if another writer took its number.
 
         A lost reply makes one's own success look like a loss, so a taken number is read back and
         compared by commit id.
         """
-        version = parent + 1
-        if not self.exists(parent):
+        version, at = parent + 1, plan.at
+        assert at is not None, "the spine signs a plan before it is written"
+        if parent != self._seen and not self.exists(parent):
             raise LedgerTruncated(f"{key_of(parent)} has gone, and nothing is written on top of a gap")
-        lines = [codec.encode_change(c, s) for c, s in zip(draft.changes, draft.salts, strict=True)]
+        lines = [
+            codec.encode_change(c, s)
+            for c, s in zip(plan.changes, plan.salts or _salts(len(plan.changes)), strict=True)
+        ]
         header = Header(
             format=codec.FORMAT,
             version=version,
             parent=parent,
-            at=draft.at if parent_at is None else max(draft.at, parent_at),
-            cause=draft.cause,
-            actor=draft.actor,
-            commit=draft.commit,
-            policy=draft.policy,
+            at=at if parent_at is None else max(at, parent_at),
+            cause=plan.cause,
+            actor=plan.actor,
+            commit=plan.commit,
+            policy=plan.policy,
             count=len(lines),
             root=codec.root_of(line.hash for line in lines),
             parent_hash=parent_hash,
-            scope=draft.scope,
-            session=draft.session,
-            sandbox=draft.sandbox,
-            last_line=draft.last_line,
+            scope=plan.scope,
+            session=plan.session,
+            sandbox=plan.sandbox,
+            last_line=plan.last_line,
+            key=plan.key if version == 1 else None,
         )
         first = codec.encode_header(header)
         data = b"".join(codec.encode_line(line) for line in (first, *lines))
-        if self._store.create(key_of(version), data) or self.header(version)[0].commit == draft.commit:
-            return Version(header=header, hash=first.hash, lines=lines, written=draft.changes)
+        is_mine = self._store.create(key_of(version), data, unless=segments.key_of(version))
+        if is_mine or self.header(version)[0].commit == plan.commit:
+            return Version(header=header, hash=first.hash, lines=lines, written=plan.changes)
         return None
 
-    def settle(self, version: int) -> None:
+    def make_durable(self, version: int) -> None:
         """Make a version durable that somebody else wrote, who may have stopped before its sync."""
         data = self._store.read(key_of(version))
         if data is not None:
-            self._store.create(key_of(version), data)  # it exists, so this only waits until it is durable
+            # It exists, so this only waits until it is durable.
+            self._store.create(key_of(version), data, unless=segments.key_of(version))
 
     def rewrite(self, version: int, lines: Sequence[Line]) -> None:
         """Replace a version's lines by ones with the same hashes; only redaction's sweep does this."""
@@ -194,13 +212,101 @@ class Ledger:
         if [line.hash for line in lines] != [line.hash for line in old.lines]:
             raise _damage(version, 1, "a sweep may erase bodies, never change a hash")
         data = b"".join(codec.encode_line(line) for line in (codec.encode_header(old.header), *lines))
-        self._store.replace(key_of(version), data)
+        if self._store.read(key_of(version), first=1) is not None:
+            self._store.replace(key_of(version), data)
+        key = segments.key_of(version)
+        with self._store.lock(_LOCK_SECONDS):  # two sweeps in one segment must not undo each other's work
+            packed = self._store.read(key)
+            if packed is not None:
+                index, versions = segments.unpack(key, packed)
+                versions[version - index.first] = data
+                self._store.replace(key, segments.pack(index.first, versions, index.hashes))
+        self._segment = None
+
+    def forget(self) -> None:
+        """Read anew what was read before; a sweep does this, because others may have sealed meanwhile."""
+        self._segment = None
+
+    def seal(self, head: int, *, unless: str) -> int:
+        """Put whole thousands of versions into segments, and remove the entries of those that are in one."""
+        sealed = 0
+        singles = [number for number in sorted(listed_singles(self._store)[0]) if number <= head]
+        for first in range(1, head - segments.SIZE + 2, segments.SIZE):
+            last = first + segments.SIZE - 1
+            apart = singles[bisect_left(singles, first) : bisect_right(singles, last)]
+            if not apart:
+                continue
+            key = segments.key_of(first)
+            if self._store.read(key, first=1) is None:
+                if not self._store.create(key, self._packed(first, last), unless=unless):
+                    break  # a redaction is under way: what was read may hold what it erases
+                sealed += segments.SIZE
+            self._store.delete(*map(key_of, apart))
+        return sealed
+
+    def _packed(self, first: int, last: int) -> bytes:
+        """A segment of versions that are whole and stand on each other."""
+        packed, hashes, parent_hash = [], [], self.hash_of(first - 1)
+        for number, data in zip(range(first, last + 1), self._read_from(first, last), strict=True):
+            version = _standing(number, data, parent_hash)
+            packed.append(data)
+            hashes.append(parent_hash := version.hash)
+        return segments.pack(first, packed, hashes)
+
+    def bytes_of(self, version: int) -> bytes:
+        """What a version's entry holds, or what it held before it was sealed."""
+        key = segments.key_of(version)
+        if self._segment is None or self._segment[0] != key:
+            data, packed = self._store.read_many((key_of(version), key))
+            if packed is None and data is None:
+                packed = self._store.read(key)  # sealed between the two looks
+            if packed is None:
+                if data is None:
+                    raise LedgerDamaged(f"{key_of(version)} is missing", hint=_RESTORE)
+                return data
+            self._segment = (key, segments.unpack(key, packed)[1])
+        return self._segment[1][(version - 1) % segments.SIZE]
+
+    def _read_from(self, version: int, upto: int | None) -> Iterator[bytes]:
+        """The bytes of every version from one on, until there is none."""
+        many = 4
+        while upto is None or version <= upto:
+            key = segments.key_of(version)
+            room = segments.SIZE - (version - 1) % segments.SIZE
+            numbers = range(version, version + min(many, room, (upto or version + room) - version + 1))
+            *singles, packed = self._store.read_many((*map(key_of, numbers), key))
+            if packed is None and None in singles:
+                packed = self._store.read(key)  # sealed between two looks, or there are no more
+            if packed is not None:
+                wanted = segments.unpack(key, packed)[1][(version - 1) % segments.SIZE :]
+                yield from wanted
+                version += len(wanted)
+                continue
+            for data in singles:
+                if data is None:
+                    return
+                yield data
+                version += 1
+            if sum(map(len, filter(None, singles))) < _BATCH_BYTES:
+                many = min(many * 4, 256)
 
 
 def listed(store: Store) -> tuple[set[int], list[str]]:
-    """The versions that have a file, and the names in the ledger that are none."""
+    """The versions there are, sealed or not, and the names in the ledger that are none."""
+    versions, strays = listed_singles(store)
+    for key in every(store, segments.FOLDER):
+        first = segments.first_of(key)
+        if first is None:
+            strays.append(key)
+        else:
+            versions |= set(range(first, first + segments.SIZE))
+    return versions, strays
+
+
+def listed_singles(store: Store) -> tuple[set[int], list[str]]:
+    """The versions that have an entry of their own, and the names beside them that are none."""
     versions, strays = set(), []
-    for key in store.list("ledger/"):
+    for key in every(store, "ledger/"):
         number = key.removeprefix("ledger/").removesuffix(".jsonl")
         if number.isdecimal() and key == key_of(int(number)):
             versions.add(int(number))
@@ -214,11 +320,20 @@ def key_of(version: int) -> str:
     return f"ledger/{version:020d}.jsonl"
 
 
-_RESTORE = "put the file back from a backup; versions are contiguous and none is ever removed"
+_RESTORE = (
+    "put the file back from a backup; `octavo salvage <folder>` copies what lies before it to a new account, "
+    "and octavo.open(..., read_only=True, accept_loss=True) reads it"
+)
+
+
+def _salts(count: int) -> list[str]:
+    """Salts of 128 random bits, drawn at once."""
+    drawn = secrets.token_hex(16 * count)
+    return [drawn[place : place + 32] for place in range(0, 32 * count, 32)]
 
 
 def _damage(version: int, line: int, why: str) -> LedgerDamaged:
-    return LedgerDamaged(f"{key_of(version)}, line {line}: {why}")
+    return LedgerDamaged(f"{key_of(version)}, line {line}: {why}", hint=_RESTORE)
 
 
 @contextmanager
@@ -242,6 +357,32 @@ def _parsed(version: int, number: int, raw: bytes) -> Line:
     if line.hash != line.expected_hash():
         raise _damage(version, number, "the hash does not match the line")
     return line
+
+
+def _standing(number: int, data: bytes, parent_hash: str) -> Version:
+    """A version read from its bytes, checked to stand on the one before it."""
+    version = _version(number, data)
+    if version.header.parent_hash != parent_hash:
+        raise _damage(number, 1, f"it does not stand on version {number - 1} as found")
+    return version
+
+
+def _version(version: int, data: bytes) -> Version:
+    """A version read from its bytes, every hash checked."""
+    raws = data.split(b"\n")
+    if raws.pop() != b"":
+        raise _damage(version, len(raws) + 1, "the last line has no end; the file was cut short")
+    if not raws:
+        raise _damage(version, 1, "the file is empty")
+    first = _parsed(version, 1, raws[0])
+    header = _header_of(version, first)
+    if header.count != len(raws) - 1:
+        missing = f"the header counts {header.count} lines, the file holds {len(raws) - 1}"
+        raise _damage(version, len(raws), missing)
+    lines = [_parsed(version, number, raw) for number, raw in enumerate(raws[1:], start=2)]
+    if codec.root_of(line.hash for line in lines) != header.root:
+        raise _damage(version, 1, "the lines are not those the header was made over")
+    return Version(header=header, hash=first.hash, lines=lines)
 
 
 def _header_of(version: int, line: Line) -> Header:

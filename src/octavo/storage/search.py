@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS
 from octavo.domain.query import Question
 from octavo.domain.ranking import Aging, Recipe, reach, term_weights
 from octavo.domain.units import Unit
-from octavo.storage import frames, frequencies
+from octavo.libraries import Array, np
+from octavo.storage import frequencies, surroundings
 from octavo.storage.batches import Batch, batch_of, code_of
-from octavo.storage.frames import Frame, Overlay
-from octavo.storage.libraries import Array, np
-from octavo.storage.units import Units, distinct, key_code, picked
-from octavo.storage.words import Wanted, Words
-
-if TYPE_CHECKING:
-    from octavo.storage.vectors import Vectors
+from octavo.storage.rows import Units, distinct, key_code, picked
+from octavo.storage.substance import substance_part
+from octavo.storage.surroundings import Surroundings, UnindexedRows
+from octavo.storage.tokens import Encoded, Tokens, second_look
+from octavo.storage.vectors import Vectors
+from octavo.storage.words import Words
 
 _DAY_SECONDS = 86_400
 _WIDER = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How many candidates each stream may hand in; words and meaning never fewer than are asked for."""
 
     words: int = 60
@@ -46,18 +48,20 @@ class Limits:
         )
 
 
-class Match(NamedTuple):
-    """A unit that recall found, with the parts of its score."""
+class ScoredUnit(NamedTuple):
+    """A unit that fits a question: the score is what the question gives, `parts` hold the unit's own too."""
 
     memory: str
     rev: int
     turn: int | None
+    kind: str
     score: float
     parts: dict[str, float]
+    shares_words: bool  # whether its own text does, and not only its neighbours'
+    passage: int  # which of its passages matches best
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fresh:
+class Unindexed(Struct, frozen=True, kw_only=True):
     """What is not in the index: units (above the watermark, or in a buffer), ends, and maybe vectors.
 
     `vectors` has one row a passage, in the order of `passages_of`. `others` are units above the watermark
@@ -78,29 +82,36 @@ class Search:
         units: Units,
         words: Words,
         question: Question,
-        wanted: Wanted,
+        filter_: Filter,
+        version: int,
         *,
         recipe: Recipe,
         limits: Limits,
-        fresh: Fresh,
+        unindexed: Unindexed,
         vectors: Vectors | None,
         query: Any,
         each: str,
         aging: Aging | None,
         apart: tuple[str, ...],
+        tokens: Tokens | None,
+        asked: Encoded | None,
     ) -> None:
         self.each, self.aging, self.apart = each, aging, apart
+        self.tokens, self.asked = tokens, asked
         self.units, self.words, self.recipe, self.limits = units, words, recipe, limits
-        self.question, self.wanted, self.fresh = question, wanted, fresh
-        self.version = min(wanted.version, self.units.manifest.watermark.version)
-        self.scopes = self.units.scope_codes(wanted.scopes)
+        self.question, self.filter, self.unindexed = question, filter_, unindexed
+        self.version = min(version, self.units.manifest.watermark.version)
+        self.scopes = self.units.scope_codes(filter_.scopes)
         self.rows = self.units.rows_until(self.version)
         self.vectors = vectors if query is not None else None
         self.query: Any = None if query is None else _unit_length(query)
-        self.ended = np.array(sorted({key_code(memory) for memory, _ in fresh.ends}), dtype=np.uint64)
-        self.allowed = np.sort(np.array(self.words.all(wanted), dtype=np.int64)) if wanted.narrowed else None
+        self.ended = np.array(sorted({key_code(memory) for memory, _ in unindexed.ends}), dtype=np.uint64)
+        self.asked_version = version
+        self.allowed: Array | None = None
+        if filter_.is_narrow:
+            self.allowed = np.sort(np.array(words.all(filter_, version), dtype=np.int64))
 
-    def run(self, limit: int, least: int) -> list[Match]:
+    def run(self, limit: int, least: int) -> list[ScoredUnit]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
 
         An episode can have more turns than a stream hands in. Before fewer than the `least` wanted are
@@ -113,107 +124,127 @@ class Search:
                 return found + beside
             self.limits = self.limits.wider()
 
-    def _found(self, limit: int) -> tuple[list[Match], list[Match]]:
+    def _found(self, limit: int) -> tuple[list[ScoredUnit], list[ScoredUnit]]:
         codes = np.array([code_of(term) for term in self.question.terms], dtype=np.uint32)
-        overlay, batch = self._overlay(codes)
+        tail, batch = self._tail(codes)
         near = self._near(limit)
         candidates = distinct(np.concatenate([self._candidates(codes.tolist(), limit), near]))
-        frame = self._frame(candidates, overlay, codes)
-        if len(frame.rows) == 0:
-            return [], []
-        own = np.concatenate([candidates, self._fresh_candidates(overlay)])
-        chosen = frame.around(frame.holding(own), self.limits.neighbours)
-        if self.allowed is not None:
-            chosen = chosen[self._eligible(frame, chosen, self.allowed)]
-        parts = self._parts(frame, chosen, batch, *self._weights(codes, overlay))
-        if self.vectors is not None:
-            kept = self._best(frame, chosen, parts, near, limit)
-            chosen, parts = chosen[kept], {name: values[kept] for name, values in parts.items()}
-            parts["meaning"] = self.recipe.meaning * frames.meaning_part(
-                frame, chosen, self.vectors, self.query, overlay, self.rows, self.recipe
-            )
-        first, beside = self._order(frame, chosen, _sum(parts), limit)
-        found = self._matches(frame, chosen, batch, parts, np.concatenate([first, beside]))
-        return found[: len(first)], found[len(first) :]
-
-    def _frame(self, candidates: Array, overlay: Overlay, codes: Array) -> Frame:
         recipe = self.recipe
-        return frames.gather(
+        nearby = surroundings.gather(
             self.units,
             candidates,
-            overlay,
+            tail,
             self._in_sight,
             codes,
-            overlay.records["session"],
+            tail.records["session"],
             gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), self.limits.neighbours),
         )
+        if len(nearby.rows) == 0:
+            return [], []
+        own = np.concatenate([candidates, self._unindexed_candidates(tail)])
+        chosen = nearby.around(nearby.holding(own), self.limits.neighbours)
+        if self.allowed is not None:
+            firsts = nearby.rows[nearby.starts[chosen]]  # the tail is filtered by whoever hands it in
+            chosen = chosen[np.isin(firsts, self.allowed) | (firsts >= self.units.manifest.rows)]
+        parts = self._parts(nearby, chosen, batch, *self._weights(codes, tail))
+        if self.vectors is not None:
+            kept = self._best(nearby, chosen, parts, near, limit)
+            chosen, parts = chosen[kept], {name: values[kept] for name, values in parts.items()}
+            parts["meaning"] = self.recipe.meaning * surroundings.meaning_part(
+                nearby, chosen, self.vectors, self.query, tail, self.rows, self.recipe
+            )
+        if recipe.substance:
+            scale = recipe.substance if self.asked is None else recipe.substance_reranked
+            parts["substance"] = np.float32(scale) * self._substance(nearby, chosen, parts, batch)
+        score = _sum(parts)
+        if self.aging is not None:
+            parts |= surroundings.own_parts(nearby, chosen, self.aging, self.recipe)
+        first, beside = self._order(nearby, chosen, _sum(parts), limit)
+        best = np.concatenate([first, beside])
+        chosen, score, parts = chosen[best], score[best], {name: part[best] for name, part in parts.items()}
+        matched = surroundings.matched(nearby, chosen, self.vectors, self.query)
+        if self.tokens is not None and self.asked is not None:
+            parts["rerank"] = np.zeros(len(best), dtype=np.float32)
+            parts["rerank"][: len(first)] = second_look(
+                nearby, matched[: len(first)], self.tokens, self.asked, self.recipe
+            )
+        found = self._scored(nearby, chosen, batch, score, parts, matched)
+        return found[: len(first)], found[len(first) :]
 
     def _parts(
-        self, frame: Frame, chosen: Array, batch: Batch, weights: Array, average: float
+        self, nearby: Surroundings, chosen: Array, batch: Batch, weights: Array, average: float
     ) -> dict[str, Array]:
         """What every part but the meaning gives the chosen units."""
         recipe, question = self.recipe, self.question
-        parts = {"words": frames.words_part(frame, chosen, weights, average, recipe)}
+        parts = {"words": surroundings.words_part(nearby, chosen, weights, average, recipe)}
         if question.speaker is not None:
-            said = frame.heads["speaker"][chosen] == batch.speaker_code(question.speaker)
+            said = nearby.firsts["speaker"][chosen] == batch.speaker_code(question.speaker)
             parts["speaker"] = recipe.speaker * said.astype(np.float32)
             # Who is asked about tells of themselves; "you" is about somebody else.
-            parts["address"] = frame.heads["address"][chosen] * np.float32(-recipe.address / 255)
+            parts["address"] = nearby.firsts["address"][chosen] * np.float32(-recipe.address / 255)
         if question.intervals:
-            parts["time"] = recipe.time * frames.time_part(frame, chosen, question.intervals, recipe)
-        parts["length"], parts["person"] = frames.priors(frame, chosen, recipe)
+            parts["time"] = recipe.time * surroundings.time_part(nearby, chosen, question.intervals, recipe)
+        parts["length"], parts["person"] = surroundings.priors(nearby, chosen, recipe)
         return parts
 
-    def _best(self, frame: Frame, chosen: Array, parts: dict[str, Array], near: Array, limit: int) -> Array:
+    def _substance(self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], batch: Batch) -> Array:
+        units, scopes, recipe = self.units, self.scopes, self.recipe
+        return substance_part(
+            nearby, chosen, parts, _sum(parts), self.question, units, batch, scopes, recipe, self.rows
+        )
+
+    def _best(
+        self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], near: Array, limit: int
+    ) -> Array:
         """Which are worth comparing by meaning: the nearest ones, and the best by everything else."""
         count = max(self.limits.ranked, limit)
         if len(chosen) <= count:
             return np.arange(len(chosen))
         self.is_cut = True
-        kept = np.zeros(len(frame.starts), dtype=bool)
-        kept[frame.holding(near)] = True
+        kept = np.zeros(len(nearby.starts), dtype=bool)
+        kept[nearby.holding(near)] = True
         kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
         if self.apart:
-            kept[chosen[self._is_apart(frame, chosen)]] = True
+            kept[chosen[self._is_apart(nearby, chosen)]] = True
         return np.flatnonzero(kept[chosen])
 
     def _candidates(self, codes: Sequence[int], limit: int) -> Array:
-        limits, source = self.limits, self.words
-        extra = 4 * len(self.fresh.ends)
+        limits, source, version = self.limits, self.words, self.asked_version
+        extra = 4 * len(self.unindexed.ends)
         most = max(limits.words, limit) + extra
-        found = source.search(codes, self.wanted, limit=most)
+        found = source.search(codes, self.filter, version, limit=most)
         self.is_cut |= len(found) == most
         if self.question.speaker is not None:
             found += source.search(
-                codes, self.wanted, limit=limits.speaker + extra, speaker=self.question.speaker
+                codes, self.filter, version, limit=limits.speaker + extra, speaker=self.question.speaker
             )
         for first, last in self._spans():
-            found += source.between(first, last, self.wanted, limit=limits.time)
-            found += source.search(codes, self._during(first, last), limit=limits.speaker)
+            found += source.between(first, last, self.filter, version, limit=limits.time)
+            found += source.search(codes, self._during(first, last), version, limit=limits.speaker)
         if self.apart:
-            aside = replace(self.wanted, kinds=self.apart)
-            found += source.search(codes, aside, limit=limits.apart)
+            aside = replace(self.filter, kinds=self.apart)
+            found += source.search(codes, aside, version, limit=limits.apart)
             for first, last in self._spans():
-                found += source.between(first, last, aside, limit=limits.apart)
+                found += source.between(first, last, aside, version, limit=limits.apart)
         return np.array(found, dtype=np.int64)
 
-    def _fresh_candidates(self, overlay: Overlay) -> Array:
-        """The rows of the overlay that some stream finds."""
-        if not self.fresh.units:
+    def _unindexed_candidates(self, tail: UnindexedRows) -> Array:
+        """The rows of the tail that some stream finds."""
+        if not self.unindexed.units:
             return np.empty(0, dtype=np.int64)
-        found = np.zeros(len(overlay.records), dtype=bool)
-        found[overlay.found.row] = True
-        if overlay.vectors is not None:
-            found |= overlay.vectors.any(axis=1)
+        found = np.zeros(len(tail.records), dtype=bool)
+        found[tail.found.row] = True
+        if tail.vectors is not None:
+            found |= tail.vectors.any(axis=1)
         for first, last in self._spans():
-            found |= (overlay.records["at"] >= first) & (overlay.records["at"] <= last)
-        rows: Array = overlay.first + np.flatnonzero(found)
+            found |= (tail.records["at"] >= first) & (tail.records["at"] <= last)
+        rows: Array = tail.first + np.flatnonzero(found)
         return rows
 
     def _near(self, limit: int) -> Array:
         if self.vectors is None:
             return np.empty(0, dtype=np.int64)
-        most = max(self.limits.meaning, limit) + 4 * len(self.fresh.ends)
+        most = max(self.limits.meaning, limit) + 4 * len(self.unindexed.ends)
         rows, _ = self.vectors.nearest(
             self.query, self._findable, limit=most, share=self._share(), among=self.allowed
         )
@@ -235,12 +266,12 @@ class Search:
             spans.append((first - slack, last + slack))
         return spans
 
-    def _during(self, first: int, last: int) -> Wanted:
+    def _during(self, first: int, last: int) -> Filter:
         since, until = datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC)
         return replace(
-            self.wanted,
-            since=max(since, self.wanted.since or since),
-            until=min(until, self.wanted.until or until),
+            self.filter,
+            since=max(since, self.filter.since or since),
+            until=min(until, self.filter.until or until),
         )
 
     def _in_sight(self, rows: Array) -> Array:
@@ -250,7 +281,8 @@ class Search:
             records = self.units.column("rows")
             for place in np.flatnonzero(np.isin(records["key"][rows], self.ended)):
                 record = records[rows[place]]
-                seen[place] &= (self.units.name_of(record).memory, int(record["rev"])) not in self.fresh.ends
+                name = (self.units.name_of(record).memory, int(record["rev"]))
+                seen[place] &= name not in self.unindexed.ends
         return seen
 
     def _findable(self, rows: Array) -> Array:
@@ -261,88 +293,85 @@ class Search:
         total = max(1, self.units.manifest.rows)
         if self.allowed is not None:
             return len(self.allowed) / total
-        return 1.0 if len(self.scopes) == len(self.units.manifest.scopes) else self._scope_share()
-
-    def _scope_share(self) -> float:
+        if len(self.scopes) == len(self.units.manifest.scopes):
+            return 1.0
         sample = self.units.column("rows")["scope"][:: max(1, self.units.manifest.rows // 1000)]
         return float(np.isin(sample, self.scopes).mean()) if len(sample) else 1.0
 
-    def _overlay(self, codes: Array) -> tuple[Overlay, Batch]:
-        batch = batch_of(self.fresh.units, self.units.manifest)
-        return frames.Overlay(
+    def _tail(self, codes: Array) -> tuple[UnindexedRows, Batch]:
+        batch = batch_of(self.unindexed.units, self.units.manifest)
+        return surroundings.UnindexedRows(
             first=self.units.manifest.rows,
             records=batch.records,
-            found=frames.occurrences_in(batch.terms, batch.records["length"], codes),
-            vectors=None if self.fresh.vectors is None else np.asarray(self.fresh.vectors),
+            found=surroundings.occurrences_in(batch.terms, batch.records["length"], codes),
+            vectors=None if self.unindexed.vectors is None else np.asarray(self.unindexed.vectors),
         ), batch
 
-    def _weights(self, codes: Array, overlay: Overlay) -> tuple[Array, float]:
+    def _weights(self, codes: Array, tail: UnindexedRows) -> tuple[Array, float]:
         """The weight of each term, and how many terms a passage has on average."""
-        rows, total = self.rows, self.rows + len(overlay.records)
+        rows, total = self.rows, self.rows + len(tail.records)
         counts = frequencies.containing(self.units, codes, self.scopes, rows)
-        terms = self._terms_until(rows)
-        if self.fresh.units:
-            counts = counts + overlay.found.rows_with(len(codes))
-            terms += int(overlay.records["length"].sum())
-        if self.fresh.others:
-            others = batch_of(self.fresh.others, self.units.manifest)
+        last = self.units.column("rows")[rows - 1 : rows]
+        terms = int((last["terms"] + last["length"]).sum())
+        if self.unindexed.units:
+            counts = counts + tail.found.rows_with(len(codes))
+            terms += int(tail.records["length"].sum())
+        if self.unindexed.others:
+            others = batch_of(self.unindexed.others, self.units.manifest)
             total, terms = total + len(others.records), terms + len(others.terms)
-            seen = np.array([self._sees(unit.scope) for unit in others.units])
+            scopes = self.filter.scopes
+            seen = np.array([scopes is None or unit.scope in scopes for unit in others.units])
             lengths = others.records["length"]
-            found = frames.occurrences_in(others.terms[np.repeat(seen, lengths)], lengths[seen], codes)
+            found = surroundings.occurrences_in(others.terms[np.repeat(seen, lengths)], lengths[seen], codes)
             counts = counts + found.rows_with(len(codes))
         known = dict(zip(self.question.terms, counts.tolist(), strict=True))
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
 
-    def _sees(self, scope: str) -> bool:
-        return self.wanted.scopes is None or scope in self.wanted.scopes
-
-    def _terms_until(self, rows: int) -> int:
-        if rows == 0:
-            return 0
-        last = self.units.column("rows")[rows - 1]
-        return int(last["terms"]) + int(last["length"])
-
-    def _eligible(self, frame: Frame, chosen: Array, allowed: Array) -> Array:
-        """Which units the filters let through; an overlay is filtered by whoever hands it in."""
-        heads = frame.rows[frame.starts[chosen]]
-        return np.isin(heads, allowed) | (heads >= self.units.manifest.rows)
-
-    def _order(self, frame: Frame, chosen: Array, score: Array, limit: int) -> tuple[Array, Array]:
+    def _order(self, nearby: Surroundings, chosen: Array, score: Array, limit: int) -> tuple[Array, Array]:
         """Where the best of the chosen stand, of equals the oldest row, and the best found apart."""
-        own = 0.0 if self.aging is None else frames.own_part(frame, chosen, self.aging, self.recipe)
-        order = np.lexsort((frame.rows[frame.starts[chosen]], -score - own))
+        order = np.lexsort((nearby.rows[nearby.starts[chosen]], -score))
         beside = order[:0]
         if self.apart:
-            is_apart = self._is_apart(frame, chosen[order])
+            is_apart = self._is_apart(nearby, chosen[order])
             order, beside = order[~is_apart], order[is_apart][: self.limits.apart]
         if self.each == "memory":
-            order = order[_first_of_each(frame.heads["key"][chosen[order]], limit)]
+            order = order[_first_of_each(nearby.firsts["key"][chosen[order]], limit)]
         return order[:limit], beside
 
-    def _is_apart(self, frame: Frame, units: Array) -> Array:
-        found: Array = np.array([kind in self.apart for kind in KINDS])[frame.heads["kind"][units]]
-        return found
+    def _is_apart(self, nearby: Surroundings, units: Array) -> Array:
+        return np.asarray(np.array([kind in self.apart for kind in KINDS])[nearby.firsts["kind"][units]])
 
-    def _matches(
-        self, frame: Frame, chosen: Array, batch: Batch, parts: dict[str, Array], order: Array
-    ) -> list[Match]:
-        score, rows = _sum(parts), frame.rows[frame.starts[chosen[order]]]
-        heads = picked(frame.heads, chosen[order])
-        columns = [v.tolist() for v in (heads["rev"], heads["turn"], score[order])]
-        given = zip(*(values[order].tolist() for values in parts.values()), strict=True)
-        memories = self._memories(rows, heads, batch)
+    def _scored(
+        self,
+        nearby: Surroundings,
+        units: Array,
+        batch: Batch,
+        score: Array,
+        parts: dict[str, Array],
+        matched: Array,
+    ) -> list[ScoredUnit]:
+        rows, firsts = nearby.rows[nearby.starts[units]], picked(nearby.firsts, units)
+        sharing = np.zeros(len(nearby.starts), dtype=bool)
+        sharing[nearby.unit_of(nearby.found.row)] = True
+        columns = [v.tolist() for v in (firsts["rev"], firsts["turn"], firsts["kind"], score, sharing[units])]
+        given = zip(*(values.tolist() for values in parts.values()), strict=True)
+        memories, places = self._memories(rows, firsts, batch), (matched - nearby.starts[units]).tolist()
         return [
-            Match(memory, rev, None if turn < 0 else turn, value, dict(zip(parts, own, strict=True)))
-            for memory, rev, turn, value, own in zip(memories, *columns, given, strict=True)
+            ScoredUnit(
+                *(memory, rev, None if turn < 0 else turn, KINDS[kind], value),
+                *(dict(zip(parts, own, strict=True)), shares, place),
+            )
+            for memory, place, rev, turn, kind, value, shares, own in zip(
+                memories, places, *columns, given, strict=True
+            )
         ]
 
-    def _memories(self, rows: Array, heads: Array, batch: Batch) -> list[str]:
-        stored, fresh = self.units.manifest.rows, batch.units
-        places = zip(rows.tolist(), heads["name"].tolist(), heads["name_length"].tolist(), strict=True)
+    def _memories(self, rows: Array, firsts: Array, batch: Batch) -> list[str]:
+        stored, new = self.units.manifest.rows, batch.units
+        places = zip(rows.tolist(), firsts["name"].tolist(), firsts["name_length"].tolist(), strict=True)
         return [
-            self.units.memory_at(start, length) if row < stored else fresh[row - stored].memory
+            self.units.memory_at(start, length) if row < stored else new[row - stored].memory
             for row, start, length in places
         ]
 

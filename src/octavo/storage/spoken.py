@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from octavo.domain.units import Spoken
+from octavo.domain.units import Spoken, searched
 from octavo.storage.codec import REDACTED, moment_of
 
 COLUMNS = "id, rev, kind, scope, layer, category, tags, session, at, gone, envelope, body"
@@ -29,9 +29,15 @@ class _Body(msgspec.Struct):
     turns: tuple[_Turn, ...] = ()
 
 
+class _Told(msgspec.Struct):
+    data: dict[str, Any] = {}
+
+
 _envelope = msgspec.json.Decoder(_Envelope)
 _body = msgspec.json.Decoder(_Body)
+_told = msgspec.json.Decoder(_Told)
 _tags = msgspec.json.Decoder(tuple[str, ...])
+_QUOTING = ("core", "sphere")
 _ERASED = _Body(text=REDACTED)
 
 
@@ -40,7 +46,8 @@ def spoken_of(row: Sequence[Any]) -> Spoken:
     id_, rev, kind, scope, layer, category, tags, session, at, gone, envelope, body = row
     said = _ERASED if body is None else _body.decode(body)
     known = _tags.decode(tags) if tags else ()
+    text = searched(said.text, _told.decode(body).data) if body and kind in _QUOTING else said.text
     return Spoken(
-        id_, rev, kind, scope, layer, category, known, session, moment_of(at), bool(gone), said.text,
+        id_, rev, kind, scope, layer, category, known, session, moment_of(at), bool(gone), text,
         said.turns, _envelope.decode(envelope).salience,
     )  # fmt: skip

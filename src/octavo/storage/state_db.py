@@ -11,26 +11,27 @@ from typing import Any, cast
 
 import apsw
 
+from octavo.domain.likeness import filed_under
 from octavo.domain.memory import (
     COMPARED,
-    Change,
-    Clash,
-    Decision,
     Memory,
-    Merge,
-    Proposal,
     Redaction,
-    Refusal,
-    Rejection,
-    Use,
 )
+from octavo.domain.names import called_in
+from octavo.domain.orders import holds_order
 from octavo.errors import IndexDamaged, LedgerTruncated
-from octavo.storage import codec, postings
+from octavo.storage import codec
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
-from octavo.storage.state_file import begin_at_zero, failure, opened, reading, remove
+from octavo.storage.state_file import begin_at_zero, failure, opened, reading, reference, remove
 from octavo.storage.state_log import StateLog
-from octavo.storage.state_view import OPEN, DbView
+from octavo.storage.state_view import OPEN, ROW_BITS, DbView
+
+# Of each name a few uses are enough to know whose it is; so the table stays small in any account.
+_CALL = (
+    "INSERT OR IGNORE INTO called SELECT ?, ?, ? "
+    "WHERE (SELECT count(*) FROM called WHERE name = ? AND speaker = ?) < 20"
+)
 
 
 class StateDb(StateLog):
@@ -40,7 +41,8 @@ class StateDb(StateLog):
         self._lock = threading.RLock()
         self.path = path
         self._read_only = read_only
-        self._cleanup: Callable[[], None] | None = None
+        self.when_closed: Callable[[], None] | None = None
+        self.when_redacted: Callable[[], None] | None = None  # and swept, by somebody else
         self._db = opened(self.path, read_only=self._read_only)
 
     @classmethod
@@ -62,7 +64,7 @@ class StateDb(StateLog):
             if isinstance(error, apsw.Error):
                 raise failure(path or target, error) from error
             raise
-        state._cleanup = folder.cleanup
+        state.when_closed = folder.cleanup
         return state
 
     @property
@@ -74,8 +76,8 @@ class StateDb(StateLog):
         """Close the file."""
         with self._lock:
             self._db.close()
-            if self._cleanup:
-                self._cleanup()
+            if self.when_closed:
+                self.when_closed()
 
     def follow(self, ledger: Ledger) -> int:
         """Catch up when an account is opened: another history is rebuilt, a shorter one is an error."""
@@ -87,6 +89,10 @@ class StateDb(StateLog):
             if ledger.hash_of(version) != hash_:
                 return self.rebuild(ledger)
         return self.catch_up(ledger)
+
+    def stay(self) -> None:
+        """Follow no further."""
+        self._read_only = True
 
     def must_not_be_ahead_of(self, ledger: Ledger) -> None:
         """Raise if the ledger ends before the version this state was derived from."""
@@ -119,14 +125,17 @@ class StateDb(StateLog):
         A handle opened to read leaves this to the writers and reads what they have derived.
         """
         version, hash_ = self.watermark()
-        if self._read_only or not ledger.exists(version + 1):
+        if self._read_only or not ledger.goes_beyond(version):
             return version
-        head = ledger.head(version)
         with self._writing():
             version, hash_ = self.watermark()
-            for found in ledger.chain(version + 1, head, hash_):
-                self._apply(found)
-        return max(version, head)
+            is_swept = False
+            for newer in ledger.newer(version, hash_):
+                is_swept |= self._apply(newer)
+                version = newer.header.version
+        if is_swept and self.when_redacted:
+            self.when_redacted()
+        return version
 
     def apply(self, version: Version) -> None:
         """Add a version just committed, unless another process has done so already."""
@@ -141,7 +150,18 @@ class StateDb(StateLog):
         if self.is_damaged():
             self._remake()
         with self._writing():
-            for name in ("revision", "gram", "link", "version", "other", "tally", "meta"):
+            for name in (
+                "revision",
+                "filed",
+                "tagged",
+                "link",
+                "standing_order",
+                "called",
+                "version",
+                "other",
+                "tally",
+                "meta",
+            ):
                 self._db.execute(f"DELETE FROM {name}")  # our own table names
             begin_at_zero(self._db)
             for found in ledger.chain(1, head, GENESIS):
@@ -153,6 +173,17 @@ class StateDb(StateLog):
     def at(self, version: int) -> DbView:
         """The state as of a version."""
         return DbView(self, version)
+
+    def copy_to(self, path: Path) -> tuple[int, str]:
+        """Write the state into another file, packed tight; says at which version it is."""
+        with self._lock:
+            try:
+                self._db.execute("VACUUM INTO ?", (str(path),))
+                with closing(reading(path)) as copy:
+                    rows = dict(copy.execute("SELECT key, value FROM meta WHERE key IN ('version', 'hash')"))
+            except apsw.Error as error:
+                raise failure(path, error) from error
+        return int(rows["version"]), str(rows["hash"])
 
     def check(self) -> list[str]:
         """What SQLite's own check finds wrong with the file."""
@@ -180,14 +211,6 @@ class StateDb(StateLog):
             except apsw.Error as error:
                 raise failure(self.path, error) from error
 
-    def rows_of_each(self, sql: str, values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """All rows of a query run once for each set of values."""
-        with self._lock:
-            try:
-                return cast(list[tuple[Any, ...]], self._db.executemany(sql, values).fetchall())
-            except apsw.Error as error:
-                raise failure(self.path, error) from error
-
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._lock:
@@ -202,13 +225,14 @@ class StateDb(StateLog):
             except apsw.Error as error:
                 raise failure(self.path, error) from error
 
-    def _apply(self, version: Version) -> None:
-        """Add one version inside an open transaction."""
+    def _apply(self, version: Version) -> bool:
+        """Add one version inside an open transaction; says whether a redaction was finished by it."""
         number = version.header.version
         revisions: list[tuple[Any, ...]] = []
         first = row = int(self.one("SELECT max(row) FROM revision") or 0)
         memories: list[Memory] = []
         redacted: list[str] = []
+        is_swept = False
         for position, line in enumerate(version.lines):
             body = line.body_bytes()
             change = version.change(position)
@@ -217,26 +241,44 @@ class StateDb(StateLog):
                 revisions.append(_revision_row(row, change, number, bytes(line.envelope), body))
                 memories.append(change)
             else:
-                if isinstance(change, Redaction) and not change.swept:
-                    redacted.append(change.memory)
+                if isinstance(change, Redaction):
+                    is_swept |= change.swept
+                    if not change.swept:
+                        redacted.append(change.memory)
                 self._db.execute(
                     "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (number, position, line.t, *_reference(change), bytes(line.envelope), body),
+                    (number, position, line.t, *reference(change), bytes(line.envelope), body),
                 )
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
         self._tally(memories)  # after the insert: a version may hold two revisions of one memory
         self._end_older(number, memories)
         self._index(first, memories)
         for id_ in redacted:  # last, because the counters go by the category that is erased
-            self._erase(id_)
+            self._erase(id_, number)
         self._record(version.header, version.hash)
+        return is_swept
 
-    def _erase(self, id_: str) -> None:
-        """Mask a redacted memory: its bodies, what they were looked up by, and what was said about it."""
-        own = "SELECT row FROM revision WHERE id = ?"
-        self._db.execute(f"DELETE FROM gram WHERE row IN ({own})", (id_,))
+    def _erase(self, id_: str, version: int) -> None:
+        """Mask a redacted memory: its bodies, what they were looked up by, and what was said about it.
+
+        What the redaction's own version says in its place stays.
+        """
+        own = "id = ? AND (since < ? OR gone = 1)"
+        erased = self.rows(f"SELECT row, envelope, body FROM revision WHERE {own}", (id_, version))
+        for row, envelope, body in erased:
+            memory = codec.decode_memory(envelope, body)
+            places = _places(row, memory)
+            self._db.executemany("DELETE FROM filed WHERE place = ?", [(place,) for place in places])
+            self._db.executemany(
+                "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
+                [(tag, codec.micros(memory.at), id_, row) for tag in memory.tags],
+            )
+        for table in ("standing_order", "called"):  # our own table names
+            rows = f"SELECT row FROM revision WHERE {own}"
+            self._db.execute(f"DELETE FROM {table} WHERE row IN ({rows})", (id_, version))
         self._db.execute(
-            "UPDATE revision SET body = NULL, topic = NULL, category = NULL, tags = NULL WHERE id = ?", (id_,)
+            f"UPDATE revision SET body = NULL, topic = NULL, category = NULL, tags = NULL WHERE {own}",
+            (id_, version),
         )
         self._db.execute("UPDATE other SET body = NULL WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
 
@@ -292,14 +334,32 @@ class StateDb(StateLog):
         ]
         if links:
             self._db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", links)
-        grams = [
-            (*posting, row)
+        tagged = [
+            (tag, codec.micros(memory.at), memory.id, row)
             for row, memory in enumerate(memories, start=first + 1)
-            if memory.kind in COMPARED and memory.text and not memory.gone
-            for posting in postings.left_by(memory.kind, memory.scope, memory.text)
+            for tag in memory.tags
         ]
-        if grams:
-            self._db.executemany("INSERT OR IGNORE INTO gram VALUES (?, ?, ?)", grams)
+        if tagged:
+            self._db.executemany("INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)", tagged)
+        orders = [(row,) for row, memory in enumerate(memories, start=first + 1) if holds_order(memory)]
+        if orders:
+            self._db.executemany("INSERT INTO standing_order VALUES (?)", orders)
+        called = [
+            (name, speaker, row, name, speaker)
+            for row, memory in enumerate(memories, start=first + 1)
+            if memory.turns
+            for name, speaker in called_in(memory)
+        ]
+        if called:
+            self._db.executemany(_CALL, called)
+        places = [
+            (place,)
+            for row, memory in enumerate(memories, start=first + 1)
+            if not memory.gone
+            for place in _places(row, memory)
+        ]
+        if places:  # in their order, because neighbours lie on one page
+            self._db.executemany("INSERT OR IGNORE INTO filed VALUES (?)", sorted(places))
 
     def _record(self, header: Header, hash_: str) -> None:
         self._db.execute(
@@ -321,28 +381,16 @@ class StateDb(StateLog):
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'hash'", (hash_,))
 
 
+def _places(row: int, memory: Memory) -> list[int]:
+    if memory.kind not in COMPARED or not memory.text:
+        return []
+    numbers = filed_under(memory.kind, memory.scope, memory.text)
+    return [number << ROW_BITS | row for number in numbers]
+
+
 def _revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes | None) -> tuple[Any, ...]:
     tags = codec.encode_json(m.tags).decode() if m.tags else None
     return (
-        row, m.id, m.rev, m.kind, m.scope, m.layer, m.topic, m.category, tags, m.session, codec.micros(m.at),
+        row, m.id, m.rev, m.kind, m.scope, m.layer, m.topic, m.category, tags, m.sandbox, codec.micros(m.at),
         version, OPEN, int(m.gone), envelope, body,
     )  # fmt: skip
-
-
-def _reference(change: Change) -> tuple[str, str | None]:
-    """What a change that is no memory is looked up by, and its scope."""
-    match change:
-        case Decision():
-            return change.proposal, None
-        case Rejection():
-            return change.key, change.scope
-        case Redaction():
-            return change.key, None
-        case Use() | Clash():
-            return change.memory, None
-        case Merge():
-            return change.into, None
-        case Refusal():
-            return change.id, change.scope
-        case Proposal() | Memory():
-            return change.id, None

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from pathlib import Path
 
 import apsw
 
+from octavo.domain.memory import (
+    Change,
+    Clash,
+    Decision,
+    Memory,
+    Merge,
+    Proposal,
+    Redaction,
+    Refusal,
+    Rejection,
+    Use,
+)
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage.ledger import GENESIS
 
-SCHEMA = 4
+SCHEMA = 7
 _BUSY_MILLISECONDS = 60_000
-_CACHE_KIBIBYTES = 16_000  # grams land all over their table; with less, one commit reads a page many times
+_CACHE_KIBIBYTES = 16_000  # numbers of texts lie all over; with less, one commit reads a page many times
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -28,10 +42,14 @@ CREATE INDEX revision_live ON revision (kind, at, id) WHERE until = 461168601842
 CREATE INDEX revision_ended ON revision (until) WHERE until < 4611686018427387904;
 CREATE INDEX revision_topic ON revision (topic, kind, scope, until) WHERE topic IS NOT NULL;
 CREATE INDEX revision_session ON revision (session) WHERE session IS NOT NULL;
-CREATE TABLE gram (gram INTEGER NOT NULL, rare INTEGER NOT NULL, row INTEGER NOT NULL,
-  PRIMARY KEY (gram, rare, row)) WITHOUT ROWID;
+CREATE TABLE filed (place INTEGER PRIMARY KEY);
 CREATE TABLE link (target TEXT NOT NULL, name TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (target, name, row)) WITHOUT ROWID;
+CREATE TABLE tagged (tag TEXT NOT NULL, at INTEGER NOT NULL, id TEXT NOT NULL, row INTEGER NOT NULL,
+  PRIMARY KEY (tag, at, id, row)) WITHOUT ROWID;
+CREATE TABLE standing_order (row INTEGER PRIMARY KEY);
+CREATE TABLE called (name TEXT NOT NULL, speaker TEXT NOT NULL, row INTEGER NOT NULL,
+  PRIMARY KEY (name, speaker, row)) WITHOUT ROWID;
 CREATE TABLE version (
   version INTEGER PRIMARY KEY, at INTEGER NOT NULL, cause TEXT NOT NULL, actor TEXT NOT NULL, scope TEXT,
   session INTEGER, sandbox TEXT, last_line INTEGER, hash TEXT NOT NULL, changes INTEGER NOT NULL
@@ -57,7 +75,9 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
             if db.pragma("user_version") != SCHEMA:
                 raise IndexDamaged(f"{path} is not laid out as this Octavo does it")
             return db
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # SQLite gives what it writes beside the file the file's own mode.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         db = apsw.Connection(str(path))
         db.set_busy_timeout(_BUSY_MILLISECONDS)
         if db.pragma("user_version") != SCHEMA:
@@ -87,8 +107,15 @@ def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
     """What an error of SQLite or of the disk means to a user."""
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         return IndexDamaged(f"{path} is damaged: {error}")
-    if isinstance(error, apsw.FullError):
+    if isinstance(error, apsw.FullError) or getattr(error, "errno", None) == errno.ENOSPC:
         return StoreFull(f"{path}: {error}")
+    if isinstance(error, apsw.ConnectionClosedError):
+        return Unavailable("this account's handle was closed", hint="open the account again")
+    if isinstance(error, apsw.BusyError):
+        hint = "another process works on this account; try again in a moment"
+        return Unavailable(f"{path} is in use: {error}", hint=hint)
+    if isinstance(error, IsADirectoryError):
+        return Unavailable(f"{path} is a folder", hint="move the folder elsewhere; the file is made anew")
     hint = "check the folder's permissions, or open the account with read_only=True"
     return Unavailable(f"{path} cannot be used: {error}", hint=hint)
 
@@ -127,3 +154,22 @@ def _create(db: apsw.Connection) -> None:
 def begin_at_zero(db: apsw.Connection) -> None:
     """Note in empty tables that nothing is followed yet."""
     db.execute("INSERT INTO meta VALUES ('version', 0), ('hash', ?)", (GENESIS,))
+
+
+def reference(change: Change) -> tuple[str, str | None]:
+    """What a change that is no memory is looked up by, and its scope."""
+    match change:
+        case Decision():
+            return change.proposal, None
+        case Rejection():
+            return change.key, change.scope
+        case Redaction():
+            return change.key, change.scope
+        case Use() | Clash():
+            return change.memory, None
+        case Merge():
+            return change.into, None
+        case Refusal():
+            return change.id, change.scope
+        case Proposal() | Memory():
+            return change.id, None

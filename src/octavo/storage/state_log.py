@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from octavo.domain.memory import Change, Memory
+from octavo.domain.memory import Change, Memory, Proposal
 from octavo.domain.units import Spoken
 from octavo.errors import IndexDamaged, NotFound
 from octavo.storage import codec
 from octavo.storage.spoken import COLUMNS, spoken_of
 from octavo.storage.state_view import OPEN
 
+_FEW = 500  # ids that one query names
 _AT_ONCE = 5_000  # revisions that are held in memory for indexing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class Commit(Struct, frozen=True, kw_only=True):
     """One version as listed: when, why, by whom, and how much it changed."""
 
     version: int
@@ -78,6 +78,17 @@ class StateLog(ABC):
             return _commit(row)
         raise NotFound(f"there is no version {version}", hint="`octavo versions` lists them")
 
+    def versions_beyond(self, scopes: Sequence[str], after: int) -> set[int]:
+        """The versions after one that hold nothing of these scopes, or say that they are another's."""
+        marks = ",".join("?" * len(scopes))
+        rows = self.rows(
+            "SELECT version FROM version v WHERE version > ? AND "
+            f"(scope IS NOT NULL AND scope NOT IN ({marks}) OR NOT "
+            f"EXISTS (SELECT 1 FROM revision r WHERE r.since = v.version AND r.scope IN ({marks})))",
+            (after, *scopes, *scopes),
+        )
+        return {int(row[0]) for row in rows}
+
     def sessions(self, scope: str, first: int, last: int) -> list[Commit]:
         """The versions that closed the sessions first..last of a scope, in order."""
         rows = self.rows(
@@ -93,8 +104,11 @@ class StateLog(ABC):
 
     def session_scopes(self) -> list[str]:
         """The scopes that have closed a session."""
-        rows = self.rows("SELECT DISTINCT scope FROM version WHERE session IS NOT NULL ORDER BY scope")
-        return [str(row[0]) for row in rows]
+        scopes: list[str] = []
+        next_ = "SELECT min(scope) FROM version WHERE session IS NOT NULL AND scope > ?"
+        while (scope := self.one(next_, (scopes[-1] if scopes else "",))) is not None:
+            scopes.append(str(scope))
+        return scopes
 
     def commits_of(self, sandbox: str) -> list[tuple[int, int, int | None]]:
         """The versions a sandbox went into: version, last buffer line, session ordinal."""
@@ -156,7 +170,11 @@ class StateLog(ABC):
 
     def ended(self, after: int, upto: int) -> list[tuple[str, int, int]]:
         """Revisions that ceased to be valid in (after, upto]: id, revision and the version that ended it."""
-        rows = self.rows("SELECT id, rev, until FROM revision WHERE until > ? AND until <= ?", (after, upto))
+        # The bound is spelt out because SQLite finds a partial index by the words of its condition.
+        rows = self.rows(
+            f"SELECT id, rev, until FROM revision WHERE until > ? AND until <= ? AND until < {OPEN}",
+            (after, upto),
+        )
         return [(str(id_), int(rev), int(until)) for id_, rev, until in rows]
 
     def revision(self, id_: str, rev: int) -> Memory:
@@ -180,10 +198,55 @@ class StateLog(ABC):
         rows = self.rows("SELECT since, envelope, body FROM revision WHERE id = ? ORDER BY rev", (id_,))
         return [(int(since), codec.decode_memory(e, b)) for since, e, b in rows]
 
+    def order_of(self, ids: Collection[str]) -> dict[str, int]:
+        """Places in the order in which memories were first committed."""
+        few = len(ids) <= _FEW
+        where = f" WHERE id IN ({','.join('?' * len(ids))})" if few else ""
+        rows = self.rows(f"SELECT id, min(row) FROM revision{where} GROUP BY id", tuple(ids) if few else ())
+        return {str(id_): int(row) for id_, row in rows}
+
+    def numbers_in(self, kind: str, scope: str, category: str | None) -> dict[str, int]:
+        """Of all memories that ever were in a category, which one each was, from 0."""
+        which = "kind = ? AND scope = ? AND category IS ?"
+        sql = f"SELECT id FROM revision WHERE {which} GROUP BY id ORDER BY min(row)"
+        return {str(row[0]): n for n, row in enumerate(self.rows(sql, (kind, scope, category)))}
+
     def ids_changed(self, low: int, high: int) -> list[str]:
         """Memories with a revision that began in (low, high]."""
         rows = self.rows("SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ?", (low, high))
         return [str(row[0]) for row in rows]
+
+    def changed_among(self, ids: Collection[str], low: int, high: int) -> set[str]:
+        """Which of some memories have a revision that began in (low, high]."""
+        rows = self.rows(
+            "SELECT DISTINCT id FROM revision WHERE id IN (SELECT value FROM json_each(?)) "
+            "AND since > ? AND since <= ?",
+            (codec.encode_json(list(ids)).decode(), low, high),
+        )
+        return {str(row[0]) for row in rows}
+
+    def last_cause(self, pattern: str) -> str | None:
+        """The newest cause of a form."""
+        sql = "SELECT cause FROM version WHERE cause GLOB ? ORDER BY version DESC LIMIT 1"
+        cause = self.one(sql, (pattern,))
+        return None if cause is None else str(cause)
+
+    def merges(self, link: str) -> Iterator[tuple[int, Memory]]:
+        """First revisions of assemblies that were made of others, newest first, with their versions."""
+        for (version,) in self.rows(
+            "SELECT version FROM version WHERE cause GLOB 'merge *' OR cause GLOB 'approve *' "
+            "OR cause GLOB 'import*' ORDER BY version DESC"
+        ):
+            for change in self.changes_in(int(version)):
+                is_first = isinstance(change, Memory) and (change.kind, change.rev) == ("assembly", 1)
+                if is_first and isinstance(change, Memory) and change.linked(link):
+                    yield int(version), change
+
+    def last_use(self, id_: str) -> int | None:
+        """The newest version that notes a use of a memory."""
+        sql = "SELECT max(version) FROM other WHERE tag = 'use' AND ref = ?"
+        found = self.one(sql, (id_,))
+        return None if found is None else int(found)
 
     def others(self, tag: str, *, upto: int = OPEN, newest: int = -1) -> list[tuple[int, Change]]:
         """Changes of one tag that are no memories, newest first, with their version."""
@@ -194,6 +257,11 @@ class StateLog(ABC):
         )
         return [(int(version), codec.decode_change(*row)) for version, *row in rows]
 
+    def asked(self, id_: str) -> Proposal | None:
+        """A proposal, whether it waits or was decided."""
+        rows = self.rows("SELECT tag, envelope, body FROM other WHERE tag = 'proposal' AND ref = ?", (id_,))
+        return next((p for p in (codec.decode_change(*row) for row in rows) if isinstance(p, Proposal)), None)
+
     def spoken(self, tags: Sequence[str]) -> list[tuple[int, int, Change]]:
         """Changes of these tags that still have a body: version, line and change."""
         marks = ",".join("?" * len(tags))
@@ -203,6 +271,17 @@ class StateLog(ABC):
             tags,
         )
         return [(int(version), int(line), codec.decode_change(*row)) for version, line, *row in rows]
+
+    def line_of(self, id_: str, rev: int) -> tuple[int, bytes, bytes | None] | None:
+        """The version of a revision of a memory, and its envelope and body as this file has them."""
+        rows = self.rows("SELECT since, envelope, body FROM revision WHERE id = ? AND rev = ?", (id_, rev))
+        return rows[0] if rows else None
+
+    def line_of_proposal(self, id_: str) -> tuple[int, bytes, bytes | None] | None:
+        """The same of a proposal."""
+        sql = "SELECT version, envelope, body FROM other WHERE tag = 'proposal' AND ref = ?"
+        rows = self.rows(sql, (id_,))
+        return rows[0] if rows else None
 
     def versions_of(self, id_: str) -> list[int]:
         """The versions that hold a revision of a memory."""

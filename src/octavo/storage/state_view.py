@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any, Protocol, cast
 
 from octavo.domain.filters import Filter
-from octavo.domain.memory import KINDS, Kind, Memory, Proposal
-from octavo.storage import postings
+from octavo.domain.likeness import sought_under
+from octavo.domain.memory import COMPARED, KINDS, Kind, Memory, Proposal
+from octavo.domain.state import CANDIDATES, NEWEST
 from octavo.storage.codec import decode_change, decode_memory, encode_json, micros
 
 
@@ -18,10 +21,9 @@ class Rows(Protocol):
         """All rows of a query."""
         ...
 
-    def rows_of_each(self, sql: str, values: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """All rows of the same query asked with one set of values after the other."""
-        ...
 
+Text = tuple[Kind, str, str]  # a kind, a scope and what is said in it
+_AT_ONCE = 128  # texts whose look-alikes are looked up together
 
 OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 
@@ -30,6 +32,20 @@ OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 _VALID = "since <= ? AND until > ?"
 _LIVE = f"until = {OPEN} AND gone = 0"
 _ENDED = f"{_VALID} AND until < {OPEN}"
+
+# A number that texts are filed under and the row of one are one key, so that both fit an integer.
+ROW_BITS = 27
+_ROW = (1 << ROW_BITS) - 1
+_FILED = (
+    f"SELECT value, rows FROM (SELECT value, (SELECT group_concat(place & {_ROW}) FROM "
+    "(SELECT place FROM filed WHERE "
+    f"place BETWEEN value << {ROW_BITS} AND value << {ROW_BITS} | {_ROW} ORDER BY place DESC LIMIT {NEWEST})"
+    ") AS rows FROM json_each(?)) WHERE rows IS NOT NULL"
+)
+_VALID_ROWS = (
+    "SELECT row, envelope, body FROM revision "
+    f"WHERE row IN (SELECT value FROM json_each(?)) AND gone = 0 AND {_VALID}"
+)
 
 
 class DbView:
@@ -42,10 +58,18 @@ class DbView:
         # A version never changes, and one write asks for the same id several times.
         self._last: tuple[str, Memory | None] | None = None
         self._redactions: bool | None = None
+        self._refused: bool | None = None
         self._absent: frozenset[str] = frozenset()
+        self._coming: dict[Text, int] = {}
+        self._texts: list[Text] = []
+        self._alike: dict[Text, Sequence[Memory]] = {}
 
-    def expect(self, ids: Collection[str]) -> None:
-        """Look many ids up at once, so that `get` does not ask for each one that nobody has used."""
+    def expect(self, coming: Sequence[Memory]) -> None:
+        """Look what is to be written up at once, so that `get` and `alike` do not ask for each one."""
+        ids = [memory.id for memory in coming]
+        texts = ((m.kind, m.scope, m.text) for m in coming if m.kind in COMPARED and m.text)
+        self._texts = list(dict.fromkeys(texts))
+        self._coming = {text: place for place, text in enumerate(self._texts)}
         found = self._db.rows(
             "SELECT DISTINCT id FROM revision WHERE id IN (SELECT value FROM json_each(?))",
             (encode_json(list(ids)).decode(),),
@@ -72,16 +96,29 @@ class DbView:
         """Live memories that may say the same, those with the same key first, then by what they share."""
         if not text:
             return ()
-        shared = self._db.rows_of_each(
-            "SELECT row, rare FROM gram WHERE gram = ? AND rare >= ? ORDER BY rare DESC, row DESC LIMIT ?",
-            postings.sought_by(kind, scope, text),
-        )
-        best = postings.best_of(shared)
-        found = self._db.rows_of_each(
-            f"SELECT envelope, body FROM revision WHERE row = ? AND gone = 0 AND {_VALID}",
-            [(row, *self._now) for row in best],
-        )
-        return [decode_memory(*row) for row in found]
+        wanted = (kind, scope, text)
+        if wanted not in self._alike:
+            place = self._coming.get(wanted)
+            self._alike = self._look_up([wanted] if place is None else self._texts[place : place + _AT_ONCE])
+        return self._alike[wanted]
+
+    def _look_up(self, wanted: Sequence[Text]) -> dict[Text, Sequence[Memory]]:
+        """The look-alikes of some texts at once: a statement for each would cost more than its answer."""
+        sought = [sought_under(*text) for text in wanted]
+        numbers = encode_json(list(set().union(*sought)))
+        filed = {number: rows.split(",") for number, rows in self._db.rows(_FILED, (numbers,))}
+        best = [
+            [
+                row
+                for row, _ in Counter(chain(*[filed[n] for n in some if n in filed])).most_common(CANDIDATES)
+            ]
+            for some in sought
+        ]
+        rows = ",".join(set().union(*best))
+        found = self._db.rows(_VALID_ROWS, (f"[{rows}]", *self._now)) if rows else ()
+        memories = {str(row): decode_memory(envelope, body) for row, envelope, body in found}
+        answers = ([memories[row] for row in some if row in memories] for some in best)
+        return dict(zip(wanted, answers, strict=True))
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""
@@ -98,21 +135,30 @@ class DbView:
 
     def is_rejected(self, key: str, scope: str) -> bool:
         """Whether a person refused the value in this scope."""
+        if not self.has_refused():
+            return False
         rows = self._db.rows(
             "SELECT json_extract(envelope, '$.lifted') IS NULL FROM other WHERE tag = 'rejection' "
-            "AND ref = ? AND scope = ? ORDER BY version DESC, line DESC LIMIT 1",
+            "AND ? IN (ref, json_extract(envelope, '$.look')) AND scope = ? "
+            "ORDER BY version DESC, line DESC LIMIT 1",
             (key, scope),
         )
         return bool(rows and rows[0][0])
 
     def has_refused(self) -> bool:
         """Whether a person ever refused or erased anything, so that most accounts need not look closer."""
-        rows = self._db.rows("SELECT 1 FROM other WHERE tag IN ('rejection', 'redaction') LIMIT 1")
-        return bool(rows)
+        if self._refused is None:
+            sql = "SELECT 1 FROM other WHERE tag IN ('rejection', 'redaction') LIMIT 1"
+            self._refused = bool(self._db.rows(sql))
+        return self._refused
 
-    def is_redacted(self, key: str) -> bool:
-        """Whether the text was erased and must not return."""
-        return bool(self._db.rows("SELECT 1 FROM other WHERE tag = 'redaction' AND ref = ? LIMIT 1", (key,)))
+    def is_redacted(self, key: str, scope: str) -> bool:
+        """Whether the text was erased in this scope, or everywhere, and must not return."""
+        sql = (
+            "SELECT 1 FROM other WHERE tag = 'redaction' AND ref = ? "
+            "AND coalesce(scope, 'shared') IN ('shared', ?) LIMIT 1"
+        )
+        return self.has_refused() and bool(self._db.rows(sql, (key, scope)))
 
     def has_redactions(self) -> bool:
         """Whether anything was ever erased, as known when this view was first asked."""
@@ -139,14 +185,36 @@ class DbView:
         )
         return bool(rows)
 
-    def referring(self, id_: str) -> Sequence[Memory]:
-        """Live memories with a link to a memory."""
+    def referring(self, id_: str, *, parts: bool = True, newest: int = -1) -> Sequence[Memory]:
+        """Live memories with a link to a memory; without `parts` not those that it is a part of."""
+        besides = "" if parts else "AND l.name <> 'part' "
         rows = self._db.rows(
             "SELECT DISTINCT r.envelope, r.body FROM link l JOIN revision r USING (row) "
-            f"WHERE l.target = ? AND r.gone = 0 AND {_VALID}",
-            (id_, *self._now),
+            f"WHERE l.target = ? {besides}AND r.gone = 0 AND {_VALID} ORDER BY l.row DESC LIMIT ?",
+            (id_, *self._now, newest),
         )
         return [decode_memory(*row) for row in rows]
+
+    def parts_among(self, ids: Sequence[str], wholes: Sequence[str]) -> list[tuple[str, str]]:
+        """Which of some memories are parts of which summaries, without decoding any: whole and part."""
+        marks, more = (",".join("?" * len(some)) for some in (ids, wholes))
+        rows = self._db.rows(
+            "SELECT r.id, l.target FROM link l JOIN revision r USING (row) "
+            f"WHERE l.target IN ({marks}) AND l.name = 'part' AND r.id IN ({more}) "
+            f"AND r.gone = 0 AND {_VALID}",
+            (*ids, *wholes, *self._now),
+        )
+        return [(str(whole), str(part)) for whole, part in rows]
+
+    def assemblies_of(self, ids: Collection[str]) -> list[tuple[str, int, str, str]]:
+        """The live assemblies that some memories belong to: its id, revision and scope, and the member."""
+        rows = self._db.rows(
+            "SELECT r.id, r.rev, r.scope, l.target FROM link l JOIN revision r USING (row) "
+            "WHERE l.target IN (SELECT value FROM json_each(?)) AND l.name = 'part' "
+            f"AND r.kind = 'assembly' AND r.gone = 0 AND {_VALID}",
+            (encode_json(list(ids)).decode(), *self._now),
+        )
+        return [(str(id_), int(rev), str(scope), str(member)) for id_, rev, scope, member in rows]
 
     def referred(self, ids: Collection[str]) -> set[str]:
         """Which of some memories another one has ever linked to, so that most need not be asked about."""
@@ -154,13 +222,32 @@ class DbView:
         rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target IN ({marks})", tuple(ids))
         return {str(row[0]) for row in rows}
 
+    def with_orders(self, limit: int) -> list[tuple[int, Memory]]:
+        """The newest live memories that hold a standing order or a wish, with the versions they came in."""
+        rows = self._db.rows(
+            "SELECT r.since, r.envelope, r.body FROM standing_order s CROSS JOIN revision r USING (row) "
+            f"WHERE r.gone = 0 AND {_VALID} ORDER BY s.row DESC LIMIT ?",
+            (*self._now, limit),
+        )
+        return [(since, decode_memory(envelope, body)) for since, envelope, body in rows]
+
+    def called(self, scopes: Sequence[str] | None) -> list[tuple[str, str, int]]:
+        """The names that speakers were called by, with who was meant and how often, as some scopes see it."""
+        seen = "" if scopes is None else f"AND r.scope IN ({','.join('?' * len(scopes))})"
+        rows = self._db.rows(
+            "SELECT c.name, c.speaker, count(*) FROM called c CROSS JOIN revision r USING (row) "
+            f"WHERE r.gone = 0 AND {_VALID} {seen} GROUP BY c.name, c.speaker",
+            (*self._now, *(scopes or ())),
+        )
+        return [(str(name), str(speaker), int(count)) for name, speaker, count in rows]
+
     def memories(self, wanted: Filter) -> list[Memory]:
         """Live memories that pass a filter, oldest event first (or newest)."""
         where, values = _where(wanted)
         parts: list[str] = []
         bound: list[Any] = []
         for source, given in self._sources(wanted):
-            parts.append(f"SELECT at, id, envelope, body FROM revision {source} {where}")
+            parts.append(f"SELECT at, id, envelope, body FROM {source} {where}")
             bound += [*given, *values]
         order = "DESC" if wanted.newest else "ASC"
         rows = self._db.rows(
@@ -175,20 +262,23 @@ class DbView:
         What was live then and is so to this day stands in the order of events, kind by kind; what has
         ended since is looked up by when it ended.
         """
-        for column in ("session", "topic"):
-            if getattr(wanted, column) is not None:
-                return [(f"INDEXED BY revision_{column} WHERE gone = 0 AND {_VALID}", self._now)]
+        if wanted.tags:
+            source = "tagged CROSS JOIN revision USING (row, at, id) WHERE tag = ? AND gone = 0"
+            return [(f"{source} AND {_VALID}", (wanted.tags[0], *self._now))]
+        for column, value in (("session", wanted.sandbox), ("topic", wanted.topic)):
+            if value is not None:
+                return [(f"revision INDEXED BY revision_{column} WHERE gone = 0 AND {_VALID}", self._now)]
         kinds = tuple(dict.fromkeys(KINDS if wanted.kinds is None else wanted.kinds))
-        live = f"INDEXED BY revision_live WHERE kind = ? AND {_LIVE} AND since <= ?"
-        ended = f"INDEXED BY revision_ended WHERE gone = 0 AND {_ENDED}"
+        live = f"revision INDEXED BY revision_live WHERE kind = ? AND {_LIVE} AND since <= ?"
+        ended = f"revision INDEXED BY revision_ended WHERE gone = 0 AND {_ENDED}"
         return [*((live, (kind, self.version)) for kind in kinds), (ended, self._now)]
 
     def many(self, ids: Collection[str]) -> dict[str, tuple[int, Memory]]:
         """The current revisions of several memories and the versions they came in, by one query."""
-        marks = ",".join("?" * len(ids))
         rows = self._db.rows(
-            f"SELECT id, since, envelope, body FROM revision WHERE id IN ({marks}) AND {_VALID}",
-            (*ids, *self._now),
+            "SELECT id, since, envelope, body FROM revision "
+            f"WHERE id IN (SELECT value FROM json_each(?)) AND {_VALID}",
+            (encode_json(list(ids)), *self._now),
         )
         return {id_: (since, decode_memory(envelope, body)) for id_, since, envelope, body in rows}
 
@@ -251,12 +341,12 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
     for column, value in (
         ("topic", wanted.topic),
         ("category", wanted.category),
-        ("session", wanted.session),
+        ("session", wanted.sandbox),
     ):
         if value is not None:
             parts.append(f"AND {column} = ?")
             values.append(value)
-    for tag in wanted.tags or ():
+    for tag in (wanted.tags or ())[1:]:
         parts.append("AND EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)")
         values.append(tag)
     for test, moment in ((">=", wanted.since), ("<=", wanted.until)):

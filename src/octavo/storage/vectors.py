@@ -1,29 +1,28 @@
 """The vectors of one embedder: a float16 file, its 1-bit codes and the times they came, all memory-mapped.
 
 Row i belongs to row i of the columns. The files only grow, except that a passage that had no vector (zeros,
-and a letter in the manifest) may get one later. The manifest says how many rows count; what lies behind them
+and a retry in the manifest) may get one later. The manifest says how many rows count; what lies behind them
 is a torn pass and is cut off by the next writer.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from octavo.errors import BadVector, NewerFormat
-from octavo.storage.letters import Letters, without_model
-from octavo.storage.libraries import Array, faiss, np
-from octavo.storage.units import append, damaged, sync_folder
+from octavo.errors import BadVector
+from octavo.libraries import Array, faiss, np
+from octavo.storage.columns import append, damaged, mapped, must_hold, publish_body, read_body
+from octavo.storage.retries import Retries, without_model
 
-FORMAT = 1
+FORMAT = 2
 _FEW = 400  # so many at least are compared in full,
 _COMPARED = 7  # and so many times as many as are wanted
 _SPARE = 2  # and so many times that are looked at first: some may not be visible
@@ -36,8 +35,7 @@ _AT_ONCE = 512  # rows whose numbers fit the processor's cache
 _HALF_BITS, _WIDER = -0x70002000, 2.0**112
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorManifest:
+class VectorManifest(Struct, frozen=True, kw_only=True):
     """Whose vectors these are and how many rows of them count."""
 
     embedder: str
@@ -46,7 +44,7 @@ class VectorManifest:
     floats: int = 0  # running checksums of the three files
     bits: int = 0
     times: int = 0
-    letters: Letters = ()
+    retries: Retries = ()
     history: str = ""  # the header hash of the ledger's first version: another ledger, other vectors
     verified: int = 0  # when every row was last found to be right, in microseconds
 
@@ -86,13 +84,20 @@ class Vectors:
     def lacking(self) -> Array:
         """The rows that count and have no vector."""
         if self._lacking is None:
-            rows = [letter.row for letter in without_model(self.manifest.letters)]
+            rows = [retry.row for retry in without_model(self.manifest.retries)]
             self._lacking = np.array(rows, dtype=np.int64)
         return self._lacking
 
+    def up_to(self, rows: int) -> Vectors:
+        """The same vectors, of the first rows only."""
+        if self.manifest.rows <= rows:
+            return self
+        kept = tuple(retry for retry in self.manifest.retries if retry.row < rows)
+        return Vectors(self.folder, replace(self.manifest, rows=rows, retries=kept))
+
     def _column(self, name: str) -> Array:
         dtype, width = _columns(self.manifest.dimension)[name]
-        return _map(self.folder / f"{name}.bin", dtype, self.manifest.rows, width)
+        return mapped(self.folder / f"{name}.bin", dtype, (self.manifest.rows, width))
 
     def mean(self, rows: int) -> Array:
         """A stand-in for the mean vector: that of the first few rows, which stay the first for ever."""
@@ -178,24 +183,23 @@ class Vectors:
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
     """The vectors as last published; none if they belong to another embedder or another ledger."""
     fresh = VectorManifest(embedder=embedder, dimension=dimension, history=history)
-    manifest = _read(folder) or fresh
-    if replace(manifest, rows=0, floats=0, bits=0, times=0, letters=(), verified=0) != fresh:
+    body = read_body(folder, FORMAT)
+    manifest = fresh if body is None else msgspec.convert(body, type=VectorManifest)
+    if replace(manifest, rows=0, floats=0, bits=0, times=0, retries=(), verified=0) != fresh:
         manifest = fresh
     for name, width in _widths(dimension).items():
-        path, wanted = folder / f"{name}.bin", manifest.rows * width
-        if wanted and (not path.exists() or path.stat().st_size < wanted):
-            raise damaged(path, f"it is shorter than the {wanted} bytes that were published")
+        must_hold(folder / f"{name}.bin", manifest.rows * width)
     return Vectors(folder, manifest)
 
 
-def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, letters: Letters | None = None) -> Vectors:
+def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, retries: Retries | None = None) -> Vectors:
     """Add vectors for the next rows, durably and published at once; the caller holds the write lock.
 
-    `at` says when, in microseconds; `letters` are those that count from now on, the old ones if not given.
+    `at` says when, in microseconds; `retries` are those that count from now on, the old ones if not given.
     """
     manifest, folder = vectors.manifest, vectors.folder
     checked = checked_vectors(new, manifest.dimension)
-    kept = manifest.letters if letters is None else letters
+    kept = manifest.retries if retries is None else retries
     folder.mkdir(parents=True, exist_ok=True)
     rows = range(manifest.rows, manifest.rows + len(checked))
     checksums: dict[str, Any] = {}
@@ -203,20 +207,20 @@ def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, letters: Letters 
         data = array.tobytes()
         append(folder / f"{name}.bin", data, at=manifest.rows * _widths(manifest.dimension)[name])
         checksums[name] = zlib.crc32(data, getattr(manifest, name))
-    return _published(folder, replace(manifest, rows=rows.stop, letters=kept, **checksums))
+    return _published(folder, replace(manifest, rows=rows.stop, retries=kept, **checksums))
 
 
 def fill_vectors(
-    vectors: Vectors, rows: Sequence[int], new: Any, *, at: int = 0, letters: Letters = ()
+    vectors: Vectors, rows: Sequence[int], new: Any, *, at: int = 0, retries: Retries = ()
 ) -> Vectors:
     """Give vectors to rows that had none, in place; the caller holds the write lock.
 
     Before that every byte is verified, or the new checksums would bless damage. A crash on the way leaves
-    wrong checksums and the old letters: the next attempt on those rows finds the damage.
+    wrong checksums and the old retries: the next attempt on those rows finds the damage.
     """
     vectors.verify()
     checked = checked_vectors(new, vectors.manifest.dimension)
-    for name, array in _arrays(checked, rows, at, letters).items():
+    for name, array in _arrays(checked, rows, at, retries).items():
         width = _widths(vectors.manifest.dimension)[name]
         with (vectors.folder / f"{name}.bin").open("r+b") as file:
             for row, values in zip(rows, array, strict=True):
@@ -225,13 +229,13 @@ def fill_vectors(
             file.flush()
             os.fsync(file.fileno())
     filled: dict[str, Any] = Vectors(vectors.folder, vectors.manifest).checksums()
-    return _published(vectors.folder, replace(vectors.manifest, letters=letters, **filled))
+    return _published(vectors.folder, replace(vectors.manifest, retries=retries, **filled))
 
 
-def keep_letters(vectors: Vectors, letters: Letters) -> Vectors:
-    """Publish other letters with the same vectors; the caller holds the write lock."""
+def keep_retries(vectors: Vectors, retries: Retries) -> Vectors:
+    """Publish other retries with the same vectors; the caller holds the write lock."""
     vectors.folder.mkdir(parents=True, exist_ok=True)
-    return _published(vectors.folder, replace(vectors.manifest, letters=letters))
+    return _published(vectors.folder, replace(vectors.manifest, retries=retries))
 
 
 def stamp_vectors(vectors: Vectors, at: int) -> Vectors:
@@ -277,9 +281,9 @@ def _widths(dimension: int) -> dict[str, int]:
     return {name: np.dtype(dtype).itemsize * width for name, (dtype, width) in _columns(dimension).items()}
 
 
-def _arrays(checked: Array, rows: Sequence[int], at: int, letters: Letters) -> dict[str, Array]:
-    """What the files hold of some rows; a row that has a letter has no time."""
-    missing = {letter.row for letter in letters}
+def _arrays(checked: Array, rows: Sequence[int], at: int, retries: Retries) -> dict[str, Array]:
+    """What the files hold of some rows; a row that has a retry has no time."""
+    missing = {retry.row for retry in retries}
     times = np.array([0 if row in missing else at for row in rows], dtype="<i8")
     return {"floats": checked.astype("<f2"), "bits": signs(checked), "times": times}
 
@@ -300,40 +304,7 @@ def _hamming(code: Array, bits: Array, count: int) -> Array:
     return found if count <= _BOXED else found[np.lexsort((found, distances[0]))]
 
 
-def _map(path: Path, dtype: str, rows: int, width: int) -> Array:
-    if rows == 0:
-        return np.empty((0, width), dtype=dtype)
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=(rows, width)))
-
-
-def _read(folder: Path) -> VectorManifest | None:
-    path = folder / "manifest.json"
-    try:
-        document = json.loads(path.read_bytes())
-        body, digest = document["body"], document["hash"]
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, "it is not a manifest") from error
-    if digest != _digest(body):
-        raise damaged(path, "its hash is wrong")
-    if body.pop("format") != FORMAT:
-        raise NewerFormat(f"the vectors in {folder} have a format this Octavo does not read")
-    return msgspec.convert(body, type=VectorManifest)
-
-
 def _published(folder: Path, manifest: VectorManifest) -> Vectors:
-    """Make a manifest the one that counts, atomically and durably."""
-    body = {"format": FORMAT, **asdict(manifest)}
-    temporary = folder / "manifest.json.tmp"
-    with temporary.open("wb") as file:
-        file.write(json.dumps({"body": body, "hash": _digest(body)}).encode())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(folder / "manifest.json")
-    sync_folder(folder)
+    """Make a manifest the one that counts."""
+    publish_body(folder, FORMAT, msgspec.to_builtins(manifest))
     return Vectors(folder, manifest)
-
-
-def _digest(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

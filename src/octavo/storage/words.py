@@ -7,44 +7,25 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
+from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.units import Unit
 from octavo.errors import Damaged
+from octavo.libraries import Array, np, tantivy
 from octavo.storage.batches import Batch
-from octavo.storage.libraries import Array, np, tantivy
-from octavo.storage.units import OPEN, Units, damaged
+from octavo.storage.columns import damaged
+from octavo.storage.rows import OPEN, Units
 
 _HEAP_BYTES = 64_000_000
+_SMALL_HEAP_BYTES = 15_000_000  # the least that tantivy takes: a pass of a few rows needs no more
 _FOOTER_BYTES = 8
 _ENDED = "ended"
 _SPELT_LENGTH = 9  # characters of a term as tantivy is given it, and the space behind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What may be found: the version looked at, the scopes seen, and a condition for each field given."""
-
-    version: int
-    scopes: tuple[str, ...] | None = None
-    kinds: tuple[str, ...] | None = None
-    layers: tuple[str, ...] | None = None
-    category: str | None = None
-    tags: tuple[str, ...] | None = None
-    session: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-    @property
-    def narrowed(self) -> bool:
-        """Whether anything but version and scope restricts the search."""
-        fields = (self.kinds, self.layers, self.category, self.tags, self.session, self.since, self.until)
-        return any(field is not None for field in fields)
 
 
 class Words:
@@ -62,20 +43,20 @@ class Words:
         if stamp < units.manifest.words:
             raise damaged(folder, "it is older than what was published")
         check_segments(folder, set() if checked is None else checked)
-        self._index = _open(folder)
+        self._index = _opened(folder)
         self._searcher = self._index.searcher()
         # A commit that is not published yet shows documents from behind the watermark; ranges hide them.
         self._exact = stamp == stamp_of(folder) == units.manifest.words
 
     def search(
-        self, codes: Sequence[int], wanted: Wanted, *, limit: int, speaker: str | None = None
+        self, codes: Sequence[int], filter_: Filter, version: int, *, limit: int, speaker: str | None = None
     ) -> list[int]:
         """The rows that match best by BM25."""
         if not codes or self._is_empty:
             return []
         should = tantivy.Occur.Should
         clauses = [(should, self._term("terms", f"{code:08x}", "freq")) for code in codes]
-        filters = self._filters(wanted)
+        filters = self._clauses(filter_, version)
         if speaker is not None:
             filters.append((tantivy.Occur.Must, self._any("speaker", [speaker])))
         query = tantivy.Query.boolean_query(clauses)
@@ -83,28 +64,28 @@ class Words:
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *filters])
         return self._rows(query, limit)
 
-    def between(self, first: int, last: int, wanted: Wanted, *, limit: int) -> list[int]:
+    def between(self, first: int, last: int, filter_: Filter, version: int, *, limit: int) -> list[int]:
         """Rows whose time lies in a closed interval of seconds."""
         if self._is_empty:
             return []
         interval = self._range("at", first, last, tantivy.FieldType.Integer)
         query = [(tantivy.Occur.Must, tantivy.Query.const_score_query(interval, 1.0))]
-        return self._rows(tantivy.Query.boolean_query([*query, *self._filters(wanted)]), limit)
+        return self._rows(tantivy.Query.boolean_query([*query, *self._clauses(filter_, version)]), limit)
 
-    def all(self, wanted: Wanted) -> list[int]:
+    def all(self, filter_: Filter, version: int) -> list[int]:
         """Every row that the filters let through."""
         if self._is_empty:
             return []
         everything = [(tantivy.Occur.Must, tantivy.Query.all_query())]
-        query = tantivy.Query.boolean_query([*everything, *self._filters(wanted)])
+        query = tantivy.Query.boolean_query([*everything, *self._clauses(filter_, version)])
         return self._rows(query, max(1, self._searcher.num_docs))
 
     def of_kinds(self, kinds: tuple[str, ...], version: int) -> Array:
         """Every row of some kinds, in order; those of the newest version are looked up once."""
         if version < self._units.manifest.watermark.version:
-            return np.sort(np.array(self.all(Wanted(version=version, kinds=kinds)), dtype=np.int64))
+            return np.sort(np.array(self.all(Filter(kinds=kinds), version), dtype=np.int64))
         if kinds not in self._of_kinds:
-            found = self.all(Wanted(version=version, kinds=kinds))
+            found = self.all(Filter(kinds=kinds), version)
             self._of_kinds[kinds] = np.sort(np.array(found, dtype=np.int64))
         return self._of_kinds[kinds]
 
@@ -116,31 +97,31 @@ class Words:
             raise Damaged("the word index cannot be searched", hint="`octavo reindex` rebuilds it") from error
         return [int(row) for row in rows if row is not None]
 
-    def _filters(self, wanted: Wanted) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+    def _clauses(self, filter_: Filter, version: int) -> list[tuple[tantivy.Occur, tantivy.Query]]:
         must, never = tantivy.Occur.Must, tantivy.Occur.MustNot
-        found: list[tuple[tantivy.Occur, tantivy.Query]] = []
-        if self._exact and wanted.version >= self._units.manifest.watermark.version:
+        clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
+        if self._exact and version >= self._units.manifest.watermark.version:
             if self._units.manifest.counts["ends"]:
-                found.append((never, self._term("facets", _ENDED)))
+                clauses.append((never, self._term("facets", _ENDED)))
         else:
-            version = min(wanted.version, self._units.manifest.watermark.version)
+            version = min(version, self._units.manifest.watermark.version)
             until = self._units.rows_until(version)  # rows are in the order of their versions
-            found.append((must, self._range("row", 0, until - 1) if until else tantivy.Query.empty_query()))
-            found.append((never, self._range("valid_to", 0, version)))
-        if wanted.scopes is not None and set(self._units.manifest.scopes) - set(wanted.scopes):
-            found.append((must, self._any("scope", wanted.scopes)))
-        for field, values in (("kind", wanted.kinds), ("layer", wanted.layers)):
+            clauses.append((must, self._range("row", 0, until - 1) if until else tantivy.Query.empty_query()))
+            clauses.append((never, self._range("valid_to", 0, version)))
+        if filter_.scopes is not None and set(self._units.manifest.scopes) - set(filter_.scopes):
+            clauses.append((must, self._any("scope", filter_.scopes)))
+        for field, values in (("kind", filter_.kinds), ("layer", filter_.layers)):
             if values is not None:
-                found.append((must, self._any(field, values)))
-        found.extend((must, self._any("tag", [tag])) for tag in wanted.tags or ())
-        for field, value in (("category", wanted.category), ("session", wanted.session)):
+                clauses.append((must, self._any(field, values)))
+        clauses.extend((must, self._any("tag", [tag])) for tag in filter_.tags or ())
+        for field, value in (("category", filter_.category), ("session", filter_.sandbox)):
             if value is not None:
-                found.append((must, self._any(field, [value])))
-        if wanted.since is not None or wanted.until is not None:
-            since = -(2**62) if wanted.since is None else int(wanted.since.timestamp())
-            until = 2**62 if wanted.until is None else int(wanted.until.timestamp())
-            found.append((must, self._range("at", since, until, tantivy.FieldType.Integer)))
-        return found
+                clauses.append((must, self._any(field, [value])))
+        if filter_.since is not None or filter_.until is not None:
+            since = -(2**62) if filter_.since is None else int(filter_.since.timestamp())
+            until = 2**62 if filter_.until is None else int(filter_.until.timestamp())
+            clauses.append((must, self._range("at", since, until, tantivy.FieldType.Integer)))
+        return clauses
 
     def _term(self, field: str, value: str, option: str = "basic") -> tantivy.Query:
         return tantivy.Query.term_query(self._index.schema, field, value, option)
@@ -160,13 +141,13 @@ class Words:
 class Adding:
     """One pass into the word index: rows come, some end, and one commit has it all."""
 
-    def __init__(self, folder: Path, units: Units) -> None:
+    def __init__(self, folder: Path, units: Units, *, is_small: bool = False) -> None:
         """Begin behind what is published; what an unpublished earlier pass left there goes."""
         stamp = stamp_of(folder)
         if units.manifest.rows and stamp < units.manifest.words:
             raise damaged(folder, "it is older than what was published")
         index = _open(folder)
-        self._folder, self._writer = folder, index.writer(_HEAP_BYTES, 1)
+        self._folder, self._writer = folder, index.writer(_SMALL_HEAP_BYTES if is_small else _HEAP_BYTES, 1)
         if stamp != units.manifest.words:
             unsigned = tantivy.FieldType.Unsigned
             rest = tantivy.Query.range_query(index.schema, "row", unsigned, units.manifest.rows, OPEN)
@@ -234,10 +215,10 @@ def _check_file(path: Path) -> None:
     try:
         length, _ = struct.unpack("<II", data[-_FOOTER_BYTES:])
         end = len(data) - _FOOTER_BYTES - length
-        wanted = json.loads(data[end:-_FOOTER_BYTES])["crc"]
+        written = json.loads(data[end:-_FOOTER_BYTES])["crc"]
     except (struct.error, ValueError, KeyError, TypeError) as error:
         raise damaged(path, "it has no footer") from error
-    if zlib.crc32(memoryview(data)[: max(end, 0)]) != wanted:
+    if zlib.crc32(memoryview(data)[: max(end, 0)]) != written:
         raise damaged(path, "its checksum is wrong")
 
 
@@ -308,6 +289,14 @@ def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Doc
         tags=name.tags,
     )
     return _document(row, unit, _spelt(units.terms_at(row)), int(record["at"]), valid_to)
+
+
+def _opened(folder: Path) -> tantivy.Index:
+    """An index to read; one that is not there is none, not a new one."""
+    try:
+        return tantivy.Index.open(str(folder))
+    except (ValueError, OSError) as error:
+        raise damaged(folder, str(error)) from error
 
 
 def _open(folder: Path) -> tantivy.Index:

@@ -12,6 +12,7 @@ from octavo.testing.faults import (
     SlowStore,
     Stopped,
     StoppingDisk,
+    StoppingStore,
     UnlockedStore,
 )
 from octavo.testing.memory_store import MemoryStore
@@ -27,6 +28,7 @@ __all__ = [
     "SlowStore",
     "Stopped",
     "StoppingDisk",
+    "StoppingStore",
     "StoreSuite",
     "UnlockedStore",
     "open_on",

@@ -10,10 +10,11 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
+
+from msgspec import Struct, field
 
 from octavo.models.embedders import Embedder
 
@@ -80,8 +81,7 @@ class EmbedderSuite:
         assert _cosine(question, like) > _cosine(question, unlike)
 
 
-@dataclass(slots=True)
-class EmbeddingServer:
+class EmbeddingServer(Struct):
     """A running server: where it listens, what it was asked, and the statuses it answers with first."""
 
     url: str

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from octavo.domain.ports import Lines, Store
+from msgspec import Struct
+
 from octavo.storage.stores.disk import Disk
 
 # Taken from the class, so that a call added to Disk is stopped at without a word here.
@@ -126,8 +127,7 @@ class FailingDisk(TappedDisk):
         self.at = None
 
 
-@dataclass(eq=False)
-class _File:
+class _File(Struct, eq=False):
     """One file, whatever its names: what a power cut leaves of it, and where its bytes are now."""
 
     durable: bytes = b""
@@ -223,117 +223,99 @@ class RecordingDisk(TappedDisk):
                 (target / name).write_bytes(file.now() if chance() else file.durable)
 
 
-class WrappedStore:
-    """A store that hands everything on to another; the wrappers below change one thing each."""
+class TappedStore:
+    """A store whose every call, and every call of its leases, passes through `tap` on its way to another."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: Any) -> None:
         self.inner = inner
+        self.calls: list[str] = []
 
-    def create(self, key: str, data: bytes) -> bool:
-        """Write a new entry durably; False, and nothing changed, if the key exists."""
-        return self.inner.create(key, data)
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.inner, name)
+        return partial(self.tap, name, value) if callable(value) else value
 
-    def read(self, key: str, *, first: int | None = None) -> bytes | None:
-        """The bytes under a key (or only the first of them), None if there are none."""
-        return self.inner.read(key, first=first)
-
-    def exists(self, key: str) -> bool:
-        """Whether a key exists."""
-        return self.inner.exists(key)
-
-    def list(self, prefix: str) -> Sequence[str]:
-        """The keys in a folder, sorted; the prefix ends in a slash."""
-        return self.inner.list(prefix)
-
-    def delete(self, key: str) -> None:
-        """Remove a key; one that does not exist is fine."""
-        self.inner.delete(key)
-
-    def replace(self, key: str, data: bytes) -> None:
-        """Write an entry durably over what is there."""
-        self.inner.replace(key, data)
-
-    def append(self, key: str) -> Lines:
-        """Take hold of an entry as a series of lines, as its one owner."""
-        return self.inner.append(key)
-
-    def lines(self, key: str) -> tuple[Sequence[bytes], int] | None:
-        """The whole lines of a series and the bytes of a torn last one."""
-        return self.inner.lines(key)
-
-    def lock(self, wait_seconds: float) -> AbstractContextManager[bool]:
-        """Stand in line for the account's commits."""
-        return self.inner.lock(wait_seconds)
+    def tap(self, name: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """One call; the subclasses decide what becomes of it."""
+        self.calls.append(name)
+        result = call(*args, **named)
+        if name == "hold":
+            lease = TappedStore(result)
+            lease.tap = self.tap  # type: ignore[method-assign]  # what becomes of it is decided here
+            return lease
+        return result
 
 
-class LosingStore(WrappedStore):
+class StoppingStore(TappedStore):
+    """A store whose process dies at the n-th call (counted from 1), by turns before and after it is done."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self.stop_at: int | None = None
+        self.stopped = False
+
+    def tap(self, name: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Let the call through, or die."""
+        if self.stopped:
+            raise Stopped
+        if self.stop_at is None or len(self.calls) + 1 < self.stop_at:
+            return super().tap(name, call, *args, **named)
+        self.kill()
+        if self.stop_at % 2:
+            call(*args, **named)
+        raise Stopped
+
+    def kill(self) -> None:
+        """Die now: no further call does anything; what it held stays held until its lease is over."""
+        self.stopped = True
+
+
+class LosingStore(TappedStore):
     """A store whose next creates do their work and lose the reply: the caller hears "exists already"."""
 
-    def __init__(self, inner: Store, *, lose: int = 1, prefix: str = "") -> None:
+    def __init__(self, inner: Any, *, lose: int = 1, prefix: str = "") -> None:
         super().__init__(inner)
         self.lose = lose
         self.prefix = prefix
 
-    def create(self, key: str, data: bytes) -> bool:
+    def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
         """Create, and say False although it was done."""
-        created = self.inner.create(key, data)
+        created = bool(self.inner.create(key, data, unless=unless))
         if created and self.lose and key.startswith(self.prefix):
             self.lose -= 1
             return False
         return created
 
 
-class SlowStore(WrappedStore):
+class SlowStore(TappedStore):
     """A store that takes its time before each create."""
 
-    def __init__(self, inner: Store, *, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, inner: Any, *, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
         super().__init__(inner)
         self._seconds = seconds
         self._sleep = sleep
 
-    def create(self, key: str, data: bytes) -> bool:
+    def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
         """Wait, then create."""
         self._sleep(self._seconds)
-        return self.inner.create(key, data)
+        return bool(self.inner.create(key, data, unless=unless))
 
 
-class UnlockedStore(WrappedStore):
+class UnlockedStore(TappedStore):
     """A store without a queue: everybody's turn comes at once, and only `create` decides."""
 
-    @contextmanager
-    def lock(self, wait_seconds: float) -> Iterator[bool]:
+    def lock(self, wait_seconds: float) -> AbstractContextManager[bool]:
         """Let everybody through."""
-        yield False
+        return nullcontext(False)
 
 
-class CountingStore(WrappedStore):
+class CountingStore(TappedStore):
     """A store that counts what it is asked."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: Any) -> None:
         super().__init__(inner)
         self.asked: Counter[str] = Counter()
 
-    def create(self, key: str, data: bytes) -> bool:
-        """Count, then create."""
-        self.asked["create"] += 1
-        return self.inner.create(key, data)
-
-    def read(self, key: str, *, first: int | None = None) -> bytes | None:
-        """Count, then read."""
-        self.asked["read"] += 1
-        return self.inner.read(key, first=first)
-
-    def exists(self, key: str) -> bool:
-        """Count, then look."""
-        self.asked["exists"] += 1
-        return self.inner.exists(key)
-
-    def list(self, prefix: str) -> Sequence[str]:
-        """Count, then list."""
-        self.asked["list"] += 1
-        return self.inner.list(prefix)
-
-    def replace(self, key: str, data: bytes) -> None:
-        """Count, then replace."""
-        self.asked["replace"] += 1
-        self.inner.replace(key, data)
+    def tap(self, name: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Count the call, and hand it on."""
+        self.asked[name] += 1
+        return call(*args, **named)

@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
 
+from msgspec import Struct, field
+
 Request = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """One answer: the model's text in its envelope, or `raw` bytes as they are.
 
     `hang_seconds` waits before answering; `cut` promises more bytes than it sends.
@@ -34,8 +34,7 @@ class Reply:
 Behaviour = Reply | Callable[[Request], Reply]
 
 
-@dataclass(slots=True, kw_only=True)
-class LlmServer:
+class LlmServer(Struct, kw_only=True):
     """A running server: where it listens, what it was asked, and how it behaves (the last one repeats)."""
 
     base_url: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 import multiprocessing
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,35 +20,33 @@ from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
-from octavo.errors import NotFound, OctavoError, SandboxBusy, SandboxClosed
-from octavo.storage.ledger import GENESIS, Draft, Ledger, key_of
+from octavo.errors import OctavoError, SandboxClosed
+from octavo.storage.ledger import GENESIS, Ledger, Plan, key_of
 from octavo.storage.state_db import StateDb
+from octavo.storage.stores.entries import every
+from octavo.storage.stores.probing import probe
 from octavo.testing.clocks import SettableClock
 from octavo.testing.faults import CountingStore, LosingStore
+from octavo.testing.leases import WRITERS, LeaseSuite, all_of, must_raise
 
-WRITERS = 16
-ROUNDS = 25
+PAGE = 1100  # more than any store lists at once
 
 
-class StoreSuite:
+class StoreSuite(LeaseSuite):
     """What a ledger needs of a store; subclass it and give `open_store`.
 
-    `between_processes` says that other processes see the same entries at the same place.
+    `rounds` is how often all race for one thing; `between_processes` says that other processes see the same
+    entries at the same place; `lease_seconds` is the shortest lease that can be told from none; `leases_end`
+    says whether one ends while its owner lives, which a lock of the operating system does not.
     """
 
     between_processes = False
 
-    def open_store(self, place: Path) -> Store:
-        """A handle on the store at a place; the same place twice gives two handles on the same entries."""
-        raise NotImplementedError
-
     def test_a_created_entry_reads_back_and_a_missing_one_is_none(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path / "a")
         assert store.read("ledger/1") is None
-        assert not store.exists("ledger/1")
         data = "สวัสดี\n".encode() * 1000
         assert store.create("ledger/1", data)
-        assert store.exists("ledger/1")
         assert store.read("ledger/1") == data
         assert self.open_store(tmp_path / "a").read("ledger/1") == data
 
@@ -58,11 +57,29 @@ class StoreSuite:
         assert store.read("ledger/1", first=400) == b"0123456789"
         assert store.read("ledger/2", first=4) is None
 
+    def test_many_keys_are_read_in_one_call(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        for number in range(1, 30):
+            store.create(key_of(number), b"%d" % number)
+        keys = [key_of(number) for number in (29, 3, 99, 3, 1)]
+        assert list(store.read_many(keys)) == [b"29", b"3", None, b"3", b"1"]
+        assert list(store.read_many(keys, first=1)) == [b"2", b"3", None, b"3", b"1"]
+        assert list(store.read_many([])) == []
+
+    def test_an_entry_is_not_created_where_another_says_that_it_is_too_late(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        assert store.create("ledger/1", b"1", unless="segments/1")
+        store.create("segments/1", b"sealed")
+        store.delete("ledger/1")
+        assert not store.create("ledger/1", b"again", unless="segments/1")
+        assert store.read("ledger/1") is None
+        assert store.create("ledger/2", b"2", unless="segments/2")
+
     def test_an_empty_entry_is_not_a_missing_one(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path / "a")
         assert store.create("ledger/1", b"")
         assert store.read("ledger/1") == b""
-        assert store.exists("ledger/1")
+        assert list(store.read_many(["ledger/1", "ledger/2"])) == [b"", None]
         assert not store.create("ledger/1", b"more")
 
     def test_a_second_create_is_refused_and_changes_nothing(self, tmp_path: Path) -> None:
@@ -78,13 +95,13 @@ class StoreSuite:
         gate = threading.Barrier(WRITERS)
 
         def write(number: int) -> None:
-            for round_ in range(ROUNDS):
+            for round_ in range(self.rounds):
                 gate.wait(60)
                 if places[number].create(f"ledger/{round_}", b"%d" % number):
                     won.append((round_, number))
 
-        _all_of(threading.Thread(target=write, args=(n,)) for n in range(WRITERS))
-        assert sorted(round_ for round_, _ in won) == list(range(ROUNDS))
+        all_of(threading.Thread(target=write, args=(n,)) for n in range(WRITERS))
+        assert sorted(round_ for round_, _ in won) == list(range(self.rounds))
         for round_, number in won:
             assert places[0].read(f"ledger/{round_}") == b"%d" % number
 
@@ -95,23 +112,34 @@ class StoreSuite:
             return
         spawn = multiprocessing.get_context("spawn")
         gate, results = spawn.Barrier(WRITERS), spawn.SimpleQueue()
-        args = (self.open_store, tmp_path / "a", gate, results)
-        _all_of(spawn.Process(target=_race, args=(*args, n)) for n in range(0, WRITERS, 4))
+        args = (self.open_store, tmp_path / "a", gate, results, self.rounds)
+        all_of(spawn.Process(target=_race, args=(*args, n)) for n in range(0, WRITERS, 4))
         won = [pair for _ in range(0, WRITERS, 4) for pair in results.get()]
-        assert sorted(round_ for round_, _ in won) == list(range(ROUNDS))
+        assert sorted(round_ for round_, _ in won) == list(range(self.rounds))
         store = self.open_store(tmp_path / "a")
         for round_, number in won:
             assert store.read(f"ledger/{round_}") == b"%d" % number
 
     def test_keys_are_listed_in_order_and_only_those_of_the_folder(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path / "a")
-        assert list(store.list("ledger/")) == []
+        assert list(store.scan("ledger/")) == []
         for number in (10, 2, 33, 1):
             store.create(key_of(number), b"x")
         store.create("buffers/s.jsonl", b"x\n")
         store.create("account.json", b"{}")
-        assert list(store.list("ledger/")) == [key_of(n) for n in (1, 2, 10, 33)]
-        assert list(store.list("buffers/")) == ["buffers/s.jsonl"]
+        assert list(store.scan("ledger/")) == [key_of(n) for n in (1, 2, 10, 33)]
+        assert list(store.scan("ledger/", after=key_of(2))) == [key_of(10), key_of(33)]
+        assert list(store.scan("ledger/", after=key_of(5), limit=1)) == [key_of(10)]
+        assert list(store.scan("buffers/")) == ["buffers/s.jsonl"]
+
+    def test_a_folder_of_more_than_a_page_is_listed_whole(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path / "a")
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda number: store.create(key_of(number), b"x"), range(1, PAGE + 1)))
+        assert list(every(store, "ledger/")) == [key_of(n) for n in range(1, PAGE + 1)]
+        assert list(every(store, "ledger/", page=100)) == [key_of(n) for n in range(1, PAGE + 1)]
+        store.delete(*(key_of(n) for n in range(1, PAGE + 1, 2)))
+        assert list(every(store, "ledger/")) == [key_of(n) for n in range(2, PAGE + 1, 2)]
 
     def test_a_deleted_key_is_gone_and_can_be_created_again(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path / "a")
@@ -119,7 +147,7 @@ class StoreSuite:
         store.delete("buffers/s")
         store.delete("buffers/s")
         assert store.read("buffers/s") is None
-        assert list(store.list("buffers/")) == []
+        assert list(store.scan("buffers/")) == []
         assert store.create("buffers/s", b"y\n")
 
     def test_replace_writes_over_what_is_there_or_anew(self, tmp_path: Path) -> None:
@@ -128,79 +156,10 @@ class StoreSuite:
         store.replace("hint", b"22")
         assert self.open_store(tmp_path / "a").read("hint") == b"22"
 
-    def test_lines_are_appended_in_order_and_read_without_owning_them(self, tmp_path: Path) -> None:
-        store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
-        assert store.lines("buffers/s") is None
-        store.create("buffers/s", b"0\n")
-        held = store.append("buffers/s")
-        assert list(held.lines()) == [b"0\n"]
-        for number in range(1, 30):
-            held.append(b"%d\n" % number)
-            found = other.lines("buffers/s")
-            assert found is not None
-            assert [list(found[0])[-1], found[1]] == [b"%d\n" % number, 0]
-        held.close()
-        again = other.append("buffers/s")
-        assert list(again.lines()) == [b"%d\n" % number for number in range(30)]
-        again.close()
-
-    def test_one_owner_at_a_time_holds_a_series(self, tmp_path: Path) -> None:
-        store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
-        store.create("buffers/s", b"0\n")
-        held = store.append("buffers/s")
-        _raises(SandboxBusy, lambda: store.append("buffers/s"))
-        _raises(SandboxBusy, lambda: other.append("buffers/s"))
-        held.append(b"1\n")
-        held.close()
-        held.close()
-        taken = other.append("buffers/s")
-        assert list(taken.lines()) == [b"0\n", b"1\n"]
-        taken.close()
-
-    def test_sixteen_threads_want_one_series_and_exactly_one_holds_it(self, tmp_path: Path) -> None:
+    def test_a_store_is_probed_and_keeps_nothing_of_it(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path / "a")
-        store.create("buffers/s", b"0\n")
-        handles = [self.open_store(tmp_path / "a") for _ in range(WRITERS)]
-        gate, seen = threading.Barrier(WRITERS), list[bool]()
-
-        def take(number: int) -> None:
-            for _ in range(ROUNDS):
-                gate.wait(60)
-                try:
-                    held = handles[number].append("buffers/s")
-                except SandboxBusy:
-                    held = None
-                gate.wait(60)
-                seen.append(held is not None)
-                if held is not None:
-                    held.close()
-
-        _all_of(threading.Thread(target=take, args=(n,)) for n in range(WRITERS))
-        assert (seen.count(True), len(seen)) == (ROUNDS, ROUNDS * WRITERS)
-
-    def test_a_deleted_series_is_gone_for_everybody(self, tmp_path: Path) -> None:
-        store = self.open_store(tmp_path / "a")
-        _raises(NotFound, lambda: store.append("buffers/s"))
-        store.create("buffers/s", b"0\n")
-        store.append("buffers/s").delete()
-        assert store.lines("buffers/s") is None
-        _raises(NotFound, lambda: store.append("buffers/s"))
-        assert store.create("buffers/s", b"0\n")
-        store.append("buffers/s").close()
-
-    def test_a_torn_last_line_is_counted_dropped_and_never_comes_back(self, tmp_path: Path) -> None:
-        store = self.open_store(tmp_path / "a")
-        store.create("buffers/s", b"0\n1\nto")
-        found = store.lines("buffers/s")
-        assert found is not None
-        assert (list(found[0]), found[1]) == ([b"0\n", b"1\n"], 2)
-        held = store.append("buffers/s")
-        assert (list(held.lines()), held.torn) == ([b"0\n", b"1\n"], 2)
-        held.append(b"2\n")
-        held.close()
-        again = self.open_store(tmp_path / "a").append("buffers/s")
-        assert (list(again.lines()), again.torn) == ([b"0\n", b"1\n", b"2\n"], 0)
-        again.close()
+        probe(store)
+        assert list(every(store, "probe/")) == []
 
     def test_the_lock_lets_one_through_and_patience_ends_without_an_error(self, tmp_path: Path) -> None:
         store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
@@ -212,7 +171,8 @@ class StoreSuite:
             assert after
 
     def test_a_lost_reply_is_recognised_by_its_commit_id(self, tmp_path: Path) -> None:
-        ledger = Ledger(LosingStore(self.open_store(tmp_path / "a")))
+        losing: Any = LosingStore(self.open_store(tmp_path / "a"))
+        ledger = Ledger(losing)
         mine = draft("มะลิชอบชาเขียว")
         found = ledger.commit(mine, 0, GENESIS, None)
         assert found is not None
@@ -222,15 +182,23 @@ class StoreSuite:
         assert ledger.head(0) == 1
 
     def test_the_head_is_found_from_any_hint_without_listing(self, tmp_path: Path) -> None:
-        store = CountingStore(self.open_store(tmp_path / "a"))
+        store: Any = CountingStore(self.open_store(tmp_path / "a"))
         ledger = Ledger(store)
         assert ledger.head(0) == 0
         for number in range(1, 41):
             store.create(key_of(number), b"x")
         for hint in (0, 1, 7, 39, 40, 41, 64, 1000, 10**9):
             assert ledger.head(hint) == 40
-        assert store.asked["list"] == 0
-        assert store.asked["exists"] < 9 * 80
+        assert store.asked["scan"] == 0
+        assert store.asked["read_many"] < 9 * 80
+
+    def test_a_commit_alone_asks_the_store_three_things(self, tmp_path: Path) -> None:
+        store: Any = CountingStore(self.open_store(tmp_path / "a"))
+        with open_on(store, tmp_path / "index") as account:
+            account.remember("เริ่ม", kind="register", topic="first")
+            store.asked.clear()
+            account.remember("lives in Chiang Mai", kind="register", topic="home")
+            assert sum(store.asked.values()) <= 3, store.asked
 
     def test_an_account_lives_on_the_store(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path / "a")
@@ -249,7 +217,7 @@ class StoreSuite:
             resumed = again.resume(left.id)
             result = resumed.consolidate()
             assert (result.version, resumed.consolidate()) == (3, result)
-            _raises(SandboxClosed, lambda: resumed.turn("user", "more"))
+            must_raise(SandboxClosed, lambda: resumed.turn("user", "more"))
             assert again.check()
 
 
@@ -276,11 +244,11 @@ def open_on(
     return Account(spine, actor=actor, scope=scope)
 
 
-def draft(*texts: str, cause: str = "test", sandbox: str | None = None) -> Draft:
+def draft(*texts: str, cause: str = "test", sandbox: str | None = None) -> Plan:
     """A commit of facts with these texts, ready for a ledger."""
     at = datetime(2026, 1, 5, 9, tzinfo=UTC)
     changes = [Memory(id=f"m_{secrets.token_hex(6)}", kind="fact", text=text, at=at) for text in texts]
-    return Draft(
+    return Plan(
         changes=changes,
         salts=[secrets.token_hex(8) for _ in changes],
         cause=cause,
@@ -292,33 +260,18 @@ def draft(*texts: str, cause: str = "test", sandbox: str | None = None) -> Draft
     )
 
 
-def _race(open_store: Callable[[Path], Store], place: Path, gate: Any, results: Any, first: int) -> None:
+def _race(
+    open_store: Callable[[Path], Store], place: Path, gate: Any, results: Any, rounds: int, first: int
+) -> None:
     """Four of the sixteen writers, in a process of their own."""
     won: list[tuple[int, int]] = []
 
     def write(number: int) -> None:
         store = open_store(place)
-        for round_ in range(ROUNDS):
+        for round_ in range(rounds):
             gate.wait(60)
             if store.create(f"ledger/{round_}", b"%d" % number):
                 won.append((round_, number))
 
-    _all_of(threading.Thread(target=write, args=(n,)) for n in range(first, first + 4))
+    all_of(threading.Thread(target=write, args=(n,)) for n in range(first, first + 4))
     results.put(won)
-
-
-def _all_of(started: Iterable[Any]) -> None:
-    """Start all of them and wait for all of them."""
-    running = list(started)
-    for one in running:
-        one.start()
-    for one in running:
-        one.join()
-
-
-def _raises(kind: type[OctavoError], act: Callable[[], object]) -> None:
-    try:
-        act()
-    except kind:
-        return
-    raise AssertionError(f"{kind.__name__} was expected")

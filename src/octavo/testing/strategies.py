@@ -165,7 +165,7 @@ def _memory(kind: str, **more: SearchStrategy[Any]) -> SearchStrategy[Memory]:
         confidence=units,
         emotion=st.none() | emotions,
         links=st.lists(links, max_size=3).map(tuple),
-        session=st.none() | ids,
+        sandbox=st.none() | ids,
         data=data(),
         approved=st.none() | actors,
         gone=st.booleans(),

@@ -5,18 +5,27 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+TEMPORARY = ".tmp-"  # how the name of a file begins that no reader looks at
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
+_TRIES = 20
 
 
 class Disk:
     """The operating system's file calls, one method each, so that tests can stop at any of them."""
 
-    def read(self, path: Path, first: int | None = None) -> bytes:
+    def read(self, path: Path | str, first: int | None = None) -> bytes:
         """The bytes of a file, or only the first of them."""
-        with path.open("rb") as file:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # every recall asks, and a Path takes longer
             return file.read(-1 if first is None else first)
 
     def exists(self, path: Path | str) -> bool:
@@ -35,8 +44,8 @@ class Disk:
             return []
 
     def make_folder(self, folder: Path) -> None:
-        """Create a folder; one that exists is fine."""
-        folder.mkdir(exist_ok=True)
+        """Create a folder for its owner alone; one that exists is fine."""
+        folder.mkdir(exist_ok=True, mode=0o700)
 
     def open_new(self, path: Path) -> int:
         """Open a file that must not exist."""
@@ -114,9 +123,50 @@ class Disk:
             raise
         return True
 
+    def is_named(self, fd: int) -> bool:
+        """Whether an open file still has a name; one that was removed or replaced has none."""
+        return os.fstat(fd).st_nlink > 0
+
     def is_at(self, fd: int, path: Path) -> bool:
         """Whether the open file still has that name."""
         try:
             return os.path.samestat(os.fstat(fd), path.stat())
         except FileNotFoundError:
             return False
+
+
+def replace_file(disk: Disk, path: Path, data: bytes) -> None:
+    """Write a file durably over what is there, private to its owner; a reader sees the old or the new one."""
+    through_temporary(disk, path, data, disk.replace)
+    disk.sync_folder(path.parent)
+
+
+def through_temporary(disk: Disk, path: Path, data: bytes, name: Callable[[Path, Path], T]) -> T:
+    """Write a temporary file and give it its name; once more if a sweep took it for a dead writer's."""
+    tries = 0
+    while True:
+        temporary = _write_beside(disk, path, data)
+        try:
+            return name(temporary, path)
+        except FileNotFoundError:
+            tries += 1
+            if tries == _TRIES:
+                raise
+        finally:
+            with suppress(FileNotFoundError):
+                disk.remove(temporary)
+
+
+def _write_beside(disk: Disk, path: Path, data: bytes) -> Path:
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+    fd = disk.open_new(temporary)
+    try:
+        disk.write(fd, data)
+        disk.sync(fd)
+    except OSError:
+        with suppress(OSError):
+            disk.remove(temporary)
+        raise
+    finally:
+        disk.close(fd)
+    return temporary

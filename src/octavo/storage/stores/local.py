@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import errno
-import re
 import secrets
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from octavo.errors import (
-    BadInput,
+    LeaseLost,
     NotFound,
     OctavoError,
     SandboxBusy,
@@ -20,15 +20,14 @@ from octavo.errors import (
     StoreUnfit,
     Unavailable,
 )
-from octavo.storage.stores.disk import Disk
+from octavo.storage.stores.disk import Disk, through_temporary
+from octavo.storage.stores.entries import checked, whole_lines
 
 T = TypeVar("T")
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_KEY = re.compile(r"(?!\.)[^/\\\0]+(?:/(?!\.)[^/\\\0]+)*")
 _POLL_SECONDS = 0.001
-_TRIES = 20
 
 
 @contextmanager
@@ -60,45 +59,55 @@ class LocalStore:
         self._sleep = sleep
         self._made: set[Path] = set()
 
-    def create(self, key: str, data: bytes) -> bool:
-        """Write a new entry durably; False, and nothing changed, if the key exists."""
+    def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
+        """Write a new entry durably; False, and nothing changed, if the key or the key `unless` exists."""
         path = self._path(key)
         with _saying(f"writing {path}"):
             self._make_folder(path.parent)
-            return self._through_temporary(path, data, self._name)
+            if not self._through_temporary(path, data, self._name):
+                return False
+            if unless and self._disk.exists(self._path(unless)):  # it may have come to be since it was asked
+                self._disk.remove(path)
+                self._disk.sync_folder(path.parent)
+                return False
+            return True
 
     def read(self, key: str, *, first: int | None = None) -> bytes | None:
         """The bytes under a key (or only the first of them), None if there are none."""
-        path = self._path(key)
-        with _saying(f"reading {path}"):
-            try:
-                return self._disk.read(path, first)
-            except FileNotFoundError:
-                return None
-
-    def exists(self, key: str) -> bool:
-        """Whether a key exists."""
-        path = f"{self.folder}/{_checked(key)}"
+        path = f"{self.folder}/{checked(key)}"
         try:
-            return self._disk.exists(path)
+            return self._disk.read(path, first)
+        except FileNotFoundError:
+            return None
         except OSError as error:
-            raise _failure(f"looking for {path}", error) from error
+            raise _failure(f"reading {path}", error) from error
 
-    def list(self, prefix: str) -> Sequence[str]:
-        """The keys in a folder, sorted; the prefix ends in a slash."""
+    def read_many(self, keys: Sequence[str], *, first: int | None = None) -> list[bytes | None]:
+        """What `read` says of each key, read in their order."""
+        return [self.read(key, first=first) for key in keys]
+
+    def scan(self, prefix: str, *, after: str = "", limit: int = 1000) -> list[str]:
+        """The keys in a folder (the prefix ends in a slash) beyond one of them, sorted, at most so many."""
         folder = self._path(prefix.rstrip("/"))
         with _saying(f"listing {folder}"):
-            return [f"{prefix}{name}" for name in self._disk.names(folder) if not name.startswith(".")]
+            keys = [f"{prefix}{name}" for name in self._disk.names(folder) if not name.startswith(".")]
+        start = bisect_right(keys, after)
+        return keys[start : start + limit]
 
-    def delete(self, key: str) -> None:
-        """Remove a key; one that does not exist is fine."""
-        path = self._path(key)
-        with _saying(f"removing {path}"):
-            try:
-                self._disk.remove(path)
-            except FileNotFoundError:
-                return
-            self._disk.sync_folder(path.parent)
+    def delete(self, *keys: str) -> None:
+        """Remove keys, in their order; one that does not exist is fine."""
+        touched: dict[Path, None] = {}
+        for key in keys:
+            path = self._path(key)
+            with _saying(f"removing {path}"):
+                try:
+                    self._disk.remove(path)
+                except FileNotFoundError:
+                    continue
+            touched[path.parent] = None
+        for folder in touched:
+            with _saying(f"removing from {folder}"):
+                self._disk.sync_folder(folder)
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an entry durably over what is there."""
@@ -108,11 +117,11 @@ class LocalStore:
             self._through_temporary(path, data, self._disk.replace)
             self._disk.sync_folder(path.parent)
 
-    def append(self, key: str) -> LocalLines:
-        """Take hold of a series of lines as its one owner; SandboxBusy if somebody else has it."""
+    def hold(self, key: str, seconds: float, *, owner: str = "") -> LocalLease:
+        """Take hold of a series of lines by flock: a lease as long as the owner lives."""
         path = self._path(key)
         with _saying(f"opening {path}"):
-            return LocalLines(path, self._disk)
+            return LocalLease(path, self._disk, self.replace, key)
 
     def lines(self, key: str) -> tuple[Sequence[bytes], int] | None:
         """The whole lines of a series and the bytes of a torn last one, None if there is no series."""
@@ -159,32 +168,7 @@ class LocalStore:
 
     def _through_temporary(self, path: Path, data: bytes, name: Callable[[Path, Path], T]) -> T:
         """Write a temporary file and give it its name; once more if a sweep took it for a dead writer's."""
-        tries = 0
-        while True:
-            temporary = self._write_temporary(path, data)
-            try:
-                return name(temporary, path)
-            except FileNotFoundError:
-                tries += 1
-                if tries == _TRIES:
-                    raise
-            finally:
-                with suppress(FileNotFoundError):
-                    self._disk.remove(temporary)
-
-    def _write_temporary(self, path: Path, data: bytes) -> Path:
-        temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
-        fd = self._disk.open_new(temporary)
-        try:
-            self._disk.write(fd, data)
-            self._disk.sync(fd)
-        except OSError:
-            with suppress(OSError):
-                self._disk.remove(temporary)
-            raise
-        finally:
-            self._disk.close(fd)
-        return temporary
+        return through_temporary(self._disk, path, data, name)
 
     def _name(self, temporary: Path, path: Path) -> bool:
         """Give the finished file its name if nobody has it; this is the moment that decides."""
@@ -230,21 +214,17 @@ class LocalStore:
         self._made.add(folder)
 
     def _path(self, key: str) -> Path:
-        return self.folder / _checked(key)
+        return self.folder / checked(key)
 
 
-def _checked(key: str) -> str:
-    if not _KEY.fullmatch(key):
-        raise BadInput(f"key {key!r} does not name a place inside the account")
-    return key
-
-
-class LocalLines:
+class LocalLease:
     """The owner's hold on one file of lines, by flock for as long as it is open."""
 
-    def __init__(self, path: Path, disk: Disk) -> None:
+    def __init__(self, path: Path, disk: Disk, replace: Callable[[str, bytes], None], key: str) -> None:
         self._path = path
         self._disk = disk
+        self._replace = replace
+        self._key = key
         self._has_failed = False
         try:
             self._fd = disk.open_append(path)
@@ -273,15 +253,20 @@ class LocalLines:
 
     def append(self, line: bytes) -> None:
         """Add a line that ends in a newline; on return it is durable."""
+        if self._fd < 0:
+            raise LeaseLost(f"writing {self._path}: it was let go")
         try:
             self._take_back()
             self._has_failed = True
             self._disk.write(self._fd, line)
             self._disk.sync(self._fd)
+            is_mine = self._disk.is_named(self._fd)
         except OSError as error:
             with suppress(OSError):  # if not now, then before the next line
                 self._take_back()
             raise _failure(f"writing {self._path}", error) from error
+        if not is_mine:  # somebody removed or replaced the file meanwhile: nobody will read this line
+            raise LeaseLost(f"writing {self._path}: it has gone to somebody else")
         self._has_failed = False
         self._size += len(line)
 
@@ -291,12 +276,24 @@ class LocalLines:
             self._disk.truncate(self._fd, self._size)
             self._has_failed = False
 
+    def replace(self, data: bytes) -> None:
+        """Put other lines in place of all there are, and let go."""
+        self.renew()
+        self._replace(self._key, data)
+        self.close()
+
+    def renew(self) -> None:
+        """See that it is still held; a lock needs no renewing."""
+        with _saying(f"looking at {self._path}"):
+            if self._fd < 0 or not self._disk.is_at(self._fd, self._path):
+                raise LeaseLost(f"{self._path} has gone to somebody else")
+
     def delete(self) -> None:
-        """Remove the file and let go."""
+        """Remove the file and let go; not if it is another's file by now."""
         with _saying(f"removing {self._path}"):
-            with suppress(FileNotFoundError):
+            if self._fd >= 0 and self._disk.is_at(self._fd, self._path):
                 self._disk.remove(self._path)
-            self._disk.sync_folder(self._path.parent)
+                self._disk.sync_folder(self._path.parent)
         self.close()
 
     def close(self) -> None:
@@ -304,9 +301,3 @@ class LocalLines:
         if self._fd >= 0:
             self._disk.close(self._fd)
             self._fd = -1
-
-
-def whole_lines(data: bytes) -> tuple[list[bytes], int]:
-    """Complete lines, each with its newline, and how many bytes of a torn last line follow."""
-    *lines, torn = data.split(b"\n")
-    return [line + b"\n" for line in lines], len(torn)

@@ -1,0 +1,238 @@
+"""The Python API for asyncio: the same accounts, versions and sandboxes, every call in a thread.
+
+Nothing is written twice: each method here is the method of the same name, awaited. A call that is cancelled
+still ends in its thread; what it wrote stays written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
+
+from octavo.domain.buffer import SessionBuffer
+from octavo.doors.python import open as _open
+from octavo.engine import account as accounts
+from octavo.engine import reading
+from octavo.engine import sandbox as sandboxing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+H = TypeVar("H", bound=reading.Reader)
+A = TypeVar("A")
+_LEFT_OUT = ("importing",)  # a context of the handle itself: `with account.sync.importing():`
+Awaited = Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]
+
+
+class _Handle(Generic[H]):
+    """A handle whose methods are awaited; `sync` is the handle itself."""
+
+    def __init__(self, sync: H) -> None:
+        self.sync = sync
+
+    @property
+    def scope(self) -> str | None:
+        """The scope it is bound to, or None."""
+        return self.sync.scope
+
+    async def version(self) -> int:
+        """The version that is being read."""
+        return await self.run(lambda: self.sync.version)
+
+    async def run(self, call: Callable[[], R]) -> R:
+        """Do something with the handle in a thread."""
+        return await asyncio.to_thread(call)
+
+
+def _awaited(method: Callable[Concatenate[Any, P], R]) -> Awaited[P, R]:
+    """A method of a handle, done in a thread."""
+
+    @wraps(method)
+    async def call(self: _Handle[Any], /, *args: P.args, **named: P.kwargs) -> R:
+        # By its name, for a kind of handle may have its own.
+        return await self.run(lambda: cast(R, getattr(self.sync, method.__name__)(*args, **named)))
+
+    return call
+
+
+def _opening(method: Callable[Concatenate[Any, P], R], wrap: Callable[[R], Any]) -> Awaited[P, Any]:
+    """A method that gives back another handle, which is awaited as well."""
+
+    @wraps(method)
+    async def call(self: _Handle[Any], /, *args: P.args, **named: P.kwargs) -> Any:
+        return wrap(await self.run(lambda: method(self.sync, *args, **named)))
+
+    return call
+
+
+def _whole(sync: type) -> Callable[[type[A]], type[A]]:
+    """Let a class also have the methods that no line of it spells; those that it does are typed."""
+
+    def filled(cls: type[A]) -> type[A]:
+        for name, method in inspect.getmembers(sync, inspect.isfunction):
+            spelt = getattr(cls, name, None)
+            if name.startswith("_") or name in _LEFT_OUT:
+                continue
+            if spelt is None or getattr(spelt, "__wrapped__", method) is not method:
+                setattr(cls, name, _awaited(method))
+        return cls
+
+    return filled
+
+
+class _Reader(_Handle[H]):
+    """What can be asked of every handle."""
+
+    brief = _awaited(reading.Reader.brief)
+    drifted = _awaited(reading.Reader.drifted)
+    explain = _awaited(cast(Callable[..., str], reading.Reader.explain))  # it passes on whatever recall takes
+    get = _awaited(reading.Reader.get)
+    history = _awaited(reading.Reader.history)
+    memories = _awaited(reading.Reader.memories)
+    orders = _awaited(reading.Reader.orders)
+    recall = _awaited(reading.Reader.recall)
+    revisions = _awaited(reading.Reader.revisions)
+    sees = _awaited(reading.Reader.sees)
+    stats = _awaited(reading.Reader.stats)
+    uses = _awaited(reading.Reader.uses)
+
+
+@_whole(reading.Snapshot)
+class Snapshot(_Reader[reading.Snapshot]):
+    """An account as it was, for reads that are awaited."""
+
+
+@_whole(sandboxing.Sandbox)
+class Sandbox(_Reader[sandboxing.Sandbox]):
+    """One conversation's workspace; its calls follow each other, however many wait."""
+
+    def __init__(self, sync: sandboxing.Sandbox) -> None:
+        super().__init__(sync)
+        self._turn = asyncio.Lock()
+
+    async def run(self, call: Callable[[], R]) -> R:
+        """Do something with the sandbox in a thread, after what was asked of it before."""
+        async with self._turn:
+            return await asyncio.to_thread(call)
+
+    @property
+    def id(self) -> str:
+        """The sandbox's id."""
+        return self.sync.id
+
+    async def buffer(self) -> SessionBuffer:
+        """What has been written so far."""
+        return await self.run(lambda: self.sync.buffer)
+
+    close = _awaited(sandboxing.Sandbox.close)
+    consolidate = _awaited(sandboxing.Sandbox.consolidate)
+    discard = _awaited(sandboxing.Sandbox.discard)
+    forget = _awaited(sandboxing.Sandbox.forget)
+    remember = _awaited(sandboxing.Sandbox.remember)
+    revise = _awaited(sandboxing.Sandbox.revise)
+    turn = _awaited(sandboxing.Sandbox.turn)
+    update_state = _awaited(sandboxing.Sandbox.update_state)
+    use = _awaited(sandboxing.Sandbox.use)
+    write_episode = _awaited(sandboxing.Sandbox.write_episode)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.run(lambda: self.sync.__exit__(kind, error, trace))
+
+
+@_whole(accounts.Account)
+class Account(_Reader[accounts.Account]):
+    """An open account whose methods are awaited."""
+
+    @property
+    def name(self) -> str:
+        """The account's name."""
+        return self.sync.name
+
+    @property
+    def actor(self) -> str:
+        """Who acts."""
+        return self.sync.actor
+
+    adopt = _awaited(accounts.Account.adopt)
+    alias = _awaited(accounts.Account.alias)
+    approve = _awaited(accounts.Account.approve)
+    backup = _awaited(accounts.Account.backup)
+    buffer = _awaited(accounts.Account.buffer)
+    catch_up = _awaited(accounts.Account.catch_up)
+    check = _awaited(accounts.Account.check)
+    close = _awaited(accounts.Account.close)
+    compress = _awaited(accounts.Account.compress)
+    counters = _awaited(accounts.Account.counters)
+    decline = _awaited(accounts.Account.decline)
+    deletion_candidates = _awaited(accounts.Account.deletion_candidates)
+    diff = _awaited(accounts.Account.diff)
+    export = _awaited(accounts.Account.export)
+    forget = _awaited(accounts.Account.forget)
+    freshness = _awaited(accounts.Account.freshness)
+    import_ = _awaited(accounts.Account.import_)
+    lag = _awaited(accounts.Account.lag)
+    merge_candidates = _awaited(accounts.Account.merge_candidates)
+    must_fit = _awaited(accounts.Account.must_fit)
+    promote = _awaited(accounts.Account.promote)
+    proposal = _awaited(accounts.Account.proposal)
+    proposals = _awaited(accounts.Account.proposals)
+    propose_deletions = _awaited(accounts.Account.propose_deletions)
+    propose_merge = _awaited(accounts.Account.propose_merge)
+    redact = _awaited(accounts.Account.redact)
+    refusals = _awaited(accounts.Account.refusals)
+    reindex = _awaited(accounts.Account.reindex)
+    reject = _awaited(accounts.Account.reject)
+    rejections = _awaited(accounts.Account.rejections)
+    remember = _awaited(accounts.Account.remember)
+    remember_many = _awaited(accounts.Account.remember_many)
+    repair = _awaited(accounts.Account.repair)
+    restore = _awaited(accounts.Account.restore)
+    retire_aged = _awaited(accounts.Account.retire_aged)
+    revise = _awaited(accounts.Account.revise)
+    sandboxes = _awaited(accounts.Account.sandboxes)
+    sessions = _awaited(accounts.Account.sessions)
+    uncompress = _awaited(accounts.Account.uncompress)
+    unreject = _awaited(accounts.Account.unreject)
+    upkeep = _awaited(accounts.Account.upkeep)
+    versions = _awaited(accounts.Account.versions)
+    wait = _awaited(accounts.Account.wait)
+    write_many = _awaited(accounts.Account.write_many)
+
+    at = _opening(accounts.Account.at, Snapshot)
+    sandbox = _opening(accounts.Account.sandbox, Sandbox)
+    resume = _opening(accounts.Account.resume, Sandbox)
+
+    async def bound(self, scope: str) -> Account:
+        """The same account for the same actor, within one scope and for words alone."""
+        return Account(await self.run(lambda: self.sync.bound(scope)))
+
+    async def as_agent(self) -> Account:
+        """The same account, with the same check of its own, for an agent's writes."""
+        return Account(await self.run(self.sync.as_agent))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _opened(open_: Callable[P, accounts.Account]) -> Callable[P, Coroutine[Any, Any, Account]]:
+    @wraps(open_)
+    async def call(*args: P.args, **named: P.kwargs) -> Account:
+        return Account(await asyncio.to_thread(open_, *args, **named))
+
+    return call
+
+
+open = _opened(_open)  # noqa: A001  # octavo.aio.open is the public name

@@ -1,0 +1,96 @@
+"""Events and checkpoints: every event is committed at once; a checkpoint names a version to replay from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from octavo.documents.brain.memory import FilesystemMemory
+from octavo.errors import BadInput, NotFound
+
+TYPES = (
+    *("spawn", "kill", "message", "action", "checkpoint", "teach_start", "teach_done"),
+    *("invoke_start", "invoke_done", "suspend", "resume", "shutdown"),
+)
+EVERY = 50
+LATEST, BACKUP = "ckpt_latest", "ckpt_backup"
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """A checkpoint's agents as they were, and the events since, in order, to be replayed on them."""
+
+    checkpoint: Mapping[str, Any]
+    agents: Mapping[str, Any]
+    events: tuple[Mapping[str, Any], ...]
+
+
+class EventLog:
+    """The events of one robot; `agents` says, when a checkpoint is taken, what the agents' state is."""
+
+    def __init__(
+        self, memory: FilesystemMemory, agents: Callable[[], Mapping[str, Any]] = dict, *, every: int = EVERY
+    ) -> None:
+        self._memory, self._account = memory, memory.account
+        self._agents, self._every = agents, every
+        latest = self._state(LATEST)
+        self._actions = 0 if latest is None else sum(e["event_type"] == "action" for e in self.replay())
+
+    def log(self, event_type: str, agent_id: str = "", payload: Mapping[str, Any] | None = None) -> str:
+        """Append one event, durable on return; after every fiftieth action a checkpoint is taken."""
+        if event_type not in TYPES:
+            raise BadInput(f"event type {event_type!r} is unknown", hint=f"use one of {', '.join(TYPES)}")
+        latest = self._state(LATEST)
+        event = {
+            "event_type": event_type,
+            "agent_id": agent_id,
+            "payload": dict(payload or {}),
+            "checkpoint_id": latest["checkpoint_id"] if latest else None,
+        }
+        id_ = self._memory.log_event(event)
+        self._actions += event_type == "action"
+        if self._actions >= self._every:
+            self.checkpoint()
+        return id_
+
+    def checkpoint(self, metadata: Mapping[str, Any] | None = None) -> str:
+        """Name the version as it is now; the checkpoint before it becomes the backup. Returns its id."""
+        now, latest = self._memory.now(), self._state(LATEST)
+        taken = {
+            "checkpoint_id": f"ckpt_{int(now.timestamp() * 1000)}_{self._account.version}",
+            "timestamp": now.isoformat(),
+            "agents": dict(self._agents()),
+            "metadata": dict(metadata or {}),
+        }
+        with self._account.sandbox("checkpoint") as sandbox:
+            if latest is not None:
+                sandbox.update_state(BACKUP, latest)
+            sandbox.update_state(LATEST, taken)
+        self._actions = 0
+        return str(taken["checkpoint_id"])
+
+    def replay(self, checkpoint_id: str | None = None) -> list[dict[str, Any]]:
+        """The events that came after a checkpoint (the latest if not said), in order."""
+        version, _ = self._found(checkpoint_id)
+        revisions = self._account.revisions(after=version)
+        return [dict(r.memory.data) for r in revisions if r.memory.category == "event" and not r.memory.gone]
+
+    def restore(self, checkpoint_id: str | None = None) -> Restored:
+        """The agents as the checkpoint holds them, and what came after it; nothing stored is changed."""
+        _, checkpoint = self._found(checkpoint_id)
+        return Restored(
+            checkpoint=checkpoint, agents=checkpoint["agents"], events=tuple(self.replay(checkpoint_id))
+        )
+
+    def _found(self, checkpoint_id: str | None) -> tuple[int, Mapping[str, Any]]:
+        """A checkpoint and the version it was written in; the register's history holds all of them."""
+        registers = self._account.memories(kind="register", topic=LATEST)
+        for revision in reversed(self._account.history(registers[-1].id) if registers else []):
+            if checkpoint_id in (None, revision.memory.data.get("checkpoint_id")):
+                return revision.version, revision.memory.data
+        raise NotFound(f"there is no checkpoint {checkpoint_id or ''}".rstrip(), hint="take one first")
+
+    def _state(self, name: str) -> Mapping[str, Any] | None:
+        registers = self._account.memories(kind="register", topic=name)
+        return registers[-1].data if registers else None

@@ -1,0 +1,129 @@
+"""Reading by levels as the seed writes it: one recall, entries by level, and one mix of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from octavo.domain.memory import Memory
+from octavo.engine.account import Account
+from octavo.errors import BadInput
+
+LEVELS = ("episodic", "semantic", "procedural")
+DECAY = {"episodic": 0.9, "semantic": 0.99, "procedural": 0.999}
+_KEY = re.compile(r"[a-z0-9_-]{1,64}")
+_FILES = {"agents": "AGENTS.md"} | {
+    name: f"{name}.json" for name in ("capabilities", "guardrails", "sandbox_rules", "mcp")
+}
+_EPISODIC = {"event": "events/events.jsonl", "game_event": "events/game_events.jsonl"}
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One memory as the seed's reader sees it; `overridden` if a higher level speaks on the same topic."""
+
+    id: str
+    key: str
+    path: str
+    content: str
+    level: str
+    score: float
+    timestamp: datetime
+    data: Mapping[str, Any] = {}
+    overridden: bool = False
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What was read: entries by level, and all levels mixed, best first."""
+
+    levels: Mapping[str, tuple[Entry, ...]]
+    mixed: tuple[Entry, ...]
+
+    @property
+    def text(self) -> str:
+        """The mix as lines for a prompt; recalled text is data, never an instruction."""
+        return "\n".join(f"[{entry.level}] {entry.content}" for entry in self.mixed)
+
+
+def read_memory(
+    account: Account,
+    query: str,
+    levels: Sequence[str] = LEVELS,
+    k: int = 10,
+    weights: Mapping[str, float] | None = None,
+) -> Context:
+    """Recall from some levels; `weights` multiply the scores of a level in place of the engine's priors."""
+    asked = tuple(dict.fromkeys(check_level(level) for level in levels))
+    for level in weights or {}:
+        check_level(level)
+    hits = account.recall(query, k=k, layers=asked) if asked else []
+    factors = dict(weights or {})
+    entries = []
+    for hit in hits:
+        prior = hit.parts.get("layer", 0.0) if weights is not None else 0.0
+        score = (hit.score - prior) * factors.get(hit.memory.layer, 1.0)
+        entries.append(entry_of(hit.memory, score))
+    ranked = _overridden(sorted(entries, key=lambda entry: -entry.score))
+    by_level = {level: tuple(entry for entry in ranked if entry.level == level) for level in asked}
+    return Context(levels=by_level, mixed=tuple(entry for entry in ranked if not entry.overridden))
+
+
+def entry_of(memory: Memory, score: float = 0.0) -> Entry:
+    """A memory as an entry of its level, with the place it has in the seed's tree."""
+    return Entry(
+        id=memory.id,
+        key=memory.topic or memory.id,
+        path=path_of(memory),
+        content=memory.text,
+        level=memory.layer,
+        score=score,
+        timestamp=memory.at,
+        data=memory.data,
+    )
+
+
+def path_of(memory: Memory) -> str:
+    """Where the seed's tree shows a memory."""
+    if memory.layer == "episodic":
+        if memory.category == "rlds":
+            return f"episodic/rlds_episodes/{memory.id}/metadata.json"
+        file = _EPISODIC.get(memory.category or "")
+        return f"episodic/{file}" if file else f"episodic/conversations/{memory.at:%Y-%m-%d}"
+    topic = memory.topic or memory.id
+    if memory.kind != "skill":
+        return f"semantic/knowledge/{memory.category or 'general'}.md"
+    if memory.category == "behavior":
+        return "semantic/behaviors/behaviors.json"
+    name = topic.removeprefix("skills/")
+    is_file = memory.layer == "procedural" and name in _FILES
+    return f"{memory.layer}/{_FILES[name]}" if is_file else f"{memory.layer}/skills/{name}/SKILL.md"
+
+
+def check_level(level: str) -> str:
+    """Return the level, or raise with the three there are."""
+    if level not in LEVELS:
+        raise BadInput(f"level {level!r} is none of the three", hint=f"use one of {', '.join(LEVELS)}")
+    return level
+
+
+def check_key(key: str) -> str:
+    """Return the key, or raise: it names a file of the tree, so it is short, lower-case and no path."""
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        hint = "a key has at most 64 of a-z, 0-9, '_' and '-'; it is no path"
+        raise BadInput(f"key {key!r} cannot be used", hint=hint)
+    return key
+
+
+def _overridden(entries: Sequence[Entry]) -> list[Entry]:
+    """The same entries; of those with one key only the one of the highest level speaks."""
+    highest: dict[str, int] = {}
+    for entry in entries:
+        highest[entry.key] = max(highest.get(entry.key, 0), LEVELS.index(entry.level))
+    return [
+        msgspec.structs.replace(entry, overridden=LEVELS.index(entry.level) < highest[entry.key])
+        for entry in entries
+    ]

@@ -1,0 +1,336 @@
+"""`FilesystemMemory`: the seed's manager of three levels; it writes nowhere but to the account."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from msgspec import Struct
+
+from octavo.documents.brain import consolidation, levels, rlds
+from octavo.documents.brain.consolidation import Consolidated
+from octavo.documents.brain.levels import DECAY, LEVELS, Context, Entry
+from octavo.domain import mirror, runs
+from octavo.domain.ageing import Limit, limits_of
+from octavo.domain.patterns_found import Pattern, PatternPolicy
+from octavo.domain.rules import GUARDRAIL, PROCEDURAL
+from octavo.domain.verdicts import Verdict
+from octavo.engine import opening
+from octavo.engine.account import Account
+from octavo.engine.sandbox import Sandbox
+from octavo.errors import BadInput
+
+AGENT = "agent:brain_b"
+CLERK = "tool:consolidation"
+GUARDRAILS, BEHAVIOR = "guardrails", "behavior"
+VERSIONS_SHOWN = 10
+_KEPT: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "semantic": {"knowledge": {"version_history": VERSIONS_SHOWN}, "behaviors": {"no_auto_delete": True}},
+    "procedural": {"all": {"require_approval": True, "no_auto_delete": True}},
+}
+_NO_CAPABILITIES: Mapping[str, Any] = {"actions": [], "tools": []}
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """What a write became: the memories it made, what was refused, or the proposal that now waits."""
+
+    level: str
+    key: str
+    ids: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    proposal: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.ids)
+
+
+class FilesystemMemory:
+    """The memory of one robot in a folder, or in an open account; its actor decides what needs approval.
+
+    In a folder of its own it keeps the seed's tree of files, and the seed's retention: what is past its age,
+    number or size goes to the archive when memory is consolidated.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | Path | Account,
+        *,
+        account: str = "brain_b",
+        actor: str = AGENT,
+        clock: Callable[[], datetime] | None = None,
+        patterns: PatternPolicy | None = None,
+        limits: Mapping[str, Limit] | None = None,
+        **more: Any,
+    ) -> None:
+        self.now = clock or (lambda: datetime.now(UTC))
+        # Patterns are nobody's own word: not even a person's handle approves them by finding them.
+        self._is_own = not isinstance(data_dir, Account)
+        if isinstance(data_dir, Account):
+            self.account, self._clerk = data_dir, data_dir.as_agent()
+        else:
+            self.account = opening.open(data_dir, account, actor=actor, clock=clock, **more)
+            self._clerk = opening.open(data_dir, account, actor=CLERK, clock=clock, **more)
+        self._patterns = patterns or self.account.policy.patterns
+        self._limits = limits_of(self.account.policy.retention) if limits is None else limits
+        self._session: Sandbox | None = None
+        self._is_shown = self._is_own and not more.get("read_only") and "://" not in str(data_dir)
+        self.show()
+
+    def show(self) -> Path | None:
+        """Bring the tree of files up to date, as opening, consolidating and closing do; where it is.
+
+        None where the memory is somebody else's account, is only read, or has no folder.
+        """
+        return Path(self.account.mirror().folder) if self._is_shown else None
+
+    def read_memory(
+        self,
+        query: str,
+        levels: Sequence[str] = LEVELS,
+        k: int = 10,
+        weights: Mapping[str, float] | None = None,
+    ) -> Context:
+        """What some levels hold on a query, by level and mixed."""
+        return _read(self.account, query, levels, k, weights)
+
+    def write_memory(self, content: str | Mapping[str, Any], level: str, key: str) -> Written:
+        """Write at a level: an event is appended, a page is replaced, a procedure needs a person's yes."""
+        levels.check_level(level)
+        levels.check_key(key)
+        if not isinstance(content, str | Mapping) or not content:
+            raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
+        match level:
+            case "episodic":
+                return self._append(content, key)
+            case "semantic":
+                return self._replace_page(content, key)
+            case _:
+                return self._write_procedure(content, key)
+
+    def consolidate_memory(self, max_age_days: float | None = None, promote: bool = False) -> Consolidated:
+        """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
+        policy = self._patterns
+        if max_age_days is not None:
+            policy = msgspec.structs.replace(policy, days=float(max_age_days))
+        done = consolidation.consolidate(self._clerk, self.now(), policy, promote=promote)
+        if self._is_own or self.account.policy.retention.mode == "on":
+            self.apply_retention()
+        self.show()
+        return done
+
+    def patterns(self) -> list[Pattern]:
+        """What repeats in the look-back, firm or not, with its counts and sources."""
+        return consolidation.find(self.account, self.now(), self._patterns)
+
+    def log_event(self, event: Mapping[str, Any]) -> str:
+        """Append one event (`event_type`, or the older `type`); the argument stays as it was."""
+        kept = {"timestamp": self.now().isoformat(), **event}
+        kind = str(kept.pop("type", None) or kept.get("event_type") or "event")
+        kept["event_type"] = str(event.get("event_type") or kind)
+        said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {_words(kept.get('payload', ''))}".strip()
+        verdict = self.account.remember(
+            said, kind="episode", category="event", at=runs.time_of(kept["timestamp"]), data=kept
+        )
+        return verdict.or_raise().id
+
+    def log_conversation_turn(
+        self, role: str, content: str, metadata: Mapping[str, Any] | None = None
+    ) -> str:
+        """Add a turn to the session under way; it is durable at once, and closing makes it a conversation."""
+        if self._session is None:
+            self._session = self.account.sandbox()
+        return self._session.turn(role, content, data=dict(metadata or {}))
+
+    def close_session(self) -> dict[str, Any] | None:
+        """Consolidate the session under way; returns its conversation document."""
+        if self._session is None:
+            return None
+        session, self._session = self._session, None
+        session.consolidate()
+        return self.conversation(session.id)
+
+    def conversation(self, session: str) -> dict[str, Any]:
+        """A closed session in the seed's form."""
+        episodes = self.account.memories(kind="episode", from_sandbox=session)
+        return {**mirror.conversation(episodes), "session_id": session}
+
+    def save_episode(self, episode: Mapping[str, Any]) -> str:
+        """Keep an RLDS episode {metadata, steps}; what it says passes the gate like everything else."""
+        return rlds.keep(self.account, episode)
+
+    def episodes(self) -> Iterator[dict[str, Any]]:
+        """The RLDS episodes that are kept, oldest first."""
+        for memory in self.account.memories(kind="episode", category="rlds"):
+            yield {"metadata": memory.data["metadata"], "steps": memory.data["steps"]}
+
+    def update_knowledge(self, page: str, text: str, *, section: str = "", source: str = "") -> str:
+        """Add one block to a knowledge page."""
+        data = {"section": section} | ({"source": source} if source else {})
+        return self.account.remember(**_block(levels.check_key(page), section, text, data)).or_raise().id
+
+    def register_skill(self, name: str, text: str, data: Mapping[str, Any] | None = None) -> str:
+        """Keep a learned skill; it stays on the semantic level until a person approves it."""
+        topic = f"skills/{levels.check_key(name)}"
+        return self.account.remember(text, kind="skill", topic=topic, data=data).or_raise().id
+
+    def save_behavior(
+        self, name: str, actions: Sequence[str], description: str = "", *, within: Sandbox | None = None
+    ) -> Verdict:
+        """Keep a behaviour as a learned skill, in a commit of its own or `within` a sandbox."""
+        if not name or len(name) > 64 or not actions:
+            raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and actions")
+        data: dict[str, Any] = {"name": name, "actions": list(actions), "created_at": self.now().isoformat()}
+        data |= {"description": description, "times_invoked": 0}
+        said, topic = f"{name}: {' -> '.join(actions)}", f"{BEHAVIOR}/{name}"
+        place = self.account if within is None else within
+        return place.remember(said, kind="skill", category=BEHAVIOR, topic=topic, data=data)
+
+    def get_capabilities(self) -> dict[str, Any]:
+        """The approved capabilities, or none."""
+        return dict(self.procedure("capabilities") or _NO_CAPABILITIES)
+
+    def procedure(self, key: str) -> dict[str, Any] | None:
+        """An approved procedure's data; what nobody approved does not count."""
+        approved = self.account.memories(kind="skill", layer="procedural", topic=key)
+        return dict(approved[-1].data) if approved else None
+
+    def use(self, ids: Sequence[str]) -> None:
+        """Note that memories were used."""
+        if ids:
+            with self.account.sandbox("uses") as sandbox:
+                for id_ in ids:
+                    sandbox.use(id_)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts and sizes by level, with the decay a day."""
+        rows = {}
+        for level in LEVELS:
+            memories = self.account.memories(layer=level)
+            size = sum(len(m.text.encode()) + len(msgspec.json.encode(m.data)) for m in memories)
+            rows[level] = {"file_count": len(memories), "total_size_bytes": size, "decay_rate": DECAY[level]}
+        return {
+            "levels": rows,
+            "total_files": sum(row["file_count"] for row in rows.values()),
+            "total_size_bytes": sum(row["total_size_bytes"] for row in rows.values()),
+        }
+
+    def list_level(self, level: str) -> list[Entry]:
+        """Everything a level holds, oldest first."""
+        return [levels.entry_of(memory) for memory in self.account.memories(layer=levels.check_level(level))]
+
+    def retention(self) -> dict[str, Any]:
+        """The retention policy in the seed's form; nothing goes by reading it."""
+        episodic = {name: msgspec.to_builtins(limit) for name, limit in self._limits.items()}
+        return {"episodic": episodic, **msgspec.to_builtins(_KEPT)}
+
+    def apply_retention(self) -> dict[str, list[str]]:
+        """Move episodes past their limits to the archive; returns the ids that went, by group."""
+        return self._clerk.retire_aged(self._limits)
+
+    def page_versions(self, page: str) -> list[int]:
+        """The versions in which a knowledge page changed, the newest ten; the ledger keeps all."""
+        levels.check_key(page)
+        changed = {r.version for r in self.account.revisions() if r.memory.category == page}
+        return sorted(changed)[-VERSIONS_SHOWN:]
+
+    def close(self) -> None:
+        """Let go of the account; an open session stays and can be resumed."""
+        if self._session is not None:
+            self._session.close()
+        if self._is_own:
+            try:
+                self.show()
+            finally:
+                self._is_shown = False
+                self._clerk.close()
+                self.account.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _append(self, content: str | Mapping[str, Any], key: str) -> Written:
+        event = {"payload": content} if isinstance(content, str) else dict(content)
+        event.setdefault("event_type", key)
+        return Written(level="episodic", key=key, ids=(self.log_event(event),))
+
+    def _replace_page(self, content: str | Mapping[str, Any], key: str) -> Written:
+        """One commit: blocks that are there stay, others come, those that are missing end."""
+        blocks = {_identity(key, section, text): (section, text) for section, text in _blocks(content)}
+        if not blocks:
+            raise BadInput(f"page {key!r} would have no block", hint="hand in at least one line")
+        there = {m.topic: m for m in self.account.memories(kind="fact", category=key)}
+        with self.account.sandbox(f"page {key}") as sandbox:
+            for topic, memory in there.items():
+                if topic not in blocks:
+                    sandbox.forget(memory.id)
+            for topic, (section, text) in blocks.items():
+                if topic not in there:
+                    sandbox.remember(**_block(key, section, text, {"section": section}))
+        refused = sandbox.result.refused if sandbox.result else ()
+        now = {m.topic: m.id for m in self.account.memories(kind="fact", category=key)}
+        kept = tuple(now[topic] for topic in blocks if topic in now)
+        return Written(
+            level="semantic", key=key, ids=kept, refused=tuple(f"{r.check}: {r.detail}" for r in refused)
+        )
+
+    def _write_procedure(self, content: str | Mapping[str, Any], key: str) -> Written:
+        text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
+        verdict = self.account.remember(
+            text,
+            kind="skill",
+            category=GUARDRAIL if key == GUARDRAILS else PROCEDURAL,
+            topic=key,
+            data={} if isinstance(content, str) else content,
+        )
+        if verdict.outcome == "refused":
+            verdict.or_raise()
+        ids = (verdict.memory.id,) if verdict and verdict.memory else ()
+        return Written(level=PROCEDURAL, key=key, ids=ids, proposal=verdict.proposal)
+
+
+_read = levels.read_memory
+
+
+def _block(page: str, section: str, text: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    topic = _identity(page, section, text)
+    return {"text": text, "kind": "fact", "category": page, "topic": topic, "data": dict(data)}
+
+
+def _identity(page: str, section: str, text: str) -> str:
+    """A block is what it says: the same text on the same page is the same memory."""
+    digest = hashlib.sha256(f"{section}\n{text}".encode()).hexdigest()[:16]
+    return f"knowledge/{page}/{digest}"
+
+
+def _blocks(content: str | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The blocks of a page, each with its section: bullets and lines of a text, or of {title, sections}."""
+    if isinstance(content, Mapping):
+        sections = content.get("sections")
+        if not isinstance(sections, Mapping):
+            raise BadInput("a page is a text, or {title, sections: {name: lines}}")
+        for name, lines in sections.items():
+            for line in [lines] if isinstance(lines, str) else lines:
+                yield from ((str(name), text) for _, text in _blocks(str(line)))
+        return
+    section = ""
+    for raw in content.splitlines():
+        line = raw.strip()
+        if line.startswith("## "):
+            section = line[3:].strip()
+        elif line and not line.startswith("# "):
+            yield section, re.sub(r"^[-*]\s+", "", line)
+
+
+def _words(payload: Any) -> str:
+    return payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()

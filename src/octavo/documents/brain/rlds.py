@@ -1,0 +1,154 @@
+"""RLDS episodes: read in three layouts, kept as memories, written as a curated set with a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from octavo.documents import trees
+from octavo.domain import runs
+from octavo.domain.memory import Memory
+from octavo.engine.account import Account
+from octavo.errors import BadFile, BadInput, OctavoError
+
+
+class Filter(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which episodes a curated set takes; None leaves a condition out."""
+
+    success: bool | None = None
+    max_denials: int | None = None
+    min_reward: float | None = None
+    tags: tuple[str, ...] = ()
+    public: bool | None = None
+
+    def takes(self, memory: Memory) -> bool:
+        """Whether an episode belongs to the set."""
+        metadata = memory.data["metadata"]
+        denials = runs.number_of(metadata.get("sandbox_denials"))
+        return (
+            (self.success is None or bool(metadata.get("success")) == self.success)
+            and (self.max_denials is None or denials <= self.max_denials)
+            and (self.min_reward is None or runs.reward_of(memory.data["steps"]) >= self.min_reward)
+            and (self.public is None or bool(metadata.get("public", True)) == self.public)
+            and set(self.tags) <= set(memory.tags)
+        )
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """What came in: the episodes' ids, and every line or episode that did not, with its place and reason."""
+
+    episodes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def keep(account: Account, episode: Mapping[str, Any], *, tags: Sequence[str] = ()) -> str:
+    """Keep an episode {metadata, steps} through the gate; personal data makes it not public."""
+    fields = runs.fields_of(episode.get("metadata"), episode.get("steps"))
+    return account.remember(**fields, tags=tags).or_raise().id
+
+
+def export(account: Account, path: str | Path, **chosen: Any) -> dict[str, Any]:
+    """Write the episodes that a Filter takes below a folder, one directory each, and `dataset.json` that
+    proves them."""
+    folder, rule = Path(path), filter_of(chosen)
+    digest, episodes, steps = hashlib.sha256(), 0, 0
+    for memory in account.memories(kind="episode", category=runs.CATEGORY):
+        if not rule.takes(memory):
+            continue
+        lines = b"".join(msgspec.json.encode(step) + b"\n" for step in memory.data["steps"])
+        head = msgspec.json.format(msgspec.json.encode(memory.data["metadata"]), indent=2) + b"\n"
+        trees.write_bytes(trees.inside(folder, f"{memory.id}/metadata.json"), head)
+        trees.write_bytes(trees.inside(folder, f"{memory.id}/steps.jsonl"), lines)
+        digest.update(head + lines)
+        episodes, steps = episodes + 1, steps + len(memory.data["steps"])
+    manifest = {
+        "schema_version": runs.SCHEMA,
+        "episodes": episodes,
+        "steps": steps,
+        "sha256": digest.hexdigest(),
+        "filter": msgspec.to_builtins(rule),
+    }
+    trees.write_json(folder / "dataset.json", manifest)
+    return manifest
+
+
+def filter_of(chosen: Mapping[str, Any]) -> Filter:
+    """The filter that some choices make, or BadInput with what there is to choose."""
+    try:
+        return msgspec.convert(chosen, Filter, strict=True)
+    except msgspec.ValidationError as error:
+        hint = f"choose by {', '.join(Filter.__struct_fields__)}"
+        raise BadInput(f"episodes cannot be chosen so: {error}", hint=hint) from error
+
+
+def import_(account: Account, path: str | Path) -> Imported:
+    """Take in every episode below a path, of any layout; what is there already stays as it is."""
+    ids: list[str] = []
+    problems: list[str] = []
+    for place, episode in read(Path(path), problems):
+        try:
+            ids.append(keep(account, episode))
+        except OctavoError as error:
+            problems.append(f"{place}: {error.message}")
+    return Imported(episodes=tuple(ids), problems=tuple(problems))
+
+
+def read(path: Path, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Episodes below a path: directories with steps.jsonl or steps/*.jsonl, and single files."""
+    if path.is_file():
+        yield from _one_file(path, path.name, problems)
+        return
+    files, links = trees.files_below(path)
+    problems += [f"{link.place}: a link is not followed" for link in links]
+    for name in files:
+        file = path / name
+        if file.name == "metadata.json":
+            place = str(Path(name).parent)
+            if (metadata := _json(file, name, problems)) is not None:
+                yield place, {"metadata": metadata, "steps": _steps(file.parent, place, problems)}
+        elif file.name.startswith("robotgrid_") and file.suffix == ".json":
+            yield from _one_file(file, name, problems)
+
+
+def _one_file(path: Path, name: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    found = _json(path, name, problems)
+    if found is None:
+        return
+    metadata = runs.part_of(found, "metadata") or {
+        key: value for key, value in found.items() if key != "steps"
+    }
+    yield name, {"metadata": {"episode_id": path.stem, **metadata}, "steps": found.get("steps") or []}
+
+
+def _json(path: Path, name: str, problems: list[str]) -> dict[str, Any] | None:
+    try:
+        found = trees.read_json(path)
+    except BadFile as error:
+        problems.append(f"{name}: {error.message.removeprefix(f'{path}, ')}")
+        return None
+    if isinstance(found, dict):
+        return found
+    problems.append(f"{name}: no object")
+    return None
+
+
+def _steps(folder: Path, place: str, problems: list[str]) -> list[dict[str, Any]]:
+    """The steps of a directory; one bad line costs one line and is named."""
+    whole = folder / "steps.jsonl"
+    files = [whole] if whole.is_file() else sorted((folder / "steps").glob("[0-9]*.jsonl"))
+    steps: list[dict[str, Any]] = []
+    for file in files:
+        for number, line in enumerate(trees.read_bytes(file).splitlines(), start=1):
+            try:
+                step = msgspec.json.decode(line, type=dict[str, Any]) if line.strip() else None
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                where = file.relative_to(folder).as_posix()
+                problems.append(f"{place}/{where}, line {number}: {error}")
+                continue
+            steps += [step] if step else []
+    return steps

@@ -1,0 +1,311 @@
+"""Seed 001's tree of files, `consciousness/…`: episodes, cores, spheres, counters, in and out without loss.
+
+Counters and places are always written from arithmetic; everything else goes out as it came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from octavo.documents import trees
+from octavo.documents.consciousness import tree as layout
+from octavo.documents.consciousness.tree import COUNTERS, EPISODES, FOLDERS, SEQUENCES, document_of, scoped
+from octavo.documents.msp import stores
+from octavo.documents.transfer import Exported, Imported, Note
+from octavo.domain import compression
+from octavo.domain.buffer import Wrote
+from octavo.domain.episodes import iso
+from octavo.domain.memory import SHARED, Memory
+from octavo.domain.review import RETIRED
+from octavo.domain.rules import counts_as_episode
+from octavo.engine import compress
+from octavo.engine.account import Account
+from octavo.engine.counts import Session
+from octavo.errors import BadInput, HumanOnly, OutOfScope
+
+_SKIP = frozenset({"duplicate", "capacity", "confidence"})
+_CAUSE = "import consciousness"
+_MASKED = "a secret was masked"
+_NOTES, _FILES = "consciousness", "consciousness/files/"
+_SEQUENCES = ("Session_seq", "Core_seq", "Sphere_seq")
+_COUNTED = (*_SEQUENCES, "Total_sessions", "last_update")
+
+
+def import_(account: Account, path: Path) -> Imported:
+    """Read a tree: its sessions one commit each, in their order, then its cores and spheres, then the rest.
+
+    Interrupted, it goes on where it stopped when it is run again; run twice it changes nothing.
+    """
+    work = _Import(account, path)
+    scopes = layout.scopes(work.tree)
+    for scope in scopes:
+        if not account.sees(scope):
+            raise OutOfScope(f"a handle bound to {account.scope!r} tried to import scope {scope!r}")
+    for scope in scopes:
+        planned = layout.order(work.tree, scope, work.policy)
+        work.take_sessions(scope, planned)
+        work.take_made(scope, planned)
+        work.note_counters(scope, planned)
+    work.take_files()
+    return Imported(
+        format="consciousness",
+        version=account.version,
+        account=account.name,
+        counts=dict(work.counts),
+        unchanged=work.unchanged,
+        changed=tuple(work.changed),
+        left_out=tuple(work.left_out),
+        notes=tuple(work.tree.notes),
+        files=tuple(sorted(work.tree.files)),
+    )
+
+
+def export(account: Account, path: Path) -> Exported:
+    """Write the account as a tree; every file is replaced whole, others are left alone."""
+    version = account.version
+    files = _files(account, version)
+    trees.write_all(layout.home(path), files)
+    shown = ("episode", *FOLDERS)
+    memories = account.at(version).memories()
+    rest = [m for m in memories if m.kind not in shown and _note_of(m) is None]
+    return Exported(
+        format="consciousness",
+        version=version,
+        account=account.name,
+        counts=dict(Counter(m.kind for m in memories if m.kind in shown)),
+        left_out=dict(Counter(f"kind {m.kind}" for m in rest)),
+        files=tuple(sorted(files)),
+    )
+
+
+class _Import:
+    """One import of a tree, and what it has done so far."""
+
+    def __init__(self, account: Account, path: Path) -> None:
+        self.account = account
+        self.at = datetime.now(UTC)
+        self.policy = account.policy.compression
+        self.tree = layout.read(path, self.policy, self.at)
+        self.counts: Counter[str] = Counter()
+        self.unchanged = 0
+        self.left_out: list[Note] = []
+        self.changed: list[Note] = []
+
+    def take_sessions(self, scope: str, planned: Sequence[str]) -> None:
+        """Write the sessions of a scope, one commit each."""
+        closed = {session.sandbox for session in self.account.sessions(scope=scope)}
+        spoken: dict[str | None, list[tuple[str, Memory]]] = {}
+        for relative, memory in self.tree.episodes.items():
+            if memory.scope != scope:
+                continue
+            if _is_there(self.account, memory):
+                self.unchanged += 1
+            else:
+                spoken.setdefault(memory.sandbox, []).append((relative, memory))
+        for ordinal, name in enumerate(planned, start=1):
+            said = spoken.pop(name, [])
+            counted = any(counts_as_episode(memory) for _, memory in said)
+            is_next = len(closed) == ordinal - 1
+            if name in closed or not (counted or is_next):
+                self._write(scope, said)
+                continue
+            if not counted:
+                note = stores.file(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
+                said.append(("", note.memory))
+            if self._write(scope, said, closes=name):
+                closed.add(name)
+                self.counts["session"] += 1
+        for said in spoken.values():
+            self._write(scope, said)
+
+    def _write(self, scope: str, said: Iterable[tuple[str, Memory]], closes: str | None = None) -> bool:
+        """Write the episodes of a session in one commit; whether there was anything new."""
+        rows = sorted(said, key=lambda row: (row[1].at, row[0]))
+        if not rows:
+            return False
+        candidates = [Wrote(memory=memory) for _, memory in rows]
+        verdicts = self.account.write_many(candidates, cause=_CAUSE, skip=_SKIP, closes=closes, scope=scope)
+        for (relative, memory), verdict in zip(rows, verdicts, strict=True):
+            kept = verdict.memory
+            if not verdict or kept is None:
+                self._leave(relative, f"{verdict.check}: {verdict.detail}")
+            elif verdict.outcome == "unchanged":
+                self.unchanged += 1
+            elif relative:
+                self.counts[kept.kind] += 1
+                if (kept.turns, kept.data, kept.text) != (memory.turns, memory.data, memory.text):
+                    self.changed.append(Note(place=relative, reason=_MASKED))
+        return any(verdict and verdict.outcome != "unchanged" for verdict in verdicts)
+
+    def take_made(self, scope: str, planned: Sequence[str]) -> None:
+        """Take cores and spheres from the files where the same sessions have their places here."""
+        here = {session.ordinal: session.sandbox for session in self.account.sessions(scope=scope)}
+        made = layout.made_of(self.tree, scope, self.policy)
+        for due in sorted(made, key=lambda due: (due.sessions[-1], due.kind)):
+            first, last, document = due.sessions[0], due.sessions[-1], self.tree.made[due.id]
+            if any(here.get(ordinal) != planned[ordinal - 1] for ordinal in due.sessions):
+                self._leave(due.id, f"sessions {first} to {last} are others here; it is made of those")
+                continue
+            try:
+                memory = self.account.adopt(due.id, document)
+            except (BadInput, HumanOnly) as error:
+                self._leave(due.id, error.message)
+                continue
+            if memory is not None:
+                self.counts[memory.kind] += 1
+                if _told(memory) != document:
+                    self.changed.append(Note(place=due.id, reason=_MASKED))
+            elif (there := self.account.get(due.id)) is not None and _told(there) == document:
+                self.unchanged += 1
+            else:
+                self._leave(due.id, "it was made or removed here already, which stays")
+
+    def note_counters(self, scope: str, planned: Sequence[str]) -> None:
+        """Say where the tree counted otherwise; what is written again is counted by sessions."""
+        counted = compression.counters(len(planned), self.policy)
+        counters = self.tree.counters.get(scope, {})
+        if any(counters.get(name, value) != value for name, value in counted.items()):
+            reason = f"does not fit the {len(planned)} sessions of the tree, which count"
+            self.tree.notes.append(Note(place=f"{scoped(COUNTERS, scope)}.json", reason=reason))
+        places = {name: compression.position(n, self.policy) for n, name in enumerate(planned, start=1)}
+        other = 0
+        for memory in self.tree.episodes.values():
+            said, place = layout.place_of(memory.data), places.get(memory.sandbox or "")
+            if memory.scope == scope and said and place:
+                other += said != tuple(place[name] for name in SEQUENCES)
+        if other:
+            reason = f"{other} episodes had another compression_meta than their session has"
+            self.tree.notes.append(Note(place=EPISODES, reason=reason))
+
+    def take_files(self) -> None:
+        """Keep what is no file of the seed, and what the pages and counters of sessions say beyond ours."""
+        name = layout.developer(self.tree)
+        # The total of sessions follows from the rest of the counters.
+        counters = {
+            scope: {key: value for key, value in told.items() if key != "Total_sessions"}
+            for scope, told in self.tree.counters.items()
+        }
+        root: dict[str, Any] = {"counters": counters}
+        if name is not None and name != _developer(self.account, None):
+            root["developer"] = name
+        version = self.account.version
+        made = _pages(self.account, version, root, _episodes(self.account, version))
+        for relative, value in self.tree.pages.items():
+            if made.get(relative) != value:
+                self.tree.files[relative] = {"text": trees.json_bytes(value).decode()}
+        # A whole path can look like a token to the gate; its parts do not.
+        kept = {
+            f"{_FILES}{hashlib.sha256(name.encode()).hexdigest()[:32]}": {"path": name.split("/"), **value}
+            for name, value in self.tree.files.items()
+        }
+        kept[f"{_NOTES}/root"] = root
+        entries = [stores.file(name, value, at=self.at) for name, value in sorted(kept.items())]
+        candidates = [Wrote(memory=entry.memory) for entry in entries]
+        verdicts = self.account.write_many(candidates, cause=_CAUSE, skip=_SKIP, scope=SHARED)
+        for entry, verdict in zip(entries, verdicts, strict=True):
+            if not verdict:
+                where = "/".join(entry.value.get("path", [_NOTES]))
+                self._leave(where, f"{verdict.check}: {verdict.detail}")
+
+    def _leave(self, place: str, reason: str) -> None:
+        self.left_out.append(Note(place=place, reason=reason))
+
+
+def _is_there(account: Account, memory: Memory) -> bool:
+    """Whether an episode stands in the account as the file tells it, wherever its session stands."""
+    there = account.get(memory.id)
+    if there is None or there.kind != "episode":
+        return False
+    one, other = document_of(there, None), document_of(memory, None)
+    return {**one, "compression_meta": None} == {**other, "compression_meta": None}
+
+
+def _files(account: Account, version: int) -> dict[str, bytes]:
+    """Every file of the tree by its path."""
+    view = account.at(version)
+    notes = {name: m for m in view.memories(kind="register", category=stores.FILE) if (name := _note_of(m))}
+    root = notes[f"{_NOTES}/root"].data if f"{_NOTES}/root" in notes else {}
+    said = _episodes(account, version)
+    places = {session.sandbox: session.position for session in _sessions(account, version)}
+    files: dict[str, Any] = {}
+    for memory in said:
+        name = f"{EPISODES}/{layout.file_name(memory)}"
+        if name in files:
+            raise BadInput(f"two episodes would be written as {name}")
+        files[name] = document_of(memory, places.get(memory.sandbox or ""))
+    files |= _pages(account, version, root, said)
+    for memory in view.memories(kind=tuple(FOLDERS)):
+        files[f"{FOLDERS[memory.kind]}/{memory.id}.json"] = _told(memory)
+    files |= _counters(account, version, root)
+    kept = [memory.data for name, memory in notes.items() if name.startswith(_FILES)]
+    written = {name: trees.json_bytes(value) for name, value in files.items()}
+    return written | {"/".join(value["path"]): trees.bytes_of(value) for value in kept}
+
+
+def _episodes(account: Account, version: int) -> list[Memory]:
+    """The episodes of a version, those among them that were retired for a core included."""
+    view = account.at(version)
+    episodes = {memory.id: memory for memory in view.memories(kind="episode")}
+    for core in view.memories(kind="core"):
+        for id_ in core.linked("part"):
+            history = [] if id_ in episodes else view.history(id_)
+            if history and history[-1].memory.data.get(RETIRED):
+                episodes[id_] = next(r.memory for r in reversed(history) if not r.memory.gone)
+    return sorted(episodes.values(), key=lambda memory: (memory.at, memory.id))
+
+
+def _pages(
+    account: Account, version: int, root: Mapping[str, Any], said: Iterable[Memory]
+) -> dict[str, dict[str, Any]]:
+    """The page of each session by its path."""
+    spoken, policy = layout.by_session(said), account.policy.compression
+    name = _developer(account, root.get("developer"))
+    files = {}
+    for session in _sessions(account, version):
+        title = scoped(compression.display_name(name, session.ordinal, policy), session.scope)
+        page = layout.page(session, spoken.get(session.sandbox, ()), policy)
+        files[f"{layout.SESSIONS}/{title}.json"] = page
+    return files
+
+
+def _counters(account: Account, version: int, root: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The counters of each scope; what an imported file said beyond them stays, its time until one closes."""
+    closed: dict[str, Session] = {session.scope: session for session in _sessions(account, version)}
+    files = {}
+    for scope in sorted({SHARED, *closed, *root.get("counters", {})}):
+        if not account.sees(scope):
+            continue
+        total = closed[scope].ordinal if scope in closed else 0
+        told = root.get("counters", {}).get(scope, {})
+        counted = compression.counters(total, account.policy.compression)
+        last = iso(closed[scope].at) if scope in closed else None
+        if "last_update" in told and all(counted[name] == told.get(name) for name in _SEQUENCES):
+            last = told["last_update"]
+        more = {name: value for name, value in told.items() if name not in _COUNTED}
+        files[f"{scoped(COUNTERS, scope)}.json"] = {**counted, "last_update": last, **more}
+    return files
+
+
+def _sessions(account: Account, version: int) -> list[Session]:
+    return [session for session in account.sessions() if session.version <= version]
+
+
+def _told(memory: Memory) -> dict[str, Any]:
+    """A core or sphere as its file."""
+    return {name: value for name, value in memory.data.items() if name not in compress.OWN}
+
+
+def _note_of(memory: Memory) -> str | None:
+    """The name of what an import kept beside the memories, None if it is no such thing."""
+    name = memory.data.get("name") if memory.category == stores.FILE else None
+    return name if isinstance(name, str) and name.startswith(f"{_NOTES}/") else None
+
+
+def _developer(account: Account, name: str | None) -> str:
+    return name or re.sub(r"[^\w.-]", "_", account.name)

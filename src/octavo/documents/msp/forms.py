@@ -1,0 +1,176 @@
+"""The documents of seed 000 as its code handles them: plain JSON objects that also answer to its names."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Self
+
+from msgspec import Struct
+
+from octavo.documents.msp.stores import CORE, EPISODIC, GKS, KNOWLEDGE, PROFILE, SEMANTIC, SENSORY, STATES
+from octavo.domain.verdicts import Consolidation
+from octavo.errors import BadInput
+
+LIST_OF = {category: part for part, category in KNOWLEDGE.items() if category}
+# Every spelling that is read, and the schema's that is written.
+_MASTER_NAMES = {"episodic": EPISODIC, "semantic": SEMANTIC, "sensory": SENSORY, "core": CORE, "gks": GKS}
+_SHORT = {**_MASTER_NAMES, "profile": PROFILE, "states": STATES}
+_BUFFER_NAMES = {
+    "episodes": "new_episodes",
+    "semantic_updates": "semantic_candidates",
+    "state_changes": "state_deltas",
+    "state_updates": "state_deltas",
+    "sensory": "sensory_candidates",
+    "core": "core_updates",
+    "profile_updates": "user_profile",
+    "gks_updates": "gks_data",
+}
+# What makes an object an episode: something that was said, or noted of the moment.
+_TOLD = frozenset(
+    {"turns", "summary", "content", "text", "event", "state_snapshot", "emotive_snapshot", "pulse_snapshot"}
+    | {"msp_metadata", "situation"}
+)
+BUFFER_LISTS = ("new_episodes", "semantic_candidates", "sensory_candidates")
+BUFFER_OBJECTS = ("state_deltas", "core_updates", "user_profile", "gks_data")
+
+
+class Semantic(dict[str, Any]):
+    """The semantic store; adding knowledge puts each element into the list of its type."""
+
+    def __add__(self, knowledge: object) -> Semantic:
+        if not isinstance(knowledge, list | tuple):
+            return NotImplemented
+        added = Semantic(copy.deepcopy(dict(self)))
+        for item in knowledge:
+            kind = item.get("type") if isinstance(item, Mapping) else None
+            added.setdefault(LIST_OF.get(str(kind), "facts"), []).append(copy.deepcopy(item))
+        return added
+
+
+class MasterState(dict[str, Any]):
+    """One version of an account as the seed's document; `base` is the version it was made on."""
+
+    base: int | None = None
+    consolidation: Consolidation | None = None
+
+    @classmethod
+    def on(cls, base: int | None, document: Mapping[str, Any]) -> Self:
+        """A state that was made on a version."""
+        state = cls(document)
+        if isinstance(state.get(SEMANTIC), Mapping):
+            state[SEMANTIC] = Semantic(state[SEMANTIC])
+        state.base = base
+        return state
+
+    @property
+    def version(self) -> int:
+        """The version this state is, or is to become."""
+        return int(self["version"])
+
+    def __getattr__(self, name: str) -> Any:
+        """A store by the seed's short name: `.episodic`, `.semantic`, `.core` …; a copy to add to."""
+        section = _SHORT.get(name)
+        if section is None:
+            raise AttributeError(name)
+        kind: Any = list if section in (EPISODIC, SENSORY) else Semantic if section == SEMANTIC else dict
+        value = self.get(section, kind())
+        return value if section == GKS else kind(value)
+
+
+class Episode(dict[str, Any]):
+    """An episode as the seed writes it: `Episode(turn_1={…}, turn_2={…}, RI_global=0.8)`."""
+
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """The episode that a value is; an object that says nothing is none."""
+        if not isinstance(value, Mapping):
+            raise BadInput(f"an episode is {type(value).__name__}, not an object")
+        if not any(key in _TOLD or str(key).startswith("turn_") for key, told in value.items() if told):
+            raise BadInput(
+                f"an object of {sorted(map(str, value))[:5]} is no episode",
+                hint="say something: turn_1, turn_2, turns, summary, or a snapshot",
+            )
+        return cls(copy.deepcopy(dict(value)))
+
+
+class SessionBuffer(dict[str, Any]):
+    """A session buffer under the schema's names, which answers to those of the seed's flow too."""
+
+    def __missing__(self, key: str) -> Any:
+        if _BUFFER_NAMES.get(key, key) == key:
+            raise KeyError(key)
+        return self[_BUFFER_NAMES[key]]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A part of the buffer under either name."""
+        return super().get(_BUFFER_NAMES.get(key, key), default)
+
+
+class LoadedSandbox(Struct, kw_only=True):
+    """A sandbox as the seed sees it: the master state it began on, and its session buffer."""
+
+    id: str
+    user_id: str
+    name: str
+    parent_version: int
+    master_ref: MasterState
+    session_buffer: SessionBuffer
+
+
+class ConsolidatedData(Struct, frozen=True, kw_only=True):
+    """What the rules let through, and what they did with the rest."""
+
+    episodes: list[dict[str, Any]]
+    knowledge: list[Any]
+    sensory: list[Any]
+    core_updates: dict[str, Any]
+    profile_updates: dict[str, Any]
+    gks_updates: list[Any]
+    state_changes: dict[str, Any]
+    refused: tuple[dict[str, Any], ...] = ()
+    merged: tuple[dict[str, Any], ...] = ()
+
+
+def create_empty_buffer(
+    sandbox_id: str | None = None, created_at: str | None = None, parent_version: int | None = None
+) -> SessionBuffer:
+    """A session buffer in which nothing is written yet."""
+    origin = {"sandbox_id": sandbox_id, "created_at": created_at, "parent_version": parent_version}
+    content: dict[str, Any] = {"new_episodes": [], "semantic_candidates": [], "state_deltas": {}}
+    return SessionBuffer({**origin, **content, "metadata": dict(origin)})
+
+
+def master_named(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A master state under the schema's names; nothing of the caller's is shared."""
+    return _named(state, _MASTER_NAMES, "the master state")
+
+
+def buffer_named(buffer: Mapping[str, Any]) -> dict[str, Any]:
+    """A session buffer under the schema's names, with `episode` as a list of one; nothing is shared."""
+    if not isinstance(buffer, Mapping):
+        raise BadInput(f"a session buffer is {type(buffer).__name__}, not an object")
+    parts = dict(buffer)
+    if "episode" in parts:
+        single = parts.pop("episode")
+        parts["new_episodes"] = [single, *parts.pop("new_episodes", parts.pop("episodes", []))]
+    document = _named(parts, _BUFFER_NAMES, "the session buffer")
+    for key in BUFFER_LISTS:
+        if not isinstance(document.get(key, []), list | tuple):
+            raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not a list")
+    for key in BUFFER_OBJECTS:
+        value = document.get(key, {})
+        is_list = isinstance(value, list) and (key in ("core_updates", "gks_data") or not value)
+        if not is_list and not isinstance(value, Mapping):
+            raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not an object")
+    return document
+
+
+def _named(document: Mapping[str, Any], names: Mapping[str, str], what: str) -> dict[str, Any]:
+    named: dict[str, Any] = {}
+    for key, value in document.items():
+        name = names.get(key, key)
+        if name in named:
+            raise BadInput(f"{what} holds {name} under two names", hint=f"keep {name}")
+        named[name] = copy.deepcopy(value)
+    return named

@@ -1,0 +1,311 @@
+"""The session buffer as the seed's document: written into a sandbox, read from one, and consolidated.
+
+Consolidation on documents alone runs the rules for real, on an account of a moment; saving runs them again.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from msgspec.structs import replace
+
+from octavo.documents.msp import items, saving, stores
+from octavo.documents.msp.forms import (
+    LIST_OF,
+    ConsolidatedData,
+    Episode,
+    MasterState,
+    Semantic,
+    buffer_named,
+    create_empty_buffer,
+    master_named,
+)
+from octavo.documents.msp.stores import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Entry
+from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
+from octavo.domain.episodes import iso, to_document
+from octavo.domain.memory import Link, is_id
+from octavo.domain.policy import Policy
+from octavo.domain.verdicts import Consolidation, Verdict
+from octavo.engine.opening import open as open_account
+from octavo.engine.sandbox import Sandbox
+from octavo.errors import BadInput, Refused
+
+_CORE_TYPES = {"identity": "identity", "value": "values", "values": "values", "worldview": "worldview"}
+# Where the buffer keeps what is for a section of the master state.
+_FIELDS = {
+    SEMANTIC: "semantic_candidates",
+    SENSORY: "sensory_candidates",
+    CORE: "core_updates",
+    PROFILE: PROFILE,
+    GKS: GKS,
+}
+
+
+def write(sandbox: Sandbox, buffer: Mapping[str, Any], *, now: datetime) -> list[Verdict]:
+    """Put a buffer document's content into a sandbox; verdicts for what is no episode, in order."""
+    document = buffer_named(buffer)
+    for state in (document.get("state_deltas") or {}).values():
+        if not isinstance(state, Mapping):
+            raise BadInput(f"a state is {type(state).__name__}, not an object")
+    new = list(entries(document, at=now))
+    for episode in document.get("new_episodes", ()):
+        sandbox.write_episode(Episode.of(episode))
+    verdicts = _remember_all(sandbox, new)
+    for name, data in (document.get("state_deltas") or {}).items():
+        verdicts.append(sandbox.update_state(name, data))
+    return verdicts
+
+
+def entries(document: Mapping[str, Any], *, at: datetime) -> Iterable[Entry]:
+    """What a buffer document asks for besides episodes and states."""
+    for section, field in _FIELDS.items():
+        content = document.get(field)
+        if section == SEMANTIC or (section == CORE and isinstance(content, list)):
+            yield from (_candidate(value, at) for value in content or ())
+        else:
+            yield from stores.section_entries(section, content, at=at)
+
+
+def document(buffer: SessionBuffer) -> dict[str, Any]:
+    """A session buffer in the schema's words, with what an imported one said besides."""
+    opened = buffer.opened
+    parts = dict(create_empty_buffer(opened.sandbox, iso(opened.at), opened.parent))
+    metadata = {**parts.pop("metadata"), "turn_count": 0}
+    spoken = {entry.episode for entry in buffer.entries if isinstance(entry, Spoke)}
+    for candidate in candidates(buffer):
+        if isinstance(candidate, SetState):
+            before = parts["state_deltas"].get(candidate.name, {})
+            parts["state_deltas"][candidate.name] = (
+                patch(before, candidate.data) if candidate.patch else dict(candidate.data)
+            )
+        elif isinstance(candidate, Wrote):
+            memory = candidate.memory
+            if memory.kind == "episode" and memory.category != "sensory":
+                named = {"episode_id": candidate.alias} if candidate.alias else {}
+                parts["new_episodes"].append({**to_document(memory, bare=memory.id not in spoken), **named})
+            elif (entry := stores.entry_of(memory)) is not None:  # skills have no place in the document
+                _show(parts, entry)
+            metadata["turn_count"] += len(memory.turns) if memory.category != "sensory" else 0
+    seconds = (_last_time(buffer) - opened.at).total_seconds()
+    metadata["duration_seconds"] = int(seconds) if seconds.is_integer() else seconds
+    parts["metadata"] = metadata
+    note = marker(buffer)
+    return parts if note is None else _noted(parts, note, is_last=_is_marker(buffer.entries[-1]))
+
+
+def marker(buffer: SessionBuffer) -> dict[str, Any] | None:
+    """What an import noted about the sandbox, None if it was opened here."""
+    noted = [e.memory.data for e in buffer.entries if isinstance(e, Wrote) and _is_marker(e)]
+    return dict(noted[-1]) if noted else None
+
+
+def rehearse(
+    buffer: Mapping[str, Any],
+    master: Mapping[str, Any],
+    *,
+    policy: Policy,
+    actor: str,
+    clock: Callable[[], datetime],
+) -> ConsolidatedData:
+    """What the gate and the rules let through of a buffer on top of a master state."""
+    given = buffer_named(buffer)
+    metadata = given.get("metadata")
+    inner = metadata.get("sandbox_id") if isinstance(metadata, Mapping) else None
+    id_ = given.get("sandbox_id") or inner
+    refused = []
+    with (
+        TemporaryDirectory(prefix="octavo-") as folder,
+        open_account(folder, actor=actor, policy=policy, clock=clock, embedder=False) as account,
+    ):
+        saving.bring_up(account, master_named(master), at=clock())
+        sandbox = account.sandbox(id=id_ if is_id(id_) else None)
+        for episode in given.pop("new_episodes", ()):
+            try:
+                sandbox.write_episode(Episode.of(episode))
+            except Refused as error:
+                refused.append(_refused(episode, "gate", error.message))
+        asked = list(entries(given, at=clock()))
+        judged = list(zip(asked, write(sandbox, given, now=clock()), strict=False))
+        result = sandbox.consolidate()
+        added = [memory for id_ in result.added if (memory := account.get(id_)) is not None]
+    shown: dict[str, Any] = {"core_updates": {}, PROFILE: {}, GKS: {}, "semantic_candidates": []}
+    for entry, verdict in judged:
+        if not verdict:
+            refused.append(_refused(entry.value, verdict.check or "approval", verdict.detail))
+        elif not _restates(entry, verdict, result):
+            _show(shown, entry)
+    return ConsolidatedData(
+        episodes=[to_document(m) for m in added if m.kind == "episode" and m.category != "sensory"],
+        knowledge=shown["semantic_candidates"],
+        sensory=shown.get("sensory_candidates", []),
+        core_updates=shown["core_updates"],
+        profile_updates=shown[PROFILE],
+        gks_updates=shown[GKS],
+        state_changes=copy.deepcopy(dict(given.get("state_deltas") or {})),
+        refused=tuple(refused),
+        merged=tuple({"into": m.into, "text": m.text, "confidence": m.confidence} for m in result.merged),
+    )
+
+
+def merge(master: Mapping[str, Any], consolidated: ConsolidatedData, *, now: datetime) -> MasterState:
+    """The next master state, one version on."""
+    document = master_named(master)
+    version = int(document.get("version", 0))
+    document |= {
+        EPISODIC: [*document.get(EPISODIC, []), *copy.deepcopy(consolidated.episodes)],
+        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + consolidated.knowledge,
+        SENSORY: [*document.get(SENSORY, []), *copy.deepcopy(consolidated.sensory)],
+        CORE: update_core(document.get(CORE, {}), consolidated.core_updates),
+        PROFILE: {**document.get(PROFILE, {}), **copy.deepcopy(consolidated.profile_updates)},
+        GKS: _merge_gks(document.get(GKS, {}), copy.deepcopy(consolidated.gks_updates)),
+        STATES: {**document.get(STATES, {}), **copy.deepcopy(consolidated.state_changes)},
+        "version": version + 1,
+        "timestamp": iso(now),
+    }
+    base = getattr(master, "base", None)
+    return MasterState.on(version if base is None else base, document)
+
+
+def update_core(core: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:
+    """The core with updates laid over it: named values replaced, lists added to, everything else kept."""
+    updated = copy.deepcopy(dict(core))
+    for part, update in copy.deepcopy(dict(updates)).items():
+        before = updated.get(part)
+        if isinstance(update, Mapping) and isinstance(before, Mapping):
+            updated[part] = {**before, **update}
+        elif isinstance(update, list) and isinstance(before, list):
+            updated[part] = [*before, *(value for value in update if value not in before)]
+        else:
+            updated[part] = update
+    return updated
+
+
+def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
+    """Remember entries, the edges of a graph after its nodes, and link what they join."""
+    is_edge = [entry.section == GKS and items.edge(entry.value) is not None for entry in new]
+    nodes: dict[str, str | None] = {}  # those of the graph that the sandbox sees, by what edges call them
+    for memory in sandbox.memories(kind="fact", category="gks") if any(is_edge) else ():
+        seen = stores.entry_of(memory)
+        if seen and (name := stores.node_name(seen)):
+            nodes[name] = memory.id
+
+    def known(end: str) -> str | None:
+        if end not in nodes:
+            concepts = sandbox.memories(kind="fact", topic=stores.topic_of("concept", end), limit=1)
+            nodes[end] = concepts[0].id if concepts else None
+        return nodes[end]
+
+    verdicts: dict[int, Verdict] = {}
+    for number in sorted(range(len(new)), key=is_edge.__getitem__):
+        entry, memory = new[number], new[number].memory
+        verdict = sandbox.remember(
+            items.said(memory),
+            kind=memory.kind,
+            topic=memory.topic,
+            category=memory.category,
+            at=memory.at,
+            confidence=entry.confidence,
+            data=memory.data,
+            links=_named(stores.links_of([entry], known)[0]),
+        )
+        verdicts[number] = verdict
+        if verdict.memory is not None and (name := stores.node_name(entry)):
+            nodes[name] = verdict.memory.id
+    for name, links in stores.leads(new, known).items():
+        node = sandbox.get(known(name) or "none")
+        if node is not None:
+            sandbox.revise(node.id, links=_named((*node.links, *links)))
+    return [verdicts[number] for number in range(len(new))]
+
+
+def _named(links: tuple[Link, ...]) -> dict[str, list[str]]:
+    named: dict[str, list[str]] = {}
+    for link in links:
+        named.setdefault(link.name, []).append(link.to)
+    return named
+
+
+def _candidate(value: Any, at: datetime) -> Entry:
+    """An element of the semantic store, or an update of the core: {type, key, content, confidence}."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if not isinstance(kind, str) or kind not in _CORE_TYPES:
+        return stores.element(SEMANTIC, LIST_OF.get(str(kind), "facts"), None, value, at=at)
+    key, content = value.get("key"), value.get("content", value.get("value"))
+    entry = stores.element(CORE, _CORE_TYPES[kind], key if isinstance(key, str) else None, content, at=at)
+    confidence = items.confidence_of(value)
+    data = {**entry.memory.data, "candidate": dict(value)}
+    sure = 1.0 if confidence is None else confidence
+    return replace(entry, memory=replace(entry.memory, confidence=sure, data=data), confidence=confidence)
+
+
+def _show(parts: dict[str, Any], entry: Entry) -> None:
+    """Put a value where the buffer's document has it; files are an import's own notes and stay out."""
+    field = _FIELDS.get(entry.section)
+    if field is None:
+        return
+    if entry.section == CORE and "candidate" in entry.memory.data:
+        parts["semantic_candidates"].append(entry.memory.data["candidate"])
+    elif entry.section in (SEMANTIC, SENSORY):
+        parts.setdefault(field, []).append(entry.value)
+    else:
+        held = parts.setdefault(field, {})
+        if isinstance(held, list) and (entry.part is not None or entry.identity[0] == "key"):
+            parts[field] = {"facts": held}
+        saving.put(parts, field, entry)
+
+
+def _last_time(buffer: SessionBuffer) -> datetime:
+    last = buffer.opened.at
+    for entry in buffer.entries:
+        at = entry.turn.at if isinstance(entry, Spoke) else getattr(entry, "at", None)
+        at = entry.memory.at if isinstance(entry, Wrote) else at
+        last = max(last, at) if isinstance(at, datetime) else last
+    return last
+
+
+def _noted(parts: dict[str, Any], note: Mapping[str, Any], *, is_last: bool) -> dict[str, Any]:
+    """The document with what an imported file said besides; its counts hold until something is added."""
+    fields = dict(note.get("fields") or {})
+    absent = note.get("absent") or ()
+    kept = {
+        key: value
+        for key, value in parts.items()
+        if key not in absent or (value and not (is_last and key == "metadata"))
+    }
+    if not is_last and isinstance(fields.get("metadata"), Mapping):
+        fields["metadata"] = {**fields["metadata"], **parts["metadata"]}
+    return {**kept, **fields}
+
+
+def _is_marker(entry: Any) -> bool:
+    return isinstance(entry, Wrote) and (entry.memory.kind, entry.memory.category) == ("register", FILE)
+
+
+def _restates(entry: Entry, verdict: Verdict, result: Consolidation) -> bool:
+    """Whether an entry says only what is there, and not more surely."""
+    if verdict.outcome != "merged" or verdict.memory is None:
+        return verdict.outcome == "unchanged"
+    kept = (verdict.memory.id, verdict.memory.rev)
+    lost = next((merge for merge in result.merged if (merge.into, merge.rev) == kept), None)
+    return lost is None or lost.confidence >= entry.memory.confidence
+
+
+def _refused(value: Any, check: str, detail: str) -> dict[str, Any]:
+    return {"check": check, "detail": detail, "value": copy.deepcopy(value)}
+
+
+def _merge_gks(before: Any, added: Any) -> Any:
+    """The knowledge system with more: lists grow, names are replaced, a bare list stands under `facts`."""
+    if not added or not isinstance(before, Mapping | list):
+        return before
+    if isinstance(before, list) and isinstance(added, list):
+        return [*before, *added]
+    merged = dict(before) if isinstance(before, Mapping) else {"facts": before}
+    for part, value in (added if isinstance(added, Mapping) else {"facts": added}).items():
+        both = isinstance(merged.get(part), list) and isinstance(value, list)
+        merged[part] = [*merged[part], *value] if both else value
+    return merged

@@ -1,0 +1,331 @@
+"""The seven stores of seed 000: which memory stands for which value of the master state, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.documents.msp import items
+from octavo.documents.msp.items import ORIGINAL, canonical
+from octavo.domain import episodes
+from octavo.domain.memory import Kind, Link, Memory, Turn, is_id, is_temporary, transcript
+from octavo.errors import BadInput
+
+EPISODIC, SEMANTIC, SENSORY = "episodic_memory", "semantic_memory", "sensory_memory"
+CORE, PROFILE, GKS, STATES, FILE = "core_memory", "user_profile", "gks_data", "states", "file"
+# What each section is, in the document's order.
+SECTIONS: dict[str, tuple[type, ...]] = {
+    EPISODIC: (list,),
+    SEMANTIC: (Mapping,),
+    SENSORY: (list,),
+    CORE: (Mapping,),
+    PROFILE: (Mapping,),
+    GKS: (Mapping, list),
+    STATES: (Mapping,),
+}
+LISTS = {EPISODIC: "episodes", SENSORY: "sensory"}  # sections that are lists, and their field in a file
+# What the master state shows where there is nothing.
+EMPTY: dict[str, dict[str, Any]] = {
+    SEMANTIC: {"facts": [], "concepts": [], "relationships": []},
+    CORE: {"identity": {}, "values": [], "worldview": {}},
+}
+# The lists of the semantic store, each with the category that its memories have unless they name one.
+KNOWLEDGE = {"facts": "fact", "concepts": "concept", "relationships": "relationship", "registers": None}
+CANON = ("identity", "values", "worldview", "notes")
+# The parts of a section that hold its values; in the knowledge system every part does.
+PARTS = {SEMANTIC: tuple(KNOWLEDGE), CORE: CANON}
+_KINDS: dict[str, Kind] = {
+    SEMANTIC: "fact",
+    SENSORY: "episode",
+    CORE: "canon",
+    PROFILE: "register",
+    GKS: "fact",
+}
+_CATEGORIES = {SENSORY: "sensory", PROFILE: "profile", GKS: "gks"}
+_IDS = ("id", "fact_id", "concept_id", "relationship_id", "sensory_id", "entry_id", "node_id", "edge_id")
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One value of the master state: where it stands, what it is known by, and its memory.
+
+    `part` is the list or object inside the section; a template that is not written yet has no id.
+    `confidence` is what the value itself says, `alias` the temporary id that others name it by.
+    """
+
+    section: str
+    part: str | None = None
+    identity: tuple[str, str]
+    value: Any
+    memory: Memory
+    confidence: float | None = None
+    alias: str | None = None
+
+    @property
+    def place(self) -> float:
+        """Where a list had it; what was remembered here comes after, by time."""
+        noted = self.memory.data.get(episodes.SPELLING)
+        place = noted.get("place") if isinstance(noted, Mapping) else None
+        return float("inf") if place is None else float(place)
+
+    @property
+    def label(self) -> str:
+        """Where it stands and what it is known by, for people; never its content."""
+        known = self.identity[1] if self.identity[0] in ("id", "key") else ""
+        return "/".join(filter(None, (self.section, self.part, known)))
+
+
+def entry_of(memory: Memory) -> Entry | None:
+    """Where the master state shows a memory, None if it has no store for it."""
+    part: str | None = None
+    is_named = "name" in memory.data
+    match memory.kind, memory.category:
+        case "episode", "sensory":
+            section, is_named = SENSORY, False
+        case "episode", _:
+            value = episodes.to_document(memory)
+            known = _known(value, None, "episode_id")
+            return Entry(section=EPISODIC, identity=known, value=value, memory=memory)
+        case "fact", "gks":
+            listed = memory.data.get("part") if ORIGINAL in memory.data else "facts"
+            section, part = GKS, None if is_named else listed
+        case "fact", category:
+            section, is_named = SEMANTIC, False
+            part = next((p for p, c in KNOWLEDGE.items() if c and c == category), "facts")
+        case "canon", category:
+            section, part = CORE, category if category in CANON else "notes"
+            is_named = is_named or (memory.topic or "").startswith(f"{part}/")
+        case "register", "state":
+            known = ("key", memory.topic or memory.id)
+            return Entry(section=STATES, identity=known, value=dict(memory.data), memory=memory)
+        case "register", "file":
+            value = {name: v for name, v in memory.data.items() if name != "name"}
+            known = ("key", str(memory.data.get("name")))
+            return Entry(section=FILE, identity=known, value=value, memory=memory)
+        case "register", _:
+            is_named = (memory.topic or "").startswith("profile/")
+            section, part = (PROFILE, None) if is_named else (SEMANTIC, "registers")
+        case _:
+            return None
+    if is_named:
+        key, value = items.to_entry(memory)
+        return Entry(section=section, part=part, identity=("key", key), value=value, memory=memory)
+    value = items.to_item(memory)
+    return Entry(section=section, part=part, identity=_known(value, part), value=value, memory=memory)
+
+
+def entries(document: Mapping[str, Any], *, at: datetime, keep_ids: bool = False) -> Iterator[Entry]:
+    """The values of a master state in order; `keep_ids` leaves temporary ids as they are (import).
+
+    Fields that no store knows are not among them: the frames of `saving` have those.
+    """
+    for section in SECTIONS:
+        if section == EPISODIC:
+            yield from (episode(value, at=at, keep_id=keep_ids) for value in document.get(section) or ())
+        else:
+            yield from section_entries(section, document.get(section), at=at)
+
+
+def section_entries(section: str, content: Any, *, at: datetime) -> Iterator[Entry]:
+    """The values of any section but the episodic one."""
+    for part, key, value in _values(section, content):
+        if section != STATES:
+            yield element(section, part, key, value, at=at)
+        elif isinstance(value, Mapping):
+            memory = Memory(id="", kind="register", category="state", topic=key, at=at, data=dict(value))
+            yield Entry(section=STATES, identity=("key", str(key)), value=value, memory=memory)
+
+
+def _values(section: str, content: Any) -> Iterator[tuple[str | None, str | None, Any]]:
+    """The values of a section in order, each with the part and the name under which it stands."""
+    if section in LISTS or (section == GKS and isinstance(content, list)):
+        yield from ((None, None, value) for value in content or ())
+    elif not isinstance(content, Mapping):
+        return
+    elif section in (PROFILE, STATES):
+        yield from ((None, key, value) for key, value in content.items())
+    else:
+        for part in PARTS.get(section, content):
+            values = content.get(part)
+            if isinstance(values, list):
+                yield from ((part, None, value) for value in values)
+            elif section == GKS and isinstance(values, Mapping) and values:
+                yield None, str(part), values
+            elif section == CORE and isinstance(values, Mapping):
+                yield from ((part, key, value) for key, value in values.items())
+
+
+def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
+    """An episode of the episodic store."""
+    if not isinstance(value, Mapping):
+        raise BadInput(f"an episode is {type(value).__name__}, not an object")
+    told = episodes.from_document(value, lenient=True)
+    temporary = told.id is not None and is_temporary(told.id)
+    category, session = value.get("category"), value.get("session_id")
+    memory = Memory(
+        id="" if told.id is None or temporary else told.id,
+        kind="episode",
+        text=transcript(told.turns),
+        category=category if is_label(category) and category != "sensory" else None,
+        tags=tuple(tag for tag in dict.fromkeys(told.tags) if is_label(tag)),
+        source="operator",
+        at=told.at or at,
+        salience=told.salience,
+        confidence=1.0,
+        emotion=told.emotion,
+        links=told.links,
+        sandbox=session if is_label(session) else None,
+        turns=told.turns,
+        data=told.data,
+    )
+    return Entry(
+        section=EPISODIC,
+        identity=_known(value, None, "episode_id"),
+        value=value,
+        memory=episodes.as_given(memory, value) if keep_id or not temporary else memory,
+        alias=told.id if temporary and not keep_id else None,
+    )
+
+
+def element(section: str, part: str | None, key: str | None, value: Any, *, at: datetime) -> Entry:
+    """A value of a section, by name or as an element of a list, as a memory that is not written yet.
+
+    A concept is known by its name and its entries merge; a sensory record is an episode.
+    """
+    category, topic = _CATEGORIES.get(section, None if part == "notes" else part), None
+    if section == SEMANTIC:
+        category, topic = _filed(str(part), value)
+    data = {ORIGINAL: value} if key is None else {"name": key, ORIGINAL: value}
+    if key is not None:
+        topic = topic_of(part or str(category), key)
+    elif section == GKS:
+        data["part"] = part
+    text = items.text_of(value) if key is None else items.named(key, value)
+    turns = (Turn(speaker="sensor", text=text),) if section == SENSORY else ()
+    confidence = items.confidence_of(value) if key is None else None
+    memory = Memory(
+        id="",
+        kind="register" if part == "registers" else _KINDS[section],
+        text=transcript(turns) if turns else text,
+        category=category,
+        topic=topic,
+        source="operator",
+        at=(items.when(value) if key is None else None) or at,
+        confidence=1.0 if confidence is None else confidence,
+        turns=turns,
+        data=data,
+    )
+    identity = _known(value, part) if key is None else ("key", key)
+    return Entry(
+        section=section, part=part, identity=identity, value=value, memory=memory, confidence=confidence
+    )
+
+
+def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Entry:
+    """What the documents hold besides the stores, kept as a register of category `file` without a text."""
+    memory = Memory(
+        id="",
+        kind="register",
+        category=FILE,
+        topic=topic_of(FILE, name),
+        source="operator",
+        at=at,
+        confidence=1.0,
+        data={"name": name, **value},
+    )
+    return Entry(section=FILE, identity=("key", name), value=dict(value), memory=memory)
+
+
+def link_edges(new: list[Entry], now: Sequence[Entry]) -> list[Entry]:
+    """Edges with links to the concepts, nodes and memories at their ends, and those linked to each other.
+
+    What is written along with them is named by an alias, which the rules resolve.
+    """
+    ids = {entry.memory.id: entry.memory.id for entry in now}
+    ends = ids | {name: entry.memory.id for entry in now if (name := node_name(entry))}
+    for number, entry in enumerate(new):
+        name = node_name(entry)
+        if name and name not in ends:
+            ends[name] = f"node/{name}"
+            new[number] = replace(entry, alias=ends[name])
+    return [
+        replace(entry, memory=replace(entry.memory, links=links)) if links else entry
+        for entry, links in zip(new, links_of(new, ends.get), strict=True)
+    ]
+
+
+def links_of(new: list[Entry], known: Callable[[str], str | None]) -> list[tuple[Link, ...]]:
+    """The links of each entry: an edge is about its ends, a node of the graph leads where its edges do."""
+    nodes = leads(new, known)
+    links: list[tuple[Link, ...]] = []
+    for entry in new:
+        edge = items.edge(entry.value) if entry.memory.kind == "fact" else None
+        ends = dict.fromkeys(map(known, edge[::2])) if edge else ()
+        name = node_name(entry) if entry.section == GKS else None
+        about = [Link(name="about", to=to) for to in ends if to]
+        links.append(tuple(about or nodes.get(name or "", ())))
+    return links
+
+
+def leads(new: list[Entry], known: Callable[[str], str | None]) -> dict[str, list[Link]]:
+    """Where the edges of the graph lead to, by the name of the node that they start from."""
+    nodes: dict[str, list[Link]] = {}
+    for edge in (items.edge(entry.value) for entry in new if entry.section == GKS):
+        to = known(edge[2]) if edge else None
+        if edge and to:
+            name = "_".join(edge[1].split())
+            nodes.setdefault(edge[0], []).append(Link(name=name if is_id(name) else "related", to=to))
+    return {name: list(dict.fromkeys(links)) for name, links in nodes.items()}
+
+
+def node_name(entry: Entry) -> str | None:
+    """What edges call an entry by: a concept's name, or the id of a node of the graph."""
+    if entry.part == "concepts":
+        return concept_name(entry.value)
+    if entry.section != GKS or items.edge(entry.value) or not isinstance(entry.value, Mapping):
+        return None
+    ids = (entry.value.get(field) for field in ("id", "node_id", "name"))
+    return next((id_ for id_ in ids if isinstance(id_, str) and id_), None)
+
+
+def concept_name(value: Any) -> str | None:
+    """The name a concept is known by."""
+    if not isinstance(value, Mapping):
+        return None
+    return next((value[f] for f in ("concept", "name") if isinstance(value.get(f), str) and value[f]), None)
+
+
+def topic_of(prefix: str, key: str) -> str:
+    """The topic of a named value; a name that cannot stand in one is hashed."""
+    topic = f"{prefix}/{key}"
+    return topic if is_label(topic) else f"{prefix}/{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def is_label(value: Any) -> bool:
+    """Whether a text can be a topic, a category or a tag as it is."""
+    is_short = isinstance(value, str) and 0 < len(value) <= 200 and value == value.strip()
+    return is_short and all(ord(c) >= 32 for c in value)
+
+
+def _filed(part: str, value: Any) -> tuple[str | None, str | None]:
+    """The category and the topic of an element of the semantic store."""
+    fields: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+    category, told, topic = KNOWLEDGE[part], fields.get("type"), fields.get("topic")
+    if part in ("facts", "registers") and is_label(told) and told not in ("gks", *KNOWLEDGE.values()):
+        category = told
+    name = concept_name(value) if part == "concepts" else None
+    return category, topic_of("concept", name) if name else topic if is_label(topic) else None
+
+
+def _known(value: Any, part: str | None, *ids: str) -> tuple[str, str]:
+    """What an element is known by: its own id, a concept's name, or all of it."""
+    if isinstance(value, Mapping):
+        id_ = next((value[f] for f in ids or _IDS if isinstance(value.get(f), str | int)), None)
+        id_ = id_ or (concept_name(value) if part == "concepts" else None)
+        if id_ is not None:
+            return "id", str(id_)
+    return "value", canonical(value)

@@ -1,0 +1,84 @@
+"""Skills and behaviours of one account as a folder for another: approval does not travel with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from octavo.documents import trees
+from octavo.documents.transfer import Exported, Imported, Note
+from octavo.domain import mirror, skill_files
+from octavo.domain.memory import Memory
+from octavo.domain.mirror_places import BEHAVIOR, Place
+from octavo.engine.account import Account
+from octavo.errors import OctavoError
+
+FILE, TAUGHT = "SKILL.md", "behaviors.json"
+_SKILL = Place(path=f"semantic/skills/x/{FILE}", form="skill", kind="skill")
+_TAUGHT = Place(path=TAUGHT, form="behaviors", kind="skill")
+
+
+def export(account: Account, path: Path) -> Exported:
+    """Write every skill as a folder with its SKILL.md, and the behaviours as one file."""
+    skills = [m for m in account.memories(kind="skill") if m.category != BEHAVIOR]
+    taught = account.memories(kind="skill", category=BEHAVIOR)
+    files = {name: mirror.render(_SKILL, name, [m], {}) for name, m in _named(skills).items()}
+    if taught:
+        files[TAUGHT] = mirror.render(_TAUGHT, TAUGHT, taught, account.uses(*(m.id for m in taught)))
+    trees.write_all(path, files)
+    counts = {"skill": len(skills), BEHAVIOR: len(taught)}
+    return Exported(
+        format="skills", version=account.version, account=account.name, counts=counts, files=tuple(files)
+    )
+
+
+def import_(account: Account, path: Path) -> Imported:
+    """Take skills in as learned ones; for each that was approved elsewhere a proposal asks for it here."""
+    files, links = trees.files_below(path)
+    left_out = list(links)
+    items: list[dict[str, Any]] = []
+    approved: list[str] = []
+    for name in files:
+        try:
+            text = trees.read_bytes(path / name).decode()
+            if Path(name).name == FILE:
+                topic = f"{skill_files.PREFIX}{Path(name).parent.name or path.name}"
+                items.append(_skill(text, topic))
+                approved += [topic] * ("octavo-approved:" in text.partition("\n---")[0])
+            elif Path(name).name == TAUGHT:
+                found = mirror.read(_TAUGHT, name, text)
+                items += [mirror.fields_of(_TAUGHT, one.said, None) for one in found]
+        except (OctavoError, UnicodeDecodeError) as error:
+            left_out.append(Note(place=name, reason=getattr(error, "message", "it is not UTF-8")))
+    learner = account.as_agent()
+    verdicts = learner.remember_many([{**item, "source": "operator"} for item in items]) if items else []
+    for item, verdict in zip(items, verdicts, strict=True):
+        if not verdict:
+            left_out.append(Note(place=item["topic"], reason=f"{verdict.check}: {verdict.detail}"))
+        elif item["topic"] in approved and verdict.memory and verdict.outcome != "unchanged":
+            learner.promote(verdict.memory.id)
+    return Imported(
+        format="skills",
+        version=account.version,
+        account=account.name,
+        counts={"skill": sum(1 for v in verdicts if v.outcome == "admitted")},
+        revised=sum(1 for v in verdicts if v.outcome == "superseding"),
+        unchanged=sum(1 for v in verdicts if v.outcome == "unchanged"),
+        left_out=tuple(left_out),
+    )
+
+
+def _skill(text: str, topic: str) -> dict[str, Any]:
+    said = skill_files.parse(text)
+    return {**mirror.fields_of(_SKILL, said, None), "topic": topic}
+
+
+def _named(skills: list[Memory]) -> dict[str, Memory]:
+    """A file's name for every skill, none of them twice."""
+    names: dict[str, Memory] = {}
+    for memory in skills:
+        name, number = skill_files.name_of(memory.topic or memory.id), 1
+        while f"{name}{'' if number == 1 else f'-{number}'}/{FILE}" in names:
+            number += 1
+        names[f"{name}{'' if number == 1 else f'-{number}'}/{FILE}"] = memory
+    return names

@@ -1,0 +1,254 @@
+"""The files of seed 003 in and out: `.mem.json`, `.asm.json` and what lies beside; one bad file costs one."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import asdict
+
+from octavo.documents import trees
+from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, moment, spelt, vector_problem
+from octavo.documents.transfer import Exported, Imported, Note
+from octavo.domain.buffer import Wrote
+from octavo.domain.hits import salience_of
+from octavo.domain.memory import Emotion, Link, Memory, Turn, check_id, is_id, transcript
+from octavo.engine.account import Account
+from octavo.errors import BadFile, BadInput, OctavoError
+
+FORMAT = "synthians"
+_SKIP = frozenset({"duplicate", "confidence", "capacity"})
+_ENTRIES, _ASSEMBLIES = "memories", "assemblies"
+_OWN = ("id", "content", "embedding", "timestamp", "quick_recal_score", "tags")
+_LABELS = ("label", "dominant_emotion", "emotion")
+
+
+def import_(account: Account, path: Path) -> Imported:
+    """Read a Synthians store: entries become facts, assemblies keep their ids, members and lineage."""
+    if not path.is_dir():
+        raise BadFile(
+            f"there is no folder {path}", hint="name the folder that holds memories/ and assemblies/"
+        )
+    names, links = trees.files_below(path)
+    left, notes = list(links), list[Note]()
+    entries = _read(path, names, _ENTRIES, MemoryEntry.from_dict, left)
+    groups = _read(path, names, _ASSEMBLIES, MemoryAssembly.from_dict, left)
+    wanted = [(place, _entry_memory(account, entry, place, notes)) for place, entry in entries]
+    kept = _write(account, wanted, left)
+    grouped = [(place, _assembly_memory(account, group, place, notes)) for place, group in groups]
+    made = [(place, memory) for place, memory in grouped if memory]
+    kept += _write(account, made, left)
+    for place, memory in made:
+        if account.get(memory.id) and (ended := account.finish_merge(memory.id)):
+            notes.append(Note(place=place, reason=f"its merge was finished: {', '.join(ended)} ended"))
+    fresh = {place for place, memory in (*wanted, *made) if memory in kept}
+    unchanged = len({place for place, _ in (*wanted, *made)} - fresh - {note.place for note in left})
+    return Imported(
+        format=FORMAT,
+        version=account.version,
+        account=account.name,
+        counts=dict(Counter(memory.kind for memory in kept)),
+        unchanged=unchanged,
+        left_out=tuple(left),
+        notes=tuple(notes),
+    )
+
+
+def export(account: Account, path: Path) -> Exported:
+    """Write entries and assemblies as the origin's files, and its index, statistics and merge log."""
+    memories = [m for m in account.memories(kind=("fact", "episode")) if m.text]
+    vectors = account.explained.vectors([m.id for m in memories])
+    files: dict[str, bytes] = {}
+    index: dict[str, Any] = {}
+    for memory in memories:
+        entry = entry_of(account, memory, vectors.get(memory.id))
+        name = f"{_ENTRIES}/{_file_name(memory.id)}.mem.json"
+        files[name] = trees.json_bytes(entry.to_dict())
+        index[memory.id] = {"path": name, "type": "memory", "timestamp": entry.timestamp}
+    groups = [assembly_of(account, one.assembly_id) for one in account.explained.assemblies()]
+    for group in groups:
+        name = f"{_ASSEMBLIES}/{_file_name(group.id)}.asm.json"
+        files[name] = trees.json_bytes(group.to_dict())
+        index[group.id] = {"path": name, "type": "assembly", "timestamp": group.updated_at}
+    files["memory_index.json"] = trees.json_bytes(index)
+    files["stats/assembly_activation_stats.json"] = trees.json_bytes(
+        {"activation_counts": {g.id: g.activation_count for g in groups if g.activation_count}}
+    )
+    files["logs/merge_log.jsonl"] = _log(account)
+    trees.write_all(path, files)
+    others = {k: n for k, n in account.stats().by_kind.items() if k not in ("fact", "episode", "assembly")}
+    return Exported(
+        format=FORMAT,
+        version=account.version,
+        account=account.name,
+        counts={"memory": len(memories), "assembly": len(groups)},
+        left_out=others,
+        files=tuple(sorted(files)),
+    )
+
+
+def entry_of(account: Account, memory: Memory, vector: Sequence[float] | None = None) -> MemoryEntry:
+    """A memory as an entry; what came from a file of theirs and is not ours to know comes back with it."""
+    original = memory.data.get("original")
+    told = dict(original) if isinstance(original, Mapping) else {}
+    own = memory.data.get("vector")
+    values = own.get("values") if isinstance(own, Mapping) else None
+    used = account.uses(memory.id).get(memory.id)
+    emotion = to_builtins(memory.emotion) if memory.emotion else {}
+    entry = MemoryEntry(
+        id=memory.id,
+        content=memory.turns[0].text if len(memory.turns) == 1 else memory.text,
+        embedding=values or vector,
+        timestamp=spelt(memory.at),
+        memory_type=str(told.get("memory_type", memory.category or "general")),
+        metadata=told.get("metadata") or {},
+        quick_recal_score=salience_of(memory, (used, 0.0)) if used else memory.salience,
+        tags=memory.tags,
+        emotion_metadata=told.get("emotion_metadata") or emotion,
+    )
+    entry.extra = {name: value for name, value in told.items() if name not in entry.to_dict()}
+    return entry
+
+
+def assembly_of(account: Account, id_: str) -> MemoryAssembly:
+    """A live assembly as the seed has it."""
+    told, memory = account.explained.assembly(id_), account.get(id_)
+    group = MemoryAssembly.from_dict(
+        {**asdict(told), "composite_embedding": account.explained.composite(id_)}
+    )
+    group.extra = dict(memory.data.get("foreign") or {}) if memory else {}
+    return group
+
+
+def _read(
+    path: Path, names: Sequence[str], folder: str, made: Callable[[Mapping[str, Any]], Any], left: list[Note]
+) -> list[tuple[str, Any]]:
+    read = []
+    for name in names:
+        if not name.startswith(f"{folder}/") or not name.endswith(".json"):
+            continue
+        try:
+            read.append((name, made(trees.read_json(path / name))))
+        except (OctavoError, TypeError, ValueError) as error:
+            left.append(Note(place=name, reason=str(error)))
+    return read
+
+
+def _write(account: Account, wanted: Sequence[tuple[str, Memory]], left: list[Note]) -> list[Memory]:
+    """Write what is not there yet through the gate in one commit; who stayed out is named."""
+    new = [(place, memory) for place, memory in wanted if account.get(memory.id) is None]
+    verdicts = account.write_many([Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=_SKIP)
+    kept = []
+    for (place, memory), verdict in zip(new, verdicts, strict=True):
+        if verdict.outcome in ("admitted", "superseding"):
+            kept.append(memory)
+        else:
+            left.append(Note(place=place, reason=f"{verdict.outcome}: {verdict.check or verdict.detail}"))
+    return kept
+
+
+def _entry_memory(account: Account, entry: MemoryEntry, place: str, notes: list[Note]) -> Memory:
+    most = account.policy.kinds.fact.max_length
+    is_long = most is not None and len(entry.content) > most
+    if is_long:
+        notes.append(Note(place=place, reason="its text is longer than a fact may be: it is an episode"))
+    data: dict[str, Any] = {"original": {k: v for k, v in entry.to_dict().items() if k not in _OWN}}
+    if problem := vector_problem(entry.embedding):
+        notes.append(Note(place=place, reason=f"{problem}; it came without one"))
+    else:
+        named = entry.metadata.get("embedder") or f"import:{len(entry.embedding)}"
+        data["vector"] = {"embedder": str(named), "values": [float(v) for v in entry.embedding]}
+    turns = (Turn(speaker="user", text=entry.content),) if is_long else ()
+    return Memory(
+        id=check_id(entry.id),
+        kind="episode" if is_long else "fact",
+        text=transcript(turns) if is_long else entry.content,
+        tags=tuple(str(tag) for tag in entry.tags),
+        source="operator",
+        actor=account.actor,
+        at=moment(entry.timestamp),
+        salience=entry.quick_recal_score,
+        emotion=_emotion(entry.emotion_metadata),
+        turns=turns,
+        data=data,
+    )
+
+
+def _assembly_memory(account: Account, group: MemoryAssembly, place: str, notes: list[Note]) -> Memory | None:
+    members = [m for id_ in dict.fromkeys(group.memory_ids) if is_id(id_) and (m := account.get(id_))]
+    if len(members) < 2:
+        notes.append(Note(place=place, reason=f"{len(members)} of its members are here: it is left out"))
+        return None
+    foreign = dict(group.extra)
+    if group.is_newer:
+        foreign["assembly_schema_version"] = group.assembly_schema_version
+        notes.append(Note(place=place, reason=f"it has the newer schema {group.assembly_schema_version}"))
+    data: dict[str, Any] = {"topics": group.topics, "schema_version": "1.0", "formed": {"by": "import"}}
+    if foreign:
+        data["foreign"] = foreign
+    if problem := vector_problem(group.composite_embedding):
+        notes.append(Note(place=place, reason=f"{problem}; its composite is made of its members"))
+    else:
+        named = foreign.get("embedder") or f"import:{len(group.composite_embedding)}"
+        data["vector"] = {"embedder": str(named), "values": [float(v) for v in group.composite_embedding]}
+    links = [Link(name="part", to=m.id) for m in members]
+    links += [Link(name="merged_from", to=check_id(id_)) for id_ in group.merged_from]
+    return Memory(
+        id=check_id(group.id),
+        kind="assembly",
+        text=group.name or group.id,
+        tags=tuple(str(tag) for tag in group.tags),
+        source="operator",
+        actor=account.actor,
+        at=max(m.at for m in members),
+        salience=max(m.salience for m in members),
+        confidence=1.0,
+        links=tuple(links),
+        data=data,
+    )
+
+
+def _emotion(told: Mapping[str, Any]) -> Emotion | None:
+    label = next((str(told[name]) for name in _LABELS if told.get(name)), None)
+    numbers = {
+        name: float(told[name])
+        for name in ("valence", "intensity")
+        if isinstance(told.get(name), int | float) and not isinstance(told.get(name), bool)
+    }
+    return Emotion(label=label, **numbers) if label or numbers else None
+
+
+def _log(account: Account) -> bytes:
+    """The merges as the origin logs them: first that it was made, then that the sources are gone."""
+    lines = []
+    for event in reversed(account.explained.log(1000).reconciled_log_entries):
+        at = spelt(event.creation_timestamp)
+        made = {
+            "event_type": "merge_creation",
+            "merge_event_id": event.merge_event_id,
+            "timestamp": at,
+            "source_assembly_ids": list(event.source_assembly_ids),
+            "target_assembly_id": event.target_assembly_id,
+            "similarity_at_merge": event.similarity_at_merge,
+            "merge_threshold": event.merge_threshold,
+        }
+        cleaned = {
+            "event_type": "cleanup_status_update",
+            "update_timestamp": at,
+            "target_merge_event_id": event.merge_event_id,
+            "new_status": event.final_cleanup_status,
+            "error": None,
+        }
+        lines += [json.dumps(made), json.dumps(cleaned)]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _file_name(id_: str) -> str:
+    name = id_.replace(":", "-")
+    if "/" in name:
+        raise BadInput(f"{id_!r} cannot name a file")
+    return name

@@ -1,0 +1,160 @@
+"""Trees of files: listed without following links, read as JSON or bytes, each written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from octavo.documents.transfer import Note
+from octavo.errors import BadFile, BadInput, StoreFull, Unavailable
+from octavo.storage.stores.disk import Disk, replace_file
+
+_FULL = {28, 122}  # ENOSPC, EDQUOT
+MAX_BYTES = 2_000_000_000  # of one file to be read
+_INTEGERS = range(-(2**63), 2**64)
+
+
+def files_below(folder: Path, place: str = "") -> tuple[list[str], list[Note]]:
+    """The files below a folder as relative paths, sorted, and the links that were not followed."""
+    files, links = [], []
+    for root, folders, names in os.walk(folder):
+        at = Path(root)
+        for name in sorted((*folders, *names)):
+            relative = (at / name).relative_to(folder).as_posix()
+            if (at / name).is_symlink():
+                links.append(Note(place=f"{place}{relative}", reason="is a link and was not followed"))
+            elif name in names and (at / name).is_file():
+                files.append(relative)
+        folders[:] = [name for name in folders if not (at / name).is_symlink()]
+    return sorted(files), sorted(links, key=lambda note: note.place)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A regular file's bytes, within the bound; a device or a pipe would never end."""
+    try:
+        if not path.is_file() and path.exists():
+            raise BadFile(f"{path} is no regular file")
+        if path.stat().st_size > MAX_BYTES:
+            raise BadFile(f"{path} is larger than {MAX_BYTES} bytes", hint="split the file")
+        return path.read_bytes()
+    except OSError as error:
+        raise Unavailable(f"reading {path}: {error.strerror}", hint="check the file's permissions") from error
+
+
+def read_json(path: Path) -> Any:
+    """A file's JSON; anything else is an error that names file and line."""
+    data = read_bytes(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadFile(f"{path}, line {line}: not UTF-8") from error
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
+        )
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair cannot be kept
+    except json.JSONDecodeError as error:
+        raise BadFile(f"{path}, line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"{path}, line {_line_of(text, error)}: {error}") from error
+    return value
+
+
+def json_bytes(value: Any) -> bytes:
+    """JSON that people can read."""
+    return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON that people can read."""
+    write_bytes(path, json_bytes(value))
+
+
+def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below a folder, each replaced whole; others are left alone."""
+    for relative, data in files.items():
+        write_bytes(inside(folder, relative), data)
+
+
+def write_bytes(path: Path, data: bytes, disk: Disk | None = None) -> None:
+    """Write a file by a temporary one and a rename, so that nobody sees half of it."""
+    try:
+        disk = disk or Disk()
+        missing = [folder for folder in path.parents if not disk.exists(folder)]
+        for folder in reversed(missing):
+            disk.make_folder(folder)
+        replace_file(disk, path, data)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise StoreFull(f"writing {path}: {error.strerror}") from error
+        raise Unavailable(f"writing {path}: {error.strerror}", hint="name a folder you may write") from error
+
+
+def kept_bytes(data: bytes) -> dict[str, str]:
+    """A file nobody knows, as data: its text, or its bytes in hexadecimal.
+
+    Base64 would look like a token to the gate.
+    """
+    try:
+        return {"text": data.decode()}
+    except UnicodeDecodeError:
+        return {"hex": data.hex()}
+
+
+def bytes_of(value: Mapping[str, Any]) -> bytes:
+    """The bytes of a file nobody knows."""
+    return bytes.fromhex(value["hex"]) if "hex" in value else str(value.get("text", "")).encode()
+
+
+def inside(folder: Path, relative: str) -> Path:
+    """A path below a folder, or an error: nothing is ever written elsewhere."""
+    parts = PurePosixPath(relative).parts
+    if (
+        not parts
+        or relative.startswith("/")
+        or any(p in ("..", ".") or "\\" in p or "\0" in p for p in parts)
+    ):
+        raise BadInput(f"{relative!r} does not name a file below {folder}")
+    return folder.joinpath(*parts)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise ValueError(f"the field {key!r} stands twice in one object")
+        fields[key] = value
+    return fields
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return value
+
+
+def _int(digits: str) -> int:
+    value = int(digits) if len(digits) <= 20 else 2**64
+    if value not in _INTEGERS:
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return value
+
+
+def _line_of(text: str, error: BaseException) -> int:
+    """The first line that holds what the error quotes; the parser does not say."""
+    words = str(error).replace("'", " ").split()
+    quoted = next(
+        (word for word in reversed(words) if word.isascii() and len(word) > 2 and word in text), None
+    )
+    return 1 if quoted is None else text.count("\n", 0, text.index(quoted)) + 1

@@ -1,0 +1,350 @@
+"""The Memory Vault of seed 002, as written there, on top of an account that lies beside its file."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+import octavo
+from octavo.documents.vault.limits import allowed, kept_out, limit_of, policy_of, read_profile
+from octavo.documents.vault.reading import DIRECTIVE, JOURNAL, VaultReader
+from octavo.documents.vault.records import TIERS, Problem, VaultMemory
+from octavo.documents.vault.view import VaultView
+from octavo.domain import gate
+from octavo.domain.memory import SHARED, Memory, check_scope
+from octavo.domain.verdicts import Verdict
+from octavo.engine.account import Account
+from octavo.errors import BadInput, NotFound, Refused
+from octavo.storage.stores.names import folder_of
+
+PERSON = "human:operator"
+_ACCOUNT = "vault"
+T = TypeVar("T")
+
+
+class UnknownMemory(NotFound, KeyError):
+    """The vault holds no live memory of that id."""
+
+
+class Proposed(Struct, frozen=True, kw_only=True):
+    """A change that waits for a person's yes, because an agent asked for it; false like a refusal."""
+
+    proposal: str
+    reason: str
+    status: str = "proposed"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class MemoryVault(VaultReader):
+    """A scoped vault of canon and registers; `vault.jsonl` is its live view, the ledger its history.
+
+    The account lies in `<path>.octavo`. `scopes` are the names this handle may use: the seed's three and
+    those already in the vault, unless they are given. A file that is found there is taken in.
+    The account's own policy.toml holds for what is not given here; where neither says how many memories
+    may be active, it is the seed's 100. `actions` are what `vault_tool` may do with this handle. Without an
+    `actor` a person uses the handle, and `vault_tool` acts as an agent by it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path = "data/memory/vault.jsonl",
+        *,
+        max_active: int | None = None,
+        similarity_threshold: float | None = None,
+        token_overlap_threshold: float | None = None,
+        scopes: Sequence[str] | None = None,
+        max_items: int = 20,
+        enabled: bool = True,
+        actions: Sequence[str] | None = None,
+        actor: str | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._scopes = None if scopes is None else tuple(check_scope(name) for name in scopes)
+        self.path = Path(path)
+        self.enabled = enabled
+        self.max_items = max_items
+        self.max_active = max_active
+        self.actions = allowed(actions, actor or PERSON)
+        self._is_actor_said = actor is not None
+        if not enabled:
+            return
+        folder = self.path.with_name(f"{self.path.name}.octavo")
+        policy = policy_of(folder / folder_of(_ACCOUNT), token_overlap_threshold, similarity_threshold)
+        self.max_active = limit_of(policy) if max_active is None else max_active
+        # Vectors stay off: the vault's search is the seed's own, by words.
+        self._account = octavo.open(
+            folder,
+            _ACCOUNT,
+            actor=actor or PERSON,
+            policy=policy,
+            embedder=False,
+            clock=clock,
+            guard=partial(kept_out, self.max_active),
+        )
+        try:
+            self._view = VaultView(self._account, self.path, folder)
+            self._view.follow()
+            self._account.attached.join(self._view)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def account(self) -> Account:
+        """The account behind the vault, for what the seed has no word for: approval, history, redaction."""
+        return _on(self._account)
+
+    def for_tool(self) -> MemoryVault:
+        """The vault as an agent's tool uses it: for the actor it was opened for, or an agent."""
+        if self._is_actor_said or self._account is None:
+            return self
+        agents = copy(self)
+        agents._account, agents._is_actor_said = self._account.as_agent(), True
+        return agents
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was unusual in a file that was found and taken in."""
+        return [] if self._view is None else self._view.problems
+
+    @classmethod
+    def from_profile(
+        cls, profile: str | Path, path: str | Path = "data/memory/vault.jsonl", **more: Any
+    ) -> MemoryVault:
+        """Open a vault as an agent's profile says: its scopes, its limits, and whether memory is on."""
+        return cls(path, **asdict(read_profile(Path(profile))), **more)
+
+    def add_memory(
+        self,
+        text: str,
+        scope: str,
+        category: str,
+        tags: Sequence[str] | None = None,
+        source: str = "manual",
+        *,
+        tier: str = "canon",
+        topic_id: str | None = None,
+    ) -> VaultMemory | Proposed:
+        """Store a memory through the write gate; a register whose topic exists is updated instead."""
+        account = self.account
+        item = self._item(
+            text=text, scope=scope, category=category, tags=tags, source=source, tier=tier, topic_id=topic_id
+        )
+        return self._result(account.remember_many([item])[0])
+
+    def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+        """Store several memories in one commit; each is checked by itself."""
+        account = self.account
+        wanted: dict[int, dict[str, Any]] = {}
+        outcomes: dict[int, VaultMemory | Proposed | str] = {}
+        for index, given in enumerate(items):
+            try:
+                wanted[index] = self._item(**given)
+            except (BadInput, TypeError) as error:
+                outcomes[index] = str(error)
+        verdicts = account.remember_many(wanted.values()) if wanted else []
+        _on(self._view).follow()
+        for index, verdict in zip(wanted, verdicts, strict=True):
+            try:
+                outcomes[index] = self._told(verdict)
+            except BadInput as error:
+                outcomes[index] = str(error)
+        rows = sorted(outcomes.items())
+        stored = [{"index": i, "id": told.id} for i, told in rows if isinstance(told, VaultMemory)]
+        errors = [{"index": i, "message": told} for i, told in rows if isinstance(told, str)]
+        waiting = [{"index": i, "proposal": told.proposal} for i, told in rows if isinstance(told, Proposed)]
+        return {"stored": stored, "errors": errors, **({"proposed": waiting} if waiting else {})}
+
+    def update_memory(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        *,
+        category: str | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> VaultMemory | Proposed:
+        """Give a memory its next version; the same gates as for an addition apply."""
+        account = self.account
+        self._live(memory_id)
+        changes: dict[str, Any] = {} if text is None else {"text": text}
+        if category is not None:
+            changes["category"] = category.strip().lower()
+        if tags is not None:
+            changes["tags"] = tags
+        return self._result(account.revise(memory_id, **changes))
+
+    def update_by_topic(
+        self,
+        topic_id: str,
+        scope: str,
+        text: str,
+        category: str | None = None,
+        tags: Sequence[str] | None = None,
+        source: str = "manual",
+    ) -> VaultMemory | Proposed:
+        """Update the register of a topic, or create it."""
+        held = self._holder(topic_id, scope.strip().lower() if isinstance(scope, str) else scope)
+        named = category or (held.category if held else "other")
+        return self.add_memory(text, scope, named, tags, source, tier="register", topic_id=topic_id)
+
+    def delete_memory(self, memory_id: str) -> bool | Proposed:
+        """End a memory by a tombstone; False if there is none."""
+        return next(iter(self._delete([memory_id]).values()), False)
+
+    def bulk_delete(self, memory_ids: Iterable[str]) -> dict[str, list[Any]]:
+        """End several memories in one commit."""
+        ids = list(dict.fromkeys(memory_ids))
+        found = self._delete(ids)
+        deleted = [id_ for id_ in ids if found.get(id_) is True]
+        not_found = [id_ for id_ in ids if found.get(id_, False) is False]
+        waiting = [
+            {"id": i, "proposal": told.proposal} for i, told in found.items() if isinstance(told, Proposed)
+        ]
+        return {"deleted": deleted, "not_found": not_found, **({"proposed": waiting} if waiting else {})}
+
+    def promote_to_canon(
+        self, memory_id: str, canonical_text: str | None = None, tags: Sequence[str] | None = None
+    ) -> VaultMemory | Proposed:
+        """Make a register canon: the same id, the next version, source `promotion`."""
+        account = self.account
+        self._live(memory_id)
+        try:
+            verdict = account.promote(memory_id, canonical_text, tags=tags)
+        except Refused as error:
+            raise BadInput(error.message, hint=error.advice) from error
+        return self._result(verdict)
+
+    def journal(self, text: str, scope: str = SHARED, tags: Sequence[str] = ()) -> str:
+        """Write what is no memory (a tick, a check-in, a snapshot) to the journal; returns its id."""
+        return self._write_beside(text, scope, kind="episode", category=JOURNAL, tags=tuple(tags))
+
+    def add_directive(self, text: str, scope: str = SHARED, tags: Sequence[str] = ()) -> str:
+        """Store a rule of behaviour, found again by what it is about; it is no line of the vault."""
+        return self._write_beside(text, scope, kind="skill", category=DIRECTIVE, tags=tuple(tags))
+
+    def _write_beside(self, text: str, scope: str, **fields: Any) -> str:
+        account = self.account
+        self._must_know(scope)
+        verdict = account.remember(text, scope=scope, **fields)
+        if not verdict or verdict.memory is None:
+            raise BadInput(verdict.detail, hint=verdict.advice or None)
+        return verdict.memory.id
+
+    def compact(self) -> dict[str, int]:
+        """Leave one line for each live memory in the file; the ledger keeps all history."""
+        before, after = _on(self._view).compact()
+        return {"lines_before": before, "lines_after": after, "lines_removed": before - after}
+
+    def close(self) -> None:
+        """Let go of the account."""
+        if self._account is not None:
+            self._account.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _item(
+        self,
+        *,
+        text: str = "",
+        scope: str = SHARED,
+        category: str = "other",
+        tags: Sequence[str] | None = None,
+        source: str | None = "manual",
+        tier: str = "canon",
+        topic_id: str | None = None,
+    ) -> dict[str, Any]:
+        """What a caller hands in as an item for the account, or BadInput."""
+        try:
+            for name, value in (("tier", tier), ("scope", scope), ("category", category)):
+                if not isinstance(value, str) or not value.strip():
+                    raise BadInput(f"{name} {value!r} cannot be used", hint="hand in a word")
+            scope, category, tier = scope.strip().lower(), category.strip().lower(), tier.strip().lower()
+            if tier not in (*TIERS, "log"):
+                raise BadInput(f"tier {tier!r} is unknown", hint=f"use one of {', '.join(TIERS)}")
+            self._must_know(scope)
+            held = self._holder(topic_id, scope) if tier == "register" and topic_id else None
+            item = {
+                "text": text,
+                "scope": scope,
+                "category": category,
+                "tags": tuple(tags) if tags is not None else held.tags if held else (),
+                "source": source or "manual",
+                "kind": "register" if tier == "log" else tier,
+                "topic": topic_id,
+                "id": secrets.token_hex(6),
+            }
+            if self._account is not None:
+                self._account.must_fit(item)
+        except BadInput:
+            self._must_pass(text, tier)
+            raise
+        if tier == "log":
+            self._must_pass(text, tier)
+        return item
+
+    def _must_pass(self, text: object, tier: object) -> None:
+        """Raise for what the seed's gate looks at before scope and source: noise, tier log, length."""
+        if not isinstance(text, str):
+            return
+        probe = Memory(id="probe", kind="register", text=text, at=datetime.min)
+        stop = gate.check_text(probe, self.account.policy)
+        if isinstance(stop, gate.Stop) and stop.check == "noise":
+            raise BadInput(stop.detail, hint=stop.advice)
+        if isinstance(tier, str) and tier.strip().lower() == "log":
+            raise BadInput("tier log is journal-only", hint="write it by vault.journal(text)")
+        if isinstance(stop, gate.Stop) and stop.check == "length":
+            raise BadInput(stop.detail, hint=stop.advice)
+
+    def _delete(self, ids: Sequence[str]) -> dict[str, bool | Proposed]:
+        account = self.account
+        there = [id_ for id_ in ids if isinstance(id_, str) and self.get(id_) is not None]
+        if not there:
+            return {}
+        verdicts = account.forget(*there)
+        _on(self._view).follow()
+        return {
+            id_: bool(v) if v.proposal is None else Proposed(proposal=v.proposal, reason=v.detail)
+            for id_, v in zip(there, verdicts, strict=True)
+        }
+
+    def _result(self, verdict: Verdict) -> VaultMemory | Proposed:
+        if verdict:
+            _on(self._view).follow()
+        return self._told(verdict)
+
+    def _told(self, verdict: Verdict) -> VaultMemory | Proposed:
+        """A verdict as the seed answers: the record, or an error that says why not."""
+        if verdict.proposal is not None:
+            return Proposed(proposal=verdict.proposal, reason=verdict.detail)
+        if verdict.check == "missing":
+            raise UnknownMemory(verdict.detail)
+        if not verdict or verdict.memory is None:
+            advice = "write it by vault.journal(text)" if verdict.check == "noise" else verdict.advice
+            raise BadInput(verdict.detail, hint=advice or None)
+        return _on(self._view).record(verdict.memory.id, verdict.memory.rev)
+
+    def _live(self, memory_id: str) -> VaultMemory:
+        found = self.get(memory_id)
+        if found is None:
+            raise UnknownMemory(f"there is no memory {memory_id!r} in the vault")
+        return found
+
+
+def _on(part: T | None) -> T:
+    if part is None:
+        raise BadInput("memory is disabled in this profile", hint="set memory.enabled to true")
+    return part

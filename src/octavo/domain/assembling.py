@@ -1,0 +1,288 @@
+"""Assembling: what may belong together, how an assembly is made, named and merged, and how far it lifts.
+
+An assembly is a memory that points to its members; likenesses come in as numbers, from whoever has vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from octavo import words as word_lists
+from octavo.domain import cues
+from octavo.domain.memory import UNCOUNTED, Emotion, Link, Memory
+from octavo.domain.patterns import pattern
+from octavo.domain.policy import AssemblyPolicy
+from octavo.domain.rules import tombstone
+from octavo.domain.sentences import SessionSource
+from octavo.domain.text import fold, gram_size, runs, stem, terms_of_run
+from octavo.domain.themes import themes
+
+KIND: Literal["assembly"] = "assembly"
+GROUPED = ("episode", "fact")
+PART, MERGED_FROM, MERGED_INTO = "part", "merged_from", "merged_into"
+SCHEMA = "1.0"
+LEAST = 2
+_NAMED, _KEYWORDS, _TOPICS = 3, 20, 8
+_READ = 24  # members that lend an assembly its name; more say the same
+_SHORT, _LONGEST_WORD = 60, 40
+_PARTS = pattern(r"[.!?,;:()\"“”\n…–—]+")
+_DULL = cues.GENERIC | cues.SMALL_TALK | cues.STOP | word_lists.listed("themes.verbs")
+_DULL_ENDS = ("ed", "ing", "ly")
+
+By = Literal["likeness", "merge", "hand", "import"]
+Rarity = Callable[[str], float]
+
+
+def formed(by: By, **told: str | float | None) -> dict[str, Any]:
+    """How an assembly came to be: by whom, under which embedder, how alike, and how alike it had to be."""
+    numbers = {name: round(value, 6) if isinstance(value, float) else value for name, value in told.items()}
+    return {"by": by} | {name: value for name, value in numbers.items() if value is not None}
+
+
+def may_belong(memory: Memory | None) -> bool:
+    """Whether a memory may be a member: a live episode of a conversation, or a live fact."""
+    return (
+        memory is not None
+        and not memory.gone
+        and memory.kind in GROUPED
+        and memory.category not in UNCOUNTED
+        and bool(memory.text)
+    )
+
+
+def members_of(assembly: Memory) -> tuple[str, ...]:
+    """The ids of the members, in the order they joined."""
+    return assembly.linked(PART)
+
+
+def made(
+    id_: str,
+    members: Sequence[Memory],
+    came_by: Mapping[str, Any],
+    *,
+    rarity: Rarity,
+    name: str | None = None,
+    tags: Sequence[str] = (),
+    merged_from: Sequence[str] = (),
+    approved: str | None = None,
+) -> Memory:
+    """A new assembly of some members, named by what they share unless it is given a name."""
+    topics = topics_of(members, rarity)
+    return Memory(
+        id=id_,
+        kind=KIND,
+        text=name or name_of(topics, members),
+        scope=members[0].scope,
+        tags=tuple(tags),
+        source="promotion",
+        actor="system" if approved is None else approved,
+        at=max(member.at for member in members),
+        salience=max(member.salience for member in members),
+        confidence=1.0,
+        links=tuple(
+            Link(name=link, to=to)
+            for link, ids in ((PART, [m.id for m in members]), (MERGED_FROM, merged_from))
+            for to in ids
+        ),
+        data={"topics": list(topics), "schema_version": SCHEMA, "formed": dict(came_by)},
+        approved=approved,
+    )
+
+
+def joined(assembly: Memory, members: Sequence[Memory], more: Iterable[str], rarity: Rarity) -> Memory:
+    """The assembly's next revision with more members; a name that a person gave stays."""
+    new = tuple(Link(name=PART, to=id_) for id_ in more)
+    others = tuple(link for link in assembly.links if link.name != PART)
+    parts = tuple(link for link in assembly.links if link.name == PART)
+    topics = topics_of(members, rarity) or tuple(assembly.data.get("topics", ()))
+    is_own_name = assembly.text == name_of(assembly.data.get("topics", ()), members)
+    return replace(
+        assembly,
+        rev=assembly.rev + 1,
+        actor="system",
+        text=name_of(topics, members) if is_own_name else assembly.text,
+        at=max((assembly.at, *(member.at for member in members))),
+        salience=max((assembly.salience, *(member.salience for member in members))),
+        links=(*parts, *new, *others),
+        data={key: value for key, value in assembly.data.items() if key != "vector"}
+        | {"topics": list(topics)},
+    )
+
+
+def merged(
+    first: Memory,
+    second: Memory,
+    members: Sequence[Memory],
+    came_by: Mapping[str, Any],
+    id_: str,
+    rarity: Rarity,
+) -> list[Memory]:
+    """One assembly in place of two, which end in the same commit and say into what."""
+    tags = dict.fromkeys((*first.tags, *second.tags))
+    hands = [one.approved for one in (first, second) if one.approved]
+    whole = made(
+        id_,
+        members,
+        came_by,
+        rarity=rarity,
+        name=next((one.text for one in (first, second) if one.approved), None),
+        tags=tuple(tags),
+        merged_from=(first.id, second.id),
+        approved=hands[0] if hands else None,
+    )
+    ended = [replace(tombstone(one, "system"), data={MERGED_INTO: id_}) for one in (first, second)]
+    return [replace(whole, actor="system"), *ended]
+
+
+def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:
+    """What members share, in words a person would use, the most telling first; empty if they share none."""
+    read = members if len(members) <= _READ else (*members[: _READ // 2], *members[-_READ // 2 :])
+    sources = [
+        SessionSource(id=m.id, ordinal=n, started_at=m.at, ended_at=m.at, episodes=(m,))
+        for n, m in enumerate(read)
+    ]
+    shared = [one for one in themes(sources) if (one.sessions or 0) >= LEAST]
+    shared.sort(key=lambda one: (-one.weight * rarity(one.theme) ** 2, one.theme))
+    texts = [[turn.text for turn in m.turns] or [m.text] for m in read]
+    speakers = {word for m in read for turn in m.turns for word in runs(turn.speaker)}
+    phrases = _phrases(texts, speakers)
+    topics: list[str] = []
+    taken: set[str] = set()
+    for theme in [one.theme for one in shared] or _shared_words(texts, speakers, rarity):
+        topic = _widened(theme, phrases)
+        stems = {stem(word) for word in runs(topic)}
+        if taken.isdisjoint(stems):
+            topics.append(topic)
+            taken |= stems
+    return tuple(topics[:_TOPICS])
+
+
+def told_apart(assembly: Memory, others: Mapping[str, Sequence[str]]) -> Memory:
+    """The assembly under a name that none of the `others` has, if it has a topic that the other has not."""
+    topics = assembly.data.get("topics", ())
+    if assembly.text not in others or not topics or assembly.text != ", ".join(topics[:_NAMED]):
+        return assembly
+    apart = sorted(topics, key=lambda topic: topic in others[assembly.text])
+    return replace(assembly, text=", ".join(apart[:_NAMED]), data={**assembly.data, "topics": apart})
+
+
+def _phrases(texts: Sequence[Sequence[str]], speakers: set[str]) -> dict[tuple[str, ...], tuple[int, str]]:
+    """Two or three telling words that stand side by side: in how many members, and as the last writes it."""
+    counts: dict[tuple[str, ...], tuple[int, str]] = {}
+    for said in texts:
+        own: dict[tuple[str, ...], str] = {}
+        for words in (part.split() for text in said for part in _PARTS.split(text)):
+            for size in (2, 3):
+                for some in zip(*(words[n:] for n in range(size)), strict=False):
+                    if not any(_is_dull(word, speakers) for word in some):
+                        own[tuple(stem(fold(word)) for word in some)] = " ".join(some)
+        for stems, phrase in own.items():
+            counts[stems] = (counts.get(stems, (0, ""))[0] + 1, phrase)
+    return counts
+
+
+def _widened(theme: str, phrases: Mapping[tuple[str, ...], tuple[int, str]]) -> str:
+    """A theme with the words that it mostly stands beside: group, support group, LGBTQ support group."""
+    stems = tuple(stem(word) for word in runs(theme))
+    able = [
+        (count, len(longer), phrase)
+        for longer, (count, phrase) in phrases.items()
+        if count >= LEAST and len(longer) > len(stems) and _holds(longer, stems)
+    ]
+    return max(able, default=(0, 0, theme))[2]
+
+
+def _holds(longer: Sequence[str], shorter: Sequence[str]) -> bool:
+    return any(longer[n : n + len(shorter)] == shorter for n in range(len(longer) - len(shorter) + 1))
+
+
+def _shared_words(texts: Sequence[Sequence[str]], speakers: set[str], rarity: Rarity) -> list[str]:
+    """Words that half of the members have, two at least, the most telling first, where no theme is told."""
+    said: dict[str, tuple[str, int]] = {}
+    for text in texts:
+        own = {stem(run): run for line in text for run in runs(line) if not _is_dull(run, speakers)}
+        for term, run in own.items():
+            said[term] = (run, said.get(term, ("", 0))[1] + 1)
+    least = max(LEAST, len(texts) / 2)
+    telling = [(run, count * rarity(run)) for run, count in said.values() if count >= least]
+    return [run for run, _ in sorted(telling, key=lambda pair: (-pair[1], pair[0]))]
+
+
+def _is_dull(word: str, speakers: set[str]) -> bool:
+    """Whether a word tells no topic: small talk, a verb, a number, or somebody who speaks."""
+    plain = fold(word)
+    return (
+        not 3 <= len(plain) <= _LONGEST_WORD
+        or not plain.isalpha()
+        or plain in _DULL
+        or plain.endswith(_DULL_ENDS)
+        or bool(gram_size(plain))
+        or any(name.startswith(plain) for name in speakers)
+    )
+
+
+def name_of(topics: Sequence[str], members: Sequence[Memory]) -> str:
+    """The name of an assembly: its three most telling topics, or how its first member begins."""
+    if topics:
+        return ", ".join(topics[:_NAMED])
+    first = members[0]
+    text = " ".join((first.turns[0].text if first.turns else first.text).split())
+    return text if len(text) <= _SHORT else f"{text[:_SHORT].rstrip()}…"
+
+
+def keywords(members: Iterable[Memory]) -> list[str]:
+    """The terms that most members have, at most twenty."""
+    counts = Counter(
+        term
+        for member in members
+        for term in {t for run in runs(member.text) if len(run) > 2 for t in terms_of_run(run)}
+    )
+    return [term for term, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_KEYWORDS]]
+
+
+def emotion_profile(members: Iterable[Memory]) -> dict[str, float]:
+    """How members felt on average, of those that say so."""
+    felt: list[Emotion] = [member.emotion for member in members if member.emotion is not None]
+    means = {
+        name: [value for one in felt if (value := getattr(one, name)) is not None]
+        for name in ("valence", "intensity")
+    }
+    return {name: round(sum(values) / len(values), 4) for name, values in means.items() if values}
+
+
+def basis_of(revisions: Iterable[tuple[str, int]]) -> str:
+    """A hash of the revisions that a composite is made of, in no order."""
+    told = "\n".join(f"{id_} {rev}" for id_, rev in sorted(revisions))
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def boost(similarity: float, base: float, policy: AssemblyPolicy) -> float:
+    """How far an assembly of some similarity to the question lifts a member of some relevance."""
+    if similarity < policy.activation:
+        return 0.0
+    match policy.boost_mode:
+        case "linear":
+            share = similarity
+        case "sigmoid":
+            share = 1 / (1 + math.exp(-10 * (similarity - 0.5)))
+        case "multiplicative":
+            share = base * similarity
+    return max(0.0, min(policy.boost * share, 1 - min(max(base, 0.0), 1.0)))
+
+
+def is_aged(updated: datetime, verified: datetime | None, now: datetime, longest: float | None) -> bool:
+    """Whether a composite was last found right longer ago than the policy allows."""
+    return longest is not None and (now - max(updated, verified or updated)).total_seconds() > longest
+
+
+def formed_of(assembly: Memory) -> Mapping[str, Any]:
+    """How an assembly says it came to be."""
+    told = assembly.data.get("formed")
+    return told if isinstance(told, Mapping) else {}

@@ -1,0 +1,57 @@
+"""What a new fact contrasts with, told to whoever writes it, and which older fact a writer means by a text.
+
+Nothing is decided here: what replaces what is a matter of the question, or of the writer's own word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from octavo.domain import likeness
+from octavo.domain.corrections import is_change, may_replace
+from octavo.domain.gate import Like
+from octavo.domain.memory import SHARED, Kind, Memory
+from octavo.domain.outcomes import RuleContext
+from octavo.domain.state import Pending
+from octavo.domain.text import key_of
+from octavo.domain.verdicts import Contrast
+
+_MOST = 3
+_COMPARED = 4  # look-alikes, the nearest first
+_CHANGING = ("fact", "register")
+_STATED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
+
+
+def contrasts_of(pending: Pending, memory: Memory, like: Like | None) -> tuple[Contrast, ...]:
+    """A look-alike that says otherwise, and what the new fact's own words seem to change."""
+    found = {like.memory.id: like.memory} if like is not None else {}
+    if memory.kind in _CHANGING and is_change(memory.text):
+        for other in pending.alike(memory.kind, memory.scope, memory.text)[:_COMPARED]:
+            if other.id != memory.id and may_replace(other.text, memory.text):
+                found.setdefault(other.id, other)
+    return tuple(Contrast(id=m.id, text=m.text) for m in list(found.values())[:_MOST])
+
+
+def way_to_replace(contrasts: Sequence[Contrast]) -> str:
+    """What a writer can do if the new fact takes the older one's place."""
+    if not contrasts:
+        return ""
+    return (
+        f"if it takes the place of {contrasts[0].id}, say supersedes={contrasts[0].id!r}; "
+        "a value that changes again belongs in a register with a topic"
+    )
+
+
+def said_so(pending: Pending, text: str, new: Memory, context: RuleContext) -> Memory | None:
+    """The one live memory that says a text, in these words or nearly; None if there are several."""
+    alike = [
+        other
+        for kind in _STATED
+        for scope in dict.fromkeys((new.scope, SHARED))
+        for other in pending.alike(kind, scope, text)
+        if context.visible is None or other.scope in context.visible
+    ]
+    exact = {other.id: other for other in alike if key_of(other.text) == key_of(text)}
+    near = {other.id: other for other in alike if likeness.is_near(other.text, text, context.policy.gate)}
+    meant = list((exact or near).values())
+    return meant[0] if len(meant) == 1 else None

@@ -1,0 +1,155 @@
+"""Whether the newer of two facts is what a question wants: a scorer of pairs, and the order it gives.
+
+No fact is judged by itself and nothing is decided at writing: "she lives in Lyon" is replaced by "she moved
+to Marseille" for who asks where she lives, and for nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+
+from msgspec import Struct
+
+from octavo.domain.dates import Interval, find_times
+from octavo.domain.readings import correction_cues, read
+from octavo.domain.replacing import probability
+
+REPLACES = 0.75  # from here on the newer goes first
+KEEPS = 0.1  # up to here the older does; between them whichever fits the question better
+CERTAIN = 0.9  # from here on the older is told as what held until then
+MAY_REPLACE = 0.2  # without a question: enough to mention it to the writer
+TOP = 6  # so many of the best are compared
+SHARE = 0.2  # of the best one's relevance that the others need
+_FITS = 0.6  # of a newer fact's relevance that an older one needs to be kept before it
+_RELATED = 0.5  # of the current fact's relevance that what it replaced needs
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """A fact that a recall found: its place in time, and how well it fits the question."""
+
+    id: str
+    text: str
+    at: datetime
+    version: int
+    relevance: float
+
+
+class Replacement(Struct, frozen=True, kw_only=True):
+    """The newer of two facts takes the older one's place, for one question, with a certainty."""
+
+    older: str
+    newer: str
+    at: datetime
+    certainty: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the older may be told as what held until then."""
+        return self.certainty >= CERTAIN
+
+
+def is_change(text: str) -> bool:
+    """Whether a text says by itself that something is otherwise than before."""
+    cues = correction_cues()
+    return cues.change.any_in(text, thai=not text.isascii()) and not cues.plan.any_in(text, thai=True)
+
+
+def may_replace(older: str, newer: str) -> bool:
+    """Whether a fact may take another's place, before anybody asked; too weak to decide anything by."""
+    return probability(older, older, newer) > MAY_REPLACE
+
+
+def is_about_the_past(question: str) -> bool:
+    """Whether a question asks how it was: by a word for it, the past tense alone is none."""
+    cues = correction_cues()
+    return (
+        cues.past.any_in(question, thai=not question.isascii()) or cues.past_name.search(question) is not None
+    )
+
+
+def present(question: str) -> str:
+    """A question about the past as it would be asked about the present."""
+    return correction_cues().past_only.without(question).strip(" ?") or question
+
+
+def arrange(question: str, facts: Sequence[Fact]) -> tuple[list[str], list[Replacement]]:
+    """The ids of facts, best first, each newer one before what it replaces; and what replaces what.
+
+    The facts come in the order of their relevance. Only the best few are compared, pair by pair; whoever
+    wins more pairs stands higher. A question about the past gets what was replaced first.
+    """
+    if not facts:
+        return [], []
+    is_past = is_about_the_past(question)
+    asked = present(question) if is_past else question
+    day = None if is_past else _asked_day(question, facts)
+    top = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * facts[0].relevance]
+    wins = dict.fromkeys((fact.id for fact in top), 0)
+    certainty: dict[tuple[str, str], float] = {}
+    for place, one in enumerate(top):
+        for other in top[place + 1 :]:
+            older, newer = sorted((one, other), key=_age)
+            sure = probability(asked, older.text, newer.text)
+            is_replaced = sure > REPLACES and not _is_too_late(question, older, newer, day)
+            wins[_winner(one, older, newer, sure, is_replaced=is_replaced).id] += 1
+            certainty[older.id, newer.id] = sure if is_replaced or is_past else 0.0
+    ranked = sorted(top, key=lambda fact: (-wins[fact.id], -fact.relevance))
+    if is_past:
+        ranked = _past_first(question, ranked, certainty)
+    replacements = _replacements(ranked, certainty)
+    placed = {fact.id for fact in ranked}
+    return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
+
+
+def _winner(better: Fact, older: Fact, newer: Fact, sure: float, *, is_replaced: bool) -> Fact:
+    """Which of two facts goes first; where nothing is known of them, the one that fits better."""
+    if is_replaced:
+        return newer
+    fits = older.relevance >= _FITS * newer.relevance
+    return older if fits and (sure < KEEPS or sure > REPLACES) else better
+
+
+def _age(fact: Fact) -> tuple[datetime, int]:
+    return fact.at, fact.version
+
+
+def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Fact]:
+    """What the current fact replaced before it, the nearest first, or the oldest if that is asked for."""
+    current = ranked[0]
+    before = [
+        fact
+        for fact in ranked[1:]
+        if certainty.get((fact.id, current.id), 0.0) > 0.5 and fact.relevance >= _RELATED * current.relevance
+    ]
+    before.sort(key=_age, reverse=not correction_cues().first.any_in(question, thai=not question.isascii()))
+    return before + [fact for fact in ranked if fact not in before]
+
+
+def _replacements(ranked: Sequence[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Replacement]:
+    """For each fact the surest of those that take its place."""
+    known = {fact.id: fact for fact in ranked}
+    surest: dict[str, Replacement] = {}
+    for (older, newer), sure in certainty.items():
+        if sure > REPLACES and (older not in surest or sure > surest[older].certainty):
+            surest[older] = Replacement(older=older, newer=newer, at=known[newer].at, certainty=sure)
+    return list(surest.values())
+
+
+def _asked_day(question: str, facts: Sequence[Fact]) -> date | None:
+    """The last day of the time that a question in the past tense names, if any."""
+    if not correction_cues().past_tense.any_in(question, thai=not question.isascii()):
+        return None
+    days = [fact.at.date() for fact in facts]
+    newest = max(days)
+    named = find_times(question, newest, Interval(first=min(days), last=newest)).intervals
+    return max((interval.last for interval in named if interval.last < newest), default=None)
+
+
+def _is_too_late(question: str, older: Fact, newer: Fact, day: date | None) -> bool:
+    """Whether the newer was not yet so on the day asked about; a time that a fact names is its content."""
+    if day is None or not newer.at.date() > day >= older.at.date():
+        return False
+    keys = {key for key in read(question).keys if not (len(key) == 4 and key.isdigit())}
+    said = read(older.text).keys | read(newer.text).keys
+    return keys.isdisjoint(said) and older.relevance >= 0.5 * newer.relevance

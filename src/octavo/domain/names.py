@@ -1,0 +1,77 @@
+"""Who is meant by a name: a speaker by the whole of it or a part, by an alias, or by what others call them.
+
+A name that could mean two people is nobody's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from octavo.domain.memory import Memory
+from octavo.domain.text import STOP_WORDS
+from octavo.domain.units import ROLES
+
+ALIAS = "alias"  # the category of a register that says who is meant by a name
+_OFTEN = 2  # so often a name must be used for a speaker
+_MOSTLY = 0.8  # and for nobody else in more than the rest of its uses
+# Somebody spoken to by name: "Hey Kate!", "Thanks, Kate." A greeting must be there, or any word could be one.
+_CALLED = re.compile(
+    r"\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Tt]hank you|[Gg]ood (?:morning|evening|night)|[Bb]ye|[Dd]ear)"
+    r"[, ]+(?P<name>[A-Z][^\W\d_]+)\s*[,!.?…]"
+)
+_NOBODY = frozenset(("all", "everyone", "everybody", "folks", "friend", "god", "goodness", "guys", "man")) | {
+    *("mate", "team", "there", "world")
+}
+
+
+def called_in(memory: Memory) -> Iterator[tuple[str, str]]:
+    """The names that speakers are called by in an episode of two, each with who is spoken to."""
+    speakers = list(dict.fromkeys(turn.speaker for turn in memory.turns))
+    if len(speakers) != 2:
+        return
+    for turn in memory.turns:
+        other = speakers[1 - speakers.index(turn.speaker)]
+        for match in _CALLED.finditer(turn.text):
+            name = match["name"]
+            if name.casefold() not in _NOBODY | STOP_WORDS and other.casefold() not in ROLES:
+                yield name, other
+
+
+def aliases_in(memories: Iterable[Memory]) -> dict[str, str]:
+    """The aliases that live registers hold: another name, and whom it means."""
+    given = [memory.data for memory in memories if memory.category == ALIAS and not memory.gone]
+    return {str(data["name"]): str(data["means"]) for data in given if {"name", "means"} <= set(data)}
+
+
+def agreed(called: Iterable[tuple[str, str, int]]) -> dict[str, str]:
+    """Of names, who was called by them and how often: those that nearly always mean the same speaker."""
+    uses: dict[str, Counter[str]] = {}
+    for name, speaker, count in called:
+        uses.setdefault(name, Counter())[speaker] += count
+    meant = {}
+    for name, speakers in uses.items():
+        (speaker, count), *_ = speakers.most_common(1)
+        if count >= _OFTEN and count >= _MOSTLY * speakers.total():
+            meant[name] = speaker
+    return meant
+
+
+def meanings(
+    speakers: Iterable[str], aliases: Mapping[str, str] | None = None, called: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The speaker that each name means; what could mean two of them means nobody."""
+    whole = {speaker: speaker for speaker in speakers}
+    candidates: dict[str, set[str]] = {}
+    for speaker in whole:
+        for part in speaker.split():
+            if len(part) > 1 and part.casefold() not in STOP_WORDS and part != speaker:
+                candidates.setdefault(part, set()).add(speaker)
+    for name, speaker in (called or {}).items():
+        if speaker in whole:
+            candidates.setdefault(name, set()).add(speaker)
+    meant = {name: next(iter(who)) for name, who in candidates.items() if len(who) == 1 and name not in whole}
+    known = whole | meant
+    said = {name: known[who] for name, who in (aliases or {}).items() if who in known}
+    return {**meant, **said, **whole}

@@ -1,0 +1,227 @@
+"""Standing orders and wishes: what the user asked for once and for all, and what of it applies to a question.
+
+"Always include the platform when I ask about films" shares no word with "what should I watch tonight?", so
+an order is not left to the ranking: it is recognised when it is said, and matched with every question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cache, lru_cache
+
+from msgspec import Struct
+
+from octavo import words as word_lists
+from octavo.domain.memory import Memory, is_human
+from octavo.domain.text import fold, split_runs, terms_of_run
+from octavo.domain.units import is_person
+
+LONGEST = 400
+SHOWN = 3
+APPLIES = 0.15  # on the scale of the offline model's cosines
+NEAR_BEST = 0.15
+_SHARED_WORDS = 0.1
+_SAME_TOPIC = 0.1
+_WORDS_APPLY = 0.3  # without vectors: this share of the condition's words, or the same topic
+_USERS = frozenset({"user", "human"})
+_STATEMENTS = ("fact", "register", "canon")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
+_CONDITION_END = re.compile(r"[,;:.!?]|\b(?:please|always|never|then|make sure)\b", re.IGNORECASE)
+_THAI = re.compile("[\u0e00-\u0e7f]")
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """A sentence of the user's that holds from then on; a wish weighs only when something is asked for."""
+
+    memory: str
+    turn: int | None
+    text: str
+    condition: str | None = None
+    is_wish: bool = False
+    is_general: bool = False
+    scope: str
+    at: datetime
+    version: int = 0
+
+
+class OrderCues(Struct, frozen=True, kw_only=True, eq=False):
+    """The word lists of orders, ready for use."""
+
+    hints: tuple[str, ...]
+    order: re.Pattern[str]
+    condition: re.Pattern[str]
+    wish: re.Pattern[str]
+    general: re.Pattern[str]
+    request: re.Pattern[str]
+    no_request: re.Pattern[str]
+    topics: tuple[frozenset[str], ...]
+    thai_topics: tuple[re.Pattern[str], ...]
+
+
+@cache
+def order_cues() -> OrderCues:
+    """The cues of the word lists of every language, made when the first text is looked at."""
+    lists = word_lists.section("orders")
+    english, thai = lists["en"], lists["th"]
+
+    def either(name: str) -> str:
+        return rf"\b(?:{'|'.join(english[name])})\b|{'|'.join(thai[name])}"
+
+    no_verb = "|".join(english["no_verb"])
+    openings = "|".join((*english["opening"], rf"(?:always|never)\s+(?!(?:{no_verb})\b)[a-z'’]+\s+\S"))
+    order = (
+        rf"^\W*{english['polite']}(?:{openings})|\b(?:{'|'.join(english['anywhere'])})\b"
+        rf"|^\W*(?:{'|'.join(thai['opening'])})|{'|'.join(thai['anywhere'])}"
+    )
+    request = rf"{either('request')}|^\W*{english['polite']}(?:{'|'.join(english['imperative'])})\b"
+    return OrderCues(
+        hints=(*english["hints"], *thai["hints"]),
+        order=re.compile(order, re.IGNORECASE),
+        condition=re.compile(
+            rf"\b(?:{english['condition']})\s+(?P<en>\S.*)|(?:{thai['condition']})(?P<th>\S+)", re.IGNORECASE
+        ),
+        wish=re.compile(either("wish"), re.IGNORECASE),
+        general=re.compile(either("general"), re.IGNORECASE),
+        request=re.compile(request, re.IGNORECASE),
+        no_request=re.compile(either("no_request"), re.IGNORECASE),
+        topics=tuple(terms(topic) for topic in english["topics"]),
+        thai_topics=tuple(map(re.compile, thai["topics"])),
+    )  # fmt: skip
+
+
+def orders_of(memory: Memory, version: int = 0) -> list[Order]:
+    """The orders and wishes that the user said, in their turns or in a statement by a person's own hand."""
+    return [
+        Order(
+            memory=memory.id,
+            turn=turn,
+            text=sentence,
+            condition=condition_of(sentence),
+            is_wish=order_cues().order.search(sentence) is None,
+            is_general=order_cues().general.search(sentence) is not None,
+            scope=memory.scope,
+            at=at,
+            version=version,
+        )
+        for turn, text, at in said_by_user(memory)
+        for sentence in sentences_of_order(text)
+    ]
+
+
+def holds_order(memory: Memory) -> bool:
+    """Whether a memory holds an order or a wish."""
+    return any(True for _, text, _ in said_by_user(memory) for _ in sentences_of_order(text))
+
+
+def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
+    """What the user themselves said: never an assistant's words, a tool's or a document's."""
+    if memory.gone or memory.source == "tool":
+        return
+    if memory.kind in _STATEMENTS and is_human(memory.actor):
+        yield None, memory.text, memory.at
+    with_machine = any(not is_person(turn.speaker) for turn in memory.turns)
+    for place, turn in enumerate(memory.turns):
+        is_user = turn.speaker.casefold() in _USERS or (with_machine and is_person(turn.speaker))
+        if is_user:
+            yield place, turn.text, turn.at or memory.at
+
+
+def sentences_of_order(text: str) -> Iterator[str]:
+    """The sentences of a text that are orders or wishes; most texts are none at a glance."""
+    lowered = text.lower()
+    if not any(hint in lowered for hint in order_cues().hints):
+        return
+    for sentence in _SENTENCE_END.split(text):
+        said = sentence.strip()
+        is_question = said.endswith("?")
+        if (
+            said
+            and len(said) <= LONGEST
+            and not is_question
+            and (order_cues().order.search(said) or order_cues().wish.search(said))
+        ):
+            yield said
+
+
+def condition_of(sentence: str) -> str | None:
+    """When an order applies: what follows "when I ask about"; None if it does not say."""
+    match = order_cues().condition.search(sentence)
+    if match is None:
+        return None
+    if match["th"]:
+        return match["th"]
+    return _CONDITION_END.split(match["en"], maxsplit=1)[0].strip() or None
+
+
+def is_request(question: str) -> bool:
+    """Whether something is asked for, rather than about."""
+    return (
+        order_cues().request.search(question) is not None and order_cues().no_request.search(question) is None
+    )
+
+
+def score(question: str, order: Order, cosines: tuple[float, float] | None) -> float:
+    """How well an order fits a question, by the meaning of its sentence and condition and by shared words."""
+    asked = terms(question)
+    stems = terms(order.condition or order.text)
+    shared = len(asked & stems)
+    is_same = not topics_of(question).isdisjoint(topics_of(order.condition or order.text))
+    if cosines is None:
+        return APPLIES * (shared / max(1, len(stems)) / _WORDS_APPLY + is_same)
+    return max(cosines) + _SHARED_WORDS * shared / (1 + len(stems)) + _SAME_TOPIC * is_same
+
+
+def applying(
+    question: str,
+    orders: Sequence[Order],
+    cosines: Sequence[tuple[float, float]] | None,
+    *,
+    floor: float = APPLIES,
+) -> list[Order]:
+    """The few orders that apply to a question, the later first; wishes only when something is asked for.
+
+    `cosines` has, for each order, the question's likeness to its sentence and to its condition.
+    """
+    asks = is_request(question)
+    scored = [
+        (score(question, order, cosines[place] if cosines is not None else None), order)
+        for place, order in enumerate(orders)
+        if asks or not order.is_wish
+    ]
+    best = max((fit for fit, order in scored if not order.is_general), default=0.0)
+    fitting = [
+        (fit, order)
+        for fit, order in scored
+        if order.is_general or (fit >= floor and fit >= best - NEAR_BEST)
+    ]
+    fitting.sort(key=lambda pair: (pair[1].is_general, -pair[0]))
+    return sorted((order for _, order in fitting[:SHOWN]), key=_later_first)
+
+
+def terms(text: str) -> frozenset[str]:
+    """The terms that a question and an order are compared by."""
+    return frozenset(term for run in split_runs(fold(text)) for term in terms_of_run(run))
+
+
+@lru_cache(maxsize=1024)
+def topics_of(text: str) -> frozenset[int]:
+    """What a text is about, of the things that people ask for."""
+    cues = order_cues()
+    words = terms(text)
+    spoken = {number for number, topic in enumerate(cues.topics) if not topic.isdisjoint(words)}
+    written = {number for number, topic in enumerate(cues.thai_topics) if topic.search(text)}
+    return frozenset(spoken | {len(cues.topics) + number for number in written})
+
+
+def _later_first(order: Order) -> tuple[float, str]:
+    return -order.at.timestamp(), order.memory
+
+
+def distinct(orders: Iterable[Order]) -> list[Order]:
+    """Each order once: said again, only the latest counts."""
+    latest: dict[str, Order] = {}
+    for order in sorted(orders, key=lambda order: (order.at, order.version)):
+        latest[fold(order.text)] = order
+    return sorted(latest.values(), key=_later_first)

@@ -1,0 +1,109 @@
+"""QuickRecal: seed 003's score of how readily a memory comes back, as factors that anybody can recompute.
+
+It is a diagnosis and no part of the ranking; what recall counts is salience after use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+
+from octavo.domain.memory import Memory
+from octavo.domain.text import words
+from octavo.errors import BadInput
+
+HPC_QR = {
+    "r_geometry": 0.35,
+    "causal_novelty": 0.35,
+    "self_org": 0.20,
+    "overlap": -0.10,
+    "recency": 0.05,
+    "emotion": 0.05,
+}
+STANDARD = {
+    "relevance": 0.25,
+    "recency": 0.15,
+    "emotion": 0.15,
+    "importance": 0.10,
+    "personal": 0.10,
+    "surprise": 0.10,
+    "diversity": 0.05,
+    "coherence": 0.05,
+    "information": 0.05,
+    "overlap": -0.10,
+}
+MINIMAL = {"relevance": 0.4, "recency": 0.4, "importance": 0.2}
+MODES: Mapping[str, Mapping[str, float]] = {"hpc_qr": HPC_QR, "standard": STANDARD, "minimal": MINIMAL}
+OPPOSITES = (("increase", "decrease"), ("up", "down"), ("positive", "negative"), ("high", "low"))
+_RECENT_DAYS, _DECAY_A_DAY, _LEAST = 3.0, 0.1, 0.02
+_ALIKE, _SHARED = 0.75, 0.3
+
+
+def factors(
+    memory: Memory,
+    *,
+    now: datetime,
+    mean: float = 0.0,
+    older: float = 0.0,
+    composite: float = 0.0,
+    duplicate: float = 0.0,
+    relevance: float = 0.5,
+) -> dict[str, float]:
+    """The factors of a memory, each between 0 and 1, from cosines that whoever has vectors hands in.
+
+    `mean` is its cosine with the account's mean vector, `older` the best with an older memory, `composite`
+    the best with an assembly; `duplicate` is how like it is to another text. Novelty rises with distance.
+    """
+    days = max(0.0, (now - memory.at).total_seconds() / 86_400)
+    felt = memory.emotion.intensity if memory.emotion and memory.emotion.intensity is not None else 0.0
+    told = {
+        "r_geometry": 1 - mean,
+        "causal_novelty": 1 - older,
+        "self_org": composite,
+        "overlap": duplicate,
+        "recency": math.exp(-days / _RECENT_DAYS),
+        "emotion": felt,
+        "relevance": relevance,
+        "importance": memory.salience,
+        "personal": 1.0 if memory.turns else 0.5,
+        "surprise": 1 - older,
+        "diversity": 1 - duplicate,
+        "coherence": composite,
+        "information": min(1.0, len(set(words(memory.text))) / 50),
+        "days": days,
+    }
+    return {name: value if name == "days" else min(1.0, max(0.0, value)) for name, value in told.items()}
+
+
+def score(
+    found: Mapping[str, float], mode: str = "hpc_qr", weights: Mapping[str, float] | None = None
+) -> float:
+    """The score between 0 and 1; `custom` takes weights of the caller's own."""
+    if mode == "custom" and weights:
+        chosen = weights
+    elif mode in MODES:
+        chosen = MODES[mode]
+    else:
+        raise BadInput(f"mode {mode!r} is unknown", hint=f"use {', '.join(MODES)}, or custom with weights")
+    if unknown := sorted(set(chosen) - set(found)):
+        raise BadInput(f"there is no factor {unknown[0]!r}", hint=f"use {', '.join(sorted(found))}")
+    total = sum(weight * found[name] for name, weight in chosen.items())
+    if mode == "hpc_qr":
+        total *= max(_LEAST, math.exp(-_DECAY_A_DAY * found.get("days", 0.0)))
+    return min(1.0, max(0.0, total))
+
+
+def contradict(one: str, other: str, likeness: float) -> bool:
+    """Whether two statements that are alike and share words say the opposite of each other."""
+    first, second = set(words(one)), set(words(other))
+    shared = len(first & second) / max(1, min(len(first), len(second)))
+    if likeness < _ALIKE or shared <= _SHARED:
+        return False
+    return any(
+        (_says(first, a) and _says(second, b)) or (_says(first, b) and _says(second, a)) for a, b in OPPOSITES
+    )
+
+
+def _says(said: set[str], word: str) -> bool:
+    return not said.isdisjoint((word, f"{word}s", f"{word}d", f"{word}ed"))

@@ -1,0 +1,142 @@
+"""A robot's runs as memories, pure: RLDS steps made whole, in words, and what can be learned of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from octavo.domain import privacy
+from octavo.domain.patterns_found import Outcome
+from octavo.domain.policy import PrivacyPolicy
+from octavo.errors import BadInput
+
+CATEGORY = "rlds"
+SCHEMA, FIRST_SCHEMA = "1.1", "1.0"
+_STRICT = PrivacyPolicy(phone="mask", email="mask")
+_MOST_STEPS = 100_000
+
+
+def fields_of(metadata: Any, steps: Any) -> dict[str, Any]:
+    """What an episode {metadata, steps} is as a memory, or BadInput; personal data makes it not public."""
+    if not isinstance(metadata, Mapping) or not isinstance(steps, Sequence) or not metadata.get("episode_id"):
+        raise BadInput("an RLDS episode needs metadata with an episode_id, and steps")
+    if len(steps) > _MOST_STEPS or not all(isinstance(step, Mapping) for step in steps):
+        raise BadInput(f"an RLDS episode has at most {_MOST_STEPS} steps, each an object")
+    data: dict[str, Any] = {"metadata": dict(metadata), "steps": complete(steps)}
+    data["metadata"].setdefault("schema_version", FIRST_SCHEMA)
+    if privacy.find_data(data, _STRICT):
+        data["metadata"]["public"] = False
+    return {
+        "text": summary(metadata, steps),
+        "kind": "episode",
+        "category": CATEGORY,
+        "id": str(metadata["episode_id"]),
+        "at": time_of(metadata["start_time"]) if metadata.get("start_time") else None,
+        "data": data,
+    }
+
+
+def complete(
+    steps: Sequence[Mapping[str, Any]], observed: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The steps with RLDS' own marks and a closing step that only observes, where missing."""
+    marked = [
+        {
+            "is_first": number == 0,
+            "is_last": False,
+            "is_terminal": False,
+            "discount": 0.0 if step.get("done") else 1.0,
+            **step,
+        }
+        for number, step in enumerate(steps)
+    ]
+    if marked and not marked[-1]["is_last"]:
+        done, last = bool(marked[-1].get("done")), marked[-1]
+        closing = {"frame_id": len(marked), "timestamp_us": last.get("timestamp_us"), "action": None}
+        closing |= {
+            "observation": dict(observed or _after(last)),
+            "world_model": None,
+            "reward": 0.0,
+            "done": done,
+            "info": {},
+        }
+        marked.append(
+            {"is_first": False, "is_last": True, "is_terminal": done, "discount": 1.0 - done} | closing
+        )
+    return marked
+
+
+def steps_of(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The steps that a memory's data holds; whatever else stands there is none."""
+    steps = data.get("steps")
+    return [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list | tuple) else []
+
+
+def command_of(step: Mapping[str, Any]) -> str:
+    """The command of a step; a closing step has none."""
+    return str(part_of(step, "action").get("command") or "")
+
+
+def tile_ahead(step: Mapping[str, Any]) -> str:
+    """The name of the tile directly ahead when the action was chosen; floor up to where the look ends."""
+    ahead = part_of(part_of(step, "observation"), "look_ahead")
+    if "tile" not in ahead:
+        return "unknown"
+    return str(ahead["tile"]) if ahead.get("distance") == 1 else "floor"
+
+
+def is_denied(step: Mapping[str, Any]) -> bool:
+    """Whether the sandbox refused the step's action."""
+    return bool(part_of(step, "info").get("sandbox_denied"))
+
+
+def outcome_of(step: Mapping[str, Any]) -> Outcome | None:
+    """What moving forward led to, if the step says enough to learn from."""
+    tile = tile_ahead(step)
+    result = "denied" if is_denied(step) else part_of(step, "info").get("result")
+    if command_of(step) != "forward" or tile == "unknown" or not isinstance(result, str):
+        return None
+    holding = bool(part_of(part_of(step, "observation"), "robot_state").get("keys"))
+    return Outcome(command="forward", tile=tile, holding=holding, result=result)
+
+
+def reward_of(steps: Sequence[Mapping[str, Any]]) -> float:
+    """The sum of the rewards."""
+    return sum(number_of(step.get("reward")) for step in steps)
+
+
+def summary(metadata: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:
+    """An episode in words, so that it can be recalled: the level, how it ended, and each outcome once."""
+    outcomes = dict.fromkeys(o.text for step in steps if (o := outcome_of(step)) is not None)
+    ended = "succeeded" if metadata.get("success") else "failed"
+    head = f"{metadata.get('level_name') or metadata.get('level_id') or 'episode'}: {ended}"
+    moves = f"{metadata.get('total_moves', len(steps))} moves, {metadata.get('sandbox_denials', 0)} denials"
+    return "; ".join([f"{head} after {moves}", *outcomes])
+
+
+def time_of(value: Any) -> datetime:
+    """A document's time; without a zone it is UTC."""
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError as error:
+        hint = "use ISO 8601, for instance 2025-01-15T10:30:00Z"
+        raise BadInput(f"{value!r} is no time", hint=hint) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _after(step: Mapping[str, Any]) -> dict[str, Any]:
+    """What the closing step observes of an older record: the state its last action led to."""
+    actual = part_of(step, "world_model").get("actual_state")
+    return {"robot_state": actual} if actual else dict(part_of(step, "observation"))
+
+
+def number_of(value: Any) -> float:
+    """A number that a document gives, or none."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def part_of(step: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of a step that should be an object; whatever else stands there is empty."""
+    part = step.get(name)
+    return part if isinstance(part, Mapping) else {}

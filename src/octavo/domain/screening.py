@@ -1,0 +1,155 @@
+"""One walk over every string of every record, so that a field added tomorrow is looked at too.
+
+A name (an id, an actor, a scope) cannot be masked: one that holds a secret is refused, without repeating it.
+Every other string is masked. A memory within a record has been through the gate and is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain import privacy
+from octavo.domain.memory import Memory, Turn, transcript
+from octavo.domain.patterns import pattern
+from octavo.domain.policy import PrivacyPolicy
+from octavo.errors import BadInput
+
+# Fields that others refer to by what they say; a mask in one would point nowhere.
+NAMES = frozenset({
+    "id", "memory", "memories", "episode", "sandbox", "session", "alias", "supersedes", "to", "proposal",
+    "into", "look", "actor", "by", "approved", "scope", "key", "fields", "commit", "policy", "salts",
+})  # fmt: skip
+# Ids that the engine makes hold no secret; nearly all are of these forms.
+_OWN = pattern(r"(?:sandbox_)?[0-9a-z]{20}|key_[0-9a-f]{24}|[0-9a-f]{64}|[0-9a-f]{32}|[a-z_]{1,12}")
+_PERSONAL = frozenset({"email", "phone"})
+_HARD = PrivacyPolicy(phone="allow", email="allow")
+
+_JUDGED = (Memory, Turn)
+
+R = TypeVar("R", bound=Struct)
+
+
+def findings(record: Struct, policy: PrivacyPolicy) -> set[str]:
+    """The names of all secrets in a record's strings, however deep they lie, but for its names."""
+    texts: list[str] = []
+    nested: list[Any] = []
+    _collect(record, texts, nested)
+    return found_in(texts, nested, policy)
+
+
+def found_in(texts: list[str], nested: list[Any], policy: PrivacyPolicy) -> set[str]:
+    """The names of all secrets in some texts and in nested data."""
+    found: set[str] = set()
+    if privacy.is_suspect("\n".join(texts), policy):  # one look at all of them clears nearly every record
+        found.update(finding.what for text in texts for finding in privacy.find(text, policy))
+    for data in nested:
+        found.update(finding.what for finding in privacy.find_data(data, policy))
+    return found
+
+
+def masked(record: R, policy: PrivacyPolicy) -> R:
+    """The same record with every finding masked; the text of an episode follows its turns."""
+    changes = {name: clean for name, value in _told(record) if (clean := _masked(value, policy)) is not value}
+    if isinstance(record, Memory) and "turns" in changes:
+        changes["text"] = transcript(changes["turns"])
+    return replace(record, **changes) if changes else record
+
+
+def screened(record: R, policy: PrivacyPolicy) -> R:
+    """A record as it may be written: its names proved clean, its other strings masked."""
+    must_be_clean(record)
+    changes: dict[str, Any] = {}
+    for name, value in _told(record):
+        if not isinstance(value, _JUDGED) and (clean := _masked(value, policy)) is not value:
+            changes[name] = clean
+    return replace(record, **changes) if changes else record
+
+
+def must_be_clean(record: Struct) -> None:
+    """Raise if a name within a record holds a secret."""
+    for field, name in names(record):
+        check_name(name, field)
+
+
+def check_name(name: str, what: str) -> str:
+    """Return a name, or raise if it holds a secret; the error does not repeat it."""
+    if not isinstance(name, str) or _OWN.fullmatch(name):
+        return name
+    if _is_secret(name):
+        raise BadInput(f"{what} holds a secret", hint="choose another name; this one was not kept")
+    return name
+
+
+@lru_cache(maxsize=64)
+def _is_secret(name: str) -> bool:
+    return any(f.what not in _PERSONAL for f in privacy.find(name, _HARD))  # an actor comes with every record
+
+
+def names(record: Struct) -> Iterator[tuple[str, str]]:
+    """Every name within a record, with the field it stands in."""
+    for field in record.__struct_fields__:
+        value = getattr(record, field)
+        if isinstance(value, str):
+            if field in NAMES:
+                yield field, value
+        elif value and not isinstance(value, int | float):
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, str) and field in NAMES:
+                    yield field, part
+                elif isinstance(part, Struct) and not isinstance(part, _JUDGED):
+                    yield from names(part)
+
+
+def mapped(data: Any, change: Callable[[str], str]) -> Any:
+    """Nested data with every string, keys included, as a function makes it; the same if it changes none."""
+    match data:
+        case str():
+            return change(data)
+        case Mapping():
+            new: dict[Any, Any] = {change(key): mapped(item, change) for key, item in data.items()}
+        case list() | tuple():
+            return [mapped(item, change) for item in data]
+        case _:
+            return data
+    return data if new == data else new
+
+
+def _told(record: Struct) -> Iterator[tuple[str, Any]]:
+    """The fields that are no names, with their values; an episode's text is told by its turns."""
+    turned = isinstance(record, Memory) and record.turns
+    for name in record.__struct_fields__:
+        if name not in NAMES and not (turned and name == "text"):
+            value = getattr(record, name)
+            if value and not isinstance(value, int | float):
+                yield name, value
+
+
+def _masked(value: Any, policy: PrivacyPolicy) -> Any:
+    match value:
+        case str():
+            return privacy.masked(value, policy) if privacy.is_suspect(value, policy) else value
+        case Struct():
+            return masked(value, policy)
+        case tuple():
+            clean = tuple(_masked(item, policy) for item in value)
+            return value if all(new is old for new, old in zip(clean, value, strict=True)) else clean
+        case Mapping() if privacy.find_data(value, policy):
+            return privacy.mask_data(value, policy)
+        case _:
+            return value
+
+
+def _collect(record: Struct, texts: list[str], nested: list[Any]) -> None:
+    for _, value in _told(record):
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str):
+                texts.append(part)
+            elif isinstance(part, Struct):
+                _collect(part, texts, nested)
+            elif isinstance(part, Mapping):
+                nested.append(part)

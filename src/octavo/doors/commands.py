@@ -1,0 +1,226 @@
+"""From the table of operations to the program that typer runs: commands, their help and their completion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from importlib import metadata
+from inspect import Parameter as Argument
+from inspect import Signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from octavo.doors import agents, robots, serving, settings
+from octavo.doors.operations import OPERATIONS, Operation, Parameter, performing
+from octavo.doors.plain import clean
+from octavo.errors import OctavoError
+
+# Every command: the table, and those that open other doors, which use the table themselves.
+COMMANDS: tuple[Operation, ...] = (*OPERATIONS, *serving.COMMANDS, *agents.COMMANDS, *robots.COMMANDS)
+COMMON = ("root", "account", "scope", "actor")
+EVERYDAY = (
+    *("remember", "recall", "brief", "memories", "get", "sandbox", "turn", "consolidate"),
+    *("diff", "restore"),
+)
+SECTIONS = {
+    "accounts": "Accounts",
+    "sandboxes": "Sandboxes (a conversation before it counts)",
+    "memories": "Memories",
+    "recall": "Recall (what comes back, and why)",
+    "review": "Review (what a person decides)",
+    "compression": "Compression (eight sessions to a core, eight cores to a sphere)",
+    "versions": "Versions (what was, and the way back)",
+    "health": "Health, copies and other systems",
+    "serving": "Serving (other programs, other machines)",
+    "agents": "Agents (doors for the programs that talk with you)",
+    "robots": "Robots",
+}
+_FEW = 3
+# What typer reads a type as, and what a value of it is called: the table's own reading of times, JSON and
+# the like says better what is wrong.
+_READ_AS: dict[Any, tuple[Any, str]] = {
+    str: (str, "TEXT"),
+    int: (int, "N"),
+    float: (float, "NUMBER"),
+    list[str]: (list[str], "TEXT"),
+    datetime: (str, "TIME"),
+    int | datetime: (str, "VERSION"),
+    dict[str, Any]: (str, "JSON"),
+    list[dict[str, Any]]: (str, "JSON"),
+    dict[str, list[str]]: (list[str], "NAME=ID"),
+    Path: (str, "PATH"),
+}
+
+Act = Callable[[Operation, dict[str, Any], dict[str, Any]], int]  # what was said before and behind the name
+
+
+def program(act: Act) -> Callable[..., Any]:
+    """The program, which acts on what a line says; a command is made when it is named."""
+
+    class Sections(TyperGroup):
+        """The commands of the table, under its sections."""
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            """The names of all commands."""
+            return [spelt(operation) for operation in COMMANDS]
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            """The command of that name."""
+            named = next((o for o in COMMANDS if spelt(o) == cmd_name), None)
+            return None if named is None else command(named, act)
+
+        def resolve_command(self, ctx: Any, args: Any) -> Any:
+            """The command that is meant; its absence is answered with names that are like it."""
+            names: Any = dict.fromkeys(self.list_commands(ctx))
+            self.commands = names  # where typer looks for likenesses
+            return super().resolve_command(ctx, args)
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            """Write the everyday commands first, then the others section by section."""
+            by_name = {o.name: o for o in COMMANDS}
+            groups = {"Everyday": [by_name[name] for name in EVERYDAY]}
+            for other in COMMANDS:
+                if other.name not in EVERYDAY:
+                    title = SECTIONS.get(other.section, other.section.capitalize())
+                    groups.setdefault(title, []).append(other)
+            widest = max(len(spelt(o)) for o in COMMANDS)
+            for title, operations in groups.items():
+                with formatter.section(title):
+                    formatter.write_dl([(spelt(o).ljust(widest), o.summary) for o in operations])
+
+    app = typer.Typer(
+        cls=Sections,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
+    )
+    app.callback()(_common)
+    return app
+
+
+def command(operation: Operation, act: Act) -> Any:
+    """The command of an operation, which acts on what the line says."""
+
+    def run(ctx: typer.Context, **said: Any) -> int:
+        return act(operation, ctx.obj or {}, said)
+
+    shown = [_argument(parameter) for parameter in operation.parameters]
+    if operation.asks:
+        shown.append(_keyword("yes", bool, typer.Option("--yes", "-y", help="Do not ask."), False))
+    options = {**dict.fromkeys(COMMON), "json": False}
+    shown += [_keyword(n, bool if n == "json" else str | None, _OPTIONS[n], d) for n, d in options.items()]
+    context = Argument("ctx", Argument.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    run.__annotations__ = {}  # typer reads the signature; the wrapper's own hints would stand in its way
+    run.__signature__ = Signature([context, *shown])  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    notes = [note for note, holds in ((_HUMAN, operation.human), (_LOCAL, operation.local)) if holds]
+    # \b keeps the example on its own lines.
+    app.command(
+        spelt(operation),
+        help="\n\n".join([operation.summary, *notes]),
+        epilog=f"\b\nExample:\n  {operation.example}",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )(run)
+    return typer.main.get_command(app)
+
+
+_HUMAN = "Only a human actor may."
+_LOCAL = "It takes files of this machine."
+
+
+def spelt(operation: Operation) -> str:
+    """The operation's name on the command line."""
+    return operation.name.replace("_", "-")
+
+
+def option_of(parameter: Parameter) -> str:
+    """A parameter's option; one that may be repeated is named for one of its values."""
+    name = parameter.name.removesuffix("s") if parameter.is_many else parameter.name
+    return f"--{name.replace('_', '-')}"
+
+
+def _argument(parameter: Parameter) -> Argument:
+    type_, metavar = _typed(parameter)
+    one_of = f" One of {', '.join(parameter.choices)}." if len(parameter.choices) > _FEW else ""
+    more: dict[str, Any] = {"help": parameter.summary + one_of, "min": parameter.least, "max": parameter.most}
+    if parameter.is_many and parameter.choices:
+        more["autocompletion"] = lambda incomplete: [c for c in parameter.choices if c.startswith(incomplete)]
+    if parameter.name == "sandbox":
+        more["autocompletion"] = _complete_sandbox
+    if parameter.is_positional:
+        shown: Any = typer.Argument(show_default=False, metavar=parameter.name.upper(), **more)
+    else:
+        names = [option_of(parameter), *([parameter.short] if parameter.short else [])]
+        has_default = parameter.default not in (None, "", False, 0.0)
+        shown = typer.Option(*names, show_default=has_default, metavar=metavar, **more)
+    if parameter.is_required:
+        return _keyword(parameter.name, type_, shown, Argument.empty)
+    if parameter.default is None:
+        type_ = type_ | None
+    return _keyword(parameter.name, type_, shown, parameter.default)
+
+
+def _typed(parameter: Parameter) -> tuple[Any, str | None]:
+    """The type that typer reads a parameter as, and what a value of it is called."""
+    name = parameter.name.removesuffix("s") if parameter.is_many else parameter.name
+    if parameter.choices:
+        called = "|".join(parameter.choices) if len(parameter.choices) <= _FEW else name.upper()
+        return (list[str] if parameter.is_many else parameter.type), called
+    return _READ_AS.get(parameter.type, (parameter.type, None))
+
+
+def _keyword(name: str, type_: Any, shown: Any, default: Any = None) -> Argument:
+    return Argument(name, Argument.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
+
+
+def _complete_account(ctx: typer.Context, incomplete: str) -> list[str]:
+    folder = settings.read({"root": ctx.params.get("root")}).root
+    return [name for name in performing.accounts_in(folder) if name.startswith(incomplete)]
+
+
+def _complete_sandbox(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Ids of open sandboxes, with their names as help."""
+    try:
+        with performing.opened(settings.read({name: ctx.params.get(name) for name in COMMON})) as account:
+            return [(s.id, clean(s.name)) for s in account.sandboxes() if s.id.startswith(incomplete)]
+    except OctavoError:
+        return []  # a completion has nowhere to say what is wrong; the command itself will
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(metadata.version("octavo"))
+        raise typer.Exit
+
+
+_OPTIONS: dict[str, Any] = {
+    "root": typer.Option(metavar="FOLDER", help="Where the accounts are (OCTAVO_ROOT, ~/.octavo)."),
+    "account": typer.Option(
+        "--account",
+        "-a",
+        metavar="NAME",
+        help="Whose memory (OCTAVO_ACCOUNT, default).",
+        autocompletion=_complete_account,
+    ),
+    "scope": typer.Option(metavar="NAME", help="See only `shared` and this scope (OCTAVO_SCOPE)."),
+    "actor": typer.Option(metavar="WHO", help="Who acts (OCTAVO_ACTOR, human:<login name>)."),
+    "json": typer.Option("--json", help="Answer with one JSON document; errors too, on standard error."),
+}
+_VERSION = typer.Option("--version", help="Show Octavo's version.", is_eager=True, callback=_show_version)
+
+
+def _common(
+    ctx: typer.Context,
+    root: Annotated[str | None, _OPTIONS["root"]] = None,
+    account: Annotated[str | None, _OPTIONS["account"]] = None,
+    scope: Annotated[str | None, _OPTIONS["scope"]] = None,
+    actor: Annotated[str | None, _OPTIONS["actor"]] = None,
+    json: Annotated[bool, _OPTIONS["json"]] = False,
+    version: Annotated[bool, _VERSION] = False,
+) -> None:
+    """Long-term memory for AI agents: versioned, explained, undoable, offline."""
+    ctx.obj = {"root": root, "account": account, "scope": scope, "actor": actor, "json": json}

@@ -1,0 +1,202 @@
+"""Giving a coding agent this memory: what is written into its configuration, and taken out again."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+from msgspec import Struct
+
+from octavo.doors import plain
+from octavo.doors.settings import Settings, client_home
+from octavo.errors import BadFile, BadInput
+from octavo.storage.stores.disk import Disk, replace_file
+from octavo.storage.stores.urls import shown
+
+Client = Literal["claude-code", "codex", "cursor"]
+NAME = "octavo"
+# Claude Code says Stop after every answer, and SessionEnd when the conversation is over.
+_HOOKS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "PreCompact": "pre-compact",
+    "Stop": "pre-compact",
+    "SessionEnd": "stop",
+}
+_HOOK_SECONDS = 30
+_BLOCK = re.compile(rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*")
+_KEPT = ".before-octavo"
+
+Edit = Callable[[str, bool], str]  # a file's text with our part in it, or without
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """One file of a client and how our part comes into it; `edit` gives "" where nothing else is left."""
+
+    path: Path
+    edit: Edit
+
+
+def install(settings: Settings, client: Client, *, undo: bool, yes: bool) -> dict[str, Any]:
+    """Show the difference, ask, and write it; undoing restores a file that nobody changed since as it was."""
+    changes = []
+    for target in targets(settings, client):
+        before = target.path.read_text() if target.path.exists() else ""
+        after = _restored(target, before) if undo else target.edit(before, True)
+        if before != after:
+            changes.append((target, before, after))
+            _show(target.path, before, after)
+    if changes and not yes:
+        if not sys.stdin.isatty():
+            raise BadInput("nobody is there to say yes to this difference", hint="say --yes")
+        typer.confirm("Write this?", abort=True, err=True)
+    for target, before, after in changes:
+        _write(target.path, before, after, undo=undo)
+    return {"client": client, "undone" if undo else "written": [str(t.path) for t, _, _ in changes]}
+
+
+def targets(settings: Settings, client: Client) -> list[Target]:
+    """The files of a client that our part goes into."""
+    home = client_home(client)
+    skill = Target(path=home / "skills" / NAME / "SKILL.md", edit=lambda text, into: _skill() if into else "")
+    match client:
+        case "claude-code":
+            # The tools stand in a file beside the folder, unless the folder was moved.
+            tools = home / ".claude.json" if home.name != ".claude" else home.parent / ".claude.json"
+            return [
+                Target(path=tools, edit=_json_tools(settings, client)),
+                Target(path=home / "settings.json", edit=_json_hooks(settings)),
+                skill,
+            ]
+        case "codex":
+            return [Target(path=home / "config.toml", edit=_toml_tools(settings, client)), skill]
+        case "cursor":
+            return [Target(path=home / "mcp.json", edit=_json_tools(settings, client)), skill]
+
+
+def command(settings: Settings, *words: str, actor: str | None = None) -> list[str]:
+    """The command line that runs Octavo on this account, wherever the client starts it."""
+    # A URL goes without its password: a client's configuration is no place for one.
+    root = shown(settings.root) if isinstance(settings.root, str) else str(settings.root.absolute())
+    where = ["--root", root, "--account", settings.account]
+    where += ["--scope", settings.scope] if settings.scope else []
+    where += ["--actor", actor] if actor else []
+    return [sys.executable, "-m", "octavo", *where, *words]
+
+
+def _json_tools(settings: Settings, client: str) -> Edit:
+    program, *arguments = command(settings, "mcp")
+    # The transport is said because one client insists on it and the others do not mind.
+    entry = {"type": "stdio", "command": program, "args": arguments}
+
+    def edit(text: str, into: bool) -> str:
+        document = _document(text)
+        servers = _within(document, "mcpServers")
+        servers.pop(NAME, None)
+        if into:
+            servers[NAME] = entry
+        return _written(text, {**document, "mcpServers": servers})
+
+    return edit
+
+
+def _json_hooks(settings: Settings) -> Edit:
+    def edit(text: str, into: bool) -> str:
+        document = _document(text)
+        hooks = _within(document, "hooks")
+        for event, name in _HOOKS.items():
+            others = [group for group in hooks.pop(event, []) if not _is_ours(group)]
+            line = shlex.join(command(settings, "hook", name, actor="agent:claude-code"))
+            ours = {"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}
+            if groups := [*others, *([ours] if into else [])]:
+                hooks[event] = groups
+        return _written(text, {**document, "hooks": hooks})
+
+    return edit
+
+
+def _toml_tools(settings: Settings, client: str) -> Edit:
+    program, *arguments = command(settings, "mcp")
+
+    def edit(text: str, into: bool) -> str:
+        if not into and not _BLOCK.search(text):
+            return text
+        rest = _BLOCK.sub("\n", text).rstrip("\n")
+        # A JSON string is a TOML string, and so is an array of them.
+        block = f"[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
+        parts = [*([rest + "\n"] if rest else []), *([block] if into else [])]
+        return "\n".join(parts)
+
+    return edit
+
+
+def _is_ours(group: Any) -> bool:
+    lines = [hook.get("command", "") for hook in group.get("hooks", [])]
+    return any(re.search(r"-m octavo .*\bhook ", line) for line in lines)
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text or "{}")
+    except ValueError as error:
+        raise BadFile("a file of the client's is no JSON", hint=f"correct it first: {error}") from error
+    if not isinstance(document, dict):
+        raise BadFile("a file of the client's is no JSON object", hint="correct it first")
+    return document
+
+
+def _within(document: dict[str, Any], name: str) -> dict[str, Any]:
+    part = document.get(name, {})
+    if not isinstance(part, dict):
+        raise BadFile(f"{name} is no JSON object in a file of the client's", hint="correct it first")
+    return dict(part)
+
+
+def _written(text: str, document: dict[str, Any]) -> str:
+    """The document as text: as it stands if nothing changed, nothing at all if nothing is left."""
+    left = {name: value for name, value in document.items() if value != {}}
+    if left == _document(text):
+        return text
+    return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left else ""
+
+
+def _restored(target: Target, now: str) -> str:
+    """The text as it was before, if ours is the only change since; else without our part alone."""
+    kept = target.path.with_name(target.path.name + _KEPT)
+    if kept.exists() and target.edit(kept.read_text(), True) == now:
+        return kept.read_text()
+    return target.edit(now, False)
+
+
+def _write(path: Path, before: str, after: str, *, undo: bool) -> None:
+    kept = path.with_name(path.name + _KEPT)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if undo:
+        kept.unlink(missing_ok=True)
+    elif not kept.exists():
+        replace_file(Disk(), kept, before.encode())
+    if after:
+        replace_file(Disk(), path, after.encode())
+        return
+    path.unlink(missing_ok=True)
+    if path.parent.name == NAME and not any(path.parent.iterdir()):
+        path.parent.rmdir()
+
+
+def _show(path: Path, before: str, after: str) -> None:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), f"{path} (now)", f"{path} (then)", lineterm="", n=2
+    )
+    print("\n".join(plain.clean(line) for line in lines))
+
+
+def _skill() -> str:
+    return resources.files("octavo.doors").joinpath("skill", "SKILL.md").read_text()

@@ -1,0 +1,280 @@
+"""The MCP door: ten tools, cores and spheres as resources, the brief as a prompt; over stdio or HTTP.
+
+The SDK loads when a server is made, a model when something is first recalled: a handshake waits for neither.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any
+
+from msgspec.structs import replace
+
+from octavo.domain.memory import SHARED, Memory, is_human
+from octavo.doors import conversations
+from octavo.doors.operations.compression import cores, show, spheres
+from octavo.doors.operations.performing import call, opened
+from octavo.doors.operations.recall import brief
+from octavo.doors.pool import Pool
+from octavo.doors.settings import Settings
+from octavo.doors.tools import INSTRUCTIONS, TOOLS, advice
+from octavo.doors.visitors import Visitors
+from octavo.engine.account import Account
+from octavo.engine.sandboxes import SandboxInfo
+from octavo.errors import BadInput, NotFound, OctavoError, Unavailable
+
+LOG = logging.getLogger(__name__)
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+_PAGE = "octavo://pages/"
+
+# Whose account a request means, from the client's name and, over HTTP, the request that carries the token.
+Holding = Callable[[str, Any], AbstractContextManager[Account]]
+
+
+def agent_settings(settings: Settings, client: str) -> Settings:
+    """The settings of an agent's handle: bound to a scope, and never a person's."""
+    name = re.sub(r"[^\w.-]+", "-", client).strip("-.")[:60] or "client"
+    actor = f"agent:{name}" if is_human(settings.actor) else settings.actor
+    return replace(settings, actor=actor, scope=settings.scope or SHARED)
+
+
+def server(holding: Holding) -> Any:
+    """An MCP server (the SDK's low-level one) whose requests are answered from what `holding` hands out."""
+    types, lowlevel, to_thread = _sdk()
+    answers = _Answers(holding, types, to_thread)
+    return lowlevel.Server(
+        "octavo",
+        version=metadata.version("octavo"),
+        title="Octavo",
+        instructions=INSTRUCTIONS,
+        on_list_tools=answers.list_tools,
+        on_call_tool=answers.call_tool,
+        on_list_resources=answers.list_resources,
+        on_read_resource=answers.read_resource,
+        on_list_prompts=answers.list_prompts,
+        on_get_prompt=answers.get_prompt,
+    )
+
+
+class _Answers:
+    """What is said to each request of the protocol, each in a thread of its own."""
+
+    def __init__(self, holding: Holding, types: Any, to_thread: Any) -> None:
+        self._holding, self._types, self._to_thread = holding, types, to_thread
+
+    async def _asked(self, ctx: Any, act: Callable[[Account], Any]) -> Any:
+        client = ctx.session.client_params
+        name = client.client_info.name if client is not None else "client"
+
+        def acted() -> Any:
+            with self._holding(name, ctx.request) as account:
+                return act(account)
+
+        return await self._to_thread.run_sync(acted)
+
+    async def list_tools(self, ctx: Any, params: Any) -> Any:
+        return self._types.ListToolsResult(tools=[_described(self._types, tool) for tool in TOOLS])
+
+    async def call_tool(self, ctx: Any, params: Any) -> Any:
+        name, is_error = params.name, True
+        try:
+            tool = _BY_NAME.get(name)
+            if tool is None:
+                raise NotFound(f"there is no tool {name[:80]}", hint=f"there are {', '.join(_BY_NAME)}")
+            answer = await self._asked(ctx, lambda account: tool(account, params.arguments or {}))
+            text, is_error = json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
+        except OctavoError as error:
+            text = advice(error)
+        except Exception as error:  # the outermost door: the client must stay connected
+            LOG.exception("tool failed name=%s", name)
+            text = f"{name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
+        content = self._types.TextContent(type="text", text=text)
+        return self._types.CallToolResult(content=[content], is_error=is_error)
+
+    async def list_resources(self, ctx: Any, params: Any) -> Any:
+        with _as_protocol_error():
+            pages = await self._asked(ctx, _pages)
+        named = [
+            self._types.Resource(
+                uri=_PAGE + page.id,
+                name=page.id,
+                mime_type="text/markdown",
+                description=page.text.partition("\n")[0][:200],
+            )
+            for page in pages
+        ]
+        return self._types.ListResourcesResult(resources=named)
+
+    async def read_resource(self, ctx: Any, params: Any) -> Any:
+        id_ = str(params.uri).removeprefix(_PAGE)
+        with _as_protocol_error():
+            page = await self._asked(ctx, lambda account: call(show, account, {"id": id_}))
+        types = self._types
+        text = types.TextResourceContents(uri=params.uri, mime_type="text/markdown", text=page.text)
+        return types.ReadResourceResult(contents=[text])
+
+    async def list_prompts(self, ctx: Any, params: Any) -> Any:
+        query = self._types.PromptArgument(name="query", description="What it shall be relevant to.")
+        what = "What Octavo remembers: what stands, and what is relevant to a question."
+        prompt = self._types.Prompt(name="brief", description=what, arguments=[query])
+        return self._types.ListPromptsResult(prompts=[prompt])
+
+    async def get_prompt(self, ctx: Any, params: Any) -> Any:
+        with _as_protocol_error():
+            if params.name != "brief":
+                raise NotFound(f"there is no prompt {params.name[:80]}", hint="there is one: brief")
+            query = (params.arguments or {}).get("query")
+            told = await self._asked(ctx, lambda account: call(brief, account, {"query": query}))
+        content = self._types.TextContent(type="text", text=told.text or "Nothing is remembered yet.")
+        message = self._types.PromptMessage(role="user", content=content)
+        return self._types.GetPromptResult(messages=[message])
+
+
+def _pages(account: Account) -> list[Memory]:
+    return [*call(spheres, account, {})["spheres"], *call(cores, account, {})["cores"]]
+
+
+def http_app(holding: Holding, *, path: str = "/mcp", **more: Any) -> Any:
+    """An ASGI app with MCP over streamable HTTP; `more` is what the SDK's own takes."""
+    return server(holding).streamable_http_app(streamable_http_path=path, **more)
+
+
+def mount(app: Any, holding: Holding, *, path: str = "/mcp", **more: Any) -> None:
+    """Add MCP over streamable HTTP to an app of Starlette's or FastAPI's, for as long as that runs."""
+    own = http_app(holding, path=path, **more)
+    app.router.routes.extend(own.routes)
+    outer, inner = app.router.lifespan_context, own.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(running: Any) -> AsyncIterator[Any]:
+        async with inner(own), outer(running) as state:
+            yield state
+
+    app.router.lifespan_context = lifespan
+
+
+def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+    """Add MCP to the server, if its extra is there; the token of a request says whose account it means."""
+    if find_spec("mcp") is None:
+        return
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    def holding(client: str, request: Any) -> AbstractContextManager[Account]:
+        return pool.account(agent_settings(visitors.of(request), client), begins=True)
+
+    # The server's own guard knows by which names it may be called.
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    # No state: who asks is told by each request's token, and a stranger leaves nothing behind.
+    mount(app, holding, transport_security=unguarded, stateless_http=True, json_response=True)
+
+
+def serve_stdio(settings: Settings) -> None:
+    """Answer one client on standard input and output until it ends or says stop."""
+    # A client takes anything on standard error for a failure; without a handler logging would write there.
+    logging.getLogger().addHandler(logging.NullHandler())
+    held = Held(settings)
+    made = server(held)
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    async def answer() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stop_when_told)
+            async with stdio_server() as (receive, send):
+                await made.run(receive, send, made.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
+    async def stop_when_told() -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for number in signals:
+                # What was answered is durable; the thread that reads standard input cannot be woken.
+                await anyio.to_thread.run_sync(held.close)
+                signal.signal(number, signal.SIG_DFL)
+                signal.raise_signal(number)
+
+    anyio.run(answer)
+    held.close()
+
+
+class Held:
+    """One account, opened when it is first asked for and kept: a recall must not load its model again."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stack = ExitStack()
+        self._account: Account | None = None
+        self._since = datetime.now(UTC)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def __call__(self, client: str, request: Any) -> Iterator[Account]:
+        """The account, for the client that came first."""
+        with self._lock:
+            if self._account is None:
+                where = agent_settings(self._settings, client)
+                opening = opened(where, writes=True, indexes=True, begins=True)
+                self._account = self._stack.enter_context(opening)
+                conversations.end_idle(self._account)
+        yield self._account
+
+    def close(self) -> None:
+        """End the conversations that this client began, and let go of the account."""
+        with self._lock:
+            account, self._account = self._account, None
+            if account is not None:
+                conversations.end_those(account, lambda info, _: self._is_mine(info, account.actor))
+            self._stack.close()
+
+    def _is_mine(self, info: SandboxInfo, actor: str) -> bool:
+        is_named = info.name.startswith(conversations.MCP)
+        return is_named and info.actor == actor and info.started_at >= self._since
+
+
+def _sdk() -> tuple[Any, Any, Any]:
+    try:
+        import mcp.server.lowlevel
+        import mcp.types
+        from anyio import to_thread
+    except ImportError as error:
+        hint = "install the extra: pip install 'octavo[mcp]'"
+        raise Unavailable("the MCP door needs the package mcp", hint=hint) from error
+    return mcp.types, mcp.server.lowlevel, to_thread
+
+
+def _described(types: Any, tool: Any) -> Any:
+    """A tool as the protocol has it, with all four annotations; the world it changes is one account."""
+    hints = types.ToolAnnotations(
+        title=tool.title,
+        read_only_hint=tool.is_read,
+        destructive_hint=tool.ends,
+        idempotent_hint=tool.is_read or tool.repeats,
+        open_world_hint=False,
+    )
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.schema,
+        annotations=hints,
+    )
+
+
+@contextmanager
+def _as_protocol_error() -> Iterator[None]:
+    """Say an expected error as the protocol does where there is no tool to say it."""
+    from mcp.shared.exceptions import MCPError
+
+    try:
+        yield
+    except OctavoError as error:
+        code = -32602 if isinstance(error, BadInput | NotFound) else -32603
+        raise MCPError(code=code, message=advice(error)) from error

@@ -1,0 +1,102 @@
+"""Operations of the levels: what repeats, what is too old, and what a robot is taught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import Struct
+
+from octavo.documents.brain import FilesystemMemory, consolidation
+from octavo.documents.brain.consolidation import Consolidated
+from octavo.documents.brain.permissions import Denial
+from octavo.documents.brain.teaching import Behavior, Teaching, behaviors_of
+from octavo.domain.memory import Memory
+from octavo.domain.patterns_found import Pattern
+from octavo.doors.operations.table import operation
+from octavo.engine.account import Account
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What the robot answers, the actions it would do now, and the denial that stopped it, if one did."""
+
+    text: str
+    actions: tuple[str, ...] = ()
+    denial: Denial | None = None
+
+
+class Aged(Struct, frozen=True, kw_only=True):
+    """Episodes of one group past a limit: which, and whether they went to the archive."""
+
+    group: str
+    episodes: tuple[str, ...]
+    is_done: bool
+
+
+@operation("octavo patterns", result="patterns")
+def patterns(account: Account) -> list[Pattern]:
+    """List what repeats in recent episodes, how often, and where it was seen."""
+    return consolidation.find(account, datetime.now(UTC), account.policy.patterns)
+
+
+@operation("octavo learn --promote", writes=True)
+def learn(
+    account: Account,
+    *,
+    promote: Annotated[bool, "Also ask a person about knowledge that has stood for long."] = False,
+) -> Consolidated:
+    """Make knowledge of what repeats; running again revises and never doubles."""
+    # Patterns are nobody's own word: not even a person's handle approves them by finding them.
+    return consolidation.consolidate(
+        account.as_agent(), datetime.now(UTC), account.policy.patterns, promote=promote
+    )
+
+
+@operation("octavo retention", writes=True, result="aged")
+def retention(account: Account, *, apply: Annotated[bool, "Move them to the archive."] = False) -> list[Aged]:
+    """List the episodes that are past the limits of the policy; nothing goes unless asked."""
+    if apply:
+        gone = account.retire_aged()
+        return [Aged(group=name, episodes=tuple(ids), is_done=True) for name, ids in gone.items()]
+    return [Aged(group=name, episodes=_ids(old), is_done=False) for name, old in account.aged().items()]
+
+
+@operation('octavo teach "teach dance"', writes=True, begins=True)
+def teach(
+    account: Account, line: Annotated[str, "What is said (teach dance, forward, left, done, cancel)."]
+) -> Answer:
+    """Say one line to a robot that is taught by showing; a recording goes on with the next line."""
+    with _teaching(account) as (teaching, actions):
+        reply = teaching.say(line)
+        return Answer(text=reply.text, actions=tuple(actions), denial=reply.denial)
+
+
+@operation("octavo invoke dance", writes=True)
+def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Answer:
+    """Do a behaviour: its actions in order, each checked against guardrails and sandbox rules."""
+    with _teaching(account) as (teaching, actions):
+        reply = teaching.invoke(name)
+        return Answer(text=reply.text, actions=tuple(actions), denial=reply.denial)
+
+
+@operation("octavo behaviors", result="behaviors")
+def behaviors(account: Account) -> list[Behavior]:
+    """List the behaviours that were taught."""
+    return list(behaviors_of(account).values())
+
+
+def _ids(episodes: list[Memory]) -> tuple[str, ...]:
+    return tuple(memory.id for memory in episodes)
+
+
+@contextmanager
+def _teaching(account: Account) -> Iterator[tuple[Teaching, list[str]]]:
+    actions: list[str] = []
+    with FilesystemMemory(account) as memory:
+        teaching = Teaching(memory, actions.append)
+        try:
+            yield teaching, actions
+        finally:
+            teaching.close()

@@ -1,0 +1,169 @@
+"""Operations of recall: what comes back, and why."""
+
+# ruff: noqa: A002  # a memory's id is `id`, a brief's format `format`, in every door
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated, Any, Literal, Unpack
+
+from msgspec.structs import asdict
+
+from octavo.domain.brief import BUDGET, Brief, Format
+from octavo.domain.hits import Hit
+from octavo.domain.memory import Kind, Layer
+from octavo.domain.orders import Order
+from octavo.domain.verdicts import Verdict
+from octavo.doors.operations.memories import Filters
+from octavo.doors.operations.table import Count, Progress, operation
+from octavo.engine.account import Account
+from octavo.engine.reading import Reader
+
+Query = Annotated[str, "The question, in any words and any language."]
+Stream = Literal[
+    "words",
+    "meaning",
+    "time",
+    "speaker",
+    "salience",
+    "emotion",
+    "links",
+    "neighbours",
+    "abstractions",
+    "hept",
+    "narrative",
+    "sensory",
+    "temporal",
+    "intuition",
+    "reflection",
+    "sphere",
+    "core",
+    "episode",
+]
+
+
+@operation('octavo recall "where does she live?" --why', indexes=True)
+def recall(
+    reader: Reader,
+    query: Query,
+    *,
+    k: Annotated[Count, "At most so many hits.", "-k"] = 10,
+    unit: Annotated[Literal["episode", "turn"], "What a hit is."] = "episode",
+    kinds: Annotated[list[Kind] | None, "Only this kind; may be repeated."] = None,
+    layers: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,
+    budget: Annotated[Count | None, "At most so many tokens of text.", "-b"] = None,
+    streams: Annotated[list[Stream] | None, "Only this way of finding; may be repeated."] = None,
+    strategy: Annotated[Literal["mixed", "layered"], "How to look."] = "mixed",
+    emotion: Annotated[str | None, "Prefer what felt like this."] = None,
+    why: Annotated[bool, "Show the parts of every score and where it comes from.", "-w"] = False,
+    once: Annotated[bool, "Take no second look, where the extra `rerank` would."] = False,
+    **filters: Unpack[Filters],
+) -> dict[str, Any]:
+    """Find the memories that answer a question, best first."""
+    hits = reader.recall(
+        query,
+        k=k,
+        unit=unit,
+        kinds=kinds,
+        layers=layers,
+        budget=budget,
+        streams="hept" if streams == ["hept"] else streams,
+        strategy=strategy,
+        emotion=emotion,
+        rerank=not once,
+        **filters,
+    )
+    drifted = reader.drifted(hits) if why else None
+    return {
+        "hits": [_told(hit, drifted) for hit in hits],
+        "notes": hits.notes,
+        "trail": hits.trail,
+        "orders": hits.orders,
+        "explained": why,
+    }
+
+
+def _told(hit: Hit, drifted: Collection[str] | None) -> dict[str, Any]:
+    """A hit with what it derives from its fields: the text that matched, and the reasons in words.
+
+    To find out what has drifted takes as long as the recall itself, so it is told with the reasons alone.
+    """
+    return {
+        "memory": hit.memory,
+        "turn": hit.turn,
+        "text": hit.text,
+        "score": hit.score,
+        "parts": hit.parts,
+        "why": hit.why,
+        "reasons": [{"part": words, "value": value} for value, words in hit.reasons],
+        "version": hit.version,
+        "is_fresh": hit.is_fresh,
+        "is_drifted": None if drifted is None else hit.memory.id in drifted,
+        "notes": hit.notes,
+        "replaced": hit.replaced,
+    }
+
+
+@operation('octavo explain "where does she live?" 01kajx2f6w9m4d8c7t5s', indexes=True, result="explanation")
+def explain(reader: Reader, query: Query, id: Annotated[str, "The memory's id."]) -> str:
+    """Say why a memory comes for a question, or why it does not."""
+    return reader.explain(query, id)
+
+
+@operation('octavo brief "travel plans" --budget 800', indexes=True)
+def brief(
+    reader: Reader,
+    query: Annotated[str | None, "The question; none for what stands alone."] = None,
+    *,
+    k: Annotated[Count, "At most so many relevant lines.", "-k"] = 60,
+    budget: Annotated[Count | None, "At most so many tokens.", "-b"] = BUDGET,
+    format: Annotated[Format, "How to write it.", "-f"] = "markdown",
+) -> Brief:
+    """Write the text for a prompt: what stands, and what is relevant to a question."""
+    return reader.brief(query, k=k, budget=budget, format=format)
+
+
+@operation("octavo orders", result="orders")
+def orders(reader: Reader) -> list[Order]:
+    """List what the user asked for once and for all, the later first; forgetting its memory ends it."""
+    return reader.orders()
+
+
+@operation("octavo alias Kate Emi", writes=True)
+def alias(
+    account: Account,
+    name: Annotated[str, "A name that people say."],
+    means: Annotated[str, "The speaker it means."],
+) -> Verdict:
+    """Say whom a name means, for questions from then on."""
+    return account.alias(name, means)
+
+
+@operation("octavo freshness 01kajx2f6w9m4d8c7t5s")
+def freshness(
+    account: Account, id: Annotated[str | None, "The memory's id; none for the whole index."] = None
+) -> dict[str, Any]:
+    """Show what the index holds of a memory; without an id, how far it is behind."""
+    if id is None:
+        return {"version": account.version, **asdict(account.lag())}
+    held = account.freshness(id)
+    derived = {name: getattr(held, name) for name in ("is_fresh", "has_words", "has_vector")}
+    return {**asdict(held), **derived}
+
+
+@operation("octavo catch-up", writes=True, indexes=True, long=True, result="version")
+def catch_up(
+    account: Account,
+    *,
+    force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
+    progress: Progress | None = None,
+) -> int:
+    """Bring the index up to the newest version."""
+    account.catch_up(force=force, progress=progress)
+    return account.version
+
+
+@operation("octavo reindex", writes=True, indexes=True, long=True, result="version")
+def reindex(account: Account, *, progress: Progress | None = None) -> int:
+    """Throw the index away and make it anew from the ledger."""
+    account.reindex(progress=progress)
+    return account.version

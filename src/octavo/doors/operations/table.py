@@ -1,0 +1,192 @@
+"""What an operation is: an annotated function, and what every door reads from its signature."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct
+
+from octavo.doors.settings import Settings
+from octavo.engine.account import Account
+from octavo.engine.reading import Reader, Snapshot
+from octavo.engine.sandbox import Sandbox
+
+Progress = Callable[[int, int], None]
+
+EXISTS = Meta(extra={"exists": True})  # a file or folder that must be there before anything is opened
+Count = Annotated[int, Meta(ge=0)]
+Unit = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Parameter(Struct, frozen=True, kw_only=True):
+    """One parameter of an operation: `type` is without None, `short` its one-letter option, if it has one."""
+
+    name: str
+    summary: str
+    type: Any = str
+    default: Any = None
+    is_required: bool = False
+    is_positional: bool = False
+    short: str | None = None
+    least: float | None = None
+    most: float | None = None
+    must_exist: bool = False
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it may be said several times."""
+        return self.type in (list[str], dict[str, list[str]]) or (self.choices != () and _is_list(self.type))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What it may be, if only some values will do."""
+        one = get_args(self.type)[0] if _is_list(self.type) else self.type
+        return get_args(one) if get_origin(one) is Literal else ()
+
+
+AT = Parameter(name="at", type=int | datetime, summary="Read an older version: its number, or a time.")
+SANDBOX = Parameter(name="sandbox", short="-s", summary="Do it inside this open sandbox.")
+IN_SANDBOX = Parameter(
+    name="sandbox",
+    summary="The sandbox's id, or its name if only one has it.",
+    is_required=True,
+    is_positional=True,
+)
+WORDS = Parameter(name="words", type=bool, default=False, summary="Use words alone; no model is loaded.")
+
+
+class Operation(Struct, frozen=True, kw_only=True):
+    """One row of the table.
+
+    Only one that `writes` may change anything; one that `indexes` may bring up to date what is derived, and
+    does without where it may not write; one that `begins` may make the first account of an empty folder.
+    A `local` one takes files of this machine: no door but the command line and Python has it. A `human` one
+    is for people only; the engine enforces it. `result` names what a bare value or list is. `asks` is what a
+    person is asked before it is done. A `long` one shows that it is at work.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    section: str
+    example: str
+    writes: bool = False
+    indexes: bool = False
+    begins: bool = False
+    local: bool = False
+    human: bool = False
+    long: bool = False
+    asks: str | None = None
+    result: str | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do it on what is already open."""
+        return self.function(*args, **kwargs)
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def subjects(self) -> tuple[type, ...]:
+        """What it can be asked of, from the type of its first parameter."""
+        return _read(self.function)[0]
+
+    @property
+    def takes_progress(self) -> bool:
+        """Whether it tells how far it has come."""
+        return _read(self.function)[2]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it is given: what its subject needs, its own, and how the account is opened for it."""
+        own = _read(self.function)[1]
+        before = (IN_SANDBOX,) if self.subjects == (Sandbox,) else ()
+        after = [WORDS] if self.indexes else []
+        after += [AT] if Snapshot in self.subjects else []
+        after += [SANDBOX] if Sandbox in self.subjects and not before else []
+        return (*before, *own, *after)
+
+
+def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Operation]:
+    """Make an operation of a function, with the marks of an Operation; its section is its module.
+
+    Its first parameter says what it is asked of (the settings, an account, a sandbox, an older version, or
+    several of these), the others what it is given: what stands before the star is said in order.
+    """
+
+    def made(function: Callable[..., Any]) -> Operation:
+        section = function.__module__.rpartition(".")[2]
+        name = function.__name__.rstrip("_")
+        return Operation(name=name, function=function, section=section, example=example, **marks)
+
+    return made
+
+
+@cache
+def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Parameter, ...], bool]:
+    """The subjects of a function, its parameters, and whether it reports progress."""
+    hints = get_type_hints(function, include_extras=True)
+    first, *others = inspect.signature(function).parameters.values()
+    subjects = _options(hints[first.name])
+    if subjects == (Reader,):
+        subjects = (Account, Snapshot, Sandbox)
+    assert subjects == (Settings,) or set(subjects) <= {Account, Snapshot, Sandbox}, function.__name__
+    own: list[Parameter] = []
+    for one in others:
+        if one.kind is inspect.Parameter.VAR_KEYWORD:  # Unpack of what several operations take
+            (shared,) = get_args(hints[one.name])
+            own += [
+                _parameter(name, hint) for name, hint in get_type_hints(shared, include_extras=True).items()
+            ]
+        elif one.name != "progress":
+            is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+            own.append(_parameter(one.name, hints[one.name], one.default, is_positional=is_positional))
+    return subjects, tuple(own), any(one.name == "progress" for one in others)
+
+
+def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool = False) -> Parameter:
+    type_, notes = _unwrapped(hint)
+    words = [note for note in notes if isinstance(note, str)]
+    bounds = [note for note in notes if isinstance(note, Meta)]
+    is_required = default is inspect.Parameter.empty
+    return Parameter(
+        name=name,
+        summary=next(word for word in words if not word.startswith("-")),
+        type=type_,
+        default=None if is_required else default,
+        is_required=is_required,
+        is_positional=is_positional,
+        short=next((word for word in words if word.startswith("-")), None),
+        least=next((note.ge for note in bounds if note.ge is not None), None),
+        most=next((note.le for note in bounds if note.le is not None), None),
+        must_exist=any((note.extra or {}).get("exists", False) for note in bounds),
+    )
+
+
+def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
+    """A type without None and annotations, and the annotations."""
+    notes: list[Any] = []
+    while True:
+        options = _options(hint)
+        if get_origin(hint) is Annotated:
+            hint, *more = get_args(hint)
+            notes += more
+        elif NoneType in options:
+            rest = tuple(option for option in options if option is not NoneType)
+            hint = Union[rest]  # noqa: UP007  # of types known only here
+        else:
+            return hint, notes
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _is_list(type_: Any) -> bool:
+    return get_origin(type_) is list

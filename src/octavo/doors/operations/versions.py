@@ -1,0 +1,48 @@
+"""Operations on versions: what was, and the way back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from octavo.doors.operations.table import Count, operation
+from octavo.engine.account import Account
+from octavo.engine.differences import Diff
+
+
+@operation("octavo versions --limit 5")
+def versions(
+    account: Account,
+    *,
+    after: Annotated[Count | None, "Begin behind this version instead."] = None,
+    limit: Annotated[Count, "At most so many.", "-n"] = 20,
+) -> dict[str, Any]:
+    """List the newest versions: when, why, by whom."""
+    begin = max(account.version - limit, 0) if after is None else after
+    page = account.versions(after=begin, limit=limit)
+    last = page[-1].version if page else begin
+    return {"versions": page, "next": last if last < account.version else None}
+
+
+@operation("octavo diff 41 42")
+def diff(
+    account: Account,
+    before: Annotated[int | datetime | None, "A version or time."] = None,
+    after: Annotated[int | datetime | None, "Another; the newest if not said."] = None,
+) -> Diff:
+    """Show what differs between two versions (the last two if not said)."""
+    return account.diff(max(account.version - 1, 0) if before is None else before, after)
+
+
+@operation("octavo restore 41", writes=True, human=True, result="version")
+def restore(
+    account: Account, version: Annotated[int | datetime, "The version or time to go back to."]
+) -> int:
+    """Make the memories what they were, as a new version."""
+    return account.restore(version)
+
+
+@operation("octavo revert 41", writes=True, human=True, result="version")
+def revert(account: Account, version: Annotated[Count, "The version whose changes go back."]) -> int:
+    """Take one version's changes back, as a new version."""
+    return account.revert(version)

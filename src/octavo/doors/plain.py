@@ -1,0 +1,54 @@
+"""Values as plain JSON, and texts that cannot steer a terminal: the same for every door."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Set
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+# What would move a cursor, change colours, turn the reading direction or stay unseen; tabs and line ends may
+# stand. Marks, joiners and selectors that writing needs are none of these.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def clean(text: str) -> str:
+    """The text with every steering character shown as its number."""
+    return _STEERING.sub(lambda steering: _escaped(ord(steering[0])), text)
+
+
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can say it, times in ISO 8601 with a Z, durations in seconds; empty fields too."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime():
+            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        case timedelta():
+            return round(value.total_seconds(), 3)
+        case Path():
+            return str(value)
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple() | Set():
+            return [plain(item) for item in value]
+        case Struct():
+            return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+        case _:
+            return str(value)
+
+
+def document(value: Any) -> str:
+    """One JSON document, indented for people: letters as they are, steering characters escaped."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2)
+    return _STEERING.sub(lambda steering: json.dumps(steering[0])[1:-1], text)

@@ -1,0 +1,135 @@
+"""Where the command line prints: the one place that draws with rich and makes steering visible.
+
+rich is loaded with the first table or colour: it takes longer than help does.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from octavo.doors import settings
+from octavo.doors.plain import clean
+from octavo.doors.render.shapes import Line, Page, Shown, Table, line
+
+_PIPE_WIDTH = 160  # a table in a pipe is read by a program, which does not want its lines folded
+_PAGE_WIDTH = 88  # a page is read like a book
+_NARROWEST = 24  # a wide column that would be narrower than this stands below its row instead
+_GAP = 2
+
+
+def write(shown: Shown, *, stderr: bool = False) -> None:
+    """Print a line whole, for it may be piped or copied; a table fits itself to the terminal's width."""
+    stream = sys.stderr if stderr else sys.stdout
+    is_terminal = stream.isatty()
+    coloured = is_terminal and settings.wants_colours()
+    if isinstance(shown, str) or (isinstance(shown, Line) and not coloured):
+        stream.write(clean(shown if isinstance(shown, str) else shown.plain.rstrip(" ")) + "\n")
+    else:
+        columns = shutil.get_terminal_size().columns
+        width = columns if is_terminal else max(columns, _PIPE_WIDTH)
+        drawn = draw(shown, width=width, coloured=coloured)
+        stream.writelines(f"{each.rstrip(' ')}\n" for each in drawn.removesuffix("\n").split("\n"))
+    stream.flush()
+
+
+def draw(shown: Line | Table | Page, *, width: int, coloured: bool = False) -> str:
+    """A shape as a terminal of that width shows it."""
+    from rich.console import Console
+
+    paper = io.StringIO()
+    console = Console(
+        file=paper,
+        width=width,
+        force_terminal=coloured,
+        color_system="standard" if coloured else None,
+        legacy_windows=False,
+    )
+    if isinstance(shown, Line):
+        console.print(_text(shown), soft_wrap=True)
+    elif isinstance(shown, Page):
+        for number, paragraph in enumerate(shown.paragraphs):
+            console.print(
+                *([""] if number else []), _text(paragraph), sep="\n", width=min(width, _PAGE_WIDTH)
+            )
+    elif _fits(shown, width):
+        console.print(_columns(shown))
+    else:
+        _print_below(console, shown)
+    return paper.getvalue()
+
+
+def _text(pieces: Line) -> Any:
+    from rich.text import Text
+
+    return Text.assemble(*((clean(text), style) for text, style in pieces), overflow="fold")
+
+
+def _columns(table: Table) -> Any:
+    from rich.table import Table as Columns
+
+    has_header = any(table.columns)
+    made = Columns(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=has_header)
+    wide = table.wide % len(table.columns)
+    for number, name in enumerate(table.columns):
+        justify: Any = "right" if name in table.numbers else "left"
+        made.add_column(name, justify=justify, no_wrap=number != wide, overflow="fold")
+    for row in table.rows:
+        made.add_row(*map(_text, row))
+    return made
+
+
+def _fits(table: Table, width: int) -> bool:
+    """Whether the wide column has room enough beside the others."""
+    from rich.cells import cell_len
+
+    sizes = [cell_len(name) for name in table.columns]
+    for row in table.rows:
+        texts = (clean(cell.plain) for cell in row)
+        widest = [max(map(cell_len, text.split("\n"))) for text in texts]
+        sizes = [max(pair) for pair in zip(sizes, widest, strict=True)]
+    wide = sizes.pop(table.wide)
+    return width - sum(sizes) - _GAP * len(sizes) >= min(wide, _NARROWEST)
+
+
+def _print_below(console: Any, table: Table) -> None:
+    """Print each row as a line of its short cells, numbers with their names, and its wide cell below."""
+    from rich.padding import Padding
+
+    for row in table.rows:
+        wide = row[table.wide]
+        parts = [
+            line((f"{name} ", "dim"), cell) if name in table.numbers else cell
+            for name, cell in zip(table.columns, row, strict=True)
+            if cell is not wide and cell.plain
+        ]
+        head = line(*(piece for part in parts for piece in (*part, (" " * _GAP, ""))))
+        if parts:
+            console.print(_text(head))
+        if wide.plain:
+            console.print(Padding(_text(wide), (0, 0, 0, _GAP)))
+
+
+def error(message: str, advice: str) -> None:
+    """Say what went wrong and what to do now."""
+    write(line(("Error: ", "bold red"), message), stderr=True)
+    if advice:
+        write(line(("  → ", "bold"), advice), stderr=True)
+
+
+@contextmanager
+def progress(name: str, *, is_long: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error while a long operation runs, if somebody watches."""
+    if not is_long or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,122 @@
+"""The commands of the server: `octavo serve`, and the tokens of those who may come in."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from octavo.doors import mcp, rest, rest_seeds
+from octavo.doors.operations.table import Operation, operation
+from octavo.doors.pool import Pool
+from octavo.doors.settings import Settings
+from octavo.doors.tokens import Token, Tokens
+from octavo.doors.visitors import Visitors
+from octavo.doors.web import door
+from octavo.errors import BadInput, Unavailable
+from octavo.storage.stores.places import place_of
+
+_GRACE_SECONDS = 5
+
+
+@operation("octavo serve --port 8787", writes=True, local=True)
+def serve(
+    settings: Settings,
+    *,
+    host: Annotated[str, "Where to listen; beyond this machine a token is needed."] = "127.0.0.1",
+    port: Annotated[int, Meta(ge=0, le=65535), "The port; 0 takes a free one.", "-p"] = 8787,
+    allow_hosts: Annotated[list[str] | None, "A name by which it may be called; may be repeated."] = None,
+    held: Annotated[int, Meta(ge=1, le=10_000), "At most so many accounts stay open."] = 100,
+) -> dict[str, Any]:
+    """Serve REST, the pages and MCP on one port until told to stop (the extra `server`)."""
+    uvicorn = _uvicorn()
+    pool = Pool(most=held)
+    visitors = Visitors(settings, host=host, hosts=allow_hosts or ())
+    app = rest.app(pool, settings, visitors=visitors, mounts=MOUNTS)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )
+    app.state.is_ending = lambda: server.should_exit
+    with _listening(host, port) as socket_, pool.until_told():
+        where = f"http://{f'[{host}]' if ':' in host else host}:{socket_.getsockname()[1]}"
+        print(
+            f"octavo serves {place_of(settings.root).name} on {where} (Ctrl-C ends it)",
+            file=sys.stderr,
+            flush=True,
+        )
+        server.run(sockets=[socket_])
+    return {"served": place_of(settings.root).name, **pool.counts}
+
+
+MOUNTS = (rest_seeds.add, door.add, mcp.add)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        hint = "say another with --port; 0 takes a free one"
+        raise Unavailable(f"listening on {host} port {port}: {error.strerror}", hint=hint) from error
+
+
+def _uvicorn() -> Any:
+    try:
+        import uvicorn
+    except ImportError as error:
+        hint = "install it: pip install 'octavo[server]'"
+        raise Unavailable("the server needs the packages fastapi and uvicorn", hint=hint) from error
+    return uvicorn
+
+
+@operation("octavo open", writes=True, local=True)
+def open_(
+    settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port.", "-p"] = 8787
+) -> dict[str, Any]:
+    """Open the account's pages in the browser, and serve them until told to stop (the extra `server`)."""
+    _uvicorn()
+    door.show_when_ready(door.address(settings.account, port))
+    return dict(serve(settings, port=port))
+
+
+@operation("octavo token add agent:helper --scope orion", writes=True, local=True, human=True)
+def token(
+    settings: Settings,
+    action: Annotated[Literal["add", "list", "revoke"], "What to do."],
+    name: Annotated[str | None, "To add: who acts by it. To revoke: its id."] = None,
+    *,
+    owner: Annotated[bool, "It sees every scope; only a person's may."] = False,
+) -> dict[str, Any]:
+    """Give, list or revoke the tokens by which others come in over the network.
+
+    A token is bound to the account, to its actor and to the scope (`shared` if none is said).
+    """
+    tokens = Tokens(settings.root)
+    if action == "list":
+        return {"tokens": [_shown(one) for one in tokens.all()]}
+    if name is None:
+        raise BadInput(f"{action} which?", hint="say the actor to add, or the id to revoke")
+    if action == "revoke":
+        return {"revoked": _shown(tokens.revoke(name, by=settings.actor))}
+    scope = None if owner else settings.scope or "shared"
+    made, text = tokens.add(settings.account, name, scope, by=settings.actor)
+    return {"token": text, **_shown(made)}
+
+
+def _shown(one: Token) -> dict[str, Any]:
+    """A token as people see it: everything but its hash."""
+    kept = replace(one, hash="")
+    return {name: getattr(kept, name) for name in kept.__struct_fields__ if name != "hash"}
+
+
+COMMANDS: tuple[Operation, ...] = (open_, serve, token)

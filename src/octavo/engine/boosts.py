@@ -1,0 +1,180 @@
+"""Boosts: what changes the order of hits after the search, each a function from hits to hits.
+
+A boost is called as `boost(recalled, hits)`. `hits` are in order, best first: one for each memory, or with
+`recalled.query.unit == "turn"` one for each turn; every hit names the parts of its score. It returns the hits
+that stand from then on, in any order, lifted (`lifted`), lowered, marked by a note, more or fewer; the
+recaller orders them again and cuts to k after the last one. `Recalled` says what was asked and what there is
+to look at. A boost reads; it writes nothing, and it looks only at the hits, never at a whole account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.domain.current import arranged
+from octavo.domain.filters import passes
+from octavo.domain.hits import Hit, Query
+from octavo.domain.memory import Memory
+from octavo.domain.moods import in_mood
+from octavo.domain.policy import EmotionPolicy
+from octavo.domain.query import Question
+from octavo.domain.ranking import Recipe
+from octavo.domain.state import View
+from octavo.domain.text import passages
+from octavo.engine.embedding import Embedding
+from octavo.engine.indexing import is_indexed
+from octavo.errors import ModelFailed
+from octavo.models.rerank import TOP, Scorer, gains
+from octavo.storage.search import ScoredUnit
+from octavo.storage.state_view import DbView
+
+ABSTRACT = ("core", "sphere")
+_ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
+_LINKED_FROM, _LINKED_MOST, _LINK_SHARE = 5, 16, 0.3  # of so many hits so many each
+
+
+class Recalled(Struct, frozen=True, kw_only=True):
+    """One recall under way, as a boost sees it.
+
+    `vector` is the question's, of length one, comparable with the vectors of `embedding`; both are None when
+    it is found by words alone. `view` is what is read: `base`, the committed version, or a sandbox's own
+    writes over it. `mark` is the version that the index has reached, `changed` the memories that came or
+    ended behind it. `apart` are cores and spheres that fit and are no hits; `hit_of` makes one of them a hit.
+    `notes` reach whoever asked: a boost adds what they should know.
+    """
+
+    query: Query
+    question: Question
+    view: View
+    base: DbView
+    mark: int
+    recipe: Recipe
+    notes: list[str]
+    hit_of: Callable[[ScoredUnit], Hit | None]
+    apart: Sequence[ScoredUnit] = ()
+    changed: frozenset[str] = frozenset()
+    vector: Any = None
+    embedding: Embedding | None = None
+
+
+Boost = Callable[[Recalled, list[Hit]], list[Hit]]
+
+
+def lifted(hit: Hit, part: str, lift: float) -> Hit:
+    """A hit with one part more in its score."""
+    if not lift:
+        return hit
+    return replace(hit, score=hit.score + lift, parts={**hit.parts, part: lift})
+
+
+def relevance(found: Hit | ScoredUnit) -> float:
+    """What a hit owes to the question itself."""
+    return found.parts.get("words", 0.0) + found.parts.get("meaning", 0.0)
+
+
+def abstractions(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+    """Cores and spheres lift their sources; one stands among the hits when nothing concrete fits nearly."""
+    asked_for = [hit for hit in hits if hit.memory.kind in ABSTRACT]
+    concrete = [hit for hit in hits if hit.memory.kind not in ABSTRACT] if asked_for else hits
+    fitting = {unit.memory: max(relevance(unit), 0.0) for unit in recalled.apart}
+    fitting |= {hit.memory.id: max(relevance(hit), 0.0) for hit in asked_for}
+    if not fitting or not recalled.query.uses("abstractions"):
+        return concrete
+    share = recalled.recipe.abstraction
+    lift: dict[str, float] = {}
+    for source, part in recalled.base.parts_among([hit.memory.id for hit in concrete], list(fitting)):
+        lift[part] = max(lift.get(part, 0.0), share * min(fitting[source], 1.0))
+    concrete = [lifted(hit, "abstraction", lift.get(hit.memory.id, 0.0)) for hit in concrete]
+    if recalled.query.filter.kinds is not None:
+        return concrete + asked_for
+    if recalled.query.unit == "turn":
+        return concrete
+    floor = max((relevance(hit) for hit in concrete), default=0.0) + _ABSTRACT_MARGIN
+    standing = [recalled.hit_of(unit) for unit in recalled.apart if relevance(unit) > floor]
+    return concrete + [hit for hit in standing if hit is not None]
+
+
+def links(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+    """What the best hits point to, and what points to them, comes in with a share of their score."""
+    query, view = recalled.query, recalled.view
+    if query.unit == "turn" or not query.uses("links"):
+        return hits
+    best = [hit for hit in hits[:_LINKED_FROM] if hit.memory.kind not in ABSTRACT]
+    referred = view.referred([hit.memory.id for hit in best]) if best else set()
+    source: dict[str, Hit] = {}
+    for hit in best:
+        near = [link.to for link in hit.memory.links[:_LINKED_MOST]]
+        if hit.memory.id in referred:
+            near += [m.id for m in view.referring(hit.memory.id, parts=False, newest=_LINKED_MOST)]
+        for id_ in near:
+            source.setdefault(id_, hit)
+    for hit in hits:
+        source.pop(hit.memory.id, None)
+    known = view.many(source) if source else {}
+    return hits + [
+        _linked(source[id_], memory, version, recalled.mark)
+        for id_, (version, memory) in known.items()
+        if memory.kind not in ABSTRACT and is_indexed(memory) and passes(memory, query.filter)
+    ]
+
+
+def _linked(hit: Hit, memory: Memory, version: int, mark: int) -> Hit:
+    score = _LINK_SHARE * hit.score
+    return Hit(
+        memory=memory,
+        turn=None,
+        score=score,
+        parts={"links": score},
+        version=version,
+        is_fresh=0 < version <= mark,
+        notes=(f"linked with {hit.memory.id}",),
+    )
+
+
+def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+    """Of facts about the same thing the newer stands first, and the older says what took its place."""
+    return hits if recalled.query.streams is not None else arranged(recalled.query.text, hits)
+
+
+def moods(policy: EmotionPolicy) -> Boost:
+    """With a mood, a share of every score is how well its feeling goes with that."""
+
+    def boost(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+        if recalled.query.mood is None:
+            return hits
+        kept, notes = in_mood(hits, recalled.query.mood, gate=policy.gate)
+        recalled.notes.extend(notes)
+        return kept
+
+    return boost
+
+
+def judged(scorer: Scorer) -> Boost:
+    """A boost by a caller's own reranker, which sees the passages that matched of the best hits."""
+
+    def boost(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+        best, rest = hits[:TOP], hits[TOP:]
+        if not recalled.query.rerank or recalled.query.streams is not None or len(best) < 2:
+            return hits
+        texts = [_matched(hit) for hit in best]
+        try:
+            moved = gains(scorer, recalled.query.text, texts)
+        except ModelFailed as error:
+            recalled.notes.append(f"looked at once: {error.message}")
+            return hits
+        looked = [lifted(hit, "rerank", gain) for hit, gain in zip(best, moved, strict=True)]
+        # The others stay below, by as much as they were.
+        drop = min(hit.score for hit in looked) - best[-1].score
+        return looked + [lifted(hit, "rerank", min(drop, 0.0)) for hit in rest]
+
+    return boost
+
+
+def _matched(hit: Hit) -> str:
+    """The passage of a hit that matched."""
+    parts = passages(hit.text)
+    return parts[hit.passage] if hit.passage < len(parts) else hit.text

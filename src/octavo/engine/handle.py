@@ -1,0 +1,278 @@
+"""What every act on an open account needs: who acts, in which scope, its index and its background work."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from octavo.domain.buffer import SessionBuffer
+from octavo.domain.compression import position
+from octavo.domain.memory import (
+    SHARED,
+    check_actor,
+    check_scope,
+    check_time,
+    is_human,
+)
+from octavo.domain.outcomes import Guard
+from octavo.domain.ports import Formats
+from octavo.domain.verdicts import Verdict
+from octavo.engine import (
+    activation,
+    assemble,
+    compress,
+    counts,
+    differences,
+    embedding,
+    explain,
+    health,
+    indexing,
+    mirror,
+    recall,
+    sandboxes,
+    writing,
+)
+from octavo.engine.commit import Write, commit_writes
+from octavo.engine.counts import Session
+from octavo.engine.differences import Diff
+from octavo.engine.explain import Explainer
+from octavo.engine.follower import Follower
+from octavo.engine.indexing import Indexing
+from octavo.engine.reading import Reader
+from octavo.engine.recall import Recaller
+from octavo.engine.sandboxes import SandboxInfo
+from octavo.engine.spine import Spine
+from octavo.engine.surface import public
+from octavo.engine.worker import Worker
+from octavo.engine.writing import Writer
+from octavo.errors import Damaged, HumanOnly, NotFound, OutOfScope
+from octavo.models import summarisers
+from octavo.models.embedders import Embedder
+from octavo.models.rerank import Reranker, TokenReranker
+from octavo.models.summarisers import Summariser
+from octavo.storage import buffers
+from octavo.storage.state_log import Commit
+
+_TOGETHER_SECONDS = 0.25  # what is written within it is indexed together
+
+
+@public
+class Handle(Reader):
+    """An account held by one actor, within one scope or (scope=None) all of them."""
+
+    def __init__(
+        self,
+        spine: Spine,
+        *,
+        actor: str,
+        scope: str | None,
+        embedder: Callable[[], Embedder | None] | None = None,
+        reranker: Callable[[], Reranker | None] | None = None,
+        summariser: Summariser | None = None,
+        guard: Guard | None = None,
+    ) -> None:
+        self._guard = guard
+        self._follower: Follower | None = None
+        self._worker = Worker(
+            self._work, attempts=spine.policy.compression.attempts, delay_seconds=_TOGETHER_SECONDS
+        )
+        self._embedder, self._reranker = embedder, reranker
+        self._made: tuple[Indexing, Recaller] | None = None
+        self._making = threading.Lock()
+        super().__init__(spine, scope, self._recall)
+        own = embedder() if embedder and not spine.read_only else None
+        if own is not None:
+            spine.dimensions[own.name] = own.dimension
+        self.actor = check_actor(actor)
+        self.name = spine.identity.account
+        self.policy = spine.policy
+        self.formats: Formats | None = None
+        self._given_summariser = summariser
+
+    def __repr__(self) -> str:
+        scope = "" if self.scope is None else f", scope={self.scope!r}"
+        return f"Account({self.name!r}, actor={self.actor!r}{scope})"
+
+    def sandboxes(self) -> list[SandboxInfo]:
+        """Open sandboxes, oldest first; nothing removes them but their owners."""
+        found = []
+        for name in buffers.names(self._spine.store):
+            try:
+                buffer = buffers.read(self._spine.store, name)
+            except NotFound:
+                continue  # its owner closed it while we were listing
+            except Damaged:
+                continue  # `check` names it; the others can be listed all the same
+            if self.sees(buffer.opened.scope):
+                found.append(buffer)
+        return sandboxes.listed(found, self._spine.now())
+
+    def buffer(self, sandbox: str) -> SessionBuffer:
+        """A sandbox's buffer as it stands, read without owning it."""
+        sandboxes.must_be_seen(self._spine, sandbox, self.sees)
+        return buffers.read(self._spine.store, sandbox)
+
+    def versions(self, *, after: int = 0, limit: int | None = None) -> list[Commit]:
+        """The versions in order: when, why, by whom, how many changes; of other scopes only that they are."""
+        self._spine.head()
+        commits = self._spine.state.commits(after=after, limit=-1 if limit is None else limit)
+        if self.scope is None:
+            return commits
+        hidden = self._spine.state.versions_beyond((SHARED, self.scope), after)
+        return [counts.elsewhere(c) if c.version in hidden else c for c in commits]
+
+    def diff(self, before: int | datetime, after: int | datetime | None = None) -> Diff:
+        """What differs between two versions (the second is the head if not said)."""
+        last = self.version if after is None else self._number(after)
+        return differences.difference(self._spine, self, self._number(before), last)
+
+    def sessions(self, *, scope: str | None = None) -> list[Session]:
+        """Closed sessions in the order they closed."""
+        return [
+            counts.Session(
+                ordinal=c.session,
+                scope=c.scope or SHARED,
+                sandbox=c.sandbox or "",
+                version=c.version,
+                at=c.at,
+                position=position(c.session, self.policy.compression),
+            )
+            for c in self.versions()
+            if c.session is not None and self.sees(c.scope or SHARED) and scope in (None, c.scope)
+        ]
+
+    @property
+    def explained(self) -> Explainer:
+        """What assemblies are, why they were activated or merged, and where they come from."""
+        return explain.Explainer(self._spine, self, self._indexing)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the background work that is under way; False if the time ran out."""
+        return self._worker.wait(seconds)
+
+    def close(self) -> None:
+        """Finish background work and let go of the account."""
+        self._worker.stop()
+        self._spine.state.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write(
+        self,
+        writes: Sequence[Write],
+        cause: str,
+        revs: Mapping[str, int | None] = MappingProxyType({}),
+        progress: health.Progress | None = None,
+    ) -> list[Verdict]:
+        written = commit_writes(
+            self._spine,
+            writes,
+            cause=cause,
+            actor=self.actor,
+            scope=self.scope,
+            revs=revs,
+            progress=progress,
+        )
+        self._worker.wake()
+        return written
+
+    def _writer(self, scope: str | None) -> Writer:
+        name = check_scope(scope or self.scope or SHARED)
+        self._must_see(name)
+        visible = None if self.scope is None else frozenset({SHARED, self.scope})
+        return writing.Writer(
+            spine=self._spine,
+            actor=self.actor,
+            scope=name,
+            visible=visible,
+            guard=self._guard,
+            may_name=self.scope is None,
+        )
+
+    @property
+    def _indexing(self) -> Indexing:
+        return self._recalling()[0]
+
+    def _recall(self) -> Recaller:
+        return self._recalling()[1]
+
+    def _recalling(self) -> tuple[Indexing, Recaller]:
+        """What recall needs, made when it is first needed: who lists memories never loads it."""
+        with self._making:
+            if self._made is None:
+                embedder = self._embedder() if self._embedder else None
+                again = self._reranker() if self._reranker else None
+                tokens, scorer = (again, None) if isinstance(again, TokenReranker) else (None, again)
+                made = indexing.Indexing(self._spine, self._spine.index, embedder, tokens)
+                lifting = activation.assemblies(self._spine, made)
+                asked = recall.Recaller(self._spine, made, self._worker.wake, scorer, [lifting])
+                self._made = made, asked
+            return self._made
+
+    @property
+    def _summariser(self) -> Summariser:
+        """The summariser asked for, or the statistical one."""
+        return self._given_summariser or summarisers.StatisticalSummariser(policy=self.policy.compression)
+
+    def _work(self) -> None:
+        """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
+        if self.policy.compression.mode == "background":
+            compress.compress(self._spine, self._summariser)
+        if self.policy.mirror.mode == "after_commit":
+            for tree in mirror.listed(self._spine) or [mirror.Mirror(self._spine)]:
+                tree.follow()
+        self._indexing.add_words()
+        if not self._indexing.is_used:
+            return
+        # A batch at a time: who closes the account does not wait for all of them.
+        while not self._worker.is_stopping and self._indexing.add_vectors(limit=embedding.BATCH):
+            pass
+        while not self._worker.is_stopping and self._indexing.add_tokens(limit=1):
+            pass
+        self._group()
+
+    def _group(self) -> None:
+        """Bring composites up to the vectors, and group what gathered meanwhile, as the policy says."""
+        if self._worker.is_stopping or self._indexing.composing is None:
+            return
+        self._indexing.follow_composites()
+        if self._indexing.composing.has_aged():
+            self._indexing.composing.verify(stamp=True)
+        mode = self.policy.assemblies.mode
+        if mode in ("background", "immediate"):
+            least = assemble.GATHERED if mode == "background" else 1
+            stopping = self._worker
+            assemble.assemble(
+                self._spine, self._indexing, least=least, is_stopping=lambda: stopping.is_stopping
+            )
+
+    def _must_see(self, scope: str) -> None:
+        if not self.sees(check_scope(scope)):
+            raise OutOfScope(f"a handle bound to {self.scope!r} tried to write to scope {scope!r}")
+
+    def _must_be_owner(self, what: str) -> None:
+        if self.scope is not None:
+            raise OutOfScope(f"a handle bound to {self.scope!r} tried to {what} the whole account")
+
+    def _must_be_human(self, what: str) -> None:
+        if not is_human(self.actor):
+            raise HumanOnly(f"{self.actor} tried to {what}")
+
+    def _number(self, when: int | datetime) -> int:
+        head = self._spine.head().version
+        if isinstance(when, datetime):
+            return self._spine.state.version_at(check_time(when))
+        if isinstance(when, bool) or not isinstance(when, int) or not 0 <= when <= head:
+            raise NotFound(
+                f"there is no version {when!r}; the account is at {head}", hint="`octavo versions`"
+            )
+        return when

@@ -1,0 +1,183 @@
+"""The care of a whole account: summaries, index, proof and repair, copies and mirrors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from octavo.domain import ageing, screening
+from octavo.domain.memory import (
+    SHARED,
+    Memory,
+    check_id,
+)
+from octavo.domain.ports import Place
+from octavo.engine import (
+    compress,
+    copying,
+    health,
+    mirror,
+    projections,
+    retirement,
+    syncing,
+    writing,
+)
+from octavo.engine import upkeep as upkeeping
+from octavo.engine.comparison import Take
+from octavo.engine.counts import Stats
+from octavo.engine.curator import Curator
+from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.spine import whole_until
+from octavo.engine.surface import public
+from octavo.engine.syncing import Synced
+from octavo.engine.upkeep import Upkeep
+from octavo.errors import NotFound
+
+
+@public
+class Keeper(Curator):
+    """The acts that keep an account whole, small and up to date."""
+
+    def upkeep(self) -> Upkeep:
+        """Do the work that no conversation waits for."""
+        writer = writing.Writer(spine=self._spine, actor="system", scope=SHARED)
+        walk = [*projections.outside(self._spine), *projections.of_index(self._indexing)]
+        done = upkeeping.upkeep(self._spine, writer, self._summariser, self._indexing, walk)
+        if self.policy.retention.mode == "on" and self.scope is None:
+            gone = (id_ for ids in self.retire_aged().values() for id_ in ids)
+            done = replace(done, retired=(*done.retired, *gone))
+        if self.scope is not None:
+            return upkeeping.Upkeep(made=tuple(id_ for id_ in done.made if self.get(id_)))
+        return done
+
+    def aged(self, limits: Mapping[str, ageing.Limit] | None = None) -> dict[str, list[Memory]]:
+        """Episodes past the limits of the policy, or past others, that might go to the archive, by group."""
+        held = frozenset(id_ for core in self.memories(kind="core") for id_ in core.linked("part"))
+        limits = ageing.limits_of(self.policy.retention) if limits is None else limits
+        return ageing.overdue(self.memories(kind="episode"), held, self._spine.now(), limits)
+
+    def retire_aged(self, limits: Mapping[str, ageing.Limit] | None = None) -> dict[str, list[str]]:
+        """Move episodes past their age, number or size to the archive; returns the ids that went, by group.
+
+        Milestones stay, and so does a conversation that no core holds; many at once become a proposal.
+        """
+        self._spine.must_write()
+        return {rule: retirement.age(self._spine, rule, old) for rule, old in self.aged(limits).items()}
+
+    def compress(self, id_: str | None = None) -> list[Memory]:
+        """Make every core and sphere that is due, or one that was removed; returns those made."""
+        if id_ is not None:
+            self._must_see(check_id(id_).partition("@")[2] or SHARED)
+            return [compress.remake(self._spine, self._summariser, id_)]
+        return [m for m in compress.compress(self._spine, self._summariser) if self.sees(m.scope)]
+
+    def uncompress(self, id_: str) -> list[str]:
+        """Remove a core or sphere until it is asked for again; its sources stay. Returns what was removed."""
+        memory = self.get(id_)
+        if memory is None:
+            raise NotFound(f"there is no core or sphere {id_!r}", hint="`octavo cores` lists them")
+        return compress.uncompress(self._spine, self.actor, memory.id)
+
+    def counters(self, scope: str = SHARED) -> dict[str, Any]:
+        """The seed's counters of a scope: Session_seq, Core_seq, Sphere_seq, Total_sessions, last_update."""
+        self._must_see(scope)
+        return compress.counters(self._spine, scope)
+
+    def catch_up(self, *, force: bool = False, progress: health.Progress | None = None) -> None:
+        """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
+        self._spine.must_write()
+        self._indexing.catch_up(progress, force=force)
+
+    def reindex(self, *, progress: health.Progress | None = None) -> None:
+        """Throw words and vectors away and make them anew."""
+        self._spine.must_write()
+        self._indexing.rebuild(progress)
+        self._indexing.catch_up(progress)
+
+    def freshness(self, id_: str) -> Freshness:
+        """Whether the index holds a memory's current revision, and since when its vectors are there."""
+        memory = self.get(id_)
+        if memory is None:
+            raise NotFound(f"there is no memory {id_!r} to look up in the index")
+        if memory.kind == "assembly":
+            return self.explained.freshness(memory)
+        return self._indexing.freshness(memory)[0]
+
+    def stats(self) -> Stats:
+        """Counts by kind, scope and category, and what there is of assemblies."""
+        told = super().stats()
+        has_any = "assembly" in told.by_kind
+        return replace(told, assemblies=self.explained.stats()) if has_any else told
+
+    def lag(self) -> Lag:
+        """How far the index is behind the newest version, and what could not be embedded."""
+        return self._indexing.lag()
+
+    def check(self, *, progress: health.Progress | None = None) -> health.Report:
+        """Prove versions, buffers, state and index; name the first damage in each file."""
+        walk = projections.projections(self._spine, self._indexing)
+        report = self._with_notes(health.check(self._spine, walk, progress))
+        if self.scope is not None:
+            return health.within_scope(report, len(self.sandboxes()))
+        failure = self._worker.failure
+        if failure is None:
+            return report
+        return replace(report, notes=(*report.notes, f"background work failed: {failure.message}"))
+
+    def repair(self, *, accept: bool = False, progress: health.Progress | None = None) -> health.Report:
+        """Make everything derived anew; restores nothing by guessing."""
+        self._spine.must_write()
+        self._must_be_owner("repair")
+        walk = projections.projections(self._spine, self._indexing)
+        return self._with_notes(health.repair(self._spine, walk, accept=accept, progress=progress))
+
+    def _with_notes(self, report: health.Report) -> health.Report:
+        """A report that also says which passages have no vector, and why."""
+        most, notes = self.policy.assemblies.max_assemblies, self._indexing.notes()
+        if self._spine.state.at(self._spine.state.watermark()[0]).count("assembly") >= most:
+            notes.append(f"{most} assemblies are there, no more are begun: max_assemblies in the policy")
+        return replace(report, notes=(*report.notes, *notes))
+
+    def backup(self, path: str | Path | Place, *, progress: health.Progress | None = None) -> str:
+        """Copy ledger, buffers and policy into a folder, or to a URL, that opens like the original."""
+        self._must_be_owner("back up")
+        return copying.backup(self._spine, path, progress)
+
+    def salvage(self, path: str | Path | Place) -> str:
+        """Copy what lies before the first damage of the ledger into a new account, which opens by itself."""
+        self._must_be_owner("salvage")
+        return copying.backup(self._spine, path, last=whole_until(self._spine.ledger))
+
+    def mirror(self, path: str | Path | None = None) -> Synced:
+        """Show the account as a tree of files, in its own folder or elsewhere; edits in it are left alone."""
+        self._spine.must_write()
+        self._must_be_owner("mirror")
+        folder = None if path is None else Path(screening.check_name(str(path), "path"))
+        return syncing.show(self._spine, mirror.Mirror(self._spine, folder))
+
+    def sync(
+        self,
+        path: str | Path | None = None,
+        *,
+        commit: bool = False,
+        take: Take | None = None,
+        delete: bool = False,
+        endings: bool = True,
+    ) -> Synced:
+        """What people changed in a mirror; with `commit` it is taken in as one version, through the gate.
+
+        `take` decides conflicts for the account (`ours`) or for the person (`theirs`), `delete` allows many
+        endings at once; without `endings` a file that ends memories is left alone.
+        """
+        self._must_be_owner("sync")
+        tree = mirror.chosen(self._spine, None if path is None else Path(path))
+        if not commit:
+            return syncing.preview(self._spine, tree, take)
+        self._must_be_human("take in edits by hand")
+        self._spine.must_write()
+        done = syncing.sync(self._spine, tree, self._writer, take=take, delete=delete, endings=endings)
+        self._worker.wake()
+        return done

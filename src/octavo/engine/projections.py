@@ -1,0 +1,34 @@
+"""The list of everything derived from one account's ledger, in the order in which a redaction reaches it."""
+
+from __future__ import annotations
+
+from octavo.engine import mirror
+from octavo.engine.attachments import Attachments
+from octavo.engine.indexing import Indexing
+from octavo.engine.spine import Spine
+from octavo.storage import attached
+from octavo.storage.projections import Projection, StateProjection
+
+
+def outside(spine: Spine) -> list[Projection]:
+    """What lies in the open, readable for other programs; erased first, while the ledger has the wordings."""
+    if spine.store.read(attached.KEY, first=1) is None:
+        return list(spine.followers)
+    # The trees first: what is then left in one is a person's, and holds the sweep up.
+    return [*spine.followers, *mirror.listed(spine), Attachments(spine)]
+
+
+def inside(spine: Spine, index: Indexing | None = None) -> list[Projection]:
+    """What is made from the ledger alone; erased behind it, so that an interrupted sweep finds its way."""
+    own = Indexing(spine, spine.index, None) if index is None else index
+    return [StateProjection(spine.state, spine.ledger), *of_index(own)]
+
+
+def of_index(index: Indexing) -> list[Projection]:
+    """The index, and the composites beside its vectors."""
+    return [index, *([] if index.composing is None else [index.composing])]
+
+
+def projections(spine: Spine, index: Indexing | None = None) -> list[Projection]:
+    """All of them; `index` is the caller's own, which knows its embedder."""
+    return [*outside(spine), *inside(spine, index)]

@@ -1,0 +1,198 @@
+"""The public face of a handle: what does not fit a signature is bad input, said in the signature's words.
+
+Names, types, whole Unicode, finite numbers and a bound on every text are proved here, once for all methods;
+what leaves as an error repeats no secret.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import wraps
+from itertools import zip_longest
+from numbers import Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union
+
+import msgspec
+
+from octavo.domain import privacy
+from octavo.domain.policy import PrivacyPolicy
+from octavo.errors import BadInput, BadVector, OctavoError
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+Fits = Callable[[Any], bool]
+
+MAX_TEXT = 4_000_000
+MAX_NUMBER = 2**53
+MAX_DEPTH = 64
+
+_SECRETS = PrivacyPolicy(phone="allow", email="allow")
+_PLAIN = (str, int, float, bool, datetime, NoneType, Path)
+
+
+def public(cls: C) -> C:
+    """Let every public method of a class answer an argument that does not fit with `BadInput`."""
+    for name, method in list(vars(cls).items()):
+        if inspect.isfunction(method) and not name.startswith("_"):
+            setattr(cls, name, fitted(method))
+    return cls
+
+
+def fitted(method: F) -> F:
+    """A function that proves its arguments before it runs, and whose errors repeat no secret."""
+    parameters = list(inspect.signature(method).parameters.values())
+    prove = _prover(method, parameters)
+
+    @wraps(method)
+    def call(*args: Any, **named: Any) -> Any:
+        try:
+            prove(args, named)
+            return method(*args, **named)
+        except OctavoError as error:
+            raise _without_secrets(error)  # noqa: B904  # it is the same error
+        except TypeError as error:
+            trace = error.__traceback__
+            if trace is None or trace.tb_next is not None:
+                raise  # it comes from inside, not from how the method was called
+            taken = [p.name for p in parameters if p.name != "self"]
+            said = str(error).partition("() ")[2] or str(error)
+            hint = f"it takes {', '.join(taken)}"
+            raise _without_secrets(BadInput(f"{method.__name__}: {said}", hint=hint)) from None
+
+    return typing.cast(F, call)
+
+
+def _prover(
+    method: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+) -> Callable[[tuple[Any, ...], Mapping[str, Any]], None]:
+    """What proves the arguments of a call: those by place, then those by name."""
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    more = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None)
+    fits: dict[str, tuple[Fits, str]] = {}
+
+    def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        if not fits:  # at the first call, when every name of an annotation can be resolved
+            hints = typing.get_type_hints(method)
+            fits.update((p.name, (_fit(hints.get(p.name, Any)), _spelt(p))) for p in parameters)
+        by_place = zip_longest(names[: len(args)], args, fillvalue=rest)
+        for name, value in (*by_place, *named.items()):
+            field = name if name in fits else more
+            if name is not None and field is not None:  # else the call itself says what is wrong
+                _must_fit(method.__name__, name, value, *fits[field])
+
+    return prove
+
+
+def _must_fit(method: str, name: str, value: Any, fits: Fits, spelt: str) -> None:
+    if not fits(value):
+        what = f"{value!r:.80}" if isinstance(value, int | float | None) else type(value).__name__
+        error = BadVector if name == "vector" else BadInput
+        raise error(f"{method}: {name} is {what}", hint=f"{name} is {spelt}")
+    if not isinstance(value, int | float | None):
+        _must_be_whole(value, name, 0)
+
+
+def _must_be_whole(value: Any, name: str, depth: int) -> None:
+    """Raise if a text cannot be written or is without bound, or a number is no number, however deep."""
+    match value:
+        case str():
+            if len(value) > MAX_TEXT:
+                raise BadInput(f"{name} has {len(value)} characters", hint=f"at most {MAX_TEXT} are taken")
+            if not value.isascii():
+                _must_be_unicode(value, name)
+        case float() if not math.isfinite(value):
+            raise BadInput(f"{name} holds {value}, which is no number")
+        case Mapping() | list() | tuple():
+            if depth > MAX_DEPTH:
+                raise BadInput(f"{name} is nested deeper than {MAX_DEPTH}", hint="flatten it")
+            parts = [*value, *value.values()] if isinstance(value, Mapping) else value
+            for part in parts:
+                if not isinstance(part, int | None):
+                    _must_be_whole(part, name, depth + 1)
+
+
+def _must_be_unicode(text: str, name: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        detail = f"{name} holds half a character at place {error.start}"
+        raise BadInput(detail, hint="send whole Unicode") from None
+
+
+def _fit(hint: Any) -> Fits:
+    """What tells whether a value fits an annotation; what cannot be told from it fits."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, UnionType):
+        some = [_fit(one) for one in inner]
+        return lambda value: any(fits(value) for fits in some)
+    if origin is Literal:
+        return lambda value: value in inner
+    if origin is tuple:
+        return _tuple(inner)
+    if origin in (Sequence, Iterable, list, frozenset):
+        each = _fit(inner[0])
+        lazy = origin is Iterable  # a generator is taken once, so nothing is proved of what it gives
+        return lambda value: _is_many(value, lazy=lazy) and (lazy or all(map(each, value)))
+    if origin in (Mapping, dict):
+        return lambda value: isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+    if origin is not None:  # Callable and the like
+        return callable if origin is Callable else lambda value: True
+    return _single(hint)
+
+
+def _single(hint: Any) -> Fits:
+    if hint is float:
+        return lambda value: _is_number(value) and math.isfinite(value) and abs(value) <= MAX_NUMBER
+    if hint is int:
+        return lambda value: isinstance(value, int) and _is_number(value)
+    if hint is msgspec.UnsetType:
+        return lambda value: value is msgspec.UNSET
+    if hint is None or hint in _PLAIN:
+        plain = NoneType if hint is None else hint
+        return lambda value: isinstance(value, plain)
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return lambda value: isinstance(value, hint)
+    return lambda value: True
+
+
+def _tuple(inner: tuple[Any, ...]) -> Fits:
+    parts = [_fit(one) for one in inner if one is not Ellipsis]
+    if Ellipsis in inner:
+        return lambda value: isinstance(value, list | tuple) and all(map(parts[0], value))
+    return lambda v: (
+        isinstance(v, list | tuple)
+        and len(v) == len(parts)
+        and all(f(x) for f, x in zip(parts, v, strict=True))
+    )
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= MAX_NUMBER
+    return isinstance(value, Real)  # numpy's numbers, too
+
+
+def _is_many(value: Any, *, lazy: bool) -> bool:
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    return isinstance(value, Iterable) and (lazy or hasattr(value, "__len__"))
+
+
+def _spelt(parameter: inspect.Parameter) -> str:
+    return str(parameter.annotation).replace("typing.", "").replace("Unset | ", "").replace(" | Unset", "")
+
+
+def _without_secrets(error: OctavoError) -> OctavoError:
+    """An error that repeats what was handed in repeats no secret, nor does what it was raised from."""
+    message, advice = (privacy.masked(text, _SECRETS) for text in (error.message, error.advice))
+    if (message, advice) != (error.message, error.advice):
+        error.message, error.advice, error.args = message, advice, (message,)
+        error.__cause__, error.__context__, error.__suppress_context__ = None, None, True
+    return error

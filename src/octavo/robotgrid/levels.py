@@ -1,0 +1,152 @@
+"""Levels: maps of our own, and generated ones that a search has solved before anybody gets them."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections import deque
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.errors import BadInput, NotFound
+from octavo.robotgrid import world as grid
+from octavo.robotgrid.world import Action, World
+
+HARDEST = 15
+SIZES = range(6, 25)
+_SEARCHED = 40_000
+_MOVES: tuple[Action, ...] = ("forward", "left", "right")
+
+
+class Level(Struct, frozen=True, kw_only=True):
+    """A level: its id, how hard it is, its map, and the fewest actions that solve it."""
+
+    id: str
+    name: str
+    difficulty: int
+    map: str
+    shortest: int
+
+    @property
+    def start(self) -> World:
+        """The world it begins with, always the same."""
+        return grid.parse(self.map)
+
+
+@cache
+def builtin() -> dict[str, Level]:
+    """The levels that come with the game, by id, easiest first."""
+    told = tomllib.loads(resources.files("octavo.robotgrid").joinpath("levels.toml").read_text("utf-8"))
+    made = [_level(id_, row["name"], row["difficulty"], row["map"]) for id_, row in told.items()]
+    return {level.id: level for level in made if level}
+
+
+def level(id_: str) -> Level:
+    """A level by its id; `generated-<difficulty>-<seed>` names a generated one."""
+    match id_.split("-"):
+        case ["generated", difficulty, seed] if difficulty.isdecimal() and seed.isdecimal():
+            return generate(int(difficulty), int(seed))
+    if id_ not in builtin():
+        hint = f"use one of {', '.join(builtin())}, or generated-<difficulty>-<seed>"
+        raise NotFound(f"there is no level {id_!r}", hint=hint)
+    return builtin()[id_]
+
+
+def generate(difficulty: int, seed: int, *, size: int = 8, tries: int = 300) -> Level:
+    """A new level, the same for the same numbers; solved by search, its puzzle needed, or BadInput."""
+    if not 1 <= difficulty <= HARDEST or size not in SIZES or seed < 0:
+        hint = f"difficulty 1 to {HARDEST}, size {SIZES[0]} to {SIZES[-1]}, a seed of 0 or more"
+        raise BadInput(f"no level of difficulty {difficulty}, seed {seed}, size {size}", hint=hint)
+    chance = random.Random(f"{difficulty}/{seed}/{size}")  # noqa: S311  # a game's dice keep no secret
+    id_, name = f"generated-{difficulty}-{seed}", f"Generated {difficulty}/{seed}"
+    for _ in range(tries):
+        drawn = _level(id_, name, difficulty, _drawn(difficulty, size, chance))
+        if drawn and drawn.shortest >= size - 2 + difficulty // 3 and needs_puzzle(drawn.start):
+            return drawn
+    hint = "take another seed or a larger size"
+    raise BadInput(f"{tries} maps of size {size} were drawn and none needs its puzzle", hint=hint)
+
+
+def solve(start: World, *, limit: int = _SEARCHED) -> tuple[Action, ...] | None:
+    """The fewest actions to the goal, or None if there is no way within the limit of positions."""
+    before: dict[World, tuple[World, Action] | None] = {start: None}
+    queue = deque([start])
+    while queue and len(before) < limit:
+        here = queue.popleft()
+        for action in _MOVES:
+            after = replace(grid.act(here, action).world, moves=0, doors_opened=0)
+            if after not in before:
+                before[after] = (here, action)
+                if after.done:
+                    return tuple(_way(before, after))[::-1]
+                queue.append(after)
+    return None
+
+
+def needs_puzzle(start: World) -> bool:
+    """Whether each thing on the map that makes a puzzle must be dealt with to reach the goal."""
+    tiles = {c for row in start.rows for c in row}
+    if "D" in tiles and solve(_changed(start, "D", "#")) is not None:
+        return False
+    if start.boxes:
+        return solve(_walled(start)) is None
+    if "~" not in tiles:
+        return True
+    shortest, direct = solve(start), solve(_changed(start, "~", "."))
+    return bool(shortest and direct) and len(shortest or ()) > len(direct or ())
+
+
+def _level(id_: str, name: str, difficulty: int, text: str) -> Level | None:
+    """The level of a map, or None if it cannot be solved."""
+    way = solve(grid.parse(text))
+    return Level(id=id_, name=name, difficulty=difficulty, map=text, shortest=len(way)) if way else None
+
+
+def _drawn(difficulty: int, size: int, chance: random.Random) -> str:
+    """A map at random: a wall with its door across it, then everything else on free floor."""
+    cells = {(x, y): "." for x in range(1, size - 1) for y in range(1, size - 1)}
+    has_door, has_box = difficulty in (4, 5, 6, 9, 10), difficulty > 10
+    near, far = list(cells), list(cells)
+    if has_door or has_box:
+        cut = chance.randrange(3, size - 2)
+        cells |= {(x, cut): "#" for x in range(1, size - 1)}
+        cells[chance.randrange(1, size - 1), cut] = "D"
+        near, far = [c for c in cells if c[1] < cut], [c for c in cells if c[1] > cut]
+    chance.shuffle(near)
+    chance.shuffle(far)
+    cells[near.pop()] = "S"
+    cells[next(c for c in far if cells[c] == ".")] = "G"
+    for tile in "K" * has_door + "BO" * has_box:
+        cells[near.pop()] = tile
+    for tile, share in (
+        ("#", 0.12 if difficulty < 4 else 0.06),
+        ("~", 0.2 if 7 <= difficulty <= 10 else 0.0),
+    ):
+        free = [c for c in cells if cells[c] == "."]
+        for cell in chance.sample(free, int(len(free) * share)):
+            cells[cell] = tile
+    rows = ("".join(cells.get((x, y), "#") for x in range(size)) for y in range(size))
+    return "\n".join(rows)
+
+
+def _changed(start: World, old: str, new: str) -> World:
+    return replace(start, rows=tuple(row.replace(old, new) for row in start.rows))
+
+
+def _walled(start: World) -> World:
+    """The same with every box a wall: what can be reached without pushing."""
+    rows = [list(row) for row in start.rows]
+    for x, y in start.boxes:
+        rows[y][x] = "#"
+    return replace(start, boxes=(), rows=tuple("".join(row) for row in rows))
+
+
+def _way(before: dict[World, tuple[World, Action] | None], end: World) -> Iterator[Action]:
+    step = before[end]
+    while step is not None:
+        yield step[1]
+        step = before[step[0]]

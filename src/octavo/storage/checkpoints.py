@@ -1,0 +1,90 @@
+"""Checkpoints: the state as it was at a version, so that a long history opens fast; never the truth."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import tempfile
+import zlib
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from octavo.domain.ports import Store
+from octavo.storage.ledger import Ledger
+from octavo.storage.state_db import StateDb
+from octavo.storage.state_file import SCHEMA
+from octavo.storage.stores.entries import every
+
+FOLDER = "checkpoints/"
+EVERY = 1000  # versions after which another one is worth its while
+_KEPT = 2
+_FORMAT = 1
+_log = logging.getLogger("octavo.checkpoints")
+
+
+class Head(msgspec.Struct, kw_only=True, frozen=True):
+    """The first line of a checkpoint: which state it is, and how it is laid out."""
+
+    format: int
+    schema: int
+    version: int
+    hash: str
+
+
+def make(store: Store, state: StateDb, *, unless: str) -> int | None:
+    """Keep the state as it is now, if enough has come since the last time; the two newest are kept."""
+    keys = list(every(store, FOLDER))
+    version, hash_ = state.watermark()
+    if version - (_version_of(keys[-1]) if keys else 0) < EVERY:
+        return None
+    with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+        copy = Path(folder) / "state.db"
+        version, hash_ = state.copy_to(copy)
+        packed = zlib.compress(copy.read_bytes(), 1)
+    head = msgspec.json.encode(Head(format=_FORMAT, schema=SCHEMA, version=version, hash=hash_))
+    if not store.create(f"{FOLDER}{version:020d}-{hash_[:16]}", head + b"\n" + packed, unless=unless):
+        return None
+    store.delete(*keys[: max(len(keys) + 1 - _KEPT, 0)])
+    return version
+
+
+def restore(store: Store, ledger: Ledger, path: Path) -> bool:
+    """Begin a state file that is not there from the newest checkpoint of this very history."""
+    for key in reversed(list(every(store, FOLDER))):
+        line, _, packed = (store.read(key) or b"").partition(b"\n")
+        try:
+            head = msgspec.json.decode(line, type=Head)
+            if (head.format, head.schema) != (_FORMAT, SCHEMA) or not ledger.exists(head.version):
+                continue
+            if ledger.hash_of(head.version) == head.hash:
+                _lay(path, zlib.decompress(packed))
+                return True
+        except (msgspec.DecodeError, UnicodeDecodeError, zlib.error, apsw.Error) as error:
+            _log.warning("passed over a checkpoint key=%s why=%s", key, type(error).__name__)
+    return False
+
+
+def remove(store: Store) -> None:
+    """Remove all of them; redaction does this before it says that it is done."""
+    if keys := list(every(store, FOLDER)):
+        store.delete(*keys)
+
+
+def _lay(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
+    fd = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+    db = apsw.Connection(str(temporary))
+    db.pragma("journal_mode", "wal")
+    db.close()
+    temporary.replace(path)
+
+
+def _version_of(key: str) -> int:
+    number = key.removeprefix(FOLDER).partition("-")[0]
+    return int(number) if number.isdecimal() else 0

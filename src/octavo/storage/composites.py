@@ -1,0 +1,118 @@
+"""Composites: one vector an assembly, in a file of float16 rows and a file that says what they are made of.
+
+They lie beside the vectors of their embedder. Both files are replaced whole; the second names the checksum of
+the first, so that a pair that does not belong together is as good as none.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from octavo.domain.units import Watermark
+from octavo.libraries import Array, np
+from octavo.storage.columns import replace_file
+
+FORMAT = 1
+ROWS, VALUES = "composites.json", "composites.bin"
+
+
+class Composite(Struct, frozen=True, kw_only=True):
+    """What one row is made of: an assembly's revision, and a hash of its members' revisions.
+
+    `used` of its `members` had a vector; fewer than two make no composite. `length` is that of the sum before
+    it was made one, `at` when the row was made, in microseconds.
+    """
+
+    id: str
+    rev: int
+    basis: str
+    scope: str
+    members: int
+    used: int
+    length: float
+    at: int
+
+
+class CompositeManifest(Struct, frozen=True, kw_only=True):
+    """Whose composites these are and what they have seen: `vectors` counts those there were, and the missing.
+
+    `assembled` is the row up to which memories were looked at for grouping, `verified` when all was last
+    found right, in microseconds.
+    """
+
+    embedder: str
+    dimension: int
+    format: int = FORMAT
+    watermark: Watermark = Watermark(version=0, header="")
+    vectors: tuple[int, int] = (0, 0)
+    rows: tuple[Composite, ...] = ()
+    checksum: int = 0
+    assembled: int = 0
+    verified: int = 0
+
+
+class Composites:
+    """A reader's view of the composites, pinned to one manifest."""
+
+    def __init__(self, manifest: CompositeManifest, halves: Array) -> None:
+        self.manifest = manifest
+        self.halves = halves
+
+    @cached_property
+    def floats(self) -> Array:
+        """The composites, one a row, of length one or zero."""
+        return self.halves.astype(np.float32)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The row of each assembly."""
+        return {row.id: place for place, row in enumerate(self.manifest.rows)}
+
+    def row(self, id_: str) -> Composite | None:
+        """What an assembly's row is made of, None if it has none."""
+        place = self.places.get(id_)
+        return None if place is None else self.manifest.rows[place]
+
+    def cosine(self, id_: str, vector: Array) -> float:
+        """How like an assembly is to a vector of length one."""
+        return float(self.floats[self.places[id_]] @ vector)
+
+
+def empty(embedder: str, dimension: int) -> Composites:
+    """No composites."""
+    manifest = CompositeManifest(embedder=embedder, dimension=dimension)
+    return Composites(manifest, np.empty((0, dimension), dtype="<f2"))
+
+
+def read(folder: Path, embedder: str, dimension: int) -> Composites:
+    """The composites as last published; none if they are damaged, half written or of another embedder."""
+    try:
+        manifest = msgspec.json.decode((folder / ROWS).read_bytes(), type=CompositeManifest)
+        data = (folder / VALUES).read_bytes()
+    except (FileNotFoundError, msgspec.DecodeError):
+        return empty(embedder, dimension)
+    is_ours = (manifest.embedder, manifest.dimension, manifest.format) == (embedder, dimension, FORMAT)
+    if not is_ours or zlib.crc32(data) != manifest.checksum:
+        return empty(embedder, dimension)
+    return Composites(manifest, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
+
+
+def publish(folder: Path, manifest: CompositeManifest, halves: Array) -> Composites:
+    """Make composites the ones that count; the caller holds the lock."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = np.ascontiguousarray(halves, dtype="<f2").tobytes()
+    manifest = msgspec.structs.replace(manifest, checksum=zlib.crc32(data))
+    replace_file(folder / VALUES, data)
+    replace_file(folder / ROWS, msgspec.json.encode(manifest))
+    return Composites(manifest, halves)
+
+
+def remove(folder: Path) -> None:
+    """Begin anew."""
+    for name in (ROWS, VALUES):
+        (folder / name).unlink(missing_ok=True)

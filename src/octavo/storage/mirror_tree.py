@@ -1,0 +1,202 @@
+"""The bytes of a mirror: files below one folder, listed without following links, each written whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+import msgspec
+from msgspec import Struct, field
+
+from octavo.errors import BadInput, NewerFormat, StoreFull, Unavailable
+from octavo.storage import codec
+from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file
+
+MANIFEST = ".octavo/mirror.json"
+IGNORED, SESSION = ".gitignore", "session_state.json"
+LOCAL = (IGNORED, SESSION)  # what is derived and no memory's
+_FORMAT = 1
+_FULL = (28, 122)  # ENOSPC, EDQUOT
+_LARGEST = 16_000_000
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+class Shown(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file as it was last written: its hash, and the revisions it shows."""
+
+    sha256: str
+    ids: Mapping[str, int] = field(default_factory=dict)
+
+
+class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts."""
+
+    format: int = _FORMAT
+    account: str = ""
+    version: int = 0
+    header: str = ""
+    files: Mapping[str, Shown] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
+
+
+class Tree:
+    """The files of one mirror."""
+
+    def __init__(self, disk: Disk, folder: Path) -> None:
+        self._disk = disk
+        self.folder = folder
+
+    def scan(self) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Every file's bytes by its path, and what was not read, with the reason; links are not followed."""
+        files: dict[str, bytes] = {}
+        left: dict[str, str] = {}
+        for root, folders, names in os.walk(self.folder):
+            folders[:] = sorted(name for name in folders if name not in (".octavo", ".git", ".obsidian"))
+            for name in (*folders, *sorted(names)):
+                at = Path(root, name)
+                path = at.relative_to(self.folder).as_posix()
+                if at.is_symlink():
+                    left[path] = "it is a link and was not followed"
+                elif name in names and not name.startswith(TEMPORARY) and path not in LOCAL:
+                    if why := _unfit(path):
+                        left[path] = why
+                    elif (data := self.read(path)) is None:
+                        left[path] = "it is no file, or too large to be read"
+                    else:
+                        files[path] = data
+        return files, left | _collisions(files)
+
+    def read(self, path: str) -> bytes | None:
+        """A file's bytes; None if there is none, or no plain one."""
+        place = self.inside(path)
+        with _saying("reading", place), suppress(FileNotFoundError, NotADirectoryError):
+            status = place.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
+                return self._disk.read(place)
+        return None
+
+    def write(self, path: str, data: bytes, *, over: bytes | None) -> bool:
+        """Write a file whole, if what is there is still what the writer saw; False if it is not."""
+        place = self.inside(path)
+        with _saying("writing", place):
+            missing = []
+            for folder in place.parents:
+                if self._disk.exists(folder):
+                    break
+                missing.append(folder)
+            for folder in reversed(missing):
+                self._disk.make_folder(folder)
+            if self.read(path) != over or (over is None and os.path.lexists(place)):
+                return False
+            replace_file(self._disk, place, data)
+        return True
+
+    def make_folders(self, names: Iterable[str]) -> None:
+        """Make folders that are not there; where a link or a file stands in the way, nothing is made."""
+        for name in names:
+            place = self.folder
+            with _saying("making", self.folder / name):
+                for part in PurePosixPath(name).parts:
+                    place = place / part
+                    if not os.path.lexists(place):
+                        self._disk.make_folder(place)
+                    elif place.is_symlink() or not place.is_dir():
+                        break
+
+    def remove(self, path: str, *, over: bytes) -> bool:
+        """Remove a file, and the folders it leaves empty, if it still is what the writer saw."""
+        place = self.inside(path)
+        if self.read(path) != over:
+            return False
+        with _saying("removing", place):
+            self._disk.remove(place)
+            for folder in place.parents:
+                if folder == self.folder or any(folder.iterdir()):
+                    break
+                folder.rmdir()
+        return True
+
+    def manifest(self) -> Manifest | None:
+        """What the mirror was; None if nobody knows, which costs a closer look and no edit."""
+        try:
+            known = msgspec.json.decode(self.read(MANIFEST) or b"", type=Manifest)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        if known.format > _FORMAT:
+            raise NewerFormat(f"{self.folder / MANIFEST} has format {known.format}")
+        return known
+
+    def note(self, manifest: Manifest) -> None:
+        """Keep what the mirror is now."""
+        data = codec.encode_json(manifest) + b"\n"
+        there = self.read(MANIFEST)
+        if there != data:
+            self.write(MANIFEST, data, over=there)
+
+    def inside(self, path: str) -> Path:
+        """A path below the folder, through no link, or BadInput: nothing is ever touched elsewhere."""
+        if why := _unfit(path):
+            raise BadInput(f"{path!r} is no file of the mirror: {why}")
+        place = self.folder
+        for part in PurePosixPath(path).parts[:-1]:
+            place = place / part
+            with _saying("reading", place):
+                is_link = place.is_symlink()
+            if is_link:
+                raise BadInput(f"{path!r} is no file of the mirror: {place} is a link")
+        return self.folder / path
+
+
+def hash_of(data: bytes) -> str:
+    """The hash by which a file is known again."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _unfit(path: str) -> str | None:
+    """Why a path cannot name a file of a mirror."""
+    parts = path.split("/")
+    if not path or path.startswith("/") or "\\" in path or _DRIVE.match(path):
+        return "it is not relative"
+    if any(part in ("", ".", "..") for part in parts) or any(ord(c) < 32 for c in path):
+        return "it does not stay inside, or holds a control character"
+    if any(_RESERVED.fullmatch(part) or part.endswith((".", " ")) for part in parts):
+        return "its name is reserved on some systems"
+    return None
+
+
+def _collisions(files: dict[str, bytes]) -> dict[str, str]:
+    """Files whose names some systems take for one; they are taken out and left alone."""
+    names: dict[str, list[str]] = {}
+    for path in files:
+        names.setdefault(unicodedata.normalize("NFC", path).casefold(), []).append(path)
+    left = {}
+    for paths in names.values():
+        for path in paths:
+            others = [other for other in paths if other != path]
+            if others or unicodedata.normalize("NFC", path) != path:
+                left[path] = (
+                    f"its name is the same as {others[0]!r} elsewhere" if others else "its name is not NFC"
+                )
+    for path in left:
+        del files[path]
+    return left
+
+
+@contextmanager
+def _saying(what: str, place: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno in _FULL:
+            raise StoreFull(f"{what} {place}: {error.strerror}") from error
+        hint = "make it writable and try again; what was remembered is stored"
+        raise Unavailable(f"{what} {place}: {error.strerror}", hint=hint) from error

@@ -1,0 +1,288 @@
+"""The rows of the index, one a passage: fixed records, terms and names of every unit, in columns.
+
+The manifest also says what the codes in the records mean, and up to which version they follow the ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct, field
+
+from octavo.domain.units import Watermark
+from octavo.libraries import Array, np
+from octavo.storage.columns import damaged, mapped, must_hold, publish_body, read_body, size_of
+
+FORMAT = 6
+OPEN = 2**63 - 1
+NO_POSITION = 2**32 - 1
+# Of `marks` the lowest bit says that a person spoke; the others are what `domain.units.substance` found.
+# A record is a multiple of four bytes long, so that its fields are aligned in memory.
+ROW = [
+    ("terms", "<u8"), ("key", "<u8"), ("session", "<u8"), ("valid_from", "<i8"), ("at", "<i8"),
+    ("name", "<u8"), ("position", "<u4"), ("rev", "<u4"), ("turn", "<i4"), ("speaker", "<u4"),
+    ("unit_length", "<u4"), ("name_length", "<u4"), ("salience", "<f4"),
+    ("scope", "<u2"), ("length", "<u2"), ("passage", "<u2"), ("passages", "<u2"),
+    ("kind", "u1"), ("layer", "u1"), ("marks", "u1"), ("address", "u1"),
+]  # fmt: skip
+END = [("row", "<u8"), ("valid_to", "<i8")]
+RUN = [("session", "<u8"), ("first", "<u8"), ("count", "<u8")]
+_NAME = msgspec.json.Decoder(list[str | None])
+FILES = {"rows": ROW, "terms": "<u4", "names": "u1", "ends": END, "runs": RUN}
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """How much of each file counts, what the codes in the records mean, and the watermark."""
+
+    watermark: Watermark
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
+    checksums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
+    scopes: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    said_since: tuple[tuple[int, int, int], ...] = ()  # speaker, scope, first version
+    lived: tuple[int, int] | None = None
+    words: int = 0  # tantivy's stamp of the commit that belongs to this manifest
+    base: int = 0  # rows that the counted document frequencies cover
+
+    @property
+    def rows(self) -> int:
+        """How many passages are indexed."""
+        return self.counts["rows"]
+
+
+class Name(NamedTuple):
+    """The words that belong to a record."""
+
+    memory: str
+    session: str | None
+    category: str | None
+    tags: tuple[str, ...]
+
+
+class Turns(NamedTuple):
+    """The turns of all sessions, one session behind the other as they began, counted by ordinals.
+
+    In the rows other memories stand between the turns of a session, and turns of other sessions; a stretch is
+    what stands together.
+    """
+
+    ordinal: Array  # per stretch: its first ordinal
+    behind: Array  # the ordinal behind its last
+    shift: Array  # how many rows behind its ordinals its rows are
+    first: Array  # the first ordinal of its session
+    end: Array  # the ordinal behind its session's last
+    whole: Array  # whether the session is looked at whole: its turns are not in order, or some have ended
+    by_row: tuple[Array, Array]  # the first rows of all runs in order, and which runs these are
+    by_session: tuple[Array, Array]  # all sessions in order, and the first stretch of each
+
+    def stretch_of(self, rows: Array) -> Array:
+        """The runs that some rows of turns are in."""
+        found: Array = self.by_row[1][np.searchsorted(self.by_row[0], rows, "right") - 1]
+        return found
+
+    def stretch_at(self, ordinals: Array) -> Array:
+        """The runs that some ordinals are in."""
+        found: Array = np.searchsorted(self.ordinal, ordinals, "right") - 1
+        return found
+
+    def of(self, sessions: Array) -> tuple[Array, Array]:
+        """The first ordinals of some sessions, those that have turns, and the ordinals behind their last."""
+        place, behind = (np.searchsorted(self.by_session[0], sessions, side) for side in ("left", "right"))
+        stretch = self.by_session[1][place[place < behind]]
+        return self.first[stretch], self.end[stretch]
+
+
+EMPTY = Manifest(watermark=Watermark(version=0, header=""))
+
+
+class Units:
+    """One reader's or writer's view of the columns, pinned to one manifest."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.counted: tuple[Array, Array] | None = None  # mapped by `frequencies` with the first question
+        self._maps: dict[str, Array] = {}
+        self._ends: Array | None = None
+        self._turns: Turns | None = None
+
+    def column(self, name: str) -> Array:
+        """A file as an array, mapped when first asked for."""
+        if name not in self._maps:
+            self._maps[name] = mapped(self.folder / f"{name}.bin", FILES[name], (self.manifest.counts[name],))
+        return self._maps[name]
+
+    def valid_to(self) -> Array:
+        """The version at which each row ceases to be valid."""
+        if self._ends is None:
+            ends = np.full(self.manifest.rows, OPEN, dtype=np.int64)
+            log = self.column("ends")
+            ends[log["row"]] = log["valid_to"]
+            self._ends = ends
+        return self._ends
+
+    def turns(self) -> Turns:
+        """Where the turns of every session are."""
+        if self._turns is None:
+            ended = self.column("ends")["row"].astype(np.int64)
+            self._turns = _turns(self.column("runs"), self.column("rows")["position"], ended)
+        return self._turns
+
+    def take(self, rows: Array) -> Array:
+        """The records of some rows."""
+        return picked(self.column("rows"), rows)
+
+    def visible(self, rows: Array, version: int, scopes: Array) -> Array:
+        """Which of some rows are valid at a version and lie in one of the scopes."""
+        seen = np.ones(len(rows), dtype=bool)
+        if version < self.manifest.watermark.version:
+            seen &= self.column("rows")["valid_from"][rows] <= version
+        if self.manifest.counts["ends"]:
+            seen &= self.valid_to()[rows] > version
+        if len(scopes) < len(self.manifest.scopes):
+            seen &= np.isin(self.column("rows")["scope"][rows], scopes)
+        return seen
+
+    def scope_codes(self, scopes: Iterable[str] | None) -> Array:
+        """The codes of some scopes (None: of all)."""
+        known = self.manifest.scopes
+        wanted = range(len(known)) if scopes is None else [known.index(s) for s in scopes if s in known]
+        return np.array(sorted(wanted), dtype=np.uint16)
+
+    def speakers(self, version: int, scopes: Array) -> list[str]:
+        """Who has spoken in some scopes up to a version."""
+        seen = set(scopes.tolist())
+        return sorted(
+            {self.manifest.speakers[s] for s, c, v in self.manifest.said_since if c in seen and v <= version}
+        )
+
+    def name_of(self, record: Any) -> Name:
+        """The id of the memory a record belongs to, and what else is known of it in words."""
+        memory, session, category, *tags = self._name(int(record["name"]), int(record["name_length"]))
+        return Name(
+            memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
+        )
+
+    def memory_at(self, start: int, length: int) -> str:
+        """The id of the memory whose name stands there."""
+        return self._name(start, length)[0] or ""
+
+    def _name(self, start: int, length: int) -> list[str | None]:
+        return _NAME.decode(self.column("names").data[start : start + length])
+
+    def terms_at(self, row: int) -> Array:
+        """The codes of a row's terms."""
+        record = self.column("rows")[row]
+        start = int(record["terms"])
+        found: Array = self.column("terms")[start : start + int(record["length"])]
+        return found
+
+    def rows_until(self, version: int) -> int:
+        """How many rows became valid at or before a version; rows are in version order."""
+        if version >= self.manifest.watermark.version:
+            return self.manifest.rows
+        return int(np.searchsorted(self.column("rows")["valid_from"], version, "right"))
+
+    def rows_of(self, revisions: Iterable[tuple[str, int]]) -> list[tuple[int, tuple[str, int]]]:
+        """The rows of some revisions, each with the revision it belongs to."""
+        wanted = set(revisions)
+        keys = np.array([key_code(memory) for memory, _ in wanted], dtype=np.uint64)
+        found = np.flatnonzero(np.isin(self.column("rows")["key"], keys))
+        records = self.column("rows")[found]
+        named = ((self.name_of(record).memory, int(record["rev"])) for record in records)
+        return [(int(row), name) for row, name in zip(found, named, strict=True) if name in wanted]
+
+    def verify(self) -> None:
+        """Raise `Damaged` unless every byte that counts is what was written."""
+        for name in FILES:
+            data = self.column(name)
+            if zlib.crc32(data.tobytes()) != self.manifest.checksums[name]:
+                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The published manifest, an empty one if there is none; `Damaged` if it is not what was written."""
+    body = read_body(folder, FORMAT)
+    return EMPTY if body is None else msgspec.convert(body, type=Manifest)
+
+
+def open_units(folder: Path) -> Units:
+    """The columns as last published; `Damaged` if a file is shorter than it must be."""
+    manifest = read_manifest(folder)
+    for name, dtype in FILES.items():
+        must_hold(folder / f"{name}.bin", manifest.counts[name] * size_of(dtype))
+    return Units(folder, manifest)
+
+
+def publish(folder: Path, manifest: Manifest) -> None:
+    """Make a manifest the one that counts, atomically and durably."""
+    publish_body(folder, FORMAT, msgspec.to_builtins(manifest))
+
+
+def key_code(name: str) -> int:
+    """The 64-bit code of a memory's or a session's id."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def _turns(runs: Array, position: Array, ended: Array) -> Turns:
+    named, first = np.unique(runs["session"], return_index=True)
+    first = first[np.searchsorted(named, runs["session"])]
+    order = np.lexsort((runs["first"], runs["first"][first]))
+    session, row = runs["session"][order], runs["first"][order].astype(np.int64)
+    count = runs["count"][order].astype(np.int64)
+    end = np.cumsum(count)
+    head = np.ones(len(order), dtype=bool)
+    head[1:] = session[1:] != session[:-1]
+    group, heads = np.cumsum(head) - 1, np.flatnonzero(head)
+    back = ~head
+    back[1:] &= position[row[1:]] < position[row[:-1] + count[:-1] - 1]
+    by_row = np.argsort(row, kind="stable")
+    gone = ended[position[ended] != NO_POSITION]
+    back[by_row[np.searchsorted(row[by_row], gone, "right") - 1]] = True
+    by_session = heads[np.argsort(session[heads])]
+    return Turns(
+        ordinal=end - count,
+        behind=end,
+        shift=row - end + count,
+        first=(end - count)[heads][group],
+        end=end[np.append(heads[1:], len(order)) - 1][group] if len(order) else end,
+        whole=np.bincount(group, weights=back)[group] > 0,
+        by_row=(row[by_row], by_row),
+        by_session=(session[by_session], by_session),
+    )
+
+
+def ranges(low: Array, high: Array) -> Array:
+    """Every index of the half-open ranges, one after the other."""
+    lengths = high - low
+    starts = np.repeat(low - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
+    return starts + np.arange(int(lengths.sum()))
+
+
+def picked(records: Array, places: Array) -> Array:
+    """Some of the records; copied as plain bytes, which is many times faster than by field."""
+    return np.take(records.view(f"V{records.itemsize}"), places).view(records.dtype)
+
+
+def distinct(values: Array) -> Array:
+    """The values once each, in order."""
+    ordered = np.sort(values)
+    return ordered[_first_of_each(ordered)]
+
+
+def tallied(values: Array) -> tuple[Array, Array]:
+    """The values once each, in order, and how often each occurs."""
+    ordered = np.sort(values)
+    bounds = np.append(np.flatnonzero(_first_of_each(ordered)), len(ordered))
+    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]
+
+
+def _first_of_each(ordered: Array) -> Array:
+    fresh = np.ones(len(ordered), dtype=bool)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    return fresh

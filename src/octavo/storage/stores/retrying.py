@@ -1,0 +1,138 @@
+"""A store behind a network, tried again: bounded, with jitter, and never twice what must happen once."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from octavo.domain.ports import Lease, Store
+from octavo.errors import StoreFull, StoreUnfit, Unavailable
+
+T = TypeVar("T")
+_log = logging.getLogger("octavo.stores")
+_ATTEMPTS = 6
+_PAUSE_SECONDS = 0.05
+
+
+class Patience:
+    """How often and after what pauses a call is tried again that was `Unavailable`."""
+
+    def __init__(self, attempts: int = _ATTEMPTS, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._attempts = attempts
+        self._sleep = sleep
+
+    def run(self, what: str, act: Callable[[bool], T]) -> T:
+        """Call until it succeeds or patience ends; the call is told whether it was tried before."""
+        for attempt in range(self._attempts):
+            try:
+                return act(attempt > 0)
+            except (StoreFull, StoreUnfit):
+                raise
+            except Unavailable as error:
+                if attempt + 1 == self._attempts:
+                    message = f"{error.message} (tried {self._attempts} times)"
+                    raise Unavailable(message, hint=error.advice) from error
+                _log.info("tried again act=%s attempt=%d", what, attempt + 1)
+                self._sleep(_PAUSE_SECONDS * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000))
+        raise AssertionError("a call is tried at least once")
+
+
+class Retrying:
+    """What the stores of one place share: patience, and a line an account for the writers of this process.
+
+    These have one state in common, so whoever comes next begins when it is up to date.
+    """
+
+    def __init__(self, patience: Patience | None) -> None:
+        self.patience = patience or Patience()
+        self._lines: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._guard = threading.Lock()
+
+    def store(self, inner: Store, account: str) -> RetryingStore:
+        """The store of one account, its calls tried again."""
+        with self._guard:
+            return RetryingStore(inner, self.patience, self._lines.setdefault(account, threading.Lock()))
+
+
+def _again(name: str) -> Callable[..., Any]:
+    """A call that may happen twice, handed on until it succeeds."""
+
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        return self._run(name, lambda _: getattr(self._inner, name)(*args, **named))
+
+    return call
+
+
+class RetryingStore:
+    """A store whose calls are tried again; a reply that was lost is told from a loss by what is there."""
+
+    folder = None
+    read: Callable[..., bytes | None] = _again("read")
+    read_many: Callable[..., Sequence[bytes | None]] = _again("read_many")
+    scan: Callable[..., Sequence[str]] = _again("scan")
+    delete: Callable[..., None] = _again("delete")
+    replace: Callable[..., None] = _again("replace")
+    lines: Callable[..., tuple[Sequence[bytes], int] | None] = _again("lines")
+    leftovers: Callable[..., Sequence[str]] = _again("leftovers")
+    clear_leftovers: Callable[..., int] = _again("clear_leftovers")
+
+    def __init__(self, inner: Store, patience: Patience, line: Any) -> None:
+        self._inner = inner
+        self._run = patience.run
+        self._line = line
+
+    def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
+        """Write a new entry durably; False, and nothing changed, if the key or the key `unless` exists."""
+
+        def act(again: bool) -> bool:
+            if self._inner.create(key, data, unless=unless):
+                return True
+            if not again or self._inner.read(key) != data:
+                return False
+            # The first try came through, its reply did not; and perhaps it never looked behind itself.
+            if unless and self._inner.read(unless, first=1) is not None:
+                self._inner.delete(key)
+                return False
+            return True
+
+        return self._run("create", act)
+
+    def hold(self, key: str, seconds: float, *, owner: str = "") -> Lease:
+        """Take hold of a series of lines; a hold whose reply was lost is asked for under the same name."""
+        mine = owner or secrets.token_hex(16)
+        return _RetryingLease(
+            self._run("hold", lambda _: self._inner.hold(key, seconds, owner=mine)), self._run
+        )
+
+    @contextmanager
+    def lock(self, wait_seconds: float) -> Iterator[bool]:
+        """Stand in line with this process's writers, then with all others; one out of reach is no line."""
+        with ExitStack() as stack:
+            taken = bool(self._line.acquire(timeout=wait_seconds))
+            if taken:
+                stack.callback(self._line.release)
+                try:
+                    taken = stack.enter_context(self._inner.lock(wait_seconds))
+                except Unavailable:
+                    _log.info("no queue could be had")
+                    taken = False
+            yield taken
+
+
+class _RetryingLease:
+    append: Callable[..., None] = _again("append")
+    replace: Callable[..., None] = _again("replace")
+    renew: Callable[..., None] = _again("renew")
+    delete: Callable[..., None] = _again("delete")
+    close: Callable[..., None] = _again("close")
+
+    def __init__(self, inner: Lease, run: Callable[..., Any]) -> None:
+        self._inner = inner
+        self._run = run
+        self.lines, self.torn = inner.lines, inner.torn

@@ -1,0 +1,398 @@
+"""The rows around the candidates of one recall, as arrays, and the recipe's formulas over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from octavo.domain.dates import Interval
+from octavo.domain.hits import OWN
+from octavo.domain.memory import LAYERS
+from octavo.domain.ranking import (
+    Aging,
+    Recipe,
+    frequency,
+    importance,
+    passage_prior,
+    reach,
+    retention,
+    saturated,
+)
+from octavo.libraries import Array, np
+from octavo.storage.frequencies import matches
+from octavo.storage.rows import NO_POSITION, Units, distinct, picked, ranges, tallied
+from octavo.storage.vectors import Vectors
+
+_WINDOW = 5  # how many rows to either side of a candidate are its context: neighbours of its neighbours
+_DAY_SECONDS = 86_400
+_TERM_FIT = 0.1  # what a term of the question in a passage is worth beside its cosine
+_EPOCH = 719_163  # the ordinal of 1970-01-01
+
+
+class Occurrences(NamedTuple):
+    """Where the question's terms stand: the row and the term of each occurrence."""
+
+    row: Array
+    term: Array
+
+    def rows_with(self, terms: int) -> Array:
+        """In how many rows each term occurs."""
+        pairs = distinct(self.row * terms + self.term)
+        return np.bincount(pairs % terms, minlength=terms) if terms else pairs
+
+
+class UnindexedRows(NamedTuple):
+    """Units that no index holds yet, in the form of the columns; `vectors` has a row for each, or is None."""
+
+    first: int  # the row number its first row has
+    records: Array
+    found: Occurrences
+    vectors: Array | None = None
+
+
+class Surroundings(NamedTuple):
+    """Rows in the order of their conversations; `starts` are the rows where units begin.
+
+    Units stand at `places`: one beside the other within a conversation, and so far from the next one that
+    no neighbour counted is of another. `span` is the end of all places.
+    """
+
+    rows: Array
+    records: Array
+    starts: Array
+    firsts: Array  # the first record of every unit
+    segments: Array  # per unit: which conversation it belongs to
+    places: Array
+    span: int
+    found: Occurrences
+
+    def rows_of(self, units: Array) -> tuple[Array, Array]:
+        """The rows of some units in order, and where each unit's begin among them."""
+        if len(self.starts) == len(self.rows):
+            return units, units
+        counts = self.firsts["passages"][units].astype(np.int64)
+        first = self.starts[units]
+        return ranges(first, first + counts), np.cumsum(counts) - counts
+
+    def best(self, values: Array, starts: Array) -> Array:
+        """The greatest among the values of each unit's rows, which begin at `starts`."""
+        if len(self.starts) == len(self.rows) or len(starts) == 0:
+            return values
+        found: Array = np.maximum.reduceat(values, starts)
+        return found
+
+    def unit_of(self, rows: Array) -> Array:
+        """Which unit each of some rows belongs to."""
+        if len(self.starts) == len(self.rows):
+            return rows
+        found: Array = np.searchsorted(self.starts, rows, "right") - 1
+        return found
+
+    def fullness(self, units: Array, recipe: Recipe) -> Array:
+        """What some units count as neighbours: long ones less, there is something of everything in them."""
+        length = np.maximum(self.firsts["unit_length"][units], 1).astype(np.float32)
+        return np.asarray(np.minimum(np.float32(1), np.float32(recipe.full_length) / length))
+
+    def holding(self, rows: Array) -> Array:
+        """The units that hold any of some rows."""
+        order = np.argsort(self.rows, kind="stable")  # they mostly are in order
+        place = order[np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)]
+        return self.unit_of(place[self.rows[place] == rows])
+
+    def around(self, units: Array, distance: int) -> Array:
+        """Some units and those at most so many turns away from them."""
+        near = np.zeros(self.span, dtype=bool)
+        near[self.places[units][:, None] + np.arange(-distance, distance + 1)] = True
+        return np.flatnonzero(near[self.places])
+
+
+def gather(
+    units: Units,
+    candidates: Array,
+    tail: UnindexedRows,
+    visible: Any,
+    codes: Array,
+    forced: Array,
+    *,
+    gap: int,
+) -> Surroundings:
+    """Collect the candidates' conversations as far as they are visible, with the question's terms in them.
+
+    `forced` are sessions to collect besides, those of the tail; `gap` is how far neighbours count.
+    """
+    low, high = _with_context(units, candidates, forced)
+    rows = ranges(low, high)
+    records = units.take(rows)
+    found = _occurrences(units, records, np.cumsum(high - low), codes)
+    seen = visible(rows)
+    if not seen.all():
+        place, kept = np.cumsum(seen) - 1, seen[found.row]
+        found = Occurrences(row=place[found.row[kept]], term=found.term[kept])
+        rows, records = rows[seen], picked(records, np.flatnonzero(seen))
+    if len(tail.records):
+        row = np.concatenate([found.row, tail.found.row + len(rows)])
+        found = Occurrences(row=row, term=np.concatenate([found.term, tail.found.term]))
+        records = np.concatenate([records, tail.records])
+        rows = np.concatenate([rows, tail.first + np.arange(len(tail.records))])
+    session, position = (np.ascontiguousarray(records[name]) for name in ("session", "position"))
+    changes = _changes(session, position)
+    if len(tail.records) or ((position[1:] < position[:-1]) & ~changes[1:]).any():
+        order = np.lexsort((position, session, position == NO_POSITION))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        found = Occurrences(row=place[found.row], term=found.term)
+        rows, records = rows[order], picked(records, order)
+        changes = _changes(session[order], position[order])
+    return _surroundings_of(rows, records, changes, found, gap)
+
+
+def _surroundings_of(
+    rows: Array, records: Array, changes: Array, found: Occurrences, gap: int
+) -> Surroundings:
+    starts = np.flatnonzero(records["passage"] == 0)
+    firsts = records if len(starts) == len(rows) else picked(records, starts)
+    segments = np.cumsum(changes[starts]) - 1
+    places = np.arange(len(starts)) + gap * (segments + 1)
+    return Surroundings(
+        rows=rows,
+        records=records,
+        starts=starts,
+        firsts=firsts,
+        segments=segments,
+        places=places,
+        span=int(places[-1]) + gap + 1 if len(places) else 0,
+        found=found,
+    )
+
+
+def words_part(nearby: Surroundings, units: Array, weights: Array, average: float, recipe: Recipe) -> Array:
+    """How much of the question's terms some units cover, their neighbours' terms counted in part."""
+    terms = len(weights)
+    if terms == 0 or len(units) == 0:
+        return np.zeros(len(units), dtype=np.float32)
+    held = _held(nearby, terms, average, recipe)
+    total = _from_around(nearby, units, held, terms, recipe)
+    rows, starts = nearby.rows_of(units)
+    ordinal = np.full(len(nearby.rows), -1)
+    ordinal[rows] = np.arange(len(rows))
+    if rows is not units:
+        total = np.repeat(total, np.diff(starts, append=len(rows)), axis=0)
+        total += _from_beside(nearby, held, ordinal, total.shape, recipe)
+    kept = ordinal[held.row] >= 0
+    total[ordinal[held.row[kept]], held.term[kept]] += held.own[kept]
+    return nearby.best(saturated(total, recipe) @ (weights / weights.sum()).astype(np.float32), starts)
+
+
+class _Held(NamedTuple):
+    """Each term that a row holds, with its frequency there, and the row's unit."""
+
+    row: Array
+    term: Array
+    own: Array
+    unit: Array
+
+
+def _held(nearby: Surroundings, terms: int, average: float, recipe: Recipe) -> _Held:
+    ordinals, counts = tallied(nearby.found.row * terms + nearby.found.term)
+    row, term = np.divmod(ordinals, terms)
+    own = frequency(counts, nearby.records["length"][row].astype(np.float32), average, recipe)
+    return _Held(row=row, term=term, own=own, unit=nearby.unit_of(row))
+
+
+def _from_around(nearby: Surroundings, units: Array, held: _Held, terms: int, recipe: Recipe) -> Array:
+    """What the neighbours and the session of some units add to the frequency of each term."""
+    full = nearby.fullness(held.unit, recipe)
+    session = np.zeros((int(nearby.segments[-1]) + 1) * terms, dtype=np.float32)
+    np.maximum.at(session, nearby.segments[held.unit] * terms + held.term, full)
+    found = np.zeros((len(units) + 1, terms), dtype=np.float32)  # the last is for units that are not asked
+    found[:-1] = np.float32(recipe.session) * np.take(
+        session.reshape(-1, terms), nearby.segments[units], axis=0
+    )
+    ordinal = np.full(nearby.span, len(units) * terms)
+    ordinal[nearby.places[units]] = np.arange(len(units)) * terms
+    unit, term, value = _best_of_each(held.unit, held.term, full * held.own, terms)
+    place, flat = nearby.places[unit], found.reshape(-1)
+    for distance, share in enumerate(recipe.neighbours, 1):
+        gain = np.float32(share) * value
+        flat[ordinal[place - distance] + term] += gain
+        flat[ordinal[place + distance] + term] += gain
+    return found[:-1]
+
+
+def _from_beside(
+    nearby: Surroundings, held: _Held, ordinal: Array, shape: tuple[int, ...], recipe: Recipe
+) -> Array:
+    """What the passages beside a passage of the same text add."""
+    found = np.zeros(shape, dtype=np.float32)
+    for step in (-1, 1):
+        row = np.clip(held.row + step, 0, len(nearby.rows) - 1)
+        kept = (nearby.unit_of(row) == held.unit) & (row != held.row) & (ordinal[row] >= 0)
+        found[ordinal[row[kept]], held.term[kept]] = recipe.passages
+    return found
+
+
+def meaning_part(
+    nearby: Surroundings,
+    units: Array,
+    vectors: Vectors,
+    query: Array,
+    tail: UnindexedRows,
+    first: int,
+    recipe: Recipe,
+) -> Array:
+    """How near the texts of some units are to the question's, neighbours counted in part."""
+    wanted = nearby.around(units, len(recipe.meaning_neighbours))
+    places, starts = nearby.rows_of(wanted)
+    rows = nearby.rows[places]
+    shift = float(vectors.mean(first) @ query)
+    cosines = np.full(len(rows), shift, dtype=np.float32)
+    stored = rows < vectors.manifest.rows
+    if len(vectors.lacking):
+        stored &= ~np.isin(rows, vectors.lacking)
+    cosines[stored] = vectors.cosines(query, rows[stored])
+    if tail.vectors is not None:
+        fresh = rows >= tail.first
+        cosines[fresh] = tail.vectors[rows[fresh] - tail.first] @ query
+    near, faded = np.zeros(nearby.span, dtype=np.float32), np.zeros(nearby.span, dtype=np.float32)
+    values = nearby.best(cosines, starts) - np.float32(shift)
+    near[nearby.places[wanted]] = values
+    faded[nearby.places[wanted]] = values * nearby.fullness(wanted, recipe)
+    at = nearby.places[units]
+    found: Array = near[at]
+    for distance, share in enumerate(recipe.meaning_neighbours, 1):
+        found += np.float32(share) * (faded[at - distance] + faded[at + distance])
+    return found
+
+
+def matched(nearby: Surroundings, units: Array, vectors: Vectors | None, query: Any) -> Array:
+    """Where the passage of each unit stands that fits best: by meaning, and by how many terms it holds."""
+    places, starts = nearby.rows_of(units)
+    if places is units or len(units) == 0:
+        return nearby.starts[units]
+    fits = np.bincount(nearby.found.row, minlength=len(nearby.rows))[places].astype(np.float32)
+    if vectors is not None:
+        rows = nearby.rows[places]
+        stored = rows < vectors.manifest.rows
+        fits *= np.float32(_TERM_FIT)
+        fits[stored] += vectors.cosines(query, rows[stored])
+    owner = np.repeat(np.arange(len(units)), np.diff(starts, append=len(places)))
+    order = np.lexsort((-np.arange(len(places)), fits, owner))  # of equals the first
+    last: Array = order[np.append(starts[1:], len(places)) - 1]
+    return np.asarray(places[last])
+
+
+def time_part(nearby: Surroundings, units: Array, intervals: Sequence[Interval], recipe: Recipe) -> Array:
+    """How near some units lie to one of the times asked about."""
+    days = nearby.firsts["at"][units] // _DAY_SECONDS
+    best = np.zeros(len(units), dtype=np.float32)
+    for interval in intervals:
+        first, last = (day.toordinal() - _EPOCH for day in (interval.first, interval.last))
+        gap = np.maximum(0, np.maximum(first - days, days - last))
+        best = np.maximum(best, np.exp(-gap / reach(interval.days, recipe)))
+    return best
+
+
+def priors(nearby: Surroundings, units: Array, recipe: Recipe) -> tuple[Array, Array]:
+    """What the number of passages costs, and what being said by a person adds."""
+    return (
+        passage_prior(nearby.firsts["passages"][units].astype(np.float32), np.log, recipe),
+        recipe.person * (nearby.firsts["marks"][units] & 1).astype(np.float32),
+    )
+
+
+def own_parts(nearby: Surroundings, units: Array, aging: Aging, recipe: Recipe) -> dict[str, Array]:
+    """What the salience, the age and the layer of some units add, whatever the question is."""
+    firsts = picked(nearby.firsts, units)
+    days = (aging.now - firsts["at"]) / _DAY_SECONDS
+    layers = np.array([recipe.layers[layer] for layer in LAYERS])
+    own = importance(
+        salience=firsts["salience"].astype(float),
+        retained=retention(np.array(aging.factors)[firsts["kind"]], days, np.maximum),
+        layer=layers[firsts["layer"]],
+        recipe=recipe,
+    )
+    return {name: own[name] for name in OWN}
+
+
+def occurrences_in(terms: Array, lengths: Array, codes: Array) -> Occurrences:
+    """Where a question's terms stand among those of some rows, which follow one another."""
+    if len(terms) == 0 or len(codes) == 0:
+        return Occurrences(row=np.empty(0, dtype=np.int64), term=np.empty(0, dtype=np.int64))
+    places, term = matches(terms, codes)
+    return Occurrences(row=np.searchsorted(np.cumsum(lengths, dtype=np.int64), places, "right"), term=term)
+
+
+def _occurrences(units: Units, records: Array, ends: Array, codes: Array) -> Occurrences:
+    """Where a question's terms stand in some records, which are consecutive rows up to each of the ends."""
+    if len(records) == 0:
+        return occurrences_in(records["terms"], records["length"], codes)
+    # The terms of consecutive rows are consecutive too.
+    first, last = records["terms"], picked(records, ends - 1)
+    low = first[np.concatenate(([0], ends[:-1]))].tolist()
+    high = (last["terms"] + last["length"]).tolist()
+    terms = units.column("terms").data  # bytes are joined in half the time that arrays are
+    joined = b"".join([terms[a:b] for a, b in zip(low, high, strict=True)])
+    return occurrences_in(np.frombuffer(joined, dtype="<u4"), records["length"], codes)
+
+
+def _with_context(units: Units, candidates: Array, forced: Array) -> tuple[Array, Array]:
+    """The ranges of rows that hold the candidates' whole units and the turns around them.
+
+    They stand as conversations go: turns in the order of their ordinals, then what is no turn.
+    """
+    records, turns = units.column("rows"), units.turns()
+    is_turn = records["position"][candidates] != NO_POSITION
+    said, alone = candidates[is_turn], candidates[~is_turn]
+    stretch = turns.stretch_of(said)
+    ordinal, first, end = said - turns.shift[stretch], turns.first[stretch], turns.end[stretch]
+    # Rows that stand elsewhere (restored, or continued) or have ended would make the window a smaller one.
+    reach = np.where(turns.whole[stretch], len(records), _WINDOW)
+    whole = turns.of(forced)
+    low = np.concatenate([np.maximum(ordinal - reach, first), whole[0]])
+    high = np.concatenate([np.minimum(ordinal + reach + 1, end), whole[1]])
+    low, high = _rows_of(units, *_merged(low, high))
+    start = distinct(alone - records["passage"][alone])
+    return np.concatenate([low, start]), np.concatenate([high, start + records["passages"][start]])
+
+
+def _rows_of(units: Units, low: Array, high: Array) -> tuple[Array, Array]:
+    """The ranges of rows that some ranges of ordinals stand for, with whole units at both ends."""
+    turns, records = units.turns(), units.column("rows")
+    one, two = turns.stretch_at(low), turns.stretch_at(high - 1)
+    before, behind = low + turns.shift[one], high - 1 + turns.shift[two]
+    low = low - records["passage"][before]
+    high = high - 1 + records["passages"][behind] - records["passage"][behind]
+    low[1:] = np.maximum(low[1:], high[:-1])
+    if (one < two).any():  # other rows stand between two runs
+        owner, one = np.repeat(np.arange(len(low)), two + 1 - one), ranges(one, two + 1)
+        low, high = np.maximum(low[owner], turns.ordinal[one]), np.minimum(high[owner], turns.behind[one])
+    kept, shift = low < high, turns.shift[one]
+    return (low + shift)[kept], (high + shift)[kept]
+
+
+def _merged(low: Array, high: Array) -> tuple[Array, Array]:
+    """What lies in any of some ranges, as ranges that are apart, in order."""
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], np.maximum.accumulate(high[order])
+    fresh = np.ones(len(low) + 1, dtype=bool)
+    fresh[1:-1] = low[1:] > high[:-1]
+    return low[fresh[:-1]], high[fresh[1:]]
+
+
+def _changes(session: Array, position: Array) -> Array:
+    """Where another conversation begins; what is no turn is a conversation of its own."""
+    alone = position == NO_POSITION
+    fresh = np.ones(len(session), dtype=bool)
+    fresh[1:] = (session[1:] != session[:-1]) | alone[1:] | alone[:-1]
+    return fresh
+
+
+def _best_of_each(unit: Array, term: Array, values: Array, terms: int) -> tuple[Array, Array, Array]:
+    """Units and terms, each pair once, and the greatest value of each pair."""
+    keys = unit * terms + term
+    if (keys[1:] > keys[:-1]).all():
+        return unit, term, values
+    order = np.argsort(keys, kind="stable")
+    firsts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    first = order[firsts]
+    return unit[first], term[first], np.maximum.reduceat(values[order], firsts)

@@ -1,0 +1,231 @@
+"""Seed 000 taken literally: its flow line by line, on the class, with the names it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import octavo
+from octavo.documents import MSP, Episode, SessionBuffer, create_empty_buffer, create_sandbox
+from octavo.errors import BadInput
+
+CORE = "accout/User01/core/"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder of its own, as the seed's code has one."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    MSP.standing().close()
+
+
+@pytest.fixture
+def msp(root: Path) -> Iterator[MSP]:
+    with MSP(root, "User01") as made:
+        yield made
+
+
+def archive_by_hand(msp: MSP, number: int) -> str:
+    """Step 4 of the flow as the seed writes it out."""
+    master_state = msp.load_master_state(CORE)
+    sandbox_id = msp.create_sandbox(f"Sandbox {number}")
+    said = {"speaker": "user", "text": f"เรื่องที่ {number}: I repaired the pump in Nan"}
+    msp.write_to_session_buffer(sandbox_id, {"episode": {"turn_1": said}})
+    buffer = msp.load_session_buffer(sandbox_id)
+    consolidated = msp.apply_consolidation_rules(buffer, master_state)
+    merged = msp.merge(
+        {"episodic": master_state.episodic + consolidated.episodes, "version": master_state.version + 1}
+    )
+    msp.save_master_state(CORE, merged)
+    msp.delete_session_buffer(sandbox_id)
+    return sandbox_id
+
+
+def test_the_flow_runs_on_the_class_itself(here: Path) -> None:
+    MSP.stand(here / "data")
+    master_state = MSP.load_master_state(CORE)
+    sandbox_id = create_sandbox("Sandbox 09:30")
+    sandbox = MSP.load_sandbox(sandbox_id)
+    sandbox.master_ref = master_state
+    sandbox.session_buffer = create_empty_buffer(sandbox_id, parent_version=master_state.version)
+    MSP.write_episode(sandbox_id, Episode(turn_1={"speaker": "user", "text": "สวัสดี EVA"}))
+
+    state = MSP.consolidate_session(sandbox_id)
+
+    assert (state.version, len(MSP.load_master_state(CORE).episodic)) == (1, 1)
+    assert sandbox.session_buffer["episodes"] == []
+
+
+def test_a_call_on_the_class_and_one_on_an_instance_are_the_same_function(here: Path, msp: MSP) -> None:
+    MSP.stand(here / "other", "Other")
+
+    assert msp.load_master_state()["user_id"] == "User01"
+    assert MSP.load_master_state()["user_id"] == "Other"
+
+
+def test_nine_archives_by_hand_make_a_core(msp: MSP) -> None:
+    sandboxes = [archive_by_hand(msp, number) for number in range(9)]
+
+    account = msp.account("User01")
+    assert [session.sandbox for session in account.sessions()] == sandboxes
+    assert [memory.id for memory in account.memories(kind="core")] == ["core_000_000"]
+    assert msp.load_master_state(CORE)["metadata"]["total_sessions"] == 9
+    assert account.sandboxes() == []
+
+
+def test_a_second_save_of_one_sandbox_is_the_same_session(msp: MSP) -> None:
+    sandbox = msp.create_sandbox("User01", "Sandbox")
+    for number in (1, 2):
+        state = msp.load_master_state("User01")
+        told = {"episode_id": f"ep_{number}", "session_id": sandbox, "turn_1": {"text": f"หนึ่ง {number}"}}
+        state["episodic_memory"].append(told)
+        msp.save_master_state("User01", state)
+
+    assert [session.sandbox for session in msp.account("User01").sessions()] == [sandbox]
+
+
+def test_a_buffer_answers_to_the_names_of_the_flow(msp: MSP) -> None:
+    msp.save_master_state("User01", msp.merge({"states": {"ire_state": {}}, "version": 1}))
+    sandbox = msp.create_sandbox("User01", "Sandbox")
+    msp.write_to_session_buffer(
+        sandbox,
+        {
+            "episode": {"turn_1": {"text": "หิว"}},
+            "semantic_updates": ["likes tea"],
+            "state_changes": {"a": {}},
+        },
+    )
+
+    buffer = msp.get_session_buffer(sandbox)
+
+    assert isinstance(buffer, SessionBuffer)
+    assert buffer["episodes"] == buffer.get("episodes") == buffer["new_episodes"]
+    assert (buffer["semantic_updates"], buffer["state_changes"]) == (["likes tea"], {"a": {}})
+    assert (buffer["metadata"]["sandbox_id"], buffer["metadata"]["parent_version"]) == (sandbox, 1)
+    with pytest.raises(KeyError):
+        buffer["moods"]
+
+
+def test_a_buffer_of_the_flow_goes_through_the_rules(msp: MSP) -> None:
+    buffer = {
+        "episodes": [{"turn_1": {"text": "ฝนตก"}}],
+        "semantic_updates": [],
+        "state_changes": {},
+        "metadata": {"sandbox_id": "sandbox_9", "created_at": "2025-12-17T10:00:00Z", "parent_version": 0},
+    }
+
+    consolidated = msp.apply_consolidation_rules(buffer, msp.load_master_state("User01"))
+
+    assert [episode["session_id"] for episode in consolidated.episodes] == ["sandbox_9"]
+
+
+@pytest.mark.parametrize("nothing", [{"foo": 1}, {}, {"episode_id": "ep_1"}, {"turn_1": None}, "คำ"])
+def test_an_object_that_says_nothing_is_no_episode(msp: MSP, nothing: Any) -> None:
+    sandbox = msp.create_sandbox("User01", "Sandbox")
+
+    with pytest.raises(BadInput, match="episode"):
+        msp.write_episode(sandbox, nothing)
+    with pytest.raises(BadInput, match="episode"):
+        msp.write_to_session_buffer(sandbox, {"episodes": [{"turn_1": {"text": "หิว"}}, nothing]})
+    assert msp.get_session_buffer(sandbox)["episodes"] == []
+
+
+GRAPH: dict[str, Any] = {
+    "edges": [{"source": "n1", "relation": "grows in", "target": "n2", "weight": 0.5}],
+    "nodes": [{"id": "n1", "label": "กาแฟ"}, {"id": "n2", "label": "Doi Chang"}],
+}
+
+
+@pytest.mark.parametrize("by", ["save", "sandbox"])
+def test_edges_of_the_knowledge_system_become_links(msp: MSP, by: str) -> None:
+    if by == "save":
+        msp.save_master_state("User01", msp.merge({"gks": GRAPH, "version": 1}))
+    else:
+        sandbox = msp.create_sandbox("User01", "Sandbox")
+        msp.write_to_session_buffer(sandbox, {"gks_data": GRAPH})
+        msp.consolidate_session(sandbox)
+
+    account = msp.account("User01")
+    memories = {m.data["original"].get("id", "edge"): m for m in account.memories(category="gks")}
+    first, second, edge = (memories[name] for name in ("n1", "n2", "edge"))
+    assert first.linked("grows_in") == (second.id,)
+    assert edge.linked("about") == (first.id, second.id)
+    assert edge.text == "n1 grows in n2"
+    assert msp.load_master_state("User01").gks == GRAPH
+
+
+@pytest.mark.parametrize("by", ["save", "sandbox"])
+def test_a_later_edge_finds_the_nodes_that_are_there(msp: MSP, by: str) -> None:
+    msp.save_master_state("User01", msp.merge({"gks": {"nodes": GRAPH["nodes"]}, "version": 1}))
+    if by == "save":
+        msp.save_master_state("User01", msp.merge({"gks": GRAPH, "version": 2}))
+    else:
+        sandbox = msp.create_sandbox("User01", "Sandbox")
+        msp.write_to_session_buffer(sandbox, {"gks_updates": {"edges": GRAPH["edges"]}})
+        msp.consolidate_session(sandbox)
+
+    state = msp.load_master_state("User01")
+    memories = msp.account("User01").memories(category="gks")
+    assert [len(m.linked("about")) for m in memories if m.linked("about")] == [2]
+    assert len([m for m in memories if m.linked("grows_in")]) == 1
+    assert state.gks == GRAPH
+    assert msp.save_master_state("User01", state) == state.version == 2
+
+
+def test_a_graph_that_is_a_list_goes_through_the_rules(msp: MSP) -> None:
+    buffer = {"gks_data": [{"id": "n1", "label": "กาแฟ"}]}
+
+    consolidated = msp.apply_consolidation_rules(buffer, msp.load_master_state("User01"))
+    msp.save_master_state("User01", msp.merge_into_master(msp.load_master_state("User01"), consolidated))
+
+    assert consolidated.gks_updates == [{"id": "n1", "label": "กาแฟ"}]
+    assert msp.load_master_state("User01").gks == {"facts": [{"id": "n1", "label": "กาแฟ"}]}
+
+
+def test_words_alone_find_where_somebody_lives(tmp_path: Path) -> None:
+    with octavo.open(tmp_path, "User01", actor="human:you", embedder=False) as account:
+        account.remember_many(
+            [{"text": text} for text in ("likes tea", "lives in Chiang Mai", "works at the port")]
+        )
+        assert [hit.memory.text for hit in account.recall("where does she live?")] == ["lives in Chiang Mai"]
+
+
+def test_a_weight_that_nobody_gave_is_null(msp: MSP) -> None:
+    with msp.account("User01").sandbox() as sandbox:
+        sandbox.turn("user", "ฝนตก")
+    with msp.account("User01").sandbox() as sandbox:
+        sandbox.turn("user", "Grandma died", salience=0.95)
+
+    plain, grave = msp.load_master_state("User01").episodic
+
+    assert (plain["RI_global"], grave["RI_global"]) == (None, 0.95)
+
+
+def test_an_original_is_erased_with_its_memory(msp: MSP, root: Path) -> None:
+    fact = {"id": "f1", "statement": "Her sister Malee lives in Nan", "why": "เธอเล่าเอง"}
+    msp.save_master_state("User01", msp.merge({"semantic": {"facts": [fact]}, "version": 1}))
+    account = msp.account("User01")
+    (memory,) = account.memories(kind="fact")
+    assert memory.data["original"] == fact
+
+    account.redact(memory.id, reason="she asked for it")
+
+    assert msp.load_master_state("User01").semantic["facts"] == []
+    assert not [
+        path for path in root.rglob("*.jsonl") if "Malee" in path.read_text() or "เธอเล่า" in path.read_text()
+    ]
+
+
+def test_a_secret_in_an_original_does_not_pass(msp: MSP, root: Path) -> None:
+    sandbox = msp.create_sandbox("User01", "Sandbox")
+    noise = {"description": "rain", "wifi": {"password": "hunter2secret9"}}
+    fact = {"content": "likes tea", "password": "hunter2secret9", "confidence": 0.9}
+    verdicts = msp.write_to_session_buffer(sandbox, {"sensory": [noise], "semantic_updates": [fact]})
+    msp.consolidate_session(sandbox)
+
+    assert [verdict.check for verdict in verdicts] == ["secret", None]
+    assert not [path for path in root.rglob("*") if path.is_file() and b"hunter2secret9" in path.read_bytes()]

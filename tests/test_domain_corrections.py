@@ -1,0 +1,146 @@
+"""Corrections: the newer of two facts about the same thing goes first, and nothing else is disturbed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from octavo.domain.corrections import (
+    CERTAIN,
+    REPLACES,
+    Fact,
+    arrange,
+    is_about_the_past,
+    present,
+    probability,
+)
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def facts(*texts: str, relevance: tuple[float, ...] = ()) -> list[Fact]:
+    """Facts a month apart, the first the oldest; the best by relevance comes first."""
+    made = [
+        Fact(
+            id=f"m{n}",
+            text=text,
+            at=START + timedelta(days=30 * n),
+            version=n + 1,
+            relevance=relevance[n] if relevance else 1 - n / 100,
+        )
+        for n, text in enumerate(texts)
+    ]
+    return sorted(made, key=lambda fact: -fact.relevance)
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("where does Nora live?", "Nora lives in Porto", "Nora moved to Braga in March"),
+        ("who is her dentist?", "Her dentist is Dr. Kovacs", "Her dentist is Dr. Amari since May"),
+        ("does Ben smoke?", "Ben smokes", "Ben gave up smoking"),
+        ("how much is the rent?", "The rent is 900 euros", "The rent was raised to 980 euros"),
+        (
+            "is Ida allergic to nuts?",
+            "Ida is allergic to nuts",
+            "The test was wrong, Ida is not allergic to nuts",
+        ),
+        ("ต้นอยู่ที่ไหน", "ต้นอยู่ที่ขอนแก่น", "ต้นย้ายไปอยู่ที่ภูเก็ตแล้ว"),
+        ("นัดหมอวันไหน", "นัดหมอวันจันทร์", "นัดหมอเลื่อนเป็นวันพฤหัส"),
+    ],
+)
+def test_a_correction_replaces_what_it_corrects(question, older, newer):
+    assert probability(question, older, newer) > REPLACES
+    order, replaced = arrange(question, facts(older, newer))
+    assert order == ["m1", "m0"]
+    assert [(r.older, r.newer) for r in replaced] == [("m0", "m1")]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("where does Nora live?", "Nora lives in Porto", "Tom moved to Braga in March"),
+        ("where does Nora live?", "Nora lives in Porto", "Nora is thinking about moving to Braga one day"),
+        ("who is her dentist?", "Her dentist is Dr. Kovacs", "Her manager is Dr. Amari since May"),
+        ("what does Nora play?", "Nora plays the cello", "Nora's brother plays the drums now"),
+        (
+            "when is the rehearsal on Monday?",
+            "The rehearsal on Monday is at 7",
+            "The rehearsal on Friday is at 9",
+        ),
+        ("ต้นอยู่ที่ไหน", "ต้นอยู่ที่ขอนแก่น", "ต้นอยากย้ายไปอยู่ภูเก็ตสักวัน"),
+    ],
+)
+def test_what_is_about_something_else_replaces_nothing(question, older, newer):
+    order, replaced = arrange(question, facts(older, newer))
+    assert order == ["m0", "m1"]
+    assert not replaced
+
+
+def test_a_plan_and_a_visit_leave_the_fact_as_it_is():
+    texts = ("Nora lives in Porto", "Nora might move to Braga", "Nora visited Faro last week")
+    order, replaced = arrange("where does Nora live?", facts(*texts))
+    assert order[0] == "m0"
+    assert not replaced
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "where did Nora live before?",
+        "what was her previous address?",
+        "เมื่อก่อนต้นอยู่ที่ไหน",
+        "who was the boss before Ana?",
+    ],
+)
+def test_a_question_about_the_past_is_recognised(question):
+    assert is_about_the_past(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["was our server hacked?", "where does Nora live?", "ต้นอยู่ที่ไหน", "how old is Ida?"]
+)
+def test_the_past_tense_alone_is_no_question_about_the_past(question):
+    assert not is_about_the_past(question)
+
+
+def test_a_question_about_the_past_gets_what_was_replaced_first():
+    texts = ("Nora lives in Porto", "Nora moved to Braga in March")
+    order, _ = arrange("where did Nora live before?", facts(*texts))
+    assert order == ["m0", "m1"]
+    assert present("where did Nora live before?") == "where did Nora live"
+
+
+def test_originally_asks_for_the_oldest_and_before_for_the_one_before():
+    texts = ("Nora lives in Porto", "Nora moved to Braga in March", "Nora moved to Faro in June")
+    originally, _ = arrange("where did Nora live originally?", facts(*texts))
+    before, _ = arrange("where did Nora live before?", facts(*texts))
+    assert originally[0] == "m0"
+    assert before[0] == "m1"
+
+
+def test_a_day_that_is_named_gets_what_held_on_it():
+    texts = ("Nora lives in Porto", "Nora moved to Braga")
+    order, replaced = arrange("where did Nora live on 10 January 2026?", facts(*texts))
+    assert order[0] == "m0"
+    assert not replaced
+
+
+def test_only_the_best_few_are_compared_and_the_rest_keep_their_places():
+    texts = ["Nora lives in Porto", "Nora moved to Braga"] + [f"Item {n} is in box {n}" for n in range(20)]
+    relevance = (1.0, 0.9, *(0.1 for _ in range(20)))
+    order, replaced = arrange("where does Nora live?", facts(*texts, relevance=relevance))
+    assert order[:2] == ["m1", "m0"]
+    assert len(order) == 22
+    assert replaced[0].certainty >= CERTAIN
+
+
+def test_two_facts_of_one_moment_are_told_apart_by_the_version_they_came_in():
+    older = Fact(id="a", text="The rent is 900 euros", at=START, version=3, relevance=1.0)
+    newer = Fact(id="b", text="The rent was raised to 980 euros", at=START, version=4, relevance=0.9)
+    assert arrange("how much is the rent?", [older, newer])[0] == ["b", "a"]
+
+
+def test_nothing_found_is_nothing_to_arrange():
+    assert arrange("where does Nora live?", []) == ([], [])

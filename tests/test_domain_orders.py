@@ -1,0 +1,146 @@
+"""Orders: what the user asked for once and for all is recognised, and applies where it was meant to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from octavo.domain.memory import Memory, Turn, transcript
+from octavo.domain.orders import (
+    Order,
+    applying,
+    condition_of,
+    distinct,
+    is_request,
+    orders_of,
+    sentences_of_order,
+)
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def episode(*turns: tuple[str, str], source: str = "chat") -> Memory:
+    said = tuple(Turn(speaker=speaker, text=text) for speaker, text in turns)
+    return Memory(id="e1", kind="episode", text=transcript(said), turns=said, at=AT, source=source)
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("Always include platform availability when I ask about films.", "films"),
+        ("Please never suggest pork when I ask for recipes", "recipes"),
+        ("From now on use metric units.", None),
+        ("When I ask about travel, always list the train first.", "travel"),
+        ("Make sure to always cite the source.", None),
+        ("Don't ever call me Bob.", None),
+        ("ทุกครั้งที่ผมถามเรื่องอาหาร ให้บอกแคลอรี่ด้วย", "อาหาร"),
+        ("อย่าใช้คำศัพท์ยาก", None),
+        ("ต่อไปนี้ให้ตอบสั้น ๆ", None),
+    ],
+)
+def test_an_order_is_recognised_with_its_condition(text, condition):
+    assert list(sentences_of_order(text)) == [text]
+    assert condition_of(text) == condition
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I always had a good time there.",
+        "Never mind, it was nothing.",
+        "Always a pleasure talking to you!",
+        "It never was easy.",
+        "Should I always wear a helmet?",
+        "เมื่อวานไปทะเลมา สนุกมาก",
+    ],
+)
+def test_small_talk_is_no_order(text):
+    assert list(sentences_of_order(text)) == []
+
+
+def test_only_what_the_user_said_can_be_an_order():
+    order = "Always answer in French."
+    talk = episode(("user", order), ("assistant", "Never forget the accents."))
+    assert [(o.turn, o.text) for o in orders_of(talk)] == [(0, order)]
+    assert orders_of(episode(("assistant", order), ("tool", order))) == []
+    assert orders_of(episode(("user", order), source="tool")) == []
+    assert len(orders_of(episode(("Nok", order), ("assistant", "Oui.")))) == 1
+    assert orders_of(episode(("Ana", order), ("Bo", "Fine."))) == []
+
+
+def test_a_fact_is_an_order_only_by_a_persons_own_hand():
+    fact = Memory(id="f1", kind="fact", text="Always answer in French", at=AT, actor="human:ana")
+    assert len(orders_of(fact)) == 1
+    by_agent = Memory(id="f2", kind="fact", text="Always answer in French", at=AT, actor="agent:x")
+    assert orders_of(by_agent) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "can you plan a trip?",
+        "What should I watch tonight?",
+        "Recommend a book",
+        "ช่วยแนะนำร้านอาหารหน่อย",
+        "any tips for a run?",
+    ],
+)
+def test_a_request_asks_for_something(question):
+    assert is_request(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["when did I move?", "how many dogs have I?", "who was at the party?", "เคยบอกไว้เมื่อไหร่"]
+)
+def test_a_question_about_what_was_said_is_no_request(question):
+    assert not is_request(question)
+
+
+def order(text: str, days: int = 0, *, wish: bool = False, general: bool = False) -> Order:
+    return Order(
+        memory=f"m{days}",
+        turn=0,
+        text=text,
+        condition=condition_of(text),
+        is_wish=wish,
+        is_general=general,
+        scope="shared",
+        at=AT + timedelta(days=days),
+    )
+
+
+def test_the_orders_nearest_in_meaning_apply_and_the_later_comes_first():
+    orders = [
+        order("Always list the train first when I ask about travel"),
+        order("Never book early flights when I ask about travel", 1),
+        order("Always add wine when I ask about dinner", 2),
+    ]
+    likeness = [(0.4, 0.5), (0.42, 0.5), (0.1, 0.05)]
+    shown = applying("how do I get to Rome?", orders, likeness)
+    assert [o.memory for o in shown] == ["m1", "m0"]
+
+
+def test_nothing_applies_below_the_floor_and_a_general_order_always_does():
+    orders = [
+        order("Always list the train first when I ask about travel"),
+        order("Always answer in French", 1, general=True),
+    ]
+    assert [o.memory for o in applying("what is my dog called?", orders, [(0.1, 0.1), (0.1, 0.1)])] == ["m1"]
+
+
+def test_a_wish_counts_only_when_something_is_asked_for():
+    orders = [order("I prefer window seats", wish=True)]
+    assert applying("can you book a flight?", orders, [(0.4, 0.4)])
+    assert not applying("where did I fly to?", orders, [(0.4, 0.4)])
+
+
+def test_without_vectors_the_words_of_the_condition_decide():
+    orders = [order("Always list the train first when I ask about travel")]
+    assert applying("how do I travel to Rome?", orders, None)
+    assert not applying("what is my dog called?", orders, None)
+
+
+def test_an_order_said_again_is_one_order():
+    twice = [order("Always answer in French"), order("always answer in french", 3)]
+    assert [o.memory for o in distinct(twice)] == ["m3"]

@@ -1,0 +1,116 @@
+"""Patterns: what repeats, with real counts, times and sources, each kind with its own threshold."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.domain.patterns_found import (
+    Outcome,
+    PatternPolicy,
+    Trace,
+    find,
+    is_stable,
+    pairs,
+    plain_key,
+    triples,
+)
+
+NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
+WALK = ("forward", "left", "forward")
+
+
+def trace(source="e1", days=1.0, **what):
+    return Trace(source=source, at=NOW - timedelta(days=days), **what)
+
+
+def lava(result="denied", holding=False):
+    return Outcome(command="forward", tile="lava", holding=holding, result=result)
+
+
+def firm(*traces):
+    return [pattern for pattern in find(traces, NOW) if pattern.is_firm]
+
+
+def test_a_triple_seen_three_times_in_two_episodes_is_firm_with_its_count_times_and_sources():
+    traces = [trace(f"e{n}", days=n, actions=WALK) for n in (1, 2, 3)]
+    (pattern,) = firm(*traces)
+    assert (pattern.kind, pattern.key, pattern.count) == ("actions", "forward-left-forward", 3)
+    assert pattern.confidence == 0.75
+    assert (pattern.first, pattern.last) == (NOW - timedelta(days=3), NOW - timedelta(days=1))
+    assert pattern.sources == ("e1", "e2", "e3")
+    assert pattern.topic == "pattern/actions/forward-left-forward"
+    assert pattern.page == "strategies"
+
+
+def test_below_the_threshold_or_within_one_episode_a_triple_is_only_found():
+    assert firm(trace("e1", actions=WALK), trace("e2", actions=WALK)) == []
+    once = find([trace("e1", actions=(*WALK, "right", *WALK, "right", *WALK))], NOW)
+    assert {p.count for p in once if p.key == "forward-left-forward"} == {3}
+    assert not any(p.is_firm for p in once)
+
+
+def test_what_is_older_than_seven_days_does_not_count():
+    recent = [trace(f"e{n}", actions=WALK) for n in range(2)]
+    assert firm(*recent, trace("old", days=8, actions=WALK)) == []
+    assert firm(*recent, trace("young", days=6.9, actions=WALK))
+    assert find([trace("future", days=-1, actions=WALK)], NOW) == []
+
+
+def test_a_run_of_repeats_tells_its_triple_once():
+    assert list(triples(["forward"] * 10)) == [("forward",) * 3]
+    assert list(triples(["a", "b"])) == []
+    assert list(pairs(["x", "y", "x"])) == [("x", "y"), ("y", "x")]
+
+
+def test_intents_of_a_person_pair_up():
+    traces = [trace(f"s{n}", intents=("START_TEACHING", "DONE")) for n in range(3)]
+    (pattern,) = firm(*traces)
+    assert (pattern.kind, pattern.page, pattern.count) == ("intents", "interaction_patterns", 3)
+
+
+def test_a_denial_seen_twice_is_firm_and_one_is_not():
+    (pattern,) = firm(trace(denials=("forward-lava", "forward-lava")))
+    assert (pattern.kind, pattern.confidence, pattern.page) == ("denials", 0.9, "safety_constraints")
+    assert firm(trace(denials=("forward-lava",))) == []
+
+
+def test_an_outcome_is_firm_when_it_is_nearly_always_the_same():
+    (pattern,) = firm(trace(outcomes=(lava(), lava())))
+    assert pattern.text == "forward onto lava without a key: denied"
+    assert pattern.confidence > 0.7, "the gate's floor for facts"
+    mixed = (*[lava()] * 8, *[lava("moved")] * 2)
+    (doubtful,) = find([trace(outcomes=mixed)], NOW)
+    assert (doubtful.is_firm, doubtful.consistency, doubtful.count) == (False, 0.8, 8)
+    assert len(firm(trace(outcomes=(lava(), lava(), lava("moved", True), lava("moved", True))))) == 2
+
+
+def test_five_sources_at_most_are_named_the_newest_first():
+    (pattern,) = firm(*(trace(f"e{n}", days=n / 2, actions=WALK) for n in range(9)))
+    assert pattern.sources == ("e0", "e1", "e2", "e3", "e4")
+
+
+def test_knowledge_is_stable_after_thirty_days_of_being_so_and_three_uses():
+    policy = PatternPolicy()
+    old = NOW - timedelta(days=30)
+    assert is_stable(old, NOW, 0.9, 3, policy)
+    assert not is_stable(old + timedelta(seconds=1), NOW, 0.9, 3, policy)
+    assert not is_stable(old, NOW, 0.89, 3, policy)
+    assert not is_stable(old, NOW, 0.9, 2, policy)
+
+
+def test_a_key_can_be_no_path_in_any_language():
+    assert plain_key("forward-left") == "forward-left"
+    for wild in ("../../etc/passwd", "C:\\x", "เดินหน้า", "a\x00b", "", "x" * 500, "A"):
+        safe = plain_key(wild)
+        assert set(safe) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")
+        assert 0 < len(safe) <= 64
+    assert plain_key("เดินหน้า") != plain_key("ถอยหลัง")
+
+
+@given(st.lists(st.sampled_from(["forward", "left", "right"]), max_size=60))
+def test_triples_lose_nothing_but_repeats(actions):
+    windows = {tuple(actions[n : n + 3]) for n in range(len(actions) - 2)}
+    assert set(triples(actions)) == windows

@@ -1,0 +1,122 @@
+"""Giving a coding agent this memory: the difference is shown first, other settings stay, undoing restores."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from octavo.doors import cli, install
+from octavo.doors.settings import Settings
+from octavo.errors import BadFile, BadInput
+
+CLIENTS = ("claude-code", "codex", "cursor")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a person's own settings, laid out in their own way."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    hook = {"hooks": [{"type": "command", "command": "say done"}]}
+    own = {
+        ".claude.json": json.dumps({"theme": "dark", "mcpServers": {"other": {"command": "x"}}}),
+        ".claude/settings.json": json.dumps({"hooks": {"Stop": [hook]}, "model": "ไทย"}, ensure_ascii=False),
+        ".codex/config.toml": 'model = "o"\n[mcp_servers.other]\ncommand = "x"\n\n\n[tui]\na = 1',
+        ".cursor/mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
+    }
+    for name, text in own.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def files(home: Path) -> dict[str, str]:
+    return {str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def settings(root: Path) -> Settings:
+    return Settings(root=root, account="User 01", scope="orion")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_undoing_restores_every_byte(home: Path, settings: Settings, client: install.Client, capsys) -> None:
+    before = files(home)
+    install.install(settings, client, undo=False, yes=True)
+    shown = capsys.readouterr().out
+    assert "+++" in shown
+    assert '"other"' not in "".join(line for line in shown.splitlines() if line.startswith("-  "))
+    assert files(home) != before
+    assert install.install(settings, client, undo=False, yes=True)["written"] == []
+    install.install(settings, client, undo=True, yes=True)
+    assert files(home) == before
+    assert install.install(settings, client, undo=True, yes=True)["undone"] == []
+
+
+def test_claude_code_gets_tools_hooks_and_a_skill_beside_what_is_there(
+    home: Path, settings: Settings
+) -> None:
+    install.install(settings, "claude-code", undo=False, yes=True)
+    servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
+    assert set(servers) == {"other", "octavo"}
+    assert servers["octavo"]["args"][-3:] == ["--scope", "orion", "mcp"]
+    hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd"}
+    assert [len(groups) for groups in hooks.values()].count(2) == 1
+    assert hooks["Stop"][0]["hooks"][0]["command"] == "say done"
+    skill = (home / ".claude/skills/octavo/SKILL.md").read_text()
+    assert skill.startswith("---\nname: octavo\ndescription: ")
+    assert len(skill.split("description: ")[1].partition("\n")[0]) < 1024
+
+
+def test_what_was_changed_since_stays_when_it_is_undone(home: Path, settings: Settings) -> None:
+    install.install(settings, "claude-code", undo=False, yes=True)
+    path = home / ".claude.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "theme": "light"}))
+    install.install(settings, "claude-code", undo=True, yes=True)
+    assert json.loads(path.read_text()) == {"theme": "light", "mcpServers": {"other": {"command": "x"}}}
+
+
+def test_codex_reads_the_same_command(home: Path, settings: Settings) -> None:
+    install.install(settings, "codex", undo=False, yes=True)
+    config = tomllib.loads((home / ".codex/config.toml").read_text())
+    assert config["mcp_servers"]["octavo"]["args"][:2] == ["-m", "octavo"]
+    assert config["tui"] == {"a": 1}
+    assert config["mcp_servers"]["other"] == {"command": "x"}
+
+
+def test_another_account_replaces_the_entry_instead_of_adding_one(home: Path, root: Path) -> None:
+    for name in ("first", "second"):
+        install.install(Settings(root=root, account=name), "claude-code", undo=False, yes=True)
+    text = (home / ".claude/settings.json").read_text()
+    assert "first" not in text
+    assert text.count("--account second") == 5
+
+
+def test_no_password_is_written_into_a_clients_configuration(home: Path) -> None:
+    place = Settings(root="postgresql://octavo:hunter2@db.example/memory", cache=home / "cache")
+    install.install(place, "cursor", undo=False, yes=True)
+    written = json.loads((home / ".cursor/mcp.json").read_text())["mcpServers"]["octavo"]["args"]
+    assert "postgresql://octavo@db.example/memory" in written
+    assert "hunter2" not in "".join(files(home).values())
+
+
+def test_nothing_is_written_without_a_yes(home: Path, settings: Settings) -> None:
+    before = files(home)
+    with pytest.raises(BadInput, match="--yes"):
+        install.install(settings, "cursor", undo=False, yes=False)
+    (home / ".cursor/mcp.json").write_text("{broken")
+    with pytest.raises(BadFile):
+        install.install(settings, "cursor", undo=False, yes=True)
+    (home / ".cursor/mcp.json").write_text(before[".cursor/mcp.json"])
+    assert files(home) == before
+
+
+def test_the_command_line_says_what_was_written(home: Path, root: Path, capfd) -> None:
+    assert cli.run(["--root", str(root), "install", "cursor", "--yes"]) == 0
+    assert "mcp.json" in capfd.readouterr().out
+    assert cli.run(["--root", str(root), "install", "emacs"]) == 2

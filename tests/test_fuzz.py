@@ -1,0 +1,117 @@
+"""Unclear input: whatever JSON-like value is handed in for whatever parameter, only typed errors leave."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import octavo
+from octavo.errors import BadInput, OctavoError, SandboxClosed, Unavailable
+from surface import ENDING, OF_ACCOUNT, OF_SANDBOX, call, methods, variants, world
+
+NASTY: list[Any] = [
+    None, True, 0, -5, 2**70, 0.5, math.nan, math.inf, "", " ", "\ud800", "\u200b", "\x00",
+    "a" * 3000, "../x", "*", [], [None], ["\ud800"], [[]], {}, {"a": math.nan}, {"\ud800": 1},
+    {"a": {"b": [1, None]}}, (), b"bytes",
+]  # fmt: skip
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+)
+# They move house, wait, or end the handle; their parameters are paths, callables and seconds.
+SLOW = {"close", "backup", "export", "import_", "salvage", "wait", "importing", "retire_aged"}
+
+
+def tolerated(handle: Any, name: str, arguments: dict[str, Any]) -> None:
+    """Call, and let nothing but a typed error pass."""
+    with suppress(OctavoError):
+        call(handle, name, arguments)
+
+
+@pytest.mark.parametrize("name", sorted(set(OF_ACCOUNT) - SLOW))
+def test_an_account_answers_nasty_values_with_typed_errors(opened, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    w = world(opened, tmp_path)
+    for arguments in variants(w.account, name, OF_ACCOUNT[name](w), NASTY):
+        tolerated(w.account, name, arguments)
+    assert w.account.check().problems == ()
+
+
+def test_what_explains_assemblies_answers_nasty_values_with_typed_errors(opened, tmp_path):
+    w = world(opened, tmp_path)
+    explained = w.account.explained
+    for name in sorted(methods(type(explained))):
+        base = {"id_": w.fact, "memory_id": w.fact, "ids": [w.fact], "memory": w.account.get(w.fact)}
+        taken = inspect.signature(getattr(explained, name)).parameters
+        for arguments in variants(explained, name, {k: v for k, v in base.items() if k in taken}, NASTY):
+            tolerated(explained, name, arguments)
+    assert w.account.explained.assemblies() == []
+
+
+@pytest.mark.parametrize("name", sorted(set(OF_SANDBOX) - set(ENDING)))
+def test_a_sandbox_answers_nasty_values_with_typed_errors(opened, tmp_path, name):
+    w = world(opened, tmp_path)
+    for arguments in variants(w.sandbox, name, OF_SANDBOX[name](w), NASTY):
+        tolerated(w.sandbox, name, arguments)
+    assert w.sandbox.consolidate()
+    assert w.account.check().problems == ()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_value_for_any_parameter_is_taken_or_a_typed_error(opened, tmp_path, data):
+    if not hasattr(opened, "world"):
+        opened.world = world(opened, tmp_path)
+    w = opened.world
+    table, handle = data.draw(st.sampled_from([(OF_ACCOUNT, w.account), (OF_SANDBOX, w.sandbox)]))
+    name = data.draw(st.sampled_from(sorted(set(table) - SLOW - set(ENDING) - {"reindex", "repair"})))
+    base = table[name](w)
+    tolerated(handle, name, {**base, **{key: data.draw(VALUES) for key in base}})
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u200b\u200b", "\u2060", "\u3164", "\ufe0f"])
+def test_an_invisible_text_is_no_fact(account, text):
+    verdict = account.remember(text)
+    assert (verdict.outcome, verdict.check) == ("refused", "empty")
+
+
+@pytest.mark.parametrize("budget", [-5, math.nan, True, "10", 2.5])
+def test_a_budget_is_a_whole_number_and_not_below_nothing(account, budget):
+    with pytest.raises(BadInput):
+        account.brief("tea", budget=budget)
+
+
+def test_a_closed_handle_says_that_it_was_closed(opened, tmp_path):
+    w = world(opened, tmp_path)
+    w.sandbox.close()
+    with pytest.raises(SandboxClosed):
+        w.sandbox.turn("user", "hello")
+    w.account.close()
+    for name in ("get", "memories", "remember", "versions", "stats"):
+        with pytest.raises(Unavailable, match="closed") as told:
+            call(w.account, name, OF_ACCOUNT[name](w))
+        assert "open the account again" in told.value.advice
+
+
+def test_the_deepest_nesting_is_a_typed_error(account, tmp_path):
+    deep: Any = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    with pytest.raises(BadInput):
+        account.remember("nested", data=deep)
+    path = tmp_path / "deep.jsonl"
+    path.write_text("[" * 100_000)
+    with suppress(OctavoError):
+        assert account.import_(path, format="vault").counts == {}
+
+
+def test_a_name_that_fits_no_parameter_is_told_with_those_that_do():
+    with pytest.raises(BadInput, match="it takes"):
+        octavo.Account.remember(None, colour="red")

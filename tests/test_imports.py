@@ -1,0 +1,213 @@
+"""Memories of other products: through the gate, at their own times, and only once."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import octavo
+from octavo.documents.imports import taking
+from octavo.doors import cli
+from octavo.doors.adapters.langgraph import OctavoStore
+from octavo.errors import BadFile, BadInput
+
+SECRET = "AKIAIOSFODNN7EXAMPLE"
+
+
+def node(id_: str, parent: str | None, role: str, text: Any, at: float | None = None) -> dict[str, Any]:
+    content = {"content_type": "text", "parts": [text]}
+    message = {"id": id_, "author": {"role": role}, "content": content, "create_time": at}
+    return {"id": id_, "parent": parent, "message": message, "children": []}
+
+
+def chatgpt(more: int = 0) -> list[dict[str, Any]]:
+    """Two conversations; in the first a question was edited, and `more` turns came later."""
+    nodes = {
+        "root": {"id": "root", "parent": None, "message": None, "children": []},
+        "s": node("s", "root", "system", "You are helpful"),
+        "old": node("old", "s", "user", "edited away", 1.7e9),
+        "u": node("u", "s", "user", "I moved to Chiang Mai", 1.7e9 + 1),
+        "a": node("a", "u", "assistant", "How is it there?", 1.7e9 + 2),
+        "img": node("img", "a", "user", {"asset_pointer": "file"}),
+        "u2": node("u2", "img", "user", f"my key is {SECRET}", None),
+    }
+    last = "u2"
+    for number in range(more):
+        nodes[f"m{number}"] = node(
+            f"m{number}", last, "user" if number % 2 else "assistant", f"more {number}"
+        )
+        last = f"m{number}"
+    first = {"id": "c1", "title": "Moving", "create_time": 1.7e9, "current_node": last, "mapping": nodes}
+    thai = {"u": node("u", None, "user", "ฉันชอบชาไทย", 1.6e9), "a": node("a", "u", "assistant", "รับทราบ")}
+    second = {"conversation_id": "c2", "title": None, "create_time": 1.6e9, "mapping": thai}
+    return [first, second]
+
+
+def written(path: Path, value: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def test_a_chatgpt_export_comes_in_as_sessions_along_the_branch_last_shown(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    seen: list[tuple[int, int]] = []
+    file = written(tmp_path / "conversations.json", chatgpt())
+    done = account.import_(tmp_path, format="chatgpt", progress=lambda n, of: seen.append((n, of)))
+    assert (dict(done.counts), seen) == ({"session": 2, "episode": 3}, [(1, 2), (2, 2)])
+    first, second, third = account.memories(kind="episode")
+    assert first.text == "user: ฉันชอบชาไทย\nassistant: รับทราบ"
+    assert second.text == "user: I moved to Chiang Mai\nassistant: How is it there?"
+    assert second.at == datetime.fromtimestamp(1.7e9 + 1, UTC)
+    assert SECRET not in third.text
+    assert [note.reason for note in done.changed] == ["a secret was masked"]
+    assert [s.ordinal for s in account.sessions()] == [1, 2]
+    again = account.import_(file, format="chatgpt")
+    assert (again.version, dict(again.counts), again.unchanged) == (done.version, {}, 3)
+
+
+def test_a_later_export_adds_only_what_was_said_since(account: octavo.Account, tmp_path: Path) -> None:
+    account.import_(written(tmp_path / "one.json", chatgpt()), format="chatgpt")
+    done = account.import_(written(tmp_path / "two.json", chatgpt(more=3)), format="chatgpt")
+    assert dict(done.counts) == {"episode": 2, "session": 1}
+    texts = [turn.text for m in account.memories(kind="episode") for turn in m.turns]
+    assert [text for text in texts if text.startswith("more")] == ["more 0", "more 1", "more 2"]
+
+
+def test_what_was_forgotten_here_does_not_come_back(account: octavo.Account, tmp_path: Path) -> None:
+    file = written(tmp_path / "c.json", chatgpt())
+    account.import_(file, format="chatgpt")
+    account.forget(account.memories(kind="episode")[1].id)
+    done = account.import_(file, format="chatgpt")
+    assert [note.reason for note in done.left_out] == ["it was forgotten here and stays so"]
+    assert len(account.memories(kind="episode")) == 2
+
+
+def test_a_claude_export_comes_in_with_its_times(account: octavo.Account, tmp_path: Path) -> None:
+    messages = [
+        {"uuid": "1", "sender": "human", "text": "I like maps", "created_at": "2025-03-01T10:00:00Z"},
+        {
+            "uuid": "2",
+            "sender": "assistant",
+            "content": [{"type": "text", "text": "Noted"}, {"type": "tool"}],
+        },
+        {"uuid": "3", "sender": "human", "text": " "},
+        "damaged",
+    ]
+    export = [{"uuid": "c", "name": "Maps", "created_at": "2025-03-01T09:00:00Z", "chat_messages": messages}]
+    file = written(tmp_path / "conversations.json", export)
+    for counts in ({"episode": 1, "session": 1}, {}):
+        assert dict(account.import_(file, format="claude").counts) == counts
+    [episode] = account.memories(kind="episode")
+    assert episode.text == "user: I like maps\nassistant: Noted"
+    assert episode.at == datetime(2025, 3, 1, 10, tzinfo=UTC)
+    assert "maps" in account.recall("maps")[0].memory.text
+
+
+def test_mem0_entries_become_facts_and_a_changed_one_is_revised(
+    agent: octavo.Account, tmp_path: Path
+) -> None:
+    entry = {"id": "m1", "memory": "Vegetarian since 2020", "created_at": "2025-01-02T03:04:05+07:00"}
+    entries = [entry, {"id": "m2", "memory": f"password {SECRET}"}, {"id": "m3", "categories": ["x"]}]
+    file = written(tmp_path / "mem0.json", {"results": entries})
+    done = agent.import_(file, format="mem0")
+    assert dict(done.counts) == {"fact": 1}
+    assert [note.place for note in done.left_out] == ["entry 2", "entry 3"]
+    [fact] = agent.memories(kind="fact")
+    assert (fact.at.hour, fact.data["mem0"]["id"], fact.actor) == (20, "m1", "agent:bot")
+    assert agent.import_(file, format="mem0").version == done.version
+    agent.revise(fact.id, text="Vegan since 2024")
+    assert agent.import_(file, format="mem0").unchanged == 1
+    assert agent.get(fact.id).text == "Vegan since 2024"
+    entries[0] = {**entry, "memory": "Vegetarian since 2019"}
+    assert agent.import_(written(file, entries), format="mem0").revised == 1
+    assert [r.memory.text[:10] for r in agent.history(fact.id)] == ["Vegetarian", "Vegan sinc", "Vegetarian"]
+
+
+def test_notes_come_in_with_front_matter_links_and_in_passages(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    notes = {
+        "Coffee.md": "---\ntitle: Coffee\ntags: [drink, '#morning']\ncreated: 2025-02-03\n---\n"
+        "# Coffee\n\n- [method] Pour over is clean\n- pairs_with [[Tea house|the house]]\n",
+        "deep/Tea house.md": "ร้านชาใกล้บ้าน เปิดทุกวัน",
+        "long.md": "\n\n".join(f"Paragraph {n} " + "word " * 90 for n in range(6)),
+        "bad.md": "---\n: [\n---\ntext",
+        ".obsidian/app.md": "settings",
+        "picture.png": "no note",
+    }
+    for name, text in notes.items():
+        (tmp_path / "vault" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "vault" / name).write_text(text, encoding="utf-8")
+    (tmp_path / "vault" / "link.md").symlink_to(tmp_path / "vault" / "long.md")
+    done = account.import_(tmp_path / "vault", format="markdown")
+    assert {note.place for note in done.left_out} == {"bad.md", "link.md"}
+    facts = {m.data["markdown"]["place"]: m for m in account.memories(kind="fact")}
+    coffee, tea = facts["Coffee.md"], facts["deep/Tea house.md"]
+    assert (coffee.tags, coffee.at.date().isoformat()) == (("drink", "morning"), "2025-02-03")
+    assert coffee.text.startswith("# Coffee")
+    assert coffee.linked("about") == (tea.id,)
+    long = [m for m in account.memories(kind="fact") if m.data["markdown"]["place"] == "long.md"]
+    assert len(long) == 3
+    assert all(len(m.text) <= 1200 for m in long)
+    again = account.import_(tmp_path / "vault", format="markdown")
+    assert (again.version, again.unchanged) == (done.version, 5)
+
+
+def test_rows_of_langgraph_are_the_items_of_the_store(account: octavo.Account, tmp_path: Path) -> None:
+    row = {"prefix": "users.emi", "key": "tea", "value": {"text": "oolong"}}
+    rows = [{**row, "created_at": "2025-01-01T00:00:00Z", "updated_at": "2025-01-02T00:00:00Z"}, {"key": 1}]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n".join(json.dumps(one) for one in rows))
+    done = account.import_(file, format="langgraph")
+    assert (dict(done.counts), [n.place for n in done.left_out]) == ({"fact": 1}, ["row 2"])
+    store = OctavoStore(account)
+    item = store.get(("users", "emi"), "tea")
+    assert (item.value, item.created_at.day, item.updated_at.day) == ({"text": "oolong"}, 1, 2)
+    store.put(("users", "emi"), "tea", {"text": "jasmine"})
+    assert account.import_(file, format="langgraph").unchanged == 1
+    assert store.get(("users", "emi"), "tea").value == {"text": "jasmine"}
+
+
+def test_the_scopes_of_one_account_import_the_same_export_each_for_itself(
+    opened: Any, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "c.json", chatgpt())
+    for scope in ("orion", "elysia"):
+        handle = opened("human:you", scope=scope)
+        assert dict(handle.import_(file, format="chatgpt").counts) == {"session": 2, "episode": 3}
+    assert {m.scope for m in opened().memories()} == {"orion", "elysia"}
+
+
+@pytest.mark.parametrize("format_", ["chatgpt", "claude", "mem0", "langgraph"])
+def test_what_is_no_export_is_an_error_and_nothing_is_written(
+    account: octavo.Account, tmp_path: Path, format_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link.json").symlink_to(written(tmp_path / "good.json", []))
+    (tmp_path / "torn.json").write_text('[{"id": ')
+    for wrong in ("pipe", "link.json", "torn.json", "missing.json"):
+        with pytest.raises(BadFile):
+            account.import_(tmp_path / wrong, format=format_)
+    with pytest.raises(BadFile, match="array"):
+        account.import_(written(tmp_path / "text.json", "hello"), format=format_)
+    monkeypatch.setattr(taking, "MOST_BYTES", 1)
+    if format_ != "langgraph":
+        with pytest.raises(BadFile, match="at most 1"):
+            account.import_(tmp_path / "good.json", format=format_)
+    with pytest.raises(BadInput, match="only read"):
+        account.export(tmp_path / "out", format=format_)
+    assert account.version == 0
+
+
+def test_the_command_line_imports_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path / "conversations.json", chatgpt())
+    asked = ["--root", str(tmp_path / "data"), "--json", "import", str(file), "--format", "chatgpt"]
+    assert cli.run(asked) == 0
+    assert json.loads(capfd.readouterr().out)["result"]["counts"] == {"session": 2, "episode": 3}

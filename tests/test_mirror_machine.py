@@ -1,0 +1,158 @@
+"""Two-way sync under a state machine: a person, the engine and kills at any moment."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from octavo.domain.buffer import Wrote
+from octavo.domain.compression import CompressionPolicy
+from octavo.domain.memory import Memory
+from octavo.domain.policy import Policy
+from octavo.storage.stores.local import LocalStore
+from octavo.testing import SettableClock, Stopped, StoppingDisk, open_on
+
+PAGES = ("objects", "สถานที่")
+
+
+class MirrorMachine(RuleBasedStateMachine):
+    """What a person wrote is always on disk or in the ledger, and no edit is ever taken in twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared = Path("/dev/shm")
+        self.root = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
+        self.clock = SettableClock()
+        self.written: set[str] = set()
+        self.number = 0
+        self.begin()
+        self.account.mirror()
+
+    @property
+    def mirror(self) -> Path:
+        return self.root / "nok" / "mirror"
+
+    @property
+    def knowledge(self) -> Path:
+        return self.mirror / "semantic" / "knowledge"
+
+    def begin(self) -> None:
+        self.disk = StoppingDisk(None)
+        store = LocalStore(self.root / "nok", disk=self.disk)
+        policy = Policy(compression=CompressionPolicy(mode="manual"))
+        self.account = open_on(
+            store, self.root / "nok" / "index", clock=self.clock, policy=policy, actor="human:nok"
+        )
+
+    def teardown(self) -> None:
+        self.account.close()
+        shutil.rmtree(self.root)
+
+    def words(self, who: str) -> str:
+        self.number += 1
+        return f"{who} says number {self.number} ครั้ง"
+
+    @rule(page=st.sampled_from(PAGES))
+    def engine_remembers(self, page: str) -> None:
+        memory = Memory(id="", kind="fact", text=self.words("engine"), category=page, at=self.clock())
+        self.account.write_many([Wrote(memory=memory)], cause="test", skip=frozenset({"duplicate"}))
+
+    @precondition(lambda self: self.account.memories())
+    @rule(data=st.data())
+    def engine_revises(self, data: st.DataObject) -> None:
+        memory = data.draw(st.sampled_from(self.account.memories()))
+        self.account.revise(memory.id, text=self.words("engine"))
+
+    @precondition(lambda self: self.account.memories())
+    @rule(data=st.data())
+    def engine_forgets(self, data: st.DataObject) -> None:
+        self.account.forget(data.draw(st.sampled_from(self.account.memories())).id)
+
+    @precondition(lambda self: self.account.memories())
+    @rule(data=st.data(), page=st.sampled_from(PAGES), section=st.sampled_from(["", "Keys", "ประตู"]))
+    def engine_moves(self, data: st.DataObject, page: str, section: str) -> None:
+        memory = data.draw(st.sampled_from(self.account.memories()))
+        self.account.revise(memory.id, category=page, data={"section": section})
+
+    @rule()
+    def engine_shows(self) -> None:
+        self.account.mirror(self.mirror)
+
+    @rule(page=st.sampled_from(PAGES))
+    def person_adds(self, page: str) -> None:
+        self.knowledge.mkdir(parents=True, exist_ok=True)
+        text = self.words("person")
+        self.written.add(text)
+        with (self.knowledge / f"{page}.md").open("a") as file:
+            file.write(f"\n- {text}\n")
+
+    @precondition(lambda self: self.lines())
+    @rule(data=st.data(), removes=st.booleans())
+    def person_edits(self, data: st.DataObject, removes: bool) -> None:
+        path, line = data.draw(st.sampled_from(self.lines()))
+        said, caret, id_ = line.removeprefix("- ").rpartition(" ^")
+        self.written.discard(said if caret else id_)  # the person's own will, from here on
+        text = self.words("person")
+        new = "" if removes else f"- {text}{caret}{id_ if caret else ''}"
+        if not removes:
+            self.written.add(text)
+        path.write_text("\n".join(new if one == line else one for one in path.read_text().split("\n")))
+
+    def lines(self) -> list[tuple[Path, str]]:
+        pages = sorted(p for p in self.knowledge.glob("*.md") if "octavo" not in p.name)
+        return [(p, line) for p in pages for line in p.read_text().split("\n") if line.startswith("- ")]
+
+    @rule(take=st.sampled_from([None, "theirs"]), stop=st.one_of(st.none(), st.integers(1, 60)))
+    def syncs(self, take: str | None, stop: int | None) -> None:
+        if stop is not None:
+            self.disk.stop_at = len(self.disk.calls) + stop
+        try:
+            self.account.sync(self.mirror, commit=True, take=take)  # type: ignore[arg-type]
+        except Stopped:
+            self.account.close()
+            self.begin()
+        self.disk.stop_at = None
+
+    @rule()
+    def settles(self) -> None:
+        """A sync that decides everything leaves nothing to do, and the files say what the account says."""
+        self.account.sync(self.mirror, commit=True, take="theirs", delete=True)
+        again = self.account.sync(self.mirror, commit=True, take="theirs")
+        assert (again.edits, again.conflicts, again.refused, again.written) == ((), (), (), ())
+        told = sorted(line.removeprefix("- ").rpartition(" ^")[0] for _, line in self.lines())
+        assert told == sorted(memory.text for memory in self.account.memories())
+        shown = {p.name: p.read_bytes() for p in self.knowledge.glob("*.md") if b"- " in p.read_bytes()}
+        fresh = Path(self.account.mirror(self.root / "fresh").folder) / "semantic" / "knowledge"
+        assert shown == {p.name: p.read_bytes() for p in fresh.glob("*.md")}
+        shutil.rmtree(self.root / "fresh")
+
+    @invariant()
+    def nothing_is_lost_and_nothing_comes_twice(self) -> None:
+        live = [memory.text for memory in self.account.memories()]
+        assert len(live) == len(set(live))
+        ledger = {revision.memory.text for revision in self.account.revisions()}
+        disk = "".join(p.read_text() for p in self.knowledge.glob("*.md")) if self.knowledge.exists() else ""
+        assert not [text for text in self.written if text not in ledger and text not in disk]
+
+
+# A kill ends the thread that indexes as well.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_person_the_engine_and_kills_never_lose_a_word_or_apply_an_edit_twice() -> None:
+    run_state_machine_as_test(
+        MirrorMachine,
+        settings=settings(
+            max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

@@ -1,0 +1,204 @@
+"""Orders, as an account lives them: said once, shown where they apply, gone when they end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import octavo
+from octavo import Account
+from octavo.domain.brief import ASKED_FOR
+
+FILMS = "Always include platform availability when I ask about films."
+RECIPES = "Never suggest pork when I ask for recipes."
+WATCH = "which films should I watch tonight?"
+
+
+@pytest.fixture
+def opened(tmp_path):
+    clock = [datetime(2026, 3, 1, 9, tzinfo=UTC)]
+
+    def tick() -> datetime:
+        clock[0] += timedelta(minutes=1)
+        return clock[0]
+
+    def open_(**more: object) -> Account:
+        settings = {"account": "nok", "actor": "human:nok", "embedder": False, "clock": tick, **more}
+        return octavo.open(tmp_path, **settings)
+
+    return open_
+
+
+def talk(account: Account, *said: str, scope: str = "shared") -> None:
+    with account.sandbox(scope=scope) as sandbox:
+        for text in said:
+            sandbox.turn("user", text)
+            sandbox.turn("assistant", "Always happy to help when you ask about films.")
+
+
+def texts(orders) -> list[str]:
+    return [order.text for order in orders]
+
+
+def test_an_order_stands_beside_the_hits_where_it_applies(opened):
+    with opened() as account:
+        talk(account, FILMS, "My dog is called Rex.")
+        assert texts(account.recall(WATCH).orders) == [FILMS]
+        assert texts(account.recall("what is my dog called?").orders) == []
+        assert texts(account.orders()) == [FILMS]
+
+
+def test_by_meaning_an_order_reaches_a_request_that_shares_no_word_with_it(opened):
+    with opened(embedder=None) as account:
+        talk(account, FILMS, "เวลาผมถามเรื่องเดินทาง ให้บอกเวลาเดินทางด้วยเสมอ")
+        assert texts(account.recall("can you recommend a thriller?").orders) == [FILMS]
+        assert texts(account.recall("ไปเชียงใหม่ยังไงดี").orders) == [
+            "เวลาผมถามเรื่องเดินทาง ให้บอกเวลาเดินทางด้วยเสมอ"
+        ]
+
+
+def test_the_brief_tells_orders_behind_the_fence_with_date_and_id(opened):
+    with opened() as account:
+        talk(account, FILMS)
+        brief = account.brief(WATCH)
+        fence, _, behind = str(brief).partition("</memory>")
+        assert ASKED_FOR not in fence
+        order = account.orders()[0]
+        assert f"## {ASKED_FOR}" in behind
+        assert f"- [{order.memory}, 2026-03-01] {FILMS}" in behind
+        assert ASKED_FOR not in str(account.brief("what is my dog called?"))
+        assert '"asked_for":{' in str(account.brief(WATCH, format="json"))
+
+
+def test_orders_count_against_the_budget_of_a_brief(opened):
+    with opened() as account:
+        talk(account, FILMS)
+        for budget in (0, 20, 60, 200):
+            brief = account.brief(WATCH, budget=budget)
+            assert brief.tokens <= budget
+            assert brief.left_out.orders == (0 if brief.orders else 1)
+
+
+def test_text_that_is_an_order_by_an_assistant_a_tool_or_an_agents_fact_is_none(opened):
+    with opened(actor="agent:orion") as account:
+        with account.sandbox() as sandbox:
+            sandbox.turn("assistant", FILMS)
+            sandbox.turn("tool", RECIPES)
+        account.remember(FILMS)
+        assert account.orders() == []
+
+
+def test_a_persons_own_statement_is_an_order(opened):
+    with opened() as account:
+        account.remember(FILMS)
+        assert texts(account.orders()) == [FILMS]
+
+
+def test_a_forgotten_order_is_gone_and_an_older_version_still_has_it(opened):
+    with opened() as account:
+        order = account.remember(FILMS).or_raise()
+        version = account.version
+        account.forget(order.id)
+        assert account.orders() == []
+        assert account.recall(WATCH).orders == ()
+        assert texts(account.at(version).orders()) == [FILMS]
+
+
+def test_a_superseded_order_is_gone_and_of_two_the_later_comes_first(opened):
+    with opened() as account:
+        old = account.remember(FILMS).or_raise()
+        new = "Always name the director when I ask about films."
+        account.remember(new)
+        assert texts(account.recall(WATCH).orders) == [new, FILMS]
+        last = "Never tell me the ending when I ask about films."
+        account.remember(last, supersedes=old.id)
+        assert texts(account.recall(WATCH).orders) == [last, new]
+
+
+def test_at_most_three_orders_apply(opened):
+    with opened() as account:
+        for what in ("director", "country", "year", "language", "length"):
+            account.remember(f"Always name the {what} when I ask about films.")
+        assert len(account.recall(WATCH).orders) == 3
+        assert len(account.orders()) == 5
+
+
+def test_an_order_of_one_scope_is_not_seen_by_another(opened):
+    with opened() as account:
+        talk(account, FILMS, scope="orion")
+        talk(account, RECIPES, scope="elysia")
+    with opened(scope="orion") as orion:
+        assert texts(orion.orders()) == [FILMS]
+    with opened(scope="elysia") as elysia:
+        assert texts(elysia.recall(WATCH).orders) == []
+
+
+def test_a_sandbox_sees_the_order_that_was_just_given_in_it(opened):
+    with opened() as account, account.sandbox() as sandbox:
+        sandbox.turn("user", FILMS)
+        sandbox.turn("assistant", "I will.")
+        assert texts(sandbox.recall(WATCH).orders) == [FILMS]
+        assert account.orders() == []
+
+
+def test_orders_survive_a_reindex_a_repair_and_a_restart(opened):
+    with opened() as account:
+        talk(account, FILMS)
+        account.reindex()
+        account.repair()
+        assert texts(account.orders()) == [FILMS]
+    with opened(read_only=True, actor="agent") as reader:
+        assert texts(reader.recall(WATCH).orders) == [FILMS]
+
+
+def test_a_redacted_order_leaves_nothing_behind(opened, tmp_path):
+    with opened(embedder=None) as account:
+        account.remember(RECIPES)
+        order = account.remember(FILMS).or_raise()
+        assert FILMS in texts(account.recall(WATCH).orders)
+        kept = list(tmp_path.rglob("orders.bin"))
+        assert kept
+        before = kept[0].read_bytes()
+        account.redact(order.id, reason="taken back")
+        assert texts(account.orders()) == [RECIPES]
+        assert all(path.read_bytes() != before for path in tmp_path.rglob("orders.bin"))
+        assert account.recall("any recipes for dinner?").orders
+
+
+def test_a_wish_lifts_its_turn_for_a_request_and_not_for_a_question(opened):
+    with opened() as account:
+        talk(account, "I prefer window seats on trains.", "Trains were late on Monday.")
+        asked = account.recall("can you book seats on trains to Rome?", unit="turn")
+        assert asked[0].parts["wish"] > 0
+        told = account.recall("when were trains late?", unit="turn")
+        assert all("wish" not in hit.parts for hit in told)
+
+
+def test_an_alias_is_a_register_that_a_question_follows_from_then_on(opened):
+    with opened() as account:
+        with account.sandbox() as sandbox:
+            sandbox.turn("Emi", "I bought a red kayak.")
+            sandbox.turn("Nok", "I bought a red canoe.")
+        assert account.alias("Kate", "Emi")
+        account.catch_up()
+        hits = account.recall("what did Kate buy?", unit="turn")
+        assert hits[0].memory.turns[hits[0].turn].speaker == "Emi"
+        assert hits[0].parts["speaker"] > 0
+        account.alias("Kate", "Nok")
+        hits = account.recall("what did Kate buy?", unit="turn")
+        assert hits[0].memory.turns[hits[0].turn].speaker == "Nok"
+        with pytest.raises(octavo.errors.BadInput):
+            account.alias("", "Emi")
+
+
+def test_a_name_used_in_the_talk_means_whom_it_was_said_to(opened):
+    with opened() as account:
+        for item in ("kayak", "tent"):
+            with account.sandbox() as sandbox:
+                sandbox.turn("Melanie", f"Hey Caro! I bought a {item}.")
+                sandbox.turn("Caroline", f"Hi Mel, I sold my {item}.")
+        account.catch_up()
+        hits = account.recall("what did Mel buy?", unit="turn")
+        assert hits[0].parts["speaker"] > 0
+        assert hits[0].memory.turns[hits[0].turn].speaker == "Melanie"

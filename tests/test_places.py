@@ -1,0 +1,121 @@
+"""Accounts in a local folder and in memory keep what accounts promise in every place."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+import octavo
+from octavo.doors import cli
+from octavo.errors import BadInput, NotFound
+from octavo.storage import buffers
+from octavo.storage.stores.objects import ObjectsPlace
+from octavo.storage.stores.urls import secrets_in, shown
+from octavo.testing import MemoryStore, Stopped, StoppingStore, open_on
+from places import PARTS, PlaceSuite, opened
+
+
+class TestLocalPlace(PlaceSuite):
+    @pytest.fixture
+    def root(self, tmp_path) -> str:
+        return str(tmp_path / "data")
+
+
+class MemoryPlace:
+    """Accounts in memory: a store each, for as long as the place is there."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.stores: dict[str, MemoryStore] = {}
+
+    def open(self, account: str) -> MemoryStore:
+        return self.stores.setdefault(account, MemoryStore())
+
+    def accounts(self, after: str = "", limit: int = 1000) -> list[str]:
+        there = (name for name, store in self.stores.items() if store.read("account.json") is not None)
+        return sorted(name for name in there if name > after)[:limit]
+
+    def delete(self, account: str) -> None:
+        if account not in self.accounts():
+            raise NotFound(f"there is no account {account!r}")
+        del self.stores[account]
+
+
+class TestMemoryPlace(PlaceSuite):
+    """What other processes take part in is done by threads here, since no process sees another's memory."""
+
+    test_an_owner_that_was_paused_and_followed_can_say_nothing_any_more = None
+    test_the_command_line_keeps_policy_accounts_and_copies_in_any_place = None
+
+    @pytest.fixture
+    def root(self) -> MemoryPlace:
+        return MemoryPlace()
+
+    def told_by(self, parts: list[tuple]) -> list[list]:
+        with ThreadPoolExecutor(len(parts)) as threads:
+            return list(threads.map(lambda part: PARTS[part[3]](*part[:3], part[4]), parts))
+
+    def test_writers_killed_at_random_moments_lose_nothing_that_was_acknowledged(
+        self, root, name, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(buffers, "LEASE_SECONDS", 0.0)
+        said = []
+        for n in range(40):
+            dying = StoppingStore(root.open(name))
+            dying.stop_at = 9 + n
+            with suppress(Stopped), open_on(dying, tmp_path / "index", account=name) as account:
+                for left in account.sandboxes():
+                    account.resume(left.id).consolidate()
+                sandbox = account.sandbox()
+                for part in range(3):
+                    sandbox.turn("user", f"ประโยคที่ {n}.{part}")
+                    said.append(f"ประโยคที่ {n}.{part}")
+                sandbox.consolidate()
+        with opened(root, name, tmp_path / "heir") as account:
+            for left in account.sandboxes():
+                account.resume(left.id).consolidate()
+            there = [turn.text for memory in account.memories(kind="episode") for turn in memory.turns]
+            assert len(there) == len(set(there)), "something was said twice"
+            assert set(said) <= set(there)
+            assert account.check()
+
+
+def test_a_url_is_shown_without_its_password():
+    url = "postgresql://mali:s3cret%40@db.example:5432/memory?sslmode=require&password=also"
+    assert shown(url) == "postgresql://mali@db.example:5432/memory"
+    assert set(secrets_in(url)) == {"s3cret%40", "s3cret@", "also"}
+
+
+def test_a_place_that_nobody_knows_is_refused_without_its_password():
+    with pytest.raises(BadInput, match="no place for accounts") as refused:
+        octavo.open("ftp://mali:s3cret@example/data")
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["gs://bucket/memory", "az://container/memory?account=mali", "s3://bucket"])
+def test_buckets_of_other_makers_are_named_by_their_url(url):
+    place = ObjectsPlace(url)
+    assert place.name == url.partition("?")[0]
+    place.close()
+
+
+@pytest.mark.parametrize("url", ["az://container/memory", "s3://bucket?password=s3cret"])
+def test_a_bucket_that_cannot_be_used_is_refused_with_what_would_do(url, monkeypatch):
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(BadInput) as refused:
+        octavo.open(url)
+    assert "s3cret" not in str(refused.value)
+    assert "account" in str(refused.value)
+
+
+def test_the_command_line_moves_an_account_between_folders(tmp_path, capsys):
+    with octavo.open(tmp_path / "one", "User01", actor="human:you", embedder=False) as account:
+        account.remember("ชอบชาเขียว", kind="register", topic="tea")
+    root = ["--root", str(tmp_path / "one")]
+    assert cli.run(["move", "User01", str(tmp_path / "two"), *root]) == 0
+    assert "moved to" in capsys.readouterr().out
+    assert octavo.accounts(tmp_path / "two") == ["User01"]
+    assert cli.run(["move", "User01", str(tmp_path / "two"), *root]) == 3

@@ -1,0 +1,99 @@
+"""Rejections: a refused value stays out by every field and however it is dressed up."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.domain.lookalikes import look
+from octavo.errors import Refused
+
+VALUE = "hates tea"
+DRESSED = [
+    "HATES TEA",
+    "hates\u200b tea",
+    "hаtеs tеa",  # Cyrillic
+    "ʜᴀᴛᴇꜱ ᴛᴇᴀ",  # small capitals
+    "h̶a̶t̶e̶s̶ t̶e̶a̶",  # struck through by combining marks
+    "hátés tëa",
+    "ʰᵃᵗᵉˢ ᵗᵉᵃ",  # modifier letters
+    "h.a.t.e.s t.e.a",
+    "h a t e s  t e a",
+    "𝓱𝓪𝓽𝓮𝓼 𝓽𝓮𝓪",
+    "ⓗⓐⓣⓔⓢ ⓣⓔⓐ",
+    "🇭🇦🇹🇪🇸 🇹🇪🇦",
+    "hates-tea!",
+]
+
+
+@pytest.mark.parametrize("dressed", DRESSED)
+def test_a_rejected_value_stays_out_however_it_is_dressed_up(account, agent, dressed):
+    account.reject(VALUE)
+    assert agent.remember(dressed).check == "rejection"
+    assert agent.remember("hates coffee").outcome == "admitted"
+
+
+def test_thai_vowels_and_tones_are_no_dress(account, agent):
+    account.reject("ไม่ชอบชา")
+    assert agent.remember("ไม่ชอบ ชา").check == "rejection"
+    assert agent.remember("ไม่ชอบช้า").outcome == "admitted"
+    assert look("มา") != look("ม้า")
+
+
+def test_a_rejected_value_comes_in_by_no_other_field(account, agent):
+    account.reject(VALUE)
+    assert agent.remember("something", kind="register", topic="ʜᴀᴛᴇꜱ ᴛᴇᴀ").check == "rejection"
+    kept = agent.remember(
+        "likes the sea",
+        tags=["Hates tea", "sea"],
+        data={"note": ["hates tea", "blue"], VALUE: 1},
+        emotion=VALUE,
+    ).memory
+    assert kept.tags == ("sea",)
+    assert kept.data == {"note": ["[refused]", "blue"], "[refused]": 1}
+    assert kept.emotion.label == "[refused]"
+    with agent.sandbox() as sandbox:
+        sandbox.update_state("mood", {"said": "hates tea", "now": "calm"})
+        assert sandbox.update_state(VALUE, {"now": "calm"}).check == "rejection"
+    (state,) = account.memories(kind="register")
+    assert state.data == {"said": "[refused]", "now": "calm"}
+    assert VALUE not in account.brief().text
+
+
+def test_a_lifted_rejection_lets_every_form_in_again(account, agent):
+    account.reject(VALUE)
+    account.unreject(VALUE)
+    assert agent.remember("h.a.t.e.s t.e.a").outcome == "admitted"
+    assert account.rejections() == []
+
+
+def test_a_person_may_override_a_rejection_with_a_reason(account):
+    account.reject(VALUE)
+    assert account.remember(VALUE, override="it changed").outcome == "admitted"
+
+
+def test_a_rejected_value_is_not_even_proposed(account, agent):
+    account.reject("hates tea")
+    fact, other = (
+        agent.remember("drinks tea on Mondays").memory,
+        agent.remember("drinks tea on Fridays").memory,
+    )
+    for propose in (
+        lambda: agent.promote(fact.id, "hates tea"),
+        lambda: agent.propose_merge(fact.id, other.id, "ʜᴀᴛᴇꜱ ᴛᴇᴀ"),
+    ):
+        with pytest.raises(Refused, match="rejection"):
+            propose()
+    assert account.proposals() == []
+    agent.promote(fact.id, tags=["hates tea", "weekly"])
+    [proposal] = account.proposals()
+    assert proposal.memory.tags == ("weekly",)
+    with pytest.raises(Refused):
+        account.approve(proposal.id, text="Hates tea!")
+    assert account.approve(proposal.id).text == "drinks tea on Mondays"
+
+
+@pytest.mark.parametrize("dressed", ["\u13c2ates tea", "\u202eaet setah", "\U00013a00"])
+def test_other_scripts_and_directions_are_no_dress(account, agent, dressed):
+    account.reject("hates tea")
+    is_alike = dressed != "\U00013a00"
+    assert (agent.remember(dressed).check == "rejection") == is_alike

@@ -1,0 +1,137 @@
+"""Secrets: whatever field of whatever call they are handed in by, they reach no file, log or error."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import octavo
+from canaries import holding
+from octavo.domain.policy import PrivacyPolicy
+from octavo.domain.privacy import find
+from octavo.errors import BadInput, OctavoError
+from surface import ENDING, OF_ACCOUNT, OF_SANDBOX, call, methods, variants, world
+
+KEY = "AKIAIOSFODNN7Q2XMPLE"
+SAID = "password: Hunter2-zebra-9"
+CANARIES = {KEY: KEY, SAID: "Hunter2-zebra-9"}  # what is handed in, and what must be nowhere
+
+
+def shapes(canary: str) -> list[Any]:
+    """A canary in every shape that a caller could hand it in."""
+    return [
+        canary,
+        [canary],
+        {"a": canary},
+        {canary: "a"},
+        {"about": [canary]},
+        {"label": canary},
+        (canary, [0.5, 0.5]),
+        [{"text": "a fact", "topic": canary}],
+        [{canary: 1}],
+        {"turn_1": {"speaker": canary, "raw_text": "hello"}, "RI_global": 0.5},
+    ]
+
+
+def tried(handle: Any, name: str, base: dict[str, Any]) -> Iterator[str]:
+    """What a call says when it fails, for each canary in each parameter."""
+    for canary in CANARIES:
+        for arguments in variants(handle, name, base, shapes(canary)):
+            try:
+                call(handle, name, arguments)
+            except OctavoError as error:
+                yield "".join(traceback.format_exception(error, chain=True)).rpartition("octavo.errors")[2]
+                yield f"{error} {error!r} {error.__cause__!r} {error.advice}"
+
+
+def silent(root: Path, said: str) -> None:
+    for secret in CANARIES.values():
+        assert secret not in said
+        assert holding(root, secret) == []
+        assert not [path for path in root.rglob("*") if secret.lower() in path.name.replace("+", "")]
+
+
+@pytest.mark.parametrize("name", sorted(set(OF_ACCOUNT) - {"close"}))
+def test_a_secret_in_any_argument_of_an_account_stays_nowhere(
+    opened, root, tmp_path, monkeypatch, caplog, name
+):
+    monkeypatch.chdir(tmp_path)
+    w = world(opened, tmp_path)
+    said = list(tried(w.account, name, OF_ACCOUNT[name](w)))
+    assert w.account.wait(60)
+    silent(root, "\n".join(said) + caplog.text)
+    assert "green tea" in w.account.get(w.fact).text
+
+
+@pytest.mark.parametrize("name", sorted(set(OF_SANDBOX) - set(ENDING)))
+def test_a_secret_in_any_argument_of_a_sandbox_stays_nowhere(opened, root, tmp_path, caplog, name):
+    w = world(opened, tmp_path)
+    said = list(tried(w.sandbox, name, OF_SANDBOX[name](w)))
+    assert w.account.wait(60)
+    silent(root, "\n".join(said) + caplog.text)
+    assert w.sandbox.consolidate().version
+    assert w.account.wait(60)
+    silent(root, caplog.text)
+
+
+def test_no_public_method_escapes_the_table():
+    assert methods(octavo.Account) == set(OF_ACCOUNT)
+    assert methods(octavo.Sandbox) == set(OF_SANDBOX)
+
+
+@pytest.mark.parametrize("what", ["account", "actor", "scope"])
+def test_a_secret_in_a_name_that_opens_an_account_stays_nowhere(root, what):
+    for canary, secret in CANARIES.items():
+        value = f"human:{canary}" if what == "actor" else canary
+        with pytest.raises(BadInput) as refused:
+            octavo.open(root, **{what: value})
+        assert secret not in str(refused.value)
+    assert not root.exists()
+    octavo.open(root, "mali", actor="human:mali@example.com", scope="orion").close()
+
+
+def test_a_text_refused_for_its_length_is_noted_without_its_secret(account, root):
+    verdict = account.remember(f"{SAID} " + "and a long story " * 200)
+    assert verdict.outcome == "refused"
+    silent(root, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "密码：hunter2x9",
+        "我的密码是hunter2，请记住",
+        "パスワードは hunter2x9 です",
+        "비밀번호는 qwer1234 입니다",
+        "пароль от почты Qwerty12",
+        "كلمة السر هي hunter2x9",
+        "मेरा पासवर्ड hunter2x9 है",
+        "รหัสผ่านคือ hunter2x9",
+        "secret key: abcdefgh",
+        "access_token: qwertyuiop",
+        "api key: 12345",
+    ],
+)
+def test_a_password_is_known_by_its_name_in_many_languages(text):
+    assert find(text, PrivacyPolicy())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "密码是必须的",
+        "密码至少需要8位",
+        "パスワードを忘れました",
+        "Пароль должен быть от 8 символов",
+        "비밀번호는 8자리 이상",
+        "token: 4096",
+        "the secret: chocolate",
+        "secret key: required",
+    ],
+)
+def test_what_only_speaks_of_passwords_is_none(text):
+    assert not find(text, PrivacyPolicy())
