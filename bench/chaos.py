@@ -13,11 +13,11 @@ import math
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -189,14 +189,8 @@ class Worker:
 
 
 def work(root: Path, number: int) -> None:
-    """The whole life of a process; an error that is not ours ends it and is noted."""
-    worker = None
-    try:
-        worker = Worker(root, number)
-        worker.run()
-    except BaseException:
-        (root / "raw" / f"{number}.txt").write_text(traceback.format_exc())
-        raise
+    """The whole life of a process; an error that is not ours ends it, and `crowd` notes what it said."""
+    Worker(root, number).run()
 
 
 def crowd(root: Path, processes: int, seconds: float, dice: random.Random) -> tuple[int, int]:
@@ -209,9 +203,11 @@ def crowd(root: Path, processes: int, seconds: float, dice: random.Random) -> tu
         while time.monotonic() < deadline or killed < processes:
             while len(running) < processes:
                 started += 1
-                command = [sys.executable, "-m", "bench.chaos", "--work", f"{started}:{root}"]
-                quiet = subprocess.DEVNULL
-                running[started] = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+                flags = ["-X", "faulthandler", "-m", "bench.chaos", "--work", f"{started}:{root}"]
+                with (root / "errors" / f"{started}.txt").open("wb") as errors:
+                    running[started] = subprocess.Popen(
+                        [sys.executable, *flags], stdout=subprocess.DEVNULL, stderr=errors
+                    )
             for number, child in list(running.items()):
                 if number not in ends and (root / "notes" / f"{number}.jsonl").exists():
                     ends[number] = time.monotonic() + dice.uniform(*_LIVES_SECONDS)
@@ -221,6 +217,9 @@ def crowd(root: Path, processes: int, seconds: float, dice: random.Random) -> tu
                     killed += 1
                 if child.poll() is not None:
                     running.pop(number)
+                    if child.returncode != -signal.SIGKILL:  # nothing else ends a process
+                        said = (root / "errors" / f"{number}.txt").read_text(errors="replace")
+                        (root / "raw" / f"{number}.txt").write_text(f"ended by {child.returncode}\n{said}")
             time.sleep(0.02)
     finally:
         for child in running.values():
@@ -331,12 +330,17 @@ class Judge:
 
     def _backups(self, account: octavo.Account) -> None:
         for name in self.backups:
-            with octavo.open(self.root / "backups" / name, "chaos", actor=_ACTOR, embedder=False) as copy:
+            place = self.root / "backups" / name
+            # Read first, then open to write: that may finish a sweep, which is a version of the copy's own.
+            with octavo.open(place, "chaos", actor=_ACTOR, embedder=False, read_only=True) as copy:
+                version, facts = copy.version, copy.memories(kind="fact")
+            own = {m.id: m.text for m in facts if m.id not in self.erased}
+            then = {m.id: m.text for m in account.at(version).memories(kind="fact")}
+            same = {id_: text for id_, text in then.items() if id_ not in self.erased}
+            unlike = sorted(set(own.items()) ^ set(same.items()))
+            self._must(not unlike, f"backup {name} differs from version {version}: {unlike[:4]}")
+            with octavo.open(place, "chaos", actor=_ACTOR, embedder=False) as copy:
                 self._must(not copy.check().problems, f"backup {name}: {copy.check().problems[:3]}")
-                own = {m.id: m.text for m in copy.memories() if m.id not in self.erased and m.kind == "fact"}
-                then = {m.id: m.text for m in account.at(copy.version).memories(kind="fact")}
-                same = {id_: text for id_, text in then.items() if id_ not in self.erased}
-                self._must(own == same, f"backup {name} differs from version {copy.version}")
 
     def _erased(self) -> None:
         words = [
@@ -362,7 +366,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     count = bench.pick(bench.options.processes, 3)
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        for folder in ("notes", "raw", "backups"):
+        for folder in ("notes", "raw", "errors", "backups"):
             (root / folder).mkdir()
         opened(root).close()
         started, killed = crowd(root, count, seconds, random.Random(bench.options.seed))
