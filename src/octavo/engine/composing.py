@@ -63,7 +63,7 @@ class Composing:
         mark, old = units.manifest.watermark, self.held().manifest
         if (old.watermark, old.vectors) == (mark, seen) or not mark.version:
             return
-        with writing(self._embedding.folder, "composing"):
+        with writing(self._embedding.index):
             before = self._read()
             if not self._is_ours(before.manifest.watermark, mark):
                 before = self._none()
@@ -89,7 +89,7 @@ class Composing:
     def note_assembled(self, row: int) -> None:
         """Note up to which row memories were looked at."""
         # Where another index took this one's place meanwhile, it is noted there by the next pass.
-        with suppress(FileNotFoundError), writing(self._embedding.folder, "composing"):
+        with suppress(FileNotFoundError), writing(self._embedding.index):
             held = self._read()
             composites.publish(self._embedding.folder, replace(held.manifest, assembled=row), held.halves)
 
@@ -155,7 +155,7 @@ class Composing:
                 f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]
             ]
         if stamp and not problems and not self._spine.read_only:
-            with suppress(FileNotFoundError), writing(self._embedding.folder, "composing"):
+            with suppress(FileNotFoundError), writing(self._embedding.index):
                 now = self._read()
                 manifest = replace(now.manifest, verified=retries.micros(self._spine.now()))
                 composites.publish(self._embedding.folder, manifest, now.halves)
