@@ -284,10 +284,11 @@ class Indexing:
     def _on_current(self, act: Callable[[], T]) -> T:
         """Do something to the index that counts; again where another one takes its place meanwhile."""
         while True:
+            folder = self.folder
             try:
                 return act()
             except (FileNotFoundError, Damaged) as error:
-                if self.has_moved():
+                if self.has_moved() or self.folder != folder:  # another thread may have noticed first
                     continue
                 if isinstance(error, Damaged):
                     raise
