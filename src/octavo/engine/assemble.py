@@ -192,7 +192,7 @@ def assemble(
     changed: list[str] = []
     if indexing.composing is None or spine.read_only or spine.policy.assemblies.mode == "off":
         return changed
-    indexing.follow_composites()
+    indexing.compose()
     first, total = indexing.composing.assembled(), _reach(indexing)
     if total - first < least:
         return changed
