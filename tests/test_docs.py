@@ -20,7 +20,6 @@ from octavo import errors
 from octavo.doors import (
     cli,
     commands,
-    error_reference,
     models,
     policy_reference,
     references,
@@ -118,7 +117,7 @@ def test_every_key_of_the_policy_is_documented_and_can_be_set() -> None:
 
 def test_every_error_is_documented_with_its_codes() -> None:
     page = (HOME / "docs" / "errors.md").read_text()
-    kinds = [kind for _, kind in error_reference.tree()]
+    kinds = [kind for _, kind in references.tree()]
     assert {kind.__name__ for kind in kinds} == {
         name
         for name, kind in vars(errors).items()

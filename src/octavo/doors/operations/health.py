@@ -73,7 +73,7 @@ def export(
     account: Account,
     path: Annotated[Path, "The file or folder to write."],
     *,
-    format: Annotated[Written, "Which files to write.", "-f"] = "msp",  # noqa: A002  # the glossary's word
+    format: Annotated[Written, "Which files to write."] = "msp",  # noqa: A002  # the glossary's word
     success: Annotated[bool, "Of a robot's episodes (rlds, minari), those that reached the goal."] = False,
     max_denials: Annotated[Count | None, "Of these, those denied at most so often."] = None,
     min_reward: Annotated[float | None, "Of these, those that earned at least this."] = None,
@@ -96,7 +96,7 @@ def import_(
     account: Account,
     path: Annotated[Path, EXISTS, "The file or folder to read."],
     *,
-    format: Annotated[Read, "Which files they are.", "-f"] = "msp",  # noqa: A002  # likewise
+    format: Annotated[Read, "Which files they are."] = "msp",  # noqa: A002  # likewise
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Read another system's files through the gate."""

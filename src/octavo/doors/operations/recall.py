@@ -46,15 +46,15 @@ def recall(
     reader: Reader,
     query: Query,
     *,
-    k: Annotated[Count, "At most so many hits.", "-k"] = 10,
+    k: Annotated[Count, "At most so many hits."] = 10,
     unit: Annotated[Literal["episode", "turn"], "What a hit is."] = "episode",
     kinds: Annotated[list[Kind] | None, "Only this kind; may be repeated."] = None,
     layers: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,
-    budget: Annotated[Count | None, "At most so many tokens of text.", "-b"] = None,
+    budget: Annotated[Count | None, "At most so many tokens of text."] = None,
     streams: Annotated[list[Stream] | None, "Only this way of finding; may be repeated."] = None,
     strategy: Annotated[Literal["mixed", "layered"], "How to look."] = "mixed",
     emotion: Annotated[str | None, "Prefer what felt like this."] = None,
-    why: Annotated[bool, "Show the parts of every score and where it comes from.", "-w"] = False,
+    why: Annotated[bool, "Show the parts of every score and where it comes from."] = False,
     once: Annotated[bool, "Take no second look, where the extra `rerank` would."] = False,
     **filters: Unpack[Filters],
 ) -> dict[str, Any]:
@@ -114,9 +114,9 @@ def brief(
     reader: Reader,
     query: Annotated[str | None, "The question; none for what stands alone."] = None,
     *,
-    k: Annotated[Count, "At most so many relevant lines.", "-k"] = 60,
-    budget: Annotated[Count | None, "At most so many tokens.", "-b"] = BUDGET,
-    format: Annotated[Format, "How to write it.", "-f"] = "markdown",
+    k: Annotated[Count, "At most so many relevant lines."] = 60,
+    budget: Annotated[Count | None, "At most so many tokens."] = BUDGET,
+    format: Annotated[Format, "How to write it."] = "markdown",
 ) -> Brief:
     """Write the text for a prompt: what stands, and what is relevant to a question."""
     return reader.brief(query, k=k, budget=budget, format=format)
