@@ -9,36 +9,16 @@ from typing import Annotated, Any, Literal, Unpack
 from msgspec.structs import asdict
 
 from octavo.domain.brief import BUDGET, Brief, Format
-from octavo.domain.hits import Hit
+from octavo.domain.hits import STREAM_NAMES, Hit
 from octavo.domain.memory import Kind, Layer
 from octavo.domain.orders import Order
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations.memories import Filters
-from octavo.doors.operations.table import Count, Progress, operation
+from octavo.doors.operations.table import Count, Progress, one_of, operation
 from octavo.engine.account import Account
 from octavo.engine.reading import Reader
 
 Query = Annotated[str, "The question, in any words and any language."]
-Stream = Literal[
-    "words",
-    "meaning",
-    "time",
-    "speaker",
-    "salience",
-    "emotion",
-    "links",
-    "neighbours",
-    "abstractions",
-    "hept",
-    "narrative",
-    "sensory",
-    "temporal",
-    "intuition",
-    "reflection",
-    "sphere",
-    "core",
-    "episode",
-]
 
 
 @operation('octavo recall "where does she live?" --why', indexes=True)
@@ -51,7 +31,9 @@ def recall(
     kinds: Annotated[list[Kind] | None, "Only this kind; may be repeated."] = None,
     layers: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,
     budget: Annotated[Count | None, "At most so many tokens of text."] = None,
-    streams: Annotated[list[Stream] | None, "Only this way of finding; may be repeated."] = None,
+    streams: Annotated[
+        list[str] | None, one_of(STREAM_NAMES), "Only this way of finding; may be repeated."
+    ] = None,
     strategy: Annotated[Literal["mixed", "layered"], "How to look."] = "mixed",
     emotion: Annotated[str | None, "Prefer what felt like this."] = None,
     why: Annotated[bool, "Show the parts of every score and where it comes from."] = False,

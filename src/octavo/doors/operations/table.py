@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -20,18 +20,27 @@ Progress = Callable[[int, int], None]
 
 # The letter of an option is the same in every command that has it.
 LETTERS = {
-
-        "account": "-a",
-        "budget": "-b",
-        "format": "-f",
-        "k": "-k",
-        "reason": "-m",
-        "limit": "-n",
-        "port": "-p"
-    ,
-    "sandbox": "-s", "tag": "-t", "tags": "-t", "why": "-w", "yes": "-y",
+    "account": "-a",
+    "budget": "-b",
+    "format": "-f",
+    "k": "-k",
+    "reason": "-m",
+    "limit": "-n",
+    "port": "-p",
+    "sandbox": "-s",
+    "tag": "-t",
+    "tags": "-t",
+    "why": "-w",
+    "yes": "-y",
 }
 EXISTS = Meta(extra={"exists": True})  # a file or folder that must be there before anything is opened
+
+
+def one_of(names: Iterable[str]) -> Meta:
+    """A note that a text may only be one of these names."""
+    return Meta(extra={"one_of": tuple(names)})
+
+
 Count = Annotated[int, Meta(ge=0)]
 Unit = Annotated[float, Meta(ge=0, le=1)]
 
@@ -170,6 +179,10 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
 def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool = False) -> Parameter:
     type_, notes = _unwrapped(hint)
     bounds = [note for note in notes if isinstance(note, Meta)]
+    extra = {name: value for note in bounds for name, value in (note.extra or {}).items()}
+    if "one_of" in extra:
+        name_of: Any = Literal[extra["one_of"]]
+        type_ = list[name_of] if _is_list(type_) else name_of
     is_required = default is inspect.Parameter.empty
     return Parameter(
         name=name,
@@ -180,7 +193,7 @@ def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool
         is_positional=is_positional,
         least=next((note.ge for note in bounds if note.ge is not None), None),
         most=next((note.le for note in bounds if note.le is not None), None),
-        must_exist=any((note.extra or {}).get("exists", False) for note in bounds),
+        must_exist="exists" in extra,
     )
 
 
