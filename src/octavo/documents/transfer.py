@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -94,7 +95,9 @@ class Tally(Struct):
 
     def imported(self, account: Account, format_: str, user: str | None = None) -> Imported:
         """The report; `user` is whose documents they are, if the account is called otherwise."""
-        told = {name: tuple(v) if isinstance(v, list) else v for name, v in asdict(self).items()}
+        told: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in asdict(self).items()
+        }
         told["counts"] = dict(+self.counts)
         return Imported(format=format_, version=account.version, account=user or account.name, **told)
 
