@@ -77,7 +77,7 @@ class Tally(Struct):
         """Note anything else that a person should know."""
         self.notes.append(Note(place=place, reason=reason))
 
-    def note(self, place: str, asked: Finished | Memory, verdict: Verdict) -> bool:
+    def note(self, place: str, asked: Finished | Memory | None, verdict: Verdict) -> bool:
         """Note what became of one write; whether it brought anything new."""
         if not verdict or verdict.memory is None:
             self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
@@ -102,7 +102,7 @@ class Tally(Struct):
         return Imported(format=format_, version=account.version, account=user or account.name, **told)
 
 
-def is_masked(asked: Finished | Memory, verdict: Verdict) -> bool:
+def is_masked(asked: Finished | Memory | None, verdict: Verdict) -> bool:
     """Whether the gate put something else in place of a secret."""
     kept = verdict.memory
     if kept is None or verdict.outcome in ("unchanged", "merged"):
