@@ -27,7 +27,7 @@ def serve(
     settings: Settings,
     *,
     host: Annotated[str, "Where to listen; beyond this machine a token is needed."] = "127.0.0.1",
-    port: Annotated[int, Meta(ge=0, le=65535), "The port; 0 takes a free one.", "-p"] = 8787,
+    port: Annotated[int, Meta(ge=0, le=65535), "The port; 0 takes a free one."] = 8787,
     allow_hosts: Annotated[list[str] | None, "A name by which it may be called; may be repeated."] = None,
     held: Annotated[int, Meta(ge=1, le=10_000), "At most so many accounts stay open."] = 100,
 ) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _uvicorn() -> Any:
 
 @operation("octavo open", writes=True, local=True)
 def open_(
-    settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port.", "-p"] = 8787
+    settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port."] = 8787
 ) -> dict[str, Any]:
     """Open the account's pages in the browser, and serve them until told to stop (the extra `server`)."""
     _uvicorn()

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from octavo.documents import trees
-from octavo.documents.imports.taking import MOST_BYTES, Tally, must_be_bounded, objects_in, time_of
-from octavo.documents.transfer import Imported
+from octavo.documents.imports.taking import MOST_BYTES, must_be_bounded, objects_in, time_of
+from octavo.documents.transfer import Imported, Tally
 from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, Memory

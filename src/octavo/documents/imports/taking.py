@@ -8,29 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.documents import trees
-from octavo.documents.transfer import Imported, Note
+from octavo.documents.transfer import ACCEPTED, Imported, Tally
 from octavo.domain.buffer import Revised, Wrote
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
-from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.errors import BadFile
 from octavo.storage.projections import Progress
 
 MOST_BYTES = 512 * 1024 * 1024
 _BATCH = 500
-_SKIP = frozenset({"duplicate", "capacity", "confidence"})
-_MASKED = "a secret was masked"
 _FORGOTTEN = "it was forgotten here and stays so"
 _REVISED = ("text", "topic", "category", "tags", "at", "links", "data")
 _PAIR = 2
@@ -42,47 +38,6 @@ class Conversation(Struct, frozen=True, kw_only=True):
     id: str
     title: str
     turns: tuple[Turn, ...]
-
-
-class Tally(Struct):
-    """What an import has done so far."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    revised: int = 0
-    unchanged: int = 0
-    changed: list[Note] = field(default_factory=list)
-    left_out: list[Note] = field(default_factory=list)
-
-    def leave_out(self, place: str, reason: str) -> None:
-        """Note what stayed outside."""
-        self.left_out.append(Note(place=place, reason=reason))
-
-    def note(self, place: str, wrote: Memory, verdict: Verdict) -> None:
-        """Note what became of one write."""
-        if not verdict or verdict.memory is None:
-            self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
-        elif verdict.outcome == "unchanged":
-            self.unchanged += 1
-        else:
-            if verdict.outcome == "superseding":
-                self.revised += 1
-            else:
-                self.counts[wrote.kind] += 1
-            if (verdict.memory.text, verdict.memory.data) != (wrote.text, wrote.data):
-                self.changed.append(Note(place=place, reason=_MASKED))
-
-    def imported(self, account: Account, format_: str) -> Imported:
-        """The report."""
-        return Imported(
-            format=format_,
-            version=account.version,
-            account=account.name,
-            counts=dict(self.counts),
-            revised=self.revised,
-            unchanged=self.unchanged,
-            changed=tuple(self.changed),
-            left_out=tuple(self.left_out),
-        )
 
 
 def read_export(path: Path, *names: str) -> Any:
@@ -182,7 +137,7 @@ def _write(
     verdicts = account.write_many(
         [write for _, _, write in writes],
         cause=f"import {format_}",
-        skip=_SKIP,
+        skip=ACCEPTED,
         closes=closes,
         scope=account.scope or SHARED,
     )
