@@ -321,6 +321,8 @@ class Indexing:
                     self.embedding.stamp()
                 return problems
         except Damaged as error:
+            if self.has_moved():  # it was made anew meanwhile
+                return self.verify(stamp=stamp)
             return [f"index/recall: {error.message}"]
 
     def notes(self) -> list[str]:
