@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from octavo.errors import Damaged, OctavoError, StoreFull
 from octavo.libraries import Array, np
 from octavo.storage.stores.disk import failure
 
+GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made beside another
 _OTHERS = 0o077
 _NO_SPACE = "No space left on device"
 
@@ -97,18 +99,29 @@ def sync_folder(folder: Path) -> None:
 def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     """Hold the index's write lock: one indexing pass at a time, over all processes.
 
-    A disk that is full or fails is `StoreFull` or `Unavailable`; a file that is gone is the caller's matter.
+    A disk that is full or fails is `StoreFull` or `Unavailable`; a file that is gone is the caller's matter,
+    and so is a folder that went with its lock while we stood in line: another index has taken its place.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _begin(folder)
         with (folder / name).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            if not os.path.samestat(os.fstat(file.fileno()), (folder / name).stat()):
+                raise FileNotFoundError(errno.ENOENT, "another index took its place", str(folder))
             yield
             _make_private(folder)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise failure(f"writing the index in {folder.name}", error) from error
+
+
+def _begin(folder: Path) -> None:
+    """Make a folder to write to; one of an index that was replaced is not made again."""
+    if GENERATION.fullmatch(folder.name):
+        folder.stat()
+    else:
+        folder.mkdir(parents=not GENERATION.fullmatch(folder.parent.name), exist_ok=True)
 
 
 def _make_private(folder: Path) -> None:
