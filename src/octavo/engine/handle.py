@@ -41,6 +41,7 @@ from octavo.engine.differences import Diff
 from octavo.engine.explain import Explainer
 from octavo.engine.follower import Follower
 from octavo.engine.indexing import Indexing
+from octavo.engine.proving import ChainProof
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.sandboxes import SandboxInfo
@@ -75,6 +76,7 @@ class Handle(Reader):
         guard: Guard | None = None,
     ) -> None:
         self._guard = guard
+        self._proof = ChainProof(spine)
         self._follower: Follower | None = None
         self._worker = Worker(
             self._work, attempts=spine.policy.compression.attempts, delay_seconds=_TOGETHER_SECONDS
@@ -231,6 +233,7 @@ class Handle(Reader):
             for tree in mirror.listed(self._spine) or [mirror.Mirror(self._spine)]:
                 tree.follow()
         self._indexing.add_words()
+        self._proof.go_on(2, small=True)  # faster than commits come, or it never goes round
         if not self._indexing.is_used:
             return
         # A batch at a time: who closes the account does not wait for all of them.

@@ -331,6 +331,8 @@ class Indexing:
         try:
             return self._on_current(lambda: self._verified(stamp))
         except Damaged as error:
+            if self.has_moved():  # it was made anew meanwhile
+                return self.verify(stamp=stamp)
             return [f"index/recall: {error.message}"]
 
     def _verified(self, stamp: bool) -> list[str]:

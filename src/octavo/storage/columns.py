@@ -6,7 +6,6 @@ writer; one writes at a time, over all processes. Rows and vectors are both kept
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -18,11 +17,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from octavo.errors import Damaged, StoreFull, Unavailable
+from octavo.errors import Damaged, OctavoError, StoreFull
 from octavo.libraries import Array, np
+from octavo.storage.stores.disk import failure
 
 GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made beside another
 _OTHERS = 0o077
+_NO_SPACE = "No space left on device"
 
 
 def read_body(folder: Path, format_: int) -> dict[str, Any] | None:
@@ -112,8 +113,7 @@ def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else Unavailable
-        raise kind(f"writing the index in {folder.name}: {error.strerror}") from error
+        raise failure(f"writing the index in {folder.name}", error) from error
 
 
 def _begin(folder: Path) -> None:
@@ -143,8 +143,10 @@ def _digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def damaged(path: Path, why: str) -> Damaged:
-    """The error of an index file that is not what was written."""
+def damaged(path: Path, why: str) -> OctavoError:
+    """The error of an index file that is not what was written, or that a full disk let nobody write."""
+    if _NO_SPACE in why:  # all that tantivy tells of it
+        return StoreFull(f"writing the index in {path.name}: {_NO_SPACE}")
     return Damaged(
         f"the index file {path.name} cannot be used: {why}",
         hint="the index is derived; `octavo reindex` rebuilds it from the ledger",

@@ -14,15 +14,14 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import Struct, field
 
-from octavo.errors import BadInput, NewerFormat, StoreFull, Unavailable
+from octavo.errors import BadInput, NewerFormat
 from octavo.storage import codec
-from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file
+from octavo.storage.stores.disk import TEMPORARY, Disk, failure, replace_file
 
 MANIFEST = ".octavo/mirror.json"
 IGNORED, SESSION = ".gitignore", "session_state.json"
 LOCAL = (IGNORED, SESSION)  # what is derived and no memory's
 _FORMAT = 1
-_FULL = (28, 122)  # ENOSPC, EDQUOT
 _LARGEST = 16_000_000
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _OWN = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
@@ -203,7 +202,5 @@ def _saying(what: str, place: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        if error.errno in _FULL:
-            raise StoreFull(f"{what} {place}: {error.strerror}") from error
         hint = "make it writable and try again; what was remembered is stored"
-        raise Unavailable(f"{what} {place}: {error.strerror}", hint=hint) from error
+        raise failure(f"{what} {place}", error, hint) from error

@@ -26,6 +26,7 @@ from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage.ledger import GENESIS
 
 SCHEMA = 7
+_MOST_BYTES_IN_MEMORY = 1 << 29
 _BUSY_MILLISECONDS = 60_000
 _CACHE_KIBIBYTES = 16_000  # numbers of texts lie all over; with less, one commit reads a page many times
 
@@ -121,6 +122,16 @@ def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
         return Unavailable(f"{path} is a folder", hint="move the folder elsewhere; the file is made anew")
     hint = "check the folder's permissions, or open the account with read_only=True"
     return Unavailable(f"{path} cannot be used: {error}", hint=hint)
+
+
+def copied_to_memory(path: Path, db: apsw.Connection) -> apsw.Connection:
+    """A copy of a state file that needs no disk, unless it is too large for that."""
+    if path.stat().st_size > _MOST_BYTES_IN_MEMORY:
+        raise StoreFull(f"{path} cannot follow the ledger, in which everything acknowledged stands")
+    copy = apsw.Connection(":memory:")
+    with copy.backup("main", db, "main") as task:
+        task.step()
+    return copy
 
 
 def remove(path: Path) -> None:

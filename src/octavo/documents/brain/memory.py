@@ -24,6 +24,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
+from octavo.engine.surface import public
 from octavo.errors import BadInput
 
 AGENT = "agent:brain_b"
@@ -50,6 +51,7 @@ class Written(Struct, frozen=True, kw_only=True):
         return bool(self.ids)
 
 
+@public
 class FilesystemMemory:
     """The memory of one robot in a folder, or in an open account; its actor decides what needs approval.
 
