@@ -11,15 +11,7 @@ def reference() -> str:
     resources = [f"| `{method} {path}` | {_does(rest.BY_NAME[name])} |" for method, path, name in rest.ROUTES]
     named = {name for _, _, name in rest.ROUTES}
     others = [f"| `{o.name}` | {_does(o)} |" for o in rest.REMOTE if o.name not in named]
-    documents = [
-        f"| `{method} {path}` | {(act.__doc__ or '').partition(chr(10))[0]} |"
-        for method, path, act in rest_seeds.PATHS
-    ]
-    structures = [
-        f"| `{method} {path}` | {rest.BY_NAME[name].summary} |"
-        for method, path, name in rest_seeds.STRUCTURES
-        if name in rest.BY_NAME
-    ]
+    documents = [f"| `{method} {path}` | {o.summary} |" for method, path, o, _ in rest_seeds.PATHS]
     head = ["| | |", "|---|---|"]
     return "\n".join(
         [
@@ -37,7 +29,6 @@ def reference() -> str:
             "\n## Paths of the documents\n",
             "As the documents write them; the account is the token's, or the server's own.\n",
             *head,
-            *structures,
             *documents,
         ]
     )

@@ -157,7 +157,7 @@ def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool
     is_required = default is inspect.Parameter.empty
     return Parameter(
         name=name,
-        summary=next(word for word in words if not word.startswith("-")),
+        summary=next((word for word in words if not word.startswith("-")), ""),
         type=type_,
         default=None if is_required else default,
         is_required=is_required,
