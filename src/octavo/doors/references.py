@@ -131,12 +131,7 @@ def tools() -> str:
 def paths() -> str:
     """Every path of the REST door with what it does and what it takes."""
     named = {name for _, _, name in rest.ROUTES}
-    structures = [
-        f"`{method} {path}` | {rest.BY_NAME[name].summary}"
-        for method, path, name in rest_seeds.STRUCTURES
-        if name in rest.BY_NAME
-    ]
-    documents = [f"`{method} {path}` | {_first_line(act)}" for method, path, act in rest_seeds.PATHS]
+    documents = [f"`{method} {path}` | {o.summary}" for method, path, o, _ in rest_seeds.PATHS]
     resources = [f"`{method} {path}` | {_does(rest.BY_NAME[name])}" for method, path, name in rest.ROUTES]
     return "\n".join(
         [
@@ -150,7 +145,7 @@ def paths() -> str:
             _table([f"`{o.name}` | {_does(o)}" for o in rest.REMOTE if o.name not in named]),
             "\n## Paths of the documents\n",
             "As the documents write them; the account is the token's, or the server's own.\n",
-            _table([*structures, *documents]),
+            _table(documents),
         ]
     )
 

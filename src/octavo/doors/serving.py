@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from octavo.doors import mcp, rest, rest_seeds
+from octavo.doors import hooks, mcp, rest, rest_seeds
 from octavo.doors.operations.table import Operation, operation
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
@@ -58,7 +58,7 @@ def serve(
     return {"served": place_of(settings.root).name, **pool.counts}
 
 
-MOUNTS = (rest_seeds.add, door.add, mcp.add)
+MOUNTS = (rest_seeds.add, hooks.add, door.add, mcp.add)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -186,7 +186,7 @@ def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool
     is_required = default is inspect.Parameter.empty
     return Parameter(
         name=name,
-        summary=next(note for note in notes if isinstance(note, str)),
+        summary=next((note for note in notes if isinstance(note, str) and not note.startswith("-")), ""),
         type=type_,
         default=None if is_required else default,
         is_required=is_required,
