@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.documents import formats
-from octavo.domain.brief import FORMATS
+from octavo.domain.brief_page import FORMATS
 from octavo.domain.hits import STREAM_NAMES
 from octavo.domain.memory import SOURCES
 from octavo.doors import cli, commands, render

@@ -8,7 +8,7 @@ import pytest
 
 import octavo
 from octavo import Account
-from octavo.domain.brief import ASKED_FOR
+from octavo.domain.brief_page import ASKED_FOR
 
 FILMS = "Always include platform availability when I ask about films."
 RECIPES = "Never suggest pork when I ask for recipes."

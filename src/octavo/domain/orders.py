@@ -98,16 +98,34 @@ def orders_of(memory: Memory, version: int = 0) -> list[Order]:
             memory=memory.id,
             turn=turn,
             text=sentence,
-            condition=condition_of(sentence),
-            is_wish=order_cues().order.search(sentence) is None,
-            is_general=order_cues().general.search(sentence) is not None,
+            condition=condition,
+            is_wish=is_wish,
+            is_general=is_general,
             scope=memory.scope,
             at=at,
             version=version,
         )
         for turn, text, at in said_by_user(memory)
-        for sentence in sentences_of_order(text)
+        for sentence, condition, is_wish, is_general in _orders_in(text)
     ]
+
+
+@lru_cache(maxsize=2048)
+def _orders_in(text: str) -> tuple[tuple[str, str | None, bool, bool], ...]:
+    """Each order of a text, its condition, and whether it is a wish and holds for every answer.
+
+    They are kept because all orders are read again after every write.
+    """
+    cues = order_cues()
+    return tuple(
+        (
+            sentence,
+            condition_of(sentence),
+            cues.order.search(sentence) is None,
+            cues.general.search(sentence) is not None,
+        )
+        for sentence in sentences_of_order(text)
+    )
 
 
 def holds_order(memory: Memory) -> bool:
@@ -200,6 +218,7 @@ def applying(
     return sorted((order for _, order in fitting[:SHOWN]), key=_later_first)
 
 
+@lru_cache(maxsize=1024)
 def terms(text: str) -> frozenset[str]:
     """The terms that a question and an order are compared by."""
     return frozenset(term for run in split_runs(fold(text)) for term in terms_of_run(run))

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Unpack
 
 from msgspec.structs import asdict
 
-from octavo.domain.brief import BUDGET, Brief, Format
+from octavo.domain.brief import BUDGET, Brief
+from octavo.domain.brief_page import Format
 from octavo.domain.hits import STREAM_NAMES, Hit
 from octavo.domain.memory import Kind, Layer
 from octavo.domain.orders import Order
