@@ -30,6 +30,7 @@ from octavo.storage.index import ScoredUnit, Unindexed
 from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
 from octavo.storage.tokens import Encoded, Tokens
+from octavo.storage.vectors import checked_vectors
 
 _ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
@@ -83,13 +84,16 @@ class Recaller:
 
         An index that another one took the place of meanwhile is left for that, a damaged one thrown away.
         """
+        failed: object = None
         for _ in range(_ATTEMPTS):
             folder = self._indexing.folder
             try:
                 return self._recall(base, view, query)
             except (Damaged, FileNotFoundError, msgspec.DecodeError):
-                if not self._indexing.has_moved() and self._indexing.folder == folder:
+                # Once may be a writer who published and swept meanwhile; what fails twice is damaged.
+                if failed == folder and not self._indexing.has_moved() and self._indexing.folder == folder:
                     self._indexing.discard()
+                failed = folder
         return self._recall(base, view, query)
 
     def _recall(self, base: DbView, view: View, query: Query) -> Hits:
@@ -224,8 +228,8 @@ class Recaller:
 
     def _meaning(self, question: Question, query: Query, notes: list[str]) -> _Meaning:
         own = self._indexing.embedding
-        if query.vector is not None:
-            return _Meaning(vector=query.vector, source=own)
+        if query.vector is not None and own is not None:
+            return _Meaning(vector=checked_vectors(query.vector, own.embedder.dimension)[0], source=own)
         if own is None or not query.uses("meaning"):
             notes.append("found by words alone; no embedder is in use")
             return _Meaning()
@@ -260,7 +264,7 @@ class Recaller:
             return None, None
         if asked is not None and look.missing(self._indexing.index.units().manifest.rows):
             self._wake()
-        return look.tokens(), asked
+        return look.now(), asked
 
     def _embed_some(self) -> ModelFailed | None:
         """Embed what little is missing while the question waits, and leave the rest to the worker."""
