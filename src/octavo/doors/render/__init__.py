@@ -71,6 +71,7 @@ VIEWS: dict[str, View] = {
     "remember": memories.verdict_lines,
     "remember_many": memories.verdicts_lines,
     "alias": memories.verdict_lines,
+    "end_order": memories.verdicts_lines,
     "revise": memories.verdict_lines,
     "forget": memories.forgotten_lines,
     "get": memories.memory_lines,
