@@ -230,7 +230,7 @@ class Reader:
         return hits
 
     def orders(self, *, scope: Many = None) -> list[Order]:
-        """What the user asked for once and for all, the later first; forgetting its memory ends it."""
+        """What the user asked for once and for all, the later first; `end_order` ends one."""
         if self._recaller is None:
             raise Unavailable(
                 "this handle has no index to recall from", hint="open the account by octavo.open"

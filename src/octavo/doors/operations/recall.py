@@ -107,8 +107,19 @@ def brief(
 
 @operation("octavo orders", result="orders")
 def orders(reader: Reader) -> list[Order]:
-    """List what the user asked for once and for all, the later first; forgetting its memory ends it."""
+    """List what the user asked for once and for all, the later first; `end-order` ends one."""
     return reader.orders()
+
+
+@operation("octavo end-order 01kajx2f6w9m4d8c7t5s --turn 2", writes=True, result="verdicts")
+def end_order(
+    account: Account,
+    id: Annotated[str, "The id of the memory in which it was asked for."],
+    *,
+    turn: Annotated[int | None, "Only what was asked for in this turn."] = None,
+) -> list[Verdict]:
+    """End what the user asked for in a memory, which itself stays. Only a human actor may."""
+    return account.end_order(id, turn)
 
 
 @operation("octavo alias Kate Emi", writes=True)

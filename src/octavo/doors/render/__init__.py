@@ -42,7 +42,7 @@ VIEWS: dict[str, View] = {
     "buffer": views.buffer_lines,
     "consolidate": views.consolidation_lines,
     "discard": done("discarded"),
-    "remember_many": views.verdicts_lines,
+    **dict.fromkeys(("remember_many", "end_order"), views.verdicts_lines),
     "forget": partial(views.verdicts_lines, word="forgotten"),
     "get": views.memory_lines,
     "recall": recall.recall_lines,
