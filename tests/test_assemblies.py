@@ -451,7 +451,7 @@ def test_a_bound_handle_learns_nothing_of_assemblies_elsewhere(account, opened, 
         other.explained.assembly(made.id)
     with pytest.raises(NotFound):
         other.explained.lineage(made.id)
-    assert "not found" in other.explained.activation(made.id, members_of(made)[0]).notes
+    assert "not found" in other.explained.activation(made.id, members_of(made)[0])["notes"]
     assert other.explained.stats().count == 0
 
 
@@ -477,15 +477,18 @@ def test_a_few_memories_make_no_version_of_their_own_in_the_background(opened, e
     assert account.version == before
 
 
-def test_composites_of_another_history_are_made_anew(account, root):
+def test_a_damaged_pair_of_composites_is_as_good_as_none_and_is_made_anew(opened, account, embedder, clock):
     grouped(account, *POTTERY)
     composing = account._indexing.composing
-    path = composing._embedding.folder / "composites.bin"
+    folder, held = composing._embedding.folder, composing.held().halves.tobytes()
+    account.close()
+    path = folder / composites.VALUES
     path.write_bytes(path.read_bytes()[:-2] + b"xx")
-    composing._held = None
-    assert set(lift(account.recall("pottery class")).values()) == {0.0}  # a damaged pair lifts nothing
-    account.reindex()
-    assert max(lift(account.recall("pottery class")).values()) > 0
+    assert composites.read(folder, embedder.name, embedder.dimension).manifest.rows == ()
+    again = opened(embedder=embedder, clock=clock, policy=manual())
+    again.catch_up()
+    assert again._indexing.composing.held().halves.tobytes() == held
+    assert max(lift(again.recall("pottery class")).values()) > 0
 
 
 def test_verifying_names_a_composite_that_is_not_what_its_members_make_it(account):

@@ -204,8 +204,8 @@ def test_one_retrieval_counts_one_activation_and_it_survives_a_restart(opened, c
 
 def test_explaining_what_is_missing_says_not_found_and_the_flag_closes_all_of_it(opened, account):
     (memory,) = remember(account, POTTERY[0])
-    assert "not found" in account.explained.activation("asm_none", memory).notes
-    assert "not found" in account.explained.merge("asm_none").notes
+    assert "not found" in account.explained.activation("asm_none", memory)["notes"]
+    assert "not found" in account.explained.merge("asm_none")["notes"]
     closed = opened(embedder=False, policy=manual(explain=False))
     for ask in (closed.explained.log, lambda: closed.explained.merge("asm_none")):
         with pytest.raises(HumanOnly) as caught:

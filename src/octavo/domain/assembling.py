@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from octavo.domain.patterns import pattern
 from octavo.domain.policy import AssemblyPolicy
 from octavo.domain.rules import tombstone
 from octavo.domain.sentences import SessionSource
+from octavo.domain.state import View
 from octavo.domain.text import fold, gram_size, runs, stem, terms_of_run
 from octavo.domain.themes import themes
 
@@ -46,15 +47,10 @@ def formed(by: By, **told: str | float | None) -> dict[str, Any]:
     return {"by": by} | {name: value for name, value in numbers.items() if value is not None}
 
 
-def may_belong(memory: Memory | None) -> bool:
+def may_belong(memory: Memory) -> bool:
     """Whether a memory may be a member: a live episode of a conversation, or a live fact."""
-    return (
-        memory is not None
-        and not memory.gone
-        and memory.kind in GROUPED
-        and memory.category not in UNCOUNTED
-        and bool(memory.text)
-    )
+    is_kept = not memory.gone and bool(memory.text)
+    return is_kept and memory.kind in GROUPED and memory.category not in UNCOUNTED
 
 
 def members_of(assembly: Memory) -> tuple[str, ...]:
@@ -62,12 +58,18 @@ def members_of(assembly: Memory) -> tuple[str, ...]:
     return assembly.linked(PART)
 
 
+def live_members(view: View, ids: Collection[str]) -> list[Memory]:
+    """The memories of some members that are members still, in the same order."""
+    known = view.many(ids)
+    return [known[id_][1] for id_ in ids if id_ in known and may_belong(known[id_][1])]
+
+
 def made(
     id_: str,
     members: Sequence[Memory],
     came_by: Mapping[str, Any],
-    *,
     rarity: Rarity,
+    *,
     name: str | None = None,
     tags: Sequence[str] = (),
     merged_from: Sequence[str] = (),
@@ -125,20 +127,24 @@ def merged(
     rarity: Rarity,
 ) -> list[Memory]:
     """One assembly in place of two, which end in the same commit and say into what."""
-    tags = dict.fromkeys((*first.tags, *second.tags))
-    hands = [one.approved for one in (first, second) if one.approved]
+    both = (first, second)
+    by_hand = next((one for one in both if one.approved), None)
     whole = made(
         id_,
         members,
         came_by,
-        rarity=rarity,
-        name=next((one.text for one in (first, second) if one.approved), None),
-        tags=tuple(tags),
+        rarity,
+        name=by_hand.text if by_hand else None,
+        tags=tuple(dict.fromkeys((*first.tags, *second.tags))),
         merged_from=(first.id, second.id),
-        approved=hands[0] if hands else None,
+        approved=by_hand.approved if by_hand else None,
     )
-    ended = [replace(tombstone(one, "system"), data={MERGED_INTO: id_}) for one in (first, second)]
-    return [replace(whole, actor="system"), *ended]
+    return [replace(whole, actor="system"), *(ended_into(one, id_, "system") for one in both)]
+
+
+def ended_into(source: Memory, id_: str, actor: str) -> Memory:
+    """The end of an assembly that says into what it was merged."""
+    return replace(tombstone(source, actor), data={MERGED_INTO: id_})
 
 
 def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:

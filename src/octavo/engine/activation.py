@@ -30,51 +30,39 @@ def assemblies(spine: Spine, indexing: Indexing) -> Boost:
         if recalled.view is recalled.base and recalled.base.version < spine.state.watermark()[0]:
             recalled.notes.append("no assembly lifts its members at an older version")
             return hits
-        return _lifted(spine, composing, recalled, hits)
+        # A wall: an assembly speaks for its own scope alone.
+        scopes = {hit.memory.id: hit.memory.scope for hit in hits}
+        own = [row for row in recalled.base.assemblies_of(scopes) if row[2] == scopes[row[3]]]
+        active = _active(composing, recalled, {id_: rev for id_, rev, *_ in own}, policy.activation)
+        best: dict[str, tuple[float, str]] = {}
+        for id_, _, _, member in own if active else ():
+            if id_ in active:
+                best[member] = max(best.get(member, (0.0, "")), (active[id_], id_))
+        whole = 1 + recalled.recipe.meaning  # what words and meaning add up to when both fit wholly
+        raised = list(hits)
+        for place, hit in enumerate(hits) if best else ():
+            cosine, id_ = best.get(hit.memory.id, (0.0, ""))
+            if lift := assembling.boost(cosine, relevance(hit) / whole, policy):
+                raised[place] = replace(lifted(hit, "assembly", lift), assembly=id_)
+        return raised
 
     return boost
 
 
-def _lifted(spine: Spine, composing: Composing, recalled: Recalled, hits: list[Hit]) -> list[Hit]:
-    policy = spine.policy.assemblies
-    scope_of = {hit.memory.id: hit.memory.scope for hit in hits}
-    found: dict[str, int] = {}
-    wholes: dict[str, list[str]] = {}
-    for id_, rev, scope, member in recalled.base.assemblies_of(list(scope_of)):
-        if scope == scope_of[member]:  # a wall: an assembly speaks for its own scope alone
-            found[id_] = rev
-            wholes.setdefault(member, []).append(id_)
-    active = _active(composing, recalled, found, policy.activation)
-    if not active:
-        return hits
-    whole = 1 + recalled.recipe.meaning  # what words and meaning add up to when both fit wholly
-    raised = []
-    for hit in hits:
-        best = max(((active[w], w) for w in wholes.get(hit.memory.id, ()) if w in active), default=None)
-        lift = 0.0 if best is None else assembling.boost(best[0], relevance(hit) / whole, policy)
-        raised.append(replace(lifted(hit, "assembly", lift), assembly=best[1]) if best and lift else hit)
-    return raised
-
-
 def _active(
-    composing: Composing, recalled: Recalled, found: dict[str, int], threshold: float
+    composing: Composing, recalled: Recalled, asked: dict[str, int], threshold: float
 ) -> dict[str, float]:
     """The assemblies that fit the question and may be gone by, each with its cosine."""
-    if not found:
-        return {}
-    held, asked = composing.held(), unit(recalled.vector)
-    near = {id_: held.cosine(id_, asked) for id_ in found if id_ in held.places}
-    near = {id_: cosine for id_, cosine in near.items() if cosine >= threshold}
-    if not near:
-        return {}
+    held = composing.held()
+    ids = [id_ for id_ in asked if id_ in held.places]
+    cosines = held.floats[[held.places[id_] for id_ in ids]] @ unit(recalled.vector)
+    near = {id_: cosine for id_, cosine in zip(ids, cosines.tolist(), strict=True) if cosine >= threshold}
     own = set(recalled.view.own) if isinstance(recalled.view, Pending) else set()
     is_still = held.manifest.watermark.version == recalled.base.version and not own
-    members = {} if is_still else recalled.base.many(near)
-    stale = composing.drift(
-        recalled.base.version,
-        {id_: (found[id_], members_of(members[id_][1]) if id_ in members else ()) for id_ in near},
-        own,
-    )
+    known = {} if is_still or not near else recalled.base.many(near)
+    members = {id_: members_of(known[id_][1]) if id_ in known else () for id_ in near}
+    asking = {id_: (asked[id_], members[id_]) for id_ in near}
+    stale = composing.drift(held, recalled.base.version, asking, own) if near else {}
     if stale:
         reasons = ", ".join(sorted(set(stale.values())))
         recalled.notes.append(f"{len(stale)} assemblies that fit lift nothing: drifted ({reasons})")

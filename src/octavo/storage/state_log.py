@@ -211,9 +211,10 @@ class StateLog(ABC):
         sql = f"SELECT id FROM revision WHERE {which} GROUP BY id ORDER BY min(row)"
         return {str(row[0]): n for n, row in enumerate(self.rows(sql, (kind, scope, category)))}
 
-    def ids_changed(self, low: int, high: int) -> list[str]:
-        """Memories with a revision that began in (low, high]."""
-        rows = self.rows("SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ?", (low, high))
+    def ids_changed(self, low: int, high: int, kind: str | None = None) -> list[str]:
+        """Memories with a revision that began in (low, high], of any kind or of one."""
+        sql = "SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ? AND kind = ifnull(?, kind)"
+        rows = self.rows(sql, (low, high, kind))
         return [str(row[0]) for row in rows]
 
     def changed_among(self, ids: Collection[str], low: int, high: int) -> set[str]:

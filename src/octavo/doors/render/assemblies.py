@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from octavo.domain.lineage import Ancestor, Lineage
 from octavo.doors.render.shapes import Line, Shown, dim, grid, line, moment, plural, table
 from octavo.doors.render.text import one_line, said
-from octavo.engine.explanations import Assembly, MergeLog
+from octavo.engine.explain import Assembly, Explained
 
 _STATUS = {"cycle_detected": "again: a cycle", "not_found": "not found", "depth_limit_reached": "and further"}
 
@@ -45,17 +45,14 @@ def lineage_lines(value: Lineage) -> Iterator[Shown]:
         yield dim("there is more: --max-depth")
 
 
-def log_lines(value: MergeLog) -> Iterator[Shown]:
+def log_lines(value: Explained) -> Iterator[Shown]:
     """The merges, newest first."""
-    if not value.count:
-        yield dim("nothing was merged yet")
-        return
     rows = table("at", "into", "text", "alike")
-    for event in value.reconciled_log_entries:
-        alike = "" if event.similarity_at_merge is None else f"{event.similarity_at_merge:.2f}"
-        sources = ", ".join(event.source_assembly_ids)
-        rows.add(moment(event.creation_timestamp), event.target_assembly_id, sources, alike)
-    yield rows
+    for event in value["reconciled_log_entries"]:
+        sources, cosine = ", ".join(event["source_assembly_ids"]), event["similarity_at_merge"]
+        alike = "" if cosine is None else f"{cosine:.2f}"
+        rows.add(moment(event["creation_timestamp"]), event["target_assembly_id"], sources, alike)
+    yield rows if rows.rows else dim("nothing was merged yet")
 
 
 def _branch(id_: str, rows: dict[str, Ancestor], shown: set[str], lead: str, below: str) -> Iterator[Shown]:
