@@ -50,14 +50,15 @@ class _Pass:
         self._starts = np.concatenate(([0], np.flatnonzero(is_next) + 1, [len(keys)]))
         held = composing.held()
         self._count = len(held.manifest.rows)
-        usable = [(place, row) for place, row in enumerate(held.manifest.rows) if row.used >= LEAST]
-        self._ids = [row.id for _, row in usable]
-        room = len(usable) + _CHANGES
-        self._sums = np.zeros((room, vectors.manifest.dimension), dtype=np.float32)
-        self._sizes, self._scopes = np.ones(room, dtype=np.float32), np.full(room, -1)
-        for n, (place, row) in enumerate(usable):
-            self._sums[n] = held.floats[place] * (row.length * row.members / row.used)
-            self._sizes[n], self._scopes[n] = row.members, units.manifest.scopes.index(row.scope)
+        usable = [row for row in held.manifest.rows if row.used >= LEAST]
+        self._ids, count = [row.id for row in usable], len(usable)
+        self._sums = np.zeros((count + _CHANGES, vectors.manifest.dimension), dtype=np.float32)
+        self._sizes, self._scopes = np.ones(count + _CHANGES, dtype=np.float32), np.zeros(count + _CHANGES)
+        codes = {scope: code for code, scope in enumerate(units.manifest.scopes)}
+        self._scopes[:count] = [codes[row.scope] for row in usable]
+        self._sizes[:count] = [row.members for row in usable]
+        lengths = np.array([row.length * row.members / row.used for row in usable], dtype=np.float32)
+        self._sums[:count] = held.floats[[held.places[id_] for id_ in self._ids]] * lengths[:, None]
         self._groups_of: dict[str, list[str]] = {}  # of each memory that was asked about
         self.more: dict[str, list[str]] = {}  # of each assembly that grows or is new: its new members
         self.similarity: dict[str, float] = {}
