@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -84,7 +85,8 @@ class Composing:
 
     def note(self, **fields: int) -> None:
         """Note in the manifest up to which row memories were `assembled`, or when all was `verified`."""
-        with writing(self._embedding.folder, "composing"):
+        # Where another index took this one's place meanwhile, it is noted there by the next pass.
+        with suppress(FileNotFoundError), writing(self._embedding.folder, "composing"):
             now = self._read()
             composites.publish(self._embedding.folder, replace(now.manifest, **fields), now.halves)
 

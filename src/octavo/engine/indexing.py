@@ -278,9 +278,15 @@ class Indexing:
 
     def follow_composites(self) -> None:
         """Bring the composites of assemblies up to words and vectors."""
-        if self.composing is not None:
+        while self.composing is not None:
             self.add_words()
-            self.composing.follow()
+            try:
+                self.composing.follow()
+            except FileNotFoundError as error:
+                if not self.has_moved():
+                    raise damaged(self.folder, "a file is gone") from error
+            else:
+                return
 
     def embedded(self) -> Vectors:
         """The vectors of the embedder in use."""

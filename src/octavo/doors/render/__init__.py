@@ -98,6 +98,8 @@ VIEWS: dict[str, View] = {
     "retention": files.aged_lines,
     "sync": files.synced_lines,
     "assembly": assemblies.assembly_lines,
+    "explain_activation": assemblies.explained_lines,
+    "explain_merge": assemblies.explained_lines,
     "lineage": assemblies.lineage_lines,
     "merge_log": assemblies.log_lines,
     "unmerge": _revived,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from octavo.domain.lineage import Ancestor, Lineage
 from octavo.doors.render.shapes import Line, Shown, dim, grid, line, moment, plural, table
 from octavo.doors.render.text import one_line, said
+from octavo.doors.render.values import cell
 from octavo.engine.explain import Assembly, Explained
 
 _STATUS = {"cycle_detected": "again: a cycle", "not_found": "not found", "depth_limit_reached": "and further"}
@@ -34,6 +35,16 @@ def assembly_lines(value: Assembly) -> Iterator[Shown]:
             "merged from": ", ".join(value.merged_from),
         }
     )
+
+
+def explained_lines(value: Explained) -> Iterator[Shown]:
+    """An explanation, its names in words; what is part of another stands below that."""
+    flat = {key: item for key, item in value.items() if not isinstance(item, Mapping)}
+    flat |= {
+        key: item for inner in value.values() if isinstance(inner, Mapping) for key, item in inner.items()
+    }
+    notes = flat.pop("notes")
+    yield grid({key.replace("_", " "): cell(item) for key, item in flat.items()} | {"notes": notes})
 
 
 def lineage_lines(value: Lineage) -> Iterator[Shown]:
