@@ -227,22 +227,25 @@ def test_a_lift_never_takes_a_relevance_beyond_one():
     assert boost(0.9, 1.4, AssemblyPolicy()) == 0.0
 
 
+@pytest.fixture(scope="module")
+def pots(tmp_path_factory):
+    """An account of five memories, and their ids."""
+    root = tmp_path_factory.mktemp("order")
+    with octavo.open(
+        root, actor="human:you", embedder=Subjects(), policy=manual(), clock=SettableClock()
+    ) as account:
+        yield account, remember(account, *POTTERY, "a pottery wheel", "pottery glaze")
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.permutations(range(5)))
-def test_a_composite_does_not_depend_on_the_order_of_its_members(tmp_path_factory, order):
-    texts = [*POTTERY, "a pottery wheel", "pottery glaze"]
-    found = []
-    for places in (range(5), order):
-        root = tmp_path_factory.mktemp("order")
-        account = octavo.open(
-            root, actor="human:you", embedder=Subjects(), policy=manual(), clock=SettableClock()
-        )
-        ids = [account.remember(text, id=f"m{texts.index(text)}").memory.id for text in texts]
-        account.assemble(*(ids[n] for n in places), name="pots")
-        account.catch_up()
-        found.append(account._indexing.composing.held().halves.tobytes())
-        account.close()
-    assert found[0] == found[1]
+def test_a_composite_does_not_depend_on_the_order_of_its_members(pots, order):
+    account, ids = pots
+    one, two = (account.assemble(*(ids[n] for n in places), name="pots")[0] for places in (range(5), order))
+    account.catch_up()
+    held = account._indexing.composing.held()
+    assert held.halves[held.places[one.id]].tobytes() == held.halves[held.places[two.id]].tobytes()
+    assert members_of(two) == tuple(ids[n] for n in order)
 
 
 def test_numpy_agrees_on_a_composite(account, embedder):

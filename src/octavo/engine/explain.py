@@ -227,17 +227,15 @@ class Explainer:
         pairs: dict[frozenset[str], Explained] = {}
         view = self._spine.head()
         for memory in self._reader.memories(kind=("fact", "register", "canon")):
-            for old in memory.linked("contrasts"):
-                if self._reader.get(old) is not None:
-                    pairs[frozenset((memory.id, old))] = {
-                        "memory_ids": [memory.id, old],
-                        "reason": "contrasts",
-                    }
             for other in view.alike(memory.kind, memory.scope, memory.text) if memory.text else ():
                 cosine = likeness(memory.text, other.text)
                 if other.id != memory.id and quickrecal.contradict(memory.text, other.text, cosine):
                     pair = {"memory_ids": sorted((memory.id, other.id)), "reason": "opposite words"}
                     pairs.setdefault(frozenset((memory.id, other.id)), pair)
+            for old in memory.linked("contrasts"):
+                if self._reader.get(old) is not None:
+                    pair = {"memory_ids": [memory.id, old], "reason": "contrasts"}
+                    pairs[frozenset((memory.id, old))] = pair
         return list(pairs.values())
 
     def freshness(self, memory: Memory) -> Freshness:
