@@ -304,6 +304,32 @@ def test_a_composite_that_nobody_verified_ages_out_and_upkeep_brings_it_back(acc
     assert max(lift(account.recall("pottery class")).values()) > 0
 
 
+def test_a_healthy_assembly_is_verified_in_the_background_as_soon_as_a_recall_meets_its_age(
+    opened, clock, embedder
+):
+    account = opened(embedder=embedder, clock=clock, policy=Policy(assemblies=AssemblyPolicy()))
+    grouped(account, *POTTERY)
+    clock.advance(hours=2)
+    account.recall("pottery class")  # that wakes whoever verifies
+    account.wait(60)
+    assert max(lift(account.recall("pottery class")).values()) > 0
+
+
+def test_what_lags_behind_is_brought_up_and_compared_before_it_counts_as_verified(account, clock):
+    made = grouped(account, *POTTERY)
+    clock.advance(hours=2)
+    account.revise(members_of(made)[0], text="Anna stopped going to the pottery class")
+    composing = account._indexing.composing
+    account._indexing.add_words()
+    account._indexing.add_vectors()
+    assert composing.watermark().version < account.version
+    assert composing.verify() == []
+    assert composing.verified() is None  # looking changes nothing
+    assert composing.verify(stamp=True) == []
+    assert composing.watermark().version == account.version
+    assert composing.verified() is not None
+
+
 def test_without_a_limit_an_untouched_assembly_never_ages_out(opened, clock, embedder):
     policy = Policy(
         assemblies=AssemblyPolicy(mode="manual"), index=IndexPolicy(max_allowed_drift_seconds=None)

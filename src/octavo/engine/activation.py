@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from octavo.domain import assembling
 from octavo.domain.assembling import members_of
 from octavo.domain.hits import Hit
+from octavo.domain.policy import AssemblyPolicy
 from octavo.domain.state import Pending
 from octavo.engine.boosts import Boost, Recalled, lifted, relevance
-from octavo.engine.composing import Composing
+from octavo.engine.composing import AGE, Composing
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
 from octavo.libraries import Array, np
 
 
-def assemblies(spine: Spine, indexing: Indexing) -> Boost:
-    """The boost by assemblies: it looks only at those that a hit belongs to."""
+def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Boost:
+    """The boost by assemblies: it looks only at those that a hit belongs to.
+
+    One that nobody verified for too long wakes whoever does that.
+    """
     policy = spine.policy.assemblies
 
     def boost(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
@@ -33,40 +39,44 @@ def assemblies(spine: Spine, indexing: Indexing) -> Boost:
         # A wall: an assembly speaks for its own scope alone.
         scopes = {hit.memory.id: hit.memory.scope for hit in hits}
         own = [row for row in recalled.base.assemblies_of(scopes) if row[2] == scopes[row[3]]]
-        active = _active(composing, recalled, {id_: rev for id_, rev, *_ in own}, policy.activation)
+        near, stale = _near(composing, recalled, {id_: rev for id_, rev, *_ in own}, policy.activation)
+        if stale:
+            reasons = ", ".join(sorted(set(stale.values())))
+            recalled.notes.append(f"{len(stale)} assemblies that fit lift nothing: drifted ({reasons})")
+            if AGE in stale.values() and not spine.read_only:
+                wake()
         best: dict[str, tuple[float, str]] = {}
-        for id_, _, _, member in own if active else ():
-            if id_ in active:
-                best[member] = max(best.get(member, (0.0, "")), (active[id_], id_))
-        whole = 1 + recalled.recipe.meaning  # what words and meaning add up to when both fit wholly
-        raised = list(hits)
-        for place, hit in enumerate(hits) if best else ():
-            cosine, id_ = best.get(hit.memory.id, (0.0, ""))
-            if lift := assembling.boost(cosine, relevance(hit) / whole, policy):
-                raised[place] = replace(lifted(hit, "assembly", lift), assembly=id_)
-        return raised
+        for id_, _, _, member in own:
+            if id_ in near and id_ not in stale:
+                best[member] = max(best.get(member, (0.0, "")), (near[id_], id_))
+        return [_raised(recalled, hit, policy, *best.get(hit.memory.id, (0.0, ""))) for hit in hits]
 
     return boost
 
 
-def _active(
+def _raised(recalled: Recalled, hit: Hit, policy: AssemblyPolicy, cosine: float, id_: str) -> Hit:
+    """A hit with what the best of its assemblies gives it."""
+    whole = 1 + recalled.recipe.meaning  # what words and meaning add up to when both fit wholly
+    lift = assembling.boost(cosine, relevance(hit) / whole, policy) if id_ else 0.0
+    return replace(lifted(hit, "assembly", lift), assembly=id_) if lift else hit
+
+
+def _near(
     composing: Composing, recalled: Recalled, asked: dict[str, int], threshold: float
-) -> dict[str, float]:
-    """The assemblies that fit the question and may be gone by, each with its cosine."""
+) -> tuple[dict[str, float], dict[str, str]]:
+    """The assemblies that fit the question, each with its cosine; and why some may not be gone by."""
     held = composing.held()
     ids = [id_ for id_ in asked if id_ in held.places]
     cosines = held.floats[[held.places[id_] for id_ in ids]] @ unit(recalled.vector)
     near = {id_: cosine for id_, cosine in zip(ids, cosines.tolist(), strict=True) if cosine >= threshold}
+    if not near:
+        return {}, {}
     own = set(recalled.view.own) if isinstance(recalled.view, Pending) else set()
     is_still = held.manifest.watermark.version == recalled.base.version and not own
-    known = {} if is_still or not near else recalled.base.many(near)
+    known = {} if is_still else recalled.base.many(near)
     members = {id_: members_of(known[id_][1]) if id_ in known else () for id_ in near}
-    asking = {id_: (asked[id_], members[id_]) for id_ in near}
-    stale = composing.drift(held, recalled.base.version, asking, own) if near else {}
-    if stale:
-        reasons = ", ".join(sorted(set(stale.values())))
-        recalled.notes.append(f"{len(stale)} assemblies that fit lift nothing: drifted ({reasons})")
-    return {id_: cosine for id_, cosine in near.items() if id_ not in stale}
+    revisions = {id_: (asked[id_], members[id_]) for id_ in near}
+    return near, composing.drift(held, recalled.base.version, revisions, own)
 
 
 def unit(vector: object) -> Array:
