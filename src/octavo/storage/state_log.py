@@ -217,9 +217,10 @@ class StateLog(ABC):
         )
         return [(str(id_), bool(is_live)) for id_, is_live in rows]
 
-    def ids_changed(self, low: int, high: int) -> list[str]:
-        """Memories with a revision that began in (low, high]."""
-        rows = self.rows("SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ?", (low, high))
+    def ids_changed(self, low: int, high: int, kind: str | None = None) -> list[str]:
+        """Memories with a revision that began in (low, high], of any kind or of one."""
+        sql = "SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ? AND kind = ifnull(?, kind)"
+        rows = self.rows(sql, (low, high, kind))
         return [str(row[0]) for row in rows]
 
     def changed_among(self, ids: Collection[str], low: int, high: int) -> set[str]:

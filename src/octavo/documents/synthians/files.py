@@ -208,22 +208,22 @@ def _emotion(told: Mapping[str, Any]) -> Emotion | None:
 def _log(account: Account) -> bytes:
     """The merges as the origin logs them: first that it was made, then that the sources are gone."""
     lines = []
-    for event in reversed(account.explained.log(1000).reconciled_log_entries):
-        at = spelt(event.creation_timestamp)
+    for event in reversed(account.explained.log(1000)["reconciled_log_entries"]):
+        at = spelt(event["creation_timestamp"])
         made = {
             "event_type": "merge_creation",
-            "merge_event_id": event.merge_event_id,
+            "merge_event_id": event["merge_event_id"],
             "timestamp": at,
-            "source_assembly_ids": list(event.source_assembly_ids),
-            "target_assembly_id": event.target_assembly_id,
-            "similarity_at_merge": event.similarity_at_merge,
-            "merge_threshold": event.merge_threshold,
+            "source_assembly_ids": event["source_assembly_ids"],
+            "target_assembly_id": event["target_assembly_id"],
+            "similarity_at_merge": event["similarity_at_merge"],
+            "merge_threshold": event["merge_threshold"],
         }
         cleaned = {
             "event_type": "cleanup_status_update",
             "update_timestamp": at,
-            "target_merge_event_id": event.merge_event_id,
-            "new_status": event.final_cleanup_status,
+            "target_merge_event_id": event["merge_event_id"],
+            "new_status": event["final_cleanup_status"],
             "error": None,
         }
         lines += [json.dumps(made), json.dumps(cleaned)]

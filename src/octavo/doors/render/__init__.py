@@ -65,6 +65,8 @@ VIEWS: dict[str, View] = {
     "show": views.shown_lines,
     "retention": files.aged_lines,
     "assembly": assemblies.assembly_lines,
+    "explain_activation": assemblies.explained_lines,
+    "explain_merge": assemblies.explained_lines,
     "lineage": assemblies.lineage_lines,
     "merge_log": assemblies.log_lines,
     "unmerge": done("lives again"),
