@@ -184,7 +184,7 @@ def test_a_commit_to_ten_thousand_memories_rewrites_at_most_two_files(tmp_path: 
             {"text": f"tile {n} of the grid is {n * 7919 % 10007}", "category": f"page{n % 4}"}
             for n in range(10_000)
         ]
-        account.write_many(
+        account.intake.write_many(
             [
                 Wrote(memory=Memory(id=f"m{n}", kind="fact", text=i["text"], category=i["category"], at=AT))
                 for n, i in enumerate(items)

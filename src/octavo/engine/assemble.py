@@ -19,10 +19,11 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, UNCOUNTED, Change, Memory, is_human
 from octavo.domain.ranking import Recipe, idf
 from octavo.domain.rules import tombstone
+from octavo.domain.state import Pending
 from octavo.domain.text import runs, terms_of_run
 from octavo.engine.composing import Composing
 from octavo.engine.indexing import Indexing
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
 from octavo.libraries import Array, np
 from octavo.storage import frequencies
@@ -241,7 +242,12 @@ def by_hand(
         approved=actor if is_human(actor) else None,
     )
     memory = checked(spine, replace(new, actor=actor))
-    _save(spine, [memory], f"assemble {memory.id}", actor, memory.scope)
+    spine.commit(
+        lambda pending, _: pending.apply(memory),
+        cause=f"assemble {memory.id}",
+        actor=actor,
+        scope=memory.scope,
+    )
     return memory
 
 
@@ -249,17 +255,17 @@ def end_small(spine: Spine) -> list[str]:
     """End assemblies that have fewer than two live members left; returns their ids."""
     ended: list[str] = []
 
-    def decide(view: DbView) -> Plan | None:
+    def act(pending: Pending, view: DbView) -> None:
         whole = view.memories(Filter(kinds=(KIND,))) if view.count(KIND) else []
         known = view.many({id_ for m in whole for id_ in members_of(m)}) if whole else {}
         small = [
             m for m in whole if sum(may_belong(known.get(i, (0, None))[1]) for i in members_of(m)) < LEAST
         ]
         ended[:] = [m.id for m in small]
-        return Plan(changes=[tombstone(m, "system") for m in small], cause="end assemblies", actor="system")
+        pending.extend(tombstone(m, "system") for m in small)
 
     if spine.head().count(KIND):
-        spine.commit(decide)
+        spine.commit(act, cause="end assemblies", actor="system")
     return ended
 
 
@@ -299,7 +305,7 @@ def _commit(spine: Spine, look: _Pass, telling: Callable[[str], float], indexing
     mark = indexing.watermark().version
     changed: list[str] = []
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         old = {id_: m for id_, (_, m) in view.many(look.more).items()}
         ids = {m for more in look.more.values() for m in more}
         ids |= {m for one in old.values() for m in members_of(one)}
@@ -320,9 +326,9 @@ def _commit(spine: Spine, look: _Pass, telling: Callable[[str], float], indexing
                 names[memory.text] = memory.data["topics"]
                 changes.append(memory)
         changed[:] = [m.id for m in changes if isinstance(m, Memory)]
-        return Plan(changes=changes, cause=f"assemble {mark}", actor="system")
+        pending.extend(changes)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"assemble {mark}", actor="system")
     return changed
 
 
@@ -352,7 +358,3 @@ def checked(spine: Spine, memory: Memory) -> Memory:
     """The assembly past the gate's text checks: its name may be made of what must be masked."""
     outcome = gate.check_text(memory, spine.policy)
     return outcome if isinstance(outcome, Memory) else replace(memory, text=memory.id)
-
-
-def _save(spine: Spine, changes: Sequence[Change], cause: str, actor: str, scope: str) -> None:
-    spine.commit(lambda view: Plan(changes=list(changes), cause=cause, actor=actor, scope=scope))

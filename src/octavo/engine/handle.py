@@ -39,7 +39,6 @@ from octavo.engine.commit import Write, commit_writes
 from octavo.engine.counts import Session
 from octavo.engine.differences import Diff
 from octavo.engine.explain import Explainer
-from octavo.engine.follower import Follower
 from octavo.engine.indexing import Indexing
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
@@ -75,7 +74,6 @@ class Handle(Reader):
         guard: Guard | None = None,
     ) -> None:
         self._guard = guard
-        self._follower: Follower | None = None
         self._worker = Worker(
             self._work, attempts=spine.policy.compression.attempts, delay_seconds=_TOGETHER_SECONDS
         )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
 from octavo.domain import assembling
 from octavo.domain.assembling import LEAST, MERGED_FROM, formed, may_belong, members_of
-from octavo.domain.memory import Change, Memory, Proposal, is_human
+from octavo.domain.memory import Memory, Proposal, is_human
 from octavo.domain.rules import tombstone
+from octavo.domain.state import Pending
 from octavo.engine.assemble import checked, live, rarity
 from octavo.engine.composing import Composing
 from octavo.engine.indexing import Indexing
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.errors import BadInput, HumanOnly, NotFound
 from octavo.libraries import np
 from octavo.storage.state_view import DbView
@@ -32,12 +35,13 @@ def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: M
         raise HumanOnly(f"{actor} tried to merge an assembly that a person made", hint="ask that person")
     made: list[Memory] = []
 
-    def decide(view: DbView) -> Plan | None:
-        whole = _merged(spine, view, indexing, (first.id, second.id), None)
-        made[:] = [m for m in whole if isinstance(m, Memory)][:1]
-        return Plan(changes=whole, cause=f"merge {made[0].id}", actor=actor, scope=made[0].scope)
+    id_ = f"asm_{spine.new_id()}"
 
-    spine.commit(decide)
+    def act(pending: Pending, view: DbView) -> None:
+        made[:] = _merged(spine, view, indexing, id_, (first.id, second.id), None)
+        pending.extend(made)
+
+    spine.commit(act, cause=f"merge {id_}", actor=actor, scope=first.scope)
     return made[0]
 
 
@@ -47,23 +51,13 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     if composing is None or policy.merging == "off" or policy.mode == "off" or spine.read_only:
         return []
     done: list[str] = []
-    for likeness, first, second in _alike(spine, composing):
-
-        def decide(
-            view: DbView, pair: tuple[str, str] = (first, second), cosine: float = likeness
-        ) -> Plan | None:
-            if policy.merging == "auto" and any(live(view, id_).approved for id_ in pair):
-                return None  # what a person put together is not taken apart by itself
-            changes = _merged(spine, view, indexing, pair, cosine)
-            whole = changes[0]
-            assert isinstance(whole, Memory)
-            if policy.merging == "propose":
-                return _proposed(spine, view, whole, pair)
-            done.append(whole.id)
-            return Plan(changes=changes, cause=f"merge {whole.id}", actor="system", scope=whole.scope)
-
+    asks = "propose merge" if policy.merging == "propose" else "merge"
+    for cosine, scope, *pair in _alike(spine, composing):
+        id_ = f"asm_{spine.new_id()}"
+        act = partial(_merge_or_ask, spine, indexing, id_, pair, cosine)
         try:
-            spine.commit(decide)
+            version = spine.commit(act, cause=f"{asks} {id_}", actor="system", scope=scope)
+            done += [id_] if version and asks == "merge" else []
         except (BadInput, NotFound) as error:  # one of them changed meanwhile
             _log.info("merge left out reason=%s", type(error).__name__)
     if done:
@@ -71,18 +65,34 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     return done
 
 
+def _merge_or_ask(
+    spine: Spine,
+    indexing: Indexing,
+    id_: str,
+    pair: Sequence[str],
+    cosine: float,
+    pending: Pending,
+    view: DbView,
+) -> None:
+    merging = spine.policy.assemblies.merging
+    if merging == "auto" and any(live(view, one).approved for one in pair):
+        return  # what a person put together is not taken apart by itself
+    changes = _merged(spine, view, indexing, id_, pair, cosine)
+    pending.extend(changes if merging == "auto" else _proposed(spine, view, changes[0], pair))
+
+
 def unmerge(spine: Spine, actor: str, id_: str) -> list[str]:
     """End an assembly that a merge made; those it was made of live again. Returns their ids."""
     revived: list[str] = []
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         whole = live(view, id_)
         sources = whole.linked(MERGED_FROM)
         if not sources:
             raise BadInput(
                 f"{id_} was not formed by a merge", hint="`octavo merge-log` lists those that were"
             )
-        changes: list[Change] = [tombstone(whole, actor)]
+        changes = [tombstone(whole, actor)]
         for source in sources:
             now = view.get(source)
             before = [m for _, m in spine.state.history(source) if not m.gone]
@@ -94,10 +104,11 @@ def unmerge(spine: Spine, actor: str, id_: str) -> list[str]:
                     if link.name != assembling.PART or may_belong(known.get(link.to, (0, None))[1])
                 )
                 changes.append(replace(before[-1], rev=now.rev + 1, links=links))
-        revived[:] = [m.id for m in changes[1:] if isinstance(m, Memory)]
-        return Plan(changes=changes, cause=f"unmerge {id_}", actor=actor, scope=whole.scope)
+        revived[:] = [m.id for m in changes[1:]]
+        pending.extend(changes)
 
-    spine.commit(decide)
+    scope = live(spine.head(), id_).scope
+    spine.commit(act, cause=f"unmerge {id_}", actor=actor, scope=scope)
     return revived
 
 
@@ -105,21 +116,20 @@ def finish(spine: Spine, actor: str, id_: str) -> list[str]:
     """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
     ended: list[str] = []
 
-    def decide(view: DbView) -> Plan | None:
+    def act(pending: Pending, view: DbView) -> None:
         whole = view.get(id_)
         sources = whole.linked(MERGED_FROM) if whole and not whole.gone else ()
         live_ones = [m for source in sources if (m := view.get(source)) and not m.gone and m.id != id_]
         ended[:] = [m.id for m in live_ones]
-        changes = [replace(tombstone(m, actor), data={assembling.MERGED_INTO: id_}) for m in live_ones]
-        return Plan(changes=list(changes), cause=f"finish merge {id_}", actor=actor)
+        pending.extend(replace(tombstone(m, actor), data={assembling.MERGED_INTO: id_}) for m in live_ones)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"finish merge {id_}", actor=actor)
     return ended
 
 
 def _merged(
-    spine: Spine, view: DbView, indexing: Indexing, pair: tuple[str, str], cosine: float | None
-) -> list[Change]:
+    spine: Spine, view: DbView, indexing: Indexing, id_: str, pair: Sequence[str], cosine: float | None
+) -> list[Memory]:
     policy = spine.policy.assemblies
     first, second = (live(view, id_) for id_ in pair)
     ids = tuple(dict.fromkeys((*members_of(first), *members_of(second))))
@@ -138,16 +148,15 @@ def _merged(
         if None not in places:
             cosine = float(held.floats[places[0]] @ held.floats[places[1]])
     came_by = formed("merge", similarity=cosine, threshold=threshold)
-    id_ = f"asm_{spine.new_id()}"
     telling = rarity(indexing.units_now())
     whole, *ended = assembling.merged(first, second, members, came_by, id_, telling)
     return [checked(spine, whole), *ended]
 
 
-def _proposed(spine: Spine, view: DbView, whole: Memory, pair: tuple[str, str]) -> Plan | None:
+def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Sequence[str]) -> list[Proposal]:
     asked = [p.memory for p in view.proposals() if p.action == "merge"]
     if any(set(pair) & set(memory.linked(MERGED_FROM)) for memory in asked):
-        return None
+        return []
     proposal = Proposal(
         id=spine.new_id(),
         action="merge",
@@ -155,18 +164,18 @@ def _proposed(spine: Spine, view: DbView, whole: Memory, pair: tuple[str, str]) 
         reason=f"the assemblies {pair[0]} and {pair[1]} are nearly the same",
         at=spine.now(),
     )
-    return Plan(changes=[proposal], cause=f"propose merge {whole.id}", actor="system", scope=whole.scope)
+    return [proposal]
 
 
-def _alike(spine: Spine, composing: Composing) -> list[tuple[float, str, str]]:
+def _alike(spine: Spine, composing: Composing) -> list[tuple[float, str, str, str]]:
     """Pairs of fresh assemblies of one scope, best first, each assembly once, as many as one pass merges."""
     policy, held = spine.policy.assemblies, composing.held()
     scopes: dict[str, list[int]] = {}
     for place, row in enumerate(held.manifest.rows):
         if row.used >= LEAST:
             scopes.setdefault(row.scope, []).append(place)
-    pairs: list[tuple[float, str, str]] = []
-    for places in scopes.values():
+    pairs: list[tuple[float, str, str, str]] = []
+    for scope, places in scopes.items():
         own = held.floats[places]
         for start in range(0, len(places), _BLOCK):
             cosines = own[start : start + _BLOCK] @ own[start:].T
@@ -177,11 +186,11 @@ def _alike(spine: Spine, composing: Composing) -> list[tuple[float, str, str]]:
                 # What grows together stays about one thing: members are as alike as those that join.
                 mean = cosine * first.length * second.length / (first.used * second.used)
                 if first.members + second.members <= policy.max_members and mean >= policy.likeness:
-                    pairs.append((cosine, first.id, second.id))
+                    pairs.append((cosine, scope, first.id, second.id))
     taken: set[str] = set()
     best = []
-    for pair in sorted(pairs, key=lambda p: (-p[0], p[1], p[2])):
-        if not {pair[1], pair[2]} & taken:
+    for pair in sorted(pairs, key=lambda p: (-p[0], *p[2:])):
+        if not taken.intersection(pair[2:]):
             best.append(pair)
-            taken |= {pair[1], pair[2]}
+            taken.update(pair[2:])
     return best[: policy.merges_per_pass]

@@ -15,7 +15,6 @@ from octavo.domain.mirror_places import Place
 from octavo.domain.rules import Candidate
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
-from octavo.engine.commit import commit_changes
 from octavo.engine.comparison import Edit, Group, Held, Take, read_group
 from octavo.engine.mirror import Mirror
 from octavo.engine.spine import Spine
@@ -187,7 +186,7 @@ def _commit(spine: Spine, writer: Callable[[str], Writer], groups: list[Group]) 
                 rules.consolidate(state, candidates, own.context(skip=frozenset({"duplicate"})))
 
     if ready:
-        commit_changes(spine, act, cause="sync", actor=ready[0][1].actor)
+        spine.commit(act, cause="sync", actor=ready[0][1].actor)
     return [group for group, _, _ in ready if not group.refused]
 
 
@@ -206,7 +205,7 @@ def _candidate(spine: Spine, writer: Writer, edit: Edit, fields: dict[str, Any])
         if edit.action == "remember":
             return writer.checked(writer.candidate(fields.pop("text", ""), **fields))
         old = spine.head().get(str(edit.id))
-        return writer.revision(old, str(edit.id), fields)
+        return writer.revision(old, str(edit.id), **fields)
     except OctavoError as error:  # a topic that is none, a number that JSON cannot say
         return Verdict(outcome="refused", check="input", detail=error.message)
 

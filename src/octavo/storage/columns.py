@@ -12,15 +12,18 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from octavo.errors import Damaged, StoreFull, Unavailable
 from octavo.libraries import Array, np
+from octavo.storage.stores.disk import Disk
 
 _OTHERS = 0o077
+
+disk = Disk()  # tests put one in its place that stops, or fails
 
 
 def read_body(folder: Path, format_: int) -> dict[str, Any] | None:
@@ -64,32 +67,28 @@ def mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
 
 def append(path: Path, data: bytes, *, at: int) -> None:
     """Write bytes behind the first `at` of a file, which are all that counts of it, durably."""
-    with path.open("r+b" if path.exists() else "w+b") as file:
-        file.truncate(at)
-        file.seek(at)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    write_into(path, [(at, data)], cut=at)
+
+
+def write_into(path: Path, parts: Iterable[tuple[int, bytes]], *, cut: int | None = None) -> None:
+    """Write bytes at their places in a file, durably; `cut` is how much of it is kept before that."""
+    fd = disk.open_lock(path)
+    try:
+        if cut is not None:
+            disk.truncate(fd, cut)
+        for place, data in parts:
+            disk.write_at(fd, data, place)
+        disk.sync(fd)
+    finally:
+        disk.close(fd)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in the place of an older one, atomically and durably."""
+    """Put a file in the place of an older one, atomically and durably; the caller holds the write lock."""
     temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_into(temporary, [(0, data)], cut=0)
+    disk.replace(temporary, path)
+    disk.sync_folder(path.parent)
 
 
 @contextmanager

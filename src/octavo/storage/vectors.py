@@ -7,7 +7,6 @@ is a torn pass and is cut off by the next writer.
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 
 from octavo.errors import BadVector
 from octavo.libraries import Array, faiss, np
-from octavo.storage.columns import append, damaged, mapped, must_hold, publish_body, read_body
+from octavo.storage.columns import append, damaged, mapped, must_hold, publish_body, read_body, write_into
 from octavo.storage.retries import Retries, without_model
 
 FORMAT = 2
@@ -222,12 +221,8 @@ def fill_vectors(
     checked = checked_vectors(new, vectors.manifest.dimension)
     for name, array in _arrays(checked, rows, at, retries).items():
         width = _widths(vectors.manifest.dimension)[name]
-        with (vectors.folder / f"{name}.bin").open("r+b") as file:
-            for row, values in zip(rows, array, strict=True):
-                file.seek(row * width)
-                file.write(values.tobytes())
-            file.flush()
-            os.fsync(file.fileno())
+        parts = [(row * width, values.tobytes()) for row, values in zip(rows, array, strict=True)]
+        write_into(vectors.folder / f"{name}.bin", parts)
     filled: dict[str, Any] = Vectors(vectors.folder, vectors.manifest).checksums()
     return _published(vectors.folder, replace(vectors.manifest, retries=retries, **filled))
 

@@ -130,7 +130,9 @@ class _Import:
         if not rows:
             return False
         candidates = [Wrote(memory=memory) for _, memory in rows]
-        verdicts = self.account.write_many(candidates, cause=_CAUSE, skip=_SKIP, closes=closes, scope=scope)
+        verdicts = self.account.intake.write_many(
+            candidates, cause=_CAUSE, skip=_SKIP, closes=closes, scope=scope
+        )
         for (relative, memory), verdict in zip(rows, verdicts, strict=True):
             kept = verdict.memory
             if not verdict or kept is None:
@@ -153,7 +155,7 @@ class _Import:
                 self._leave(due.id, f"sessions {first} to {last} are others here; it is made of those")
                 continue
             try:
-                memory = self.account.adopt(due.id, document)
+                memory = self.account.intake.adopt(due.id, document)
             except (BadInput, HumanOnly) as error:
                 self._leave(due.id, error.message)
                 continue
@@ -207,7 +209,7 @@ class _Import:
         kept[f"{_NOTES}/root"] = root
         entries = [stores.file(name, value, at=self.at) for name, value in sorted(kept.items())]
         candidates = [Wrote(memory=entry.memory) for entry in entries]
-        verdicts = self.account.write_many(candidates, cause=_CAUSE, skip=_SKIP, scope=SHARED)
+        verdicts = self.account.intake.write_many(candidates, cause=_CAUSE, skip=_SKIP, scope=SHARED)
         for entry, verdict in zip(entries, verdicts, strict=True):
             if not verdict:
                 where = "/".join(entry.value.get("path", [_NOTES]))

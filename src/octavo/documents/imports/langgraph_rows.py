@@ -20,7 +20,7 @@ from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
-from octavo.engine.writing import plain_json
+from octavo.engine.fields import plain_json
 from octavo.errors import BadFile
 from octavo.storage.projections import Progress
 
@@ -95,7 +95,7 @@ def import_(account: Account, path: Path, progress: Progress | None = None) -> I
                 tally.unchanged += 1
             else:
                 writes.append((f"row {number}", memory))
-        verdicts = account.write_many(
+        verdicts = account.intake.write_many(
             [Wrote(memory=memory) for _, memory in writes], cause="import langgraph", skip=SKIP, scope=scope
         )
         for (place, memory), verdict in zip(writes, verdicts, strict=True):

@@ -179,7 +179,7 @@ def _write(
 ) -> None:
     if not writes:
         return
-    verdicts = account.write_many(
+    verdicts = account.intake.write_many(
         [write for _, _, write in writes],
         cause=f"import {format_}",
         skip=_SKIP,

@@ -20,7 +20,7 @@ from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, is_id
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
-from octavo.engine.bulk import Finished
+from octavo.engine.intake import Finished
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadFile, BadInput, NotFound, Refused, SandboxClosed
 from octavo.storage.stores.names import folder_of

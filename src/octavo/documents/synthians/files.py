@@ -43,7 +43,7 @@ def import_(account: Account, path: Path) -> Imported:
     made = [(place, memory) for place, memory in grouped if memory]
     kept += _write(account, made, left)
     for place, memory in made:
-        if account.get(memory.id) and (ended := account.finish_merge(memory.id)):
+        if account.get(memory.id) and (ended := account.intake.finish_merge(memory.id)):
             notes.append(Note(place=place, reason=f"its merge was finished: {', '.join(ended)} ended"))
     fresh = {place for place, memory in (*wanted, *made) if memory in kept}
     unchanged = len({place for place, _ in (*wanted, *made)} - fresh - {note.place for note in left})
@@ -141,7 +141,9 @@ def _read(
 def _write(account: Account, wanted: Sequence[tuple[str, Memory]], left: list[Note]) -> list[Memory]:
     """Write what is not there yet through the gate in one commit; who stayed out is named."""
     new = [(place, memory) for place, memory in wanted if account.get(memory.id) is None]
-    verdicts = account.write_many([Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=_SKIP)
+    verdicts = account.intake.write_many(
+        [Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=_SKIP
+    )
     kept = []
     for (place, memory), verdict in zip(new, verdicts, strict=True):
         if verdict.outcome in ("admitted", "superseding"):

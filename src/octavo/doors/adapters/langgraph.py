@@ -163,7 +163,9 @@ class OctavoStore(BaseStore):
             Wrote(memory=fresh) for m in read.values() if (fresh := self._refreshed(m, puts)) is not None
         ]
         if writes:
-            verdicts = self.account.write_many(writes, cause=FORMAT, skip=SKIP, whole=True, scope=self._scope)
+            verdicts = self.account.intake.write_many(
+                writes, cause=FORMAT, skip=SKIP, whole=True, scope=self._scope
+            )
             for verdict in verdicts:
                 verdict.or_raise()
 
