@@ -542,6 +542,21 @@ def test_a_redaction_leaves_no_trace_in_any_mirror(tmp_path: Path, elsewhere: bo
         assert account.check()
 
 
+def test_what_a_killed_writer_left_in_a_mirror_goes_with_a_redaction(account: Account, tree: Path) -> None:
+    (key,) = [m for m in account.memories(category="objects") if "key" in m.text]
+    left = [
+        tree / "semantic" / "knowledge" / ".tmp-0123456789abcdef",
+        tree / ".octavo" / ".tmp-fedcba9876543210",
+    ]
+    for path in left:
+        path.write_text("- the red key opens the north door\n")
+    (tree / ".tmp-mine.md").write_text("a person's own")
+    assert account.redact(key.id, reason="asked to").unreached == ()
+    assert not any(path.exists() for path in left)
+    assert (tree / ".tmp-mine.md").exists()
+    assert account.check()
+
+
 def test_a_strangers_file_with_the_text_holds_the_sweep_up(account: Account, tree: Path) -> None:
     (key,) = [m for m in account.memories(category="objects") if "key" in m.text]
     (tree / "notes.md").write_text("- the red key opens the north door\n")

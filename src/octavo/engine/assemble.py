@@ -190,17 +190,17 @@ def assemble(
     spine: Spine, indexing: Indexing, *, least: int = 1, is_stopping: Callable[[], bool] = lambda: False
 ) -> list[str]:
     """Group what got its vectors since the last time, if that is enough; returns the assemblies changed."""
-    composing = indexing.composing
     changed: list[str] = []
-    if composing is None or spine.read_only or spine.policy.assemblies.mode == "off":
+    if indexing.composing is None or spine.read_only or spine.policy.assemblies.mode == "off":
         return changed
-    composing.follow()
-    first, total = composing.assembled(), _reach(indexing)
+    indexing.follow_composites()
+    first, total = indexing.composing.assembled(), _reach(indexing)
     if total - first < least:
         return changed
     while first < total and not is_stopping():
         units = indexing.units_now()
         vectors = indexing.embedded().up_to(units.manifest.rows)
+        composing = indexing.composing  # of the index as it is now: another may have taken its place
         look = _Pass(spine, composing, units, vectors)
         first = look.look(first, min(first + _PASS, vectors.manifest.rows))
         if new := _commit(spine, look, rarity(units), indexing):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -62,7 +63,7 @@ class Composing:
         mark, old = units.manifest.watermark, self.held().manifest
         if (old.watermark, old.vectors) == (mark, seen) or not mark.version:
             return
-        with writing(self._embedding.folder, "composing"):
+        with writing(self._embedding.index):
             before = self._read()
             if not self._is_ours(before.manifest.watermark, mark):
                 before = self._none()
@@ -87,7 +88,8 @@ class Composing:
 
     def note_assembled(self, row: int) -> None:
         """Note up to which row memories were looked at."""
-        with writing(self._embedding.folder, "composing"):
+        # Where another index took this one's place meanwhile, it is noted there by the next pass.
+        with suppress(FileNotFoundError), writing(self._embedding.index):
             held = self._read()
             composites.publish(self._embedding.folder, replace(held.manifest, assembled=row), held.halves)
 
@@ -153,7 +155,7 @@ class Composing:
                 f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]
             ]
         if stamp and not problems and not self._spine.read_only:
-            with writing(self._embedding.folder, "composing"):
+            with suppress(FileNotFoundError), writing(self._embedding.index):
                 now = self._read()
                 manifest = replace(now.manifest, verified=retries.micros(self._spine.now()))
                 composites.publish(self._embedding.folder, manifest, now.halves)

@@ -69,6 +69,7 @@ class Mirror:
         if not self.folder.is_dir():
             return []
         with self.held():
+            self.tree.clear_leftovers()
             manifest = self.base()
             self.bring_up()
             ours = self.rendered(self.places())

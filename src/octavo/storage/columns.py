@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from octavo.errors import Damaged, StoreFull, Unavailable
 from octavo.libraries import Array, np
 from octavo.storage.stores.disk import Disk
 
+GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made beside another
 _OTHERS = 0o077
 
 disk = Disk()  # tests put one in its place that stops, or fails
@@ -95,12 +97,15 @@ def replace_file(path: Path, data: bytes) -> None:
 def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     """Hold the index's write lock: one indexing pass at a time, over all processes.
 
-    A disk that is full or fails is `StoreFull` or `Unavailable`; a file that is gone is the caller's matter.
+    A disk that is full or fails is `StoreFull` or `Unavailable`; a file that is gone is the caller's matter,
+    and so is a folder that went with its lock while we stood in line: another index has taken its place.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _begin(folder)
         with (folder / name).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            if not os.path.samestat(os.fstat(file.fileno()), (folder / name).stat()):
+                raise FileNotFoundError(errno.ENOENT, "another index took its place", str(folder))
             yield
             _make_private(folder)
     except FileNotFoundError:
@@ -108,6 +113,14 @@ def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     except OSError as error:
         kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else Unavailable
         raise kind(f"writing the index in {folder.name}: {error.strerror}") from error
+
+
+def _begin(folder: Path) -> None:
+    """Make a folder to write to; one of an index that was replaced is not made again."""
+    if GENERATION.fullmatch(folder.name):
+        folder.stat()
+    else:
+        folder.mkdir(parents=not GENERATION.fullmatch(folder.parent.name), exist_ok=True)
 
 
 def _make_private(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -22,14 +21,14 @@ from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, write_ends
-from octavo.storage.columns import replace_file, writing
+from octavo.storage.columns import GENERATION, replace_file, writing
 from octavo.storage.rows import Units, open_units, publish, read_manifest
 from octavo.storage.search import Limits, ScoredUnit, Search, Unindexed
 from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors
 from octavo.storage.words import Words
 
-_CURRENT, _NAMED = "current", re.compile("g[0-9]{1,9}")
+_CURRENT = "current"
 _STAYING = (_CURRENT, "lock", "making", "swapping")
 _FEW = 1_000  # units that make a small pass
 _AT_ONCE = 10_000  # units that are analysed together: as many as stay near the processor
@@ -187,13 +186,13 @@ def current(folder: Path) -> Path:
         name = (folder / _CURRENT).read_text(errors="replace")
     except FileNotFoundError:
         return folder
-    return folder / name if _NAMED.fullmatch(name) else folder
+    return folder / name if GENERATION.fullmatch(name) else folder
 
 
 def beside(folder: Path) -> Path:
     """An empty folder to make another index in, while this one is read on."""
     number = 1 + max(
-        (int(path.name[1:]) for path in folder.glob("g*") if _NAMED.fullmatch(path.name)), default=0
+        (int(path.name[1:]) for path in folder.glob("g*") if GENERATION.fullmatch(path.name)), default=0
     )
     made = folder / f"g{number}"
     made.mkdir()

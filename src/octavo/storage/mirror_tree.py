@@ -25,6 +25,7 @@ _FORMAT = 1
 _FULL = (28, 122)  # ENOSPC, EDQUOT
 _LARGEST = 16_000_000
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_OWN = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -72,6 +73,12 @@ class Tree:
                     else:
                         files[path] = data
         return files, left | _collisions(files)
+
+    def clear_leftovers(self) -> None:
+        """Remove what writers that died left behind; who calls it holds the tree alone."""
+        for left in [at for at in self.folder.rglob(f"{TEMPORARY}*") if _OWN.fullmatch(at.name)]:
+            with _saying("removing", left), suppress(FileNotFoundError):
+                self._disk.remove(left)
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes; None if there is none, or no plain one."""
