@@ -6,13 +6,16 @@ import ast
 import inspect
 import re
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import octavo
 from octavo import errors
+from octavo.domain import buffer
 
 SOURCE = Path(octavo.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -341,3 +344,27 @@ def test_nothing_of_ours_is_imported_for_types_alone_or_by_a_string():
         if name != "libraries.py":
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
             assert "TYPE_CHECKING" not in names, name
+
+
+def octavo_types(hint: object, seen: set[type]) -> Iterator[type]:
+    """Every class of ours that an annotation names, and those of its fields."""
+    for inner in typing.get_args(hint):
+        yield from octavo_types(inner, seen)
+    if isinstance(hint, type) and hint.__module__.startswith("octavo") and hint not in seen:
+        seen.add(hint)
+        yield hint
+        if issubclass(hint, msgspec.Struct):
+            for field in typing.get_type_hints(hint).values():
+                yield from octavo_types(field, seen)
+
+
+def test_what_results_are_made_of_can_be_imported_from_the_package():
+    results: set[type] = set()
+    of_buffers = set(buffer.TAGS)  # the lines of a sandbox, which `octavo.domain.buffer` names
+    for cls in (octavo.Account, octavo.Sandbox, octavo.Snapshot):
+        for name, method in inspect.getmembers(cls, inspect.isfunction):
+            if not name.startswith("_"):
+                hints = typing.get_type_hints(inspect.unwrap(method))
+                results |= set(octavo_types(hints["return"], set(of_buffers)))
+    assert {cls.__name__ for cls in results} - set(octavo.__all__) == set()
+    assert len(results) > 30

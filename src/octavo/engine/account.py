@@ -15,18 +15,17 @@ from octavo.domain.names import ALIAS
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.engine import compress, health, restoring, sandboxes
-from octavo.engine import sandbox as sandboxing
 from octavo.engine.commit import Write
 from octavo.engine.fields import Changes, Fields
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
 from octavo.engine.reading import Snapshot
-from octavo.engine.sandbox import Sandbox, SandboxHooks
+from octavo.engine.sandbox import Sandbox
 from octavo.engine.spine import without_gc
 from octavo.engine.surface import public
 from octavo.engine.writing import Writer, candidate_of
 from octavo.errors import BadInput, NotFound, SandboxClosed, Unavailable
-from octavo.storage import buffers
+from octavo.storage.buffers import Buffer
 
 
 @public
@@ -56,13 +55,12 @@ class Account(Keeper):
             strict=strict,
         )
         opened = screening.screened(opened, self.policy.privacy)
-        buffer = buffers.Buffer.create(self._spine.store, opened)
-        return sandboxing.Sandbox(self._spine, buffer, opened, None, self._hooks)
+        return self._hold(Buffer.create(self._spine.store, opened), opened, None)
 
     def resume(self, sandbox: str) -> Sandbox:
         """Take up a sandbox again; SandboxBusy while another owner has it."""
         self._spine.must_write()
-        return sandboxes.resume(self._spine, sandbox, self._hooks, self.sees)
+        return sandboxes.resume(self._spine, sandbox, self._hold, self.sees)
 
     @cached_property
     def intake(self) -> Intake[Account]:
@@ -204,11 +202,17 @@ class Account(Keeper):
             raise SandboxClosed(f"sandbox {sandbox!r} was consolidated already")
         return sandbox
 
-    @property
-    def _hooks(self) -> SandboxHooks:
-        """What a sandbox has of this handle: its actor, its recall, and what happens when it closes."""
-        return sandboxing.SandboxHooks(
-            actor=self.actor, is_owner=self.scope is None, closed=self._closed, recaller=self._recaller
+    def _hold(self, buffer: Buffer | None, opened: entries.Opened, result: Consolidation | None) -> Sandbox:
+        """A sandbox with what it has of this handle: actor, recall, and what happens when it closes."""
+        return Sandbox(
+            self._spine,
+            buffer,
+            opened,
+            result,
+            actor=self.actor,
+            is_owner=self.scope is None,
+            closed=self._closed,
+            recaller=self._recall,
         )
 
     def _closed(self, result: Consolidation) -> None:

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from octavo.domain.memory import (
-    Kind,
-    Memory,
-    Proposal,
-    Refusal,
-    Rejection,
-    check_id,
-)
+from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, check_id
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.verdicts import Verdict
-from octavo.engine import (
-    assemble,
-    attachments,
-    merging,
-    redaction,
-    restoring,
-    review,
-)
+from octavo.engine import assemble, attachments, merging, redaction, restoring, review
 from octavo.engine.fields import as_tags, as_text
 from octavo.engine.handle import Handle
 from octavo.engine.surface import public

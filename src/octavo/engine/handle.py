@@ -10,13 +10,7 @@ from typing import Self
 
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.compression import position
-from octavo.domain.memory import (
-    SHARED,
-    check_actor,
-    check_scope,
-    check_time,
-    is_human,
-)
+from octavo.domain.memory import SHARED, check_actor, check_scope, check_time, is_human
 from octavo.domain.outcomes import Guard
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
@@ -47,7 +41,7 @@ from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer
-from octavo.errors import Damaged, HumanOnly, NotFound, OutOfScope
+from octavo.errors import HumanOnly, NotFound, OutOfScope
 from octavo.models import summarisers
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
@@ -96,17 +90,7 @@ class Handle(Reader):
 
     def sandboxes(self) -> list[SandboxInfo]:
         """Open sandboxes, oldest first; nothing removes them but their owners."""
-        found = []
-        for name in buffers.names(self._spine.store):
-            try:
-                buffer = buffers.read(self._spine.store, name)
-            except NotFound:
-                continue  # its owner closed it while we were listing
-            except Damaged:
-                continue  # `check` names it; the others can be listed all the same
-            if self.sees(buffer.opened.scope):
-                found.append(buffer)
-        return sandboxes.listed(found, self._spine.now())
+        return sandboxes.listed(self._spine, self.sees)
 
     def buffer(self, sandbox: str) -> SessionBuffer:
         """A sandbox's buffer as it stands, read without owning it."""

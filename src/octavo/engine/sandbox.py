@@ -7,8 +7,6 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from msgspec import Struct
-
 from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
@@ -29,15 +27,6 @@ from octavo.storage.state_view import DbView
 E = TypeVar("E", Spoke, Used, Wrote | SetState | Revised | Forgot)
 
 
-class SandboxHooks(Struct, frozen=True, kw_only=True):
-    """What a sandbox has of the handle that holds it: who acts, how to recall, what follows its end."""
-
-    actor: str
-    is_owner: bool
-    closed: Callable[[Consolidation], None]
-    recaller: Callable[[], Recaller] | None
-
-
 @public
 class Sandbox(Reader):
     """One conversation's workspace: it reads its parent version and its own writes, nobody else's.
@@ -51,23 +40,29 @@ class Sandbox(Reader):
         buffer: Buffer | None,
         opened: Opened,
         result: Consolidation | None,
-        hooks: SandboxHooks,
+        *,
+        actor: str,
+        is_owner: bool,
+        closed: Callable[[Consolidation], None],
+        recaller: Callable[[], Recaller],
     ) -> None:
-        super().__init__(spine, opened.scope, hooks.recaller)
+        """Hold a buffer for an actor; `closed` is called when it was consolidated."""
+        super().__init__(spine, opened.scope, recaller)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
         self.result = result
         self._opened = opened
         self._buffer = buffer
-        self._hooks = hooks
+        self._actor = actor
+        self._closed = closed
         self._writer = Writer(
             spine=spine,
-            actor=hooks.actor,
+            actor=actor,
             scope=opened.scope,
             sandbox=opened.sandbox,
             visible=frozenset({SHARED, opened.scope}),
-            may_name=hooks.is_owner,
+            may_name=is_owner,
         )
         self._overlay: Pending | None = None
         self._recalled: list[str] = []  # what was recalled, until the buffer takes it with what was written
@@ -181,10 +176,11 @@ class Sandbox(Reader):
         except OctavoError:
             held.append(entries.Reopened(at=self._spine.now()))
             raise
-        self.result = self._committed() or Consolidation(version=self._spine.head().version)
+        done = committed(self._spine, self.id)
+        self.result = done or Consolidation(version=self._spine.head().version)
         held.delete()
         self._buffer = None
-        self._hooks.closed(self.result)
+        self._closed(self.result)
         return self.result
 
     def discard(self) -> None:
@@ -241,14 +237,11 @@ class Sandbox(Reader):
         self._spine.commit(
             act,
             cause="consolidate",
-            actor=self._hooks.actor,
+            actor=self._actor,
             scope=self._opened.scope,
             sandbox=self.id,
             last_line=buffer.last_line,
         )
-
-    def _committed(self) -> Consolidation | None:
-        return committed(self._spine, self.id)
 
     def _append(self, entry: Wrote | SetState | Revised | Forgot) -> Verdict:
         """Make an entry durable, then say what it would become on what the sandbox sees."""
@@ -263,7 +256,7 @@ class Sandbox(Reader):
     @property
     def _signature(self) -> str | None:
         """Whose entry it is, if not the opener's."""
-        return None if self._hooks.actor == self._opened.actor else self._hooks.actor
+        return None if self._actor == self._opened.actor else self._actor
 
     def _make_room(self, more: int) -> None:
         limit = self._spine.policy.sandbox.max_episodes

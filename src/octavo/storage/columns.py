@@ -69,6 +69,8 @@ def mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
 
 def append(path: Path, data: bytes, *, at: int) -> None:
     """Write bytes behind the first `at` of a file, which are all that counts of it, durably."""
+    if at == 0 and disk.exists(path):  # who has mapped an earlier one keeps it: a cut would kill
+        disk.remove(path)
     write_into(path, [(at, data)], cut=at)
 
 

@@ -12,11 +12,7 @@ from typing import Any, cast
 import apsw
 
 from octavo.domain.likeness import filed_under
-from octavo.domain.memory import (
-    COMPARED,
-    Memory,
-    Redaction,
-)
+from octavo.domain.memory import COMPARED, Memory, Redaction
 from octavo.domain.names import called_in
 from octavo.domain.orders import holds_order
 from octavo.errors import IndexDamaged, LedgerTruncated
@@ -150,18 +146,7 @@ class StateDb(StateLog):
         if self.is_damaged():
             self._remake()
         with self._writing():
-            for name in (
-                "revision",
-                "filed",
-                "tagged",
-                "link",
-                "standing_order",
-                "called",
-                "version",
-                "other",
-                "tally",
-                "meta",
-            ):
+            for (name,) in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'"):
                 self._db.execute(f"DELETE FROM {name}")  # our own table names
             begin_at_zero(self._db)
             for found in ledger.chain(1, head, GENESIS):

@@ -1,9 +1,8 @@
-"""Disks and stores that stop, fail, forget, lose replies or dawdle, at a moment the test chooses."""
+"""Disks and stores that stop, fail, forget or lose replies, at a moment the test chooses."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -287,20 +286,6 @@ class LosingStore(TappedStore):
             self.lose -= 1
             return False
         return created
-
-
-class SlowStore(TappedStore):
-    """A store that takes its time before each create."""
-
-    def __init__(self, inner: Any, *, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
-        super().__init__(inner)
-        self._seconds = seconds
-        self._sleep = sleep
-
-    def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
-        """Wait, then create."""
-        self._sleep(self._seconds)
-        return bool(self.inner.create(key, data, unless=unless))
 
 
 class UnlockedStore(TappedStore):
