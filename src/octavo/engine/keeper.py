@@ -9,22 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from octavo.domain import ageing, screening
-from octavo.domain.memory import (
-    SHARED,
-    Memory,
-    check_id,
-)
+from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.ports import Place
-from octavo.engine import (
-    compress,
-    copying,
-    health,
-    mirror,
-    projections,
-    retirement,
-    syncing,
-    writing,
-)
+from octavo.engine import compress, copying, health, mirror, projections, retirement, syncing, writing
 from octavo.engine import upkeep as upkeeping
 from octavo.engine.comparison import Take
 from octavo.engine.counts import Stats
