@@ -76,7 +76,7 @@ def _spelt_out(method: Callable[..., Any]) -> inspect.Signature:
     """A method's signature, with the keys of its `**fields: Unpack[...]` as parameters of their own."""
     signature = inspect.signature(method)
     *parameters, last = signature.parameters.values()
-    if last.kind is not last.VAR_KEYWORD:
+    if last.kind is not last.VAR_KEYWORD or not str(last.annotation).startswith("Unpack["):
         return signature
     (fields,) = typing.get_args(typing.get_type_hints(method)[last.name])
     more = [
@@ -93,6 +93,7 @@ def _prover(
     parameters = signature.parameters.values()
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
     fits: dict[str, tuple[Fits, str]] = {}
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
@@ -105,7 +106,7 @@ def _prover(
         for name, value in (*by_place, *named.items()):
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])
-            elif name in named:
+            elif name in named and not is_open:
                 raise _misfit(method, signature, f"got an unexpected keyword argument {name!r}")
 
     return prove
