@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.engine import projections, redaction
+from octavo.engine import redaction
 from octavo.engine.attachments import unswept
 from octavo.engine.spine import Spine, must_be_its_key
 from octavo.errors import Damaged, IndexDamaged, OctavoError
@@ -34,7 +34,7 @@ class Report(Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-def check(spine: Spine, walk: Sequence[Projection] | None = None, progress: Progress | None = None) -> Report:
+def check(spine: Spine, walk: Sequence[Projection], progress: Progress | None = None) -> Report:
     """Read every version and buffer, verify every hash, and prove what is derived against the ledger."""
     problems: list[str] = []
     notes: list[str] = []
@@ -45,7 +45,7 @@ def check(spine: Spine, walk: Sequence[Projection] | None = None, progress: Prog
     problems += refusals.damaged(spine.store)
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
     open_ = _check_buffers(spine, problems, notes)
-    for projection in projections.projections(spine) if walk is None else walk:
+    for projection in walk:
         try:
             problems += projection.verify()
         except IndexDamaged as error:
@@ -70,11 +70,7 @@ def within_scope(report: Report, sandboxes: int) -> Report:
 
 
 def repair(
-    spine: Spine,
-    walk: Sequence[Projection] | None = None,
-    *,
-    accept: bool = False,
-    progress: Progress | None = None,
+    spine: Spine, walk: Sequence[Projection], *, accept: bool = False, progress: Progress | None = None
 ) -> Report:
     """Derive again what is wrong, and the state always; a ledger that lost its end needs `accept`."""
     if not accept and not spine.state.is_damaged():
@@ -82,7 +78,6 @@ def repair(
     spine.state.rebuild(spine.ledger, progress)
     redaction.sweep(spine)
     spine.store.clear_leftovers()
-    walk = projections.projections(spine) if walk is None else walk
     for projection in walk:
         if projection.verify(stamp=True):
             projection.clear()

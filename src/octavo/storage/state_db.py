@@ -19,7 +19,7 @@ from octavo.errors import IndexDamaged, LedgerTruncated
 from octavo.storage import codec
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
-from octavo.storage.state_file import begin_at_zero, failure, opened, reading, reference, remove
+from octavo.storage.state_file import TABLES, begin_at_zero, failure, opened, reading, reference, remove
 from octavo.storage.state_log import StateLog
 from octavo.storage.state_view import OPEN, ROW_BITS, DbView
 
@@ -146,8 +146,8 @@ class StateDb(StateLog):
         if self.is_damaged():
             self._remake()
         with self._writing():
-            for (name,) in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'"):
-                self._db.execute(f"DELETE FROM {name}")  # our own table names
+            for name in TABLES:
+                self._db.execute(f"DELETE FROM {name}")
             begin_at_zero(self._db)
             for found in ledger.chain(1, head, GENESIS):
                 self._apply(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from pathlib import Path
 
@@ -65,6 +66,7 @@ CREATE INDEX other_ref ON other (tag, ref, version);
 CREATE TABLE tally (kind TEXT NOT NULL, scope TEXT NOT NULL, category TEXT NOT NULL, live INTEGER NOT NULL,
   PRIMARY KEY (kind, scope, category)) WITHOUT ROWID;
 """
+TABLES = re.findall(r"CREATE TABLE (\w+)", _TABLES)
 
 
 def opened(path: Path, *, read_only: bool) -> apsw.Connection:
