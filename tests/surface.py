@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 import octavo
+from octavo import documents
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory
 
@@ -83,6 +84,7 @@ OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     "decline": lambda w: {"id_": w.proposal},
     "deletion_candidates": lambda w: {},
     "diff": lambda w: {"before": 1},
+    "end_order": lambda w: {"id_": w.fact},
     "export": lambda w: {"path": w.folder / "export"},
     "forget": lambda w: {"ids": w.other},
     "freshness": lambda w: {"id_": w.fact},
@@ -145,6 +147,34 @@ OF_SANDBOX: dict[str, Callable[[World], dict[str, Any]]] = {
     "write_episode": lambda w: {"episode": {"turn_1": "hello"}},
 }
 ENDING = ("close", "consolidate", "discard")
+# The documents' own interfaces, each over a folder; any of their methods takes what it needs from FITTING.
+OF_DOCUMENTS: dict[str, Callable[[Path], Any]] = {
+    "FilesystemMemory": lambda folder: documents.FilesystemMemory(folder, embedder=False),
+    "MSP": lambda folder: documents.MSP(folder, "User01"),
+    "MemoryCore": lambda folder: documents.MemoryCore(octavo.open(folder, actor="human:op", embedder=False)),
+    "MemoryVault": lambda folder: documents.MemoryVault(folder / "vault.jsonl"),
+}
+FITTING: dict[str, Any] = {
+    "text": "keeps two cats", "content": "keeps three dogs", "query": "cats", "scope": "shared",
+    "category": "x", "user_id": "User01", "level": "semantic", "key": "knowledge/pets", "name": "tea",
+    "data": {"now": "calm"}, "metadata": {}, "buffer": {}, "state": {}, "ids": [], "items": [],
+    "embedding": [0.6, 0.8], "reason": "asked to",
+}  # fmt: skip
+
+
+def acts(handle: Any) -> list[str]:
+    """The names of everything that can be called on a handle, but what ends it."""
+    names = [name for name in dir(handle) if not name.startswith("_") and name not in ("close", "account")]
+    return [name for name in names if callable(getattr(handle, name))]
+
+
+def needed(method: Callable[..., Any]) -> dict[str, Any]:
+    """Arguments for what a method cannot do without."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(method).parameters.values()
+    return {
+        p.name: FITTING.get(p.name, "hello") for p in parameters if p.default is p.empty and p.kind in kinds
+    }
 
 
 def _memory(w: World) -> Memory:

@@ -13,7 +13,20 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.errors import BadInput, OctavoError, SandboxClosed, Unavailable
-from surface import ENDING, OF_ACCOUNT, OF_HANDLE, OF_SANDBOX, call, holder, methods, variants, world
+from surface import (
+    ENDING,
+    OF_ACCOUNT,
+    OF_DOCUMENTS,
+    OF_HANDLE,
+    OF_SANDBOX,
+    acts,
+    call,
+    holder,
+    methods,
+    needed,
+    variants,
+    world,
+)
 
 NASTY: list[Any] = [
     None, True, 0, -5, 2**70, 0.5, math.nan, math.inf, "", " ", "\ud800", "\u200b", "\x00",
@@ -25,8 +38,8 @@ VALUES = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
 )
-# They move house, wait, or end the handle; their parameters are paths, callables and seconds.
-SLOW = {"close", "backup", "export", "import_", "salvage", "wait", "importing", "retire_aged"}
+# They end the handle, or wait for others as long as they are told to.
+SLOW = {"close", "wait", "importing"}
 
 
 def tolerated(handle: Any, name: str, arguments: dict[str, Any]) -> None:
@@ -63,6 +76,33 @@ def test_a_sandbox_answers_nasty_values_with_typed_errors(opened, tmp_path, name
         tolerated(w.sandbox, name, arguments)
     assert w.sandbox.consolidate()
     assert w.account.check().problems == ()
+
+
+@pytest.mark.parametrize("name", sorted(OF_DOCUMENTS))
+def test_a_documents_interface_answers_nasty_values_with_typed_errors(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    handle = OF_DOCUMENTS[name](tmp_path / "data")
+    for method in acts(handle):
+        base = needed(getattr(handle, method))
+        for arguments in variants(handle, method, base, NASTY):
+            tolerated(handle, method, arguments)
+
+
+@pytest.mark.parametrize("function", [octavo.open, octavo.accounts, octavo.delete_account])
+def test_what_opens_and_lists_accounts_answers_nasty_values_with_typed_errors(
+    tmp_path, monkeypatch, function
+):
+    monkeypatch.chdir(tmp_path)
+    base = {"root": tmp_path, "account": "mali", "embedder": False}
+    taken = {name: value for name, value in base.items() if name in inspect.signature(function).parameters}
+    octavo.open(**base).close()
+    for parameter in inspect.signature(function).parameters:
+        for value in (*NASTY, "human:", "s3://", "://", "postgresql://127.0.0.1:1/x"):
+            with suppress(OctavoError):
+                answer = function(**{**taken, parameter: value})
+                if isinstance(answer, octavo.Account):
+                    answer.close()
+    assert "mali" in octavo.accounts(tmp_path) or function is octavo.delete_account
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

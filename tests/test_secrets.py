@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 import octavo
 from canaries import holding
+from octavo import documents
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import find
 from octavo.engine.intake import Intake
@@ -18,12 +21,15 @@ from octavo.errors import BadInput, OctavoError
 from surface import (
     ENDING,
     OF_ACCOUNT,
+    OF_DOCUMENTS,
     OF_HANDLE,
     OF_INTAKE,
     OF_SANDBOX,
+    acts,
     call,
     holder,
     methods,
+    needed,
     variants,
     world,
 )
@@ -88,6 +94,23 @@ def test_a_secret_in_any_argument_of_a_sandbox_stays_nowhere(opened, root, tmp_p
     assert w.sandbox.consolidate().version
     assert w.account.wait(60)
     silent(root, caplog.text)
+
+
+@pytest.mark.parametrize("name", sorted(OF_DOCUMENTS))
+def test_a_secret_in_any_argument_of_a_documents_interface_stays_nowhere(tmp_path, caplog, name):
+    handle = OF_DOCUMENTS[name](tmp_path)
+    said = []
+    for method in sorted(acts(handle)):
+        said += tried(handle, method, needed(getattr(handle, method)))
+    (handle if hasattr(handle, "close") else handle.account).close()
+    silent(tmp_path, "\n".join(said) + caplog.text)
+
+
+def test_no_documents_interface_escapes_the_table():
+    classes = [one for name in documents.__all__ if inspect.isclass(one := getattr(documents, name))]
+    living = {c.__name__ for c in classes if not issubclass(c, Struct | dict)}
+    values = {"MemoryEntry", "MemoryAssembly"}
+    assert living - values == {*OF_DOCUMENTS, "AsyncMemoryCore"}  # which hands on to the other one
 
 
 def test_no_public_method_escapes_the_table():

@@ -161,6 +161,7 @@ class Account(_Reader[accounts.Account]):
         return self.sync.actor
 
     alias = _awaited(accounts.Account.alias)
+    end_order = _awaited(accounts.Account.end_order)
     approve = _awaited(accounts.Account.approve)
     backup = _awaited(accounts.Account.backup)
     buffer = _awaited(accounts.Account.buffer)

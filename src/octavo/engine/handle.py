@@ -34,6 +34,7 @@ from octavo.engine.counts import Session
 from octavo.engine.differences import Diff
 from octavo.engine.explain import Explainer
 from octavo.engine.indexing import Indexing
+from octavo.engine.proving import ChainProof
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.sandboxes import SandboxInfo
@@ -68,6 +69,7 @@ class Handle(Reader):
         guard: Guard | None = None,
     ) -> None:
         self._guard = guard
+        self._proof = ChainProof(spine)
         self._worker = Worker(
             self._work, attempts=spine.policy.compression.attempts, delay_seconds=_TOGETHER_SECONDS
         )
@@ -195,7 +197,7 @@ class Handle(Reader):
                 again = self._reranker() if self._reranker else None
                 tokens, scorer = (again, None) if isinstance(again, TokenReranker) else (None, again)
                 made = indexing.Indexing(self._spine, self._spine.index, embedder, tokens)
-                lifting = activation.assemblies(self._spine, made)
+                lifting = activation.assemblies(self._spine, made, self._worker.wake)
                 asked = recall.Recaller(self._spine, made, self._worker.wake, scorer, [lifting])
                 self._made = made, asked
             return self._made
@@ -213,6 +215,7 @@ class Handle(Reader):
             for tree in mirror.listed(self._spine) or [mirror.Mirror(self._spine)]:
                 tree.follow()
         self._indexing.add_words()
+        self._proof.go_on(2, small=True)  # faster than commits come, or it never goes round
         if not self._indexing.is_used:
             return
         # A batch at a time: who closes the account does not wait for all of them.

@@ -279,7 +279,11 @@ class Indexing:
         """Bring the composites of assemblies up to words and vectors."""
         if self.composing is not None:
             self.add_words()
-            self._on_current(lambda: self.composing.follow() if self.composing else None)
+            self.compose()
+
+    def compose(self) -> None:
+        """Bring the composites up to what is indexed."""
+        self._on_current(lambda: self.composing.follow() if self.composing else None)
 
     def _on_current(self, act: Callable[[], T]) -> T:
         """Do something to the index that counts; again where another one takes its place meanwhile."""
@@ -327,6 +331,8 @@ class Indexing:
         try:
             return self._on_current(lambda: self._verified(stamp))
         except Damaged as error:
+            if self.has_moved():  # it was made anew meanwhile
+                return self.verify(stamp=stamp)
             return [f"index/recall: {error.message}"]
 
     def _verified(self, stamp: bool) -> list[str]:

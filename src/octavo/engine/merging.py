@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from octavo.domain import assembling
-from octavo.domain.assembling import LEAST, MERGED_FROM, formed, may_belong, members_of
+from octavo.domain.assembling import LEAST, MERGED_FROM, PART, formed, live_members, members_of
 from octavo.domain.memory import Memory, Proposal, is_human
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.engine.assemble import checked, live, rarity
-from octavo.engine.composing import Composing
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, HumanOnly, NotFound
 from octavo.libraries import np
+from octavo.storage.composites import Composites
 from octavo.storage.state_view import DbView
 
 _log = logging.getLogger("octavo.merging")
 _BLOCK = 1_024
+
+Pair = tuple[str, str]
 
 
 def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: Memory) -> Memory:
@@ -33,16 +34,18 @@ def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: M
         raise BadInput(f"{first.id} and {second.id} lie in two scopes, which stay apart")
     if not is_human(actor) and (first.approved or second.approved):
         raise HumanOnly(f"{actor} tried to merge an assembly that a person made", hint="ask that person")
-    made: list[Memory] = []
+    pair, cosine = (first.id, second.id), None
+    held = indexing.composing.held() if indexing.composing else None
+    if held is not None and set(pair) <= held.places.keys():
+        cosine = held.cosine(first.id, held.floats[held.places[second.id]])
+    done, new = list[Memory](), f"asm_{spine.new_id()}"
 
-    id_ = f"asm_{spine.new_id()}"
+    def act(pending: Pending, view: DbView) -> None:  # who merges by hand needs no threshold
+        done[:] = _merged(spine, view, indexing, new, pair, cosine, None)
+        pending.extend(done)
 
-    def act(pending: Pending, view: DbView) -> None:
-        made[:] = _merged(spine, view, indexing, id_, (first.id, second.id), None)
-        pending.extend(made)
-
-    spine.commit(act, cause=f"merge {id_}", actor=actor, scope=first.scope)
-    return made[0]
+    spine.commit(act, cause=f"merge {new}", actor=actor, scope=first.scope)
+    return done[0]
 
 
 def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
@@ -50,14 +53,20 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     policy, composing = spine.policy.assemblies, indexing.composing
     if composing is None or policy.merging == "off" or policy.mode == "off" or spine.read_only:
         return []
-    done: list[str] = []
-    asks = "propose merge" if policy.merging == "propose" else "merge"
-    for cosine, scope, *pair in _alike(spine, composing):
-        id_ = f"asm_{spine.new_id()}"
-        act = partial(_merge_or_ask, spine, indexing, id_, pair, cosine)
+    asks, done = policy.merging == "propose", list[str]()
+
+    def act(pair: Pair, cosine: float, new: str, pending: Pending, view: DbView) -> None:
+        if not asks and any(live(view, id_).approved for id_ in pair):
+            return  # what a person put together is not taken apart by itself
+        changes = _merged(spine, view, indexing, new, pair, cosine, policy.merge_likeness)
+        pending.extend(_proposed(spine, view, changes[0], pair) if asks else changes)
+
+    for cosine, scope, pair in _alike(spine, composing.held()):
+        new = f"asm_{spine.new_id()}"
+        cause = f"{'propose merge' if asks else 'merge'} {new}"
         try:
-            version = spine.commit(act, cause=f"{asks} {id_}", actor="system", scope=scope)
-            done += [id_] if version and asks == "merge" else []
+            made = spine.commit(partial(act, pair, cosine, new), cause=cause, actor="system", scope=scope)
+            done += [new] if made and not asks else []
         except (BadInput, NotFound) as error:  # one of them changed meanwhile
             _log.info("merge left out reason=%s", type(error).__name__)
     if done:
@@ -65,95 +74,70 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     return done
 
 
-def _merge_or_ask(
-    spine: Spine,
-    indexing: Indexing,
-    id_: str,
-    pair: Sequence[str],
-    cosine: float,
-    pending: Pending,
-    view: DbView,
-) -> None:
-    merging = spine.policy.assemblies.merging
-    if merging == "auto" and any(live(view, one).approved for one in pair):
-        return  # what a person put together is not taken apart by itself
-    changes = _merged(spine, view, indexing, id_, pair, cosine)
-    pending.extend(changes if merging == "auto" else _proposed(spine, view, changes[0], pair))
-
-
 def unmerge(spine: Spine, actor: str, id_: str) -> list[str]:
     """End an assembly that a merge made; those it was made of live again. Returns their ids."""
-    revived: list[str] = []
+    revived: list[Memory] = []
 
     def act(pending: Pending, view: DbView) -> None:
         whole = live(view, id_)
-        sources = whole.linked(MERGED_FROM)
-        if not sources:
-            raise BadInput(
-                f"{id_} was not formed by a merge", hint="`octavo merge-log` lists those that were"
-            )
-        changes = [tombstone(whole, actor)]
-        for source in sources:
-            now = view.get(source)
-            before = [m for _, m in spine.state.history(source) if not m.gone]
-            if now is not None and now.gone and before and before[-1].text:
-                known = view.many(members_of(before[-1]))
-                links = tuple(
-                    link
-                    for link in before[-1].links
-                    if link.name != assembling.PART or may_belong(known.get(link.to, (0, None))[1])
-                )
-                changes.append(replace(before[-1], rev=now.rev + 1, links=links))
-        revived[:] = [m.id for m in changes[1:]]
-        pending.extend(changes)
+        if not whole.linked(MERGED_FROM):
+            hint = "`octavo merge-log` lists those that were"
+            raise BadInput(f"{id_} was not formed by a merge", hint=hint)
+        back = (_revived(spine, view, source) for source in whole.linked(MERGED_FROM))
+        revived[:] = [memory for memory in back if memory]
+        pending.extend([tombstone(whole, actor), *revived])
 
-    scope = live(spine.head(), id_).scope
-    spine.commit(act, cause=f"unmerge {id_}", actor=actor, scope=scope)
-    return revived
+    spine.commit(act, cause=f"unmerge {id_}", actor=actor, scope=live(spine.head(), id_).scope)
+    return [m.id for m in revived]
+
+
+def _revived(spine: Spine, view: DbView, id_: str) -> Memory | None:
+    """An assembly that has ended as it last was, without members that are gone; None if it was erased."""
+    now, history = view.get(id_), [m for _, m in spine.state.history(id_) if not m.gone]
+    if now is None or not now.gone or not history or not history[-1].text:
+        return None
+    kept = {m.id for m in live_members(view, members_of(history[-1]))}
+    links = tuple(link for link in history[-1].links if link.name != PART or link.to in kept)
+    return replace(history[-1], rev=now.rev + 1, links=links)
 
 
 def finish(spine: Spine, actor: str, id_: str) -> list[str]:
     """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
-    ended: list[str] = []
+    ended: list[Memory] = []
 
     def act(pending: Pending, view: DbView) -> None:
-        whole = view.get(id_)
-        sources = whole.linked(MERGED_FROM) if whole and not whole.gone else ()
-        live_ones = [m for source in sources if (m := view.get(source)) and not m.gone and m.id != id_]
-        ended[:] = [m.id for m in live_ones]
-        pending.extend(replace(tombstone(m, actor), data={assembling.MERGED_INTO: id_}) for m in live_ones)
+        sources = [m for source in live(view, id_).linked(MERGED_FROM) if (m := view.get(source))]
+        ended[:] = [assembling.ended_into(m, id_, actor) for m in sources if not m.gone and m.id != id_]
+        pending.extend(ended)
 
     spine.commit(act, cause=f"finish merge {id_}", actor=actor)
-    return ended
+    return [m.id for m in ended]
 
 
 def _merged(
-    spine: Spine, view: DbView, indexing: Indexing, id_: str, pair: Sequence[str], cosine: float | None
+    spine: Spine,
+    view: DbView,
+    indexing: Indexing,
+    new: str,
+    pair: Pair,
+    cosine: float | None,
+    threshold: float | None,
 ) -> list[Memory]:
-    policy = spine.policy.assemblies
+    """What a merge changes: the new assembly, and the ends of the two."""
     first, second = (live(view, id_) for id_ in pair)
-    ids = tuple(dict.fromkeys((*members_of(first), *members_of(second))))
-    if len(ids) > policy.max_members:
-        raise BadInput(
-            f"{first.id} and {second.id} have {len(ids)} members, {policy.max_members} are allowed"
-        )
-    known = view.many(ids)
-    members = [m for id_ in ids if (m := known.get(id_, (0, None))[1]) is not None and may_belong(m)]
+    ids, most = dict.fromkeys((*members_of(first), *members_of(second))), spine.policy.assemblies.max_members
+    if len(ids) > most:
+        raise BadInput(f"{first.id} and {second.id} have {len(ids)} members, {most} are allowed")
+    members = live_members(view, ids)
     if len(members) < LEAST:
         raise BadInput(f"{first.id} and {second.id} have no two live members")
-    threshold = None if cosine is None else policy.merge_likeness  # who merges by hand needs none
-    if cosine is None and indexing.composing is not None:
-        held = indexing.composing.held()
-        places = [held.places.get(id_) for id_ in pair]
-        if None not in places:
-            cosine = float(held.floats[places[0]] @ held.floats[places[1]])
     came_by = formed("merge", similarity=cosine, threshold=threshold)
     telling = rarity(indexing.units_now())
-    whole, *ended = assembling.merged(first, second, members, came_by, id_, telling)
+    whole, *ended = assembling.merged(first, second, members, came_by, new, telling)
     return [checked(spine, whole), *ended]
 
 
-def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Sequence[str]) -> list[Proposal]:
+def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Pair) -> list[Proposal]:
     asked = [p.memory for p in view.proposals() if p.action == "merge"]
     if any(set(pair) & set(memory.linked(MERGED_FROM)) for memory in asked):
         return []
@@ -167,30 +151,29 @@ def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Sequence[str]) ->
     return [proposal]
 
 
-def _alike(spine: Spine, composing: Composing) -> list[tuple[float, str, str, str]]:
+def _alike(spine: Spine, held: Composites) -> list[tuple[float, str, Pair]]:
     """Pairs of fresh assemblies of one scope, best first, each assembly once, as many as one pass merges."""
-    policy, held = spine.policy.assemblies, composing.held()
+    policy = spine.policy.assemblies
     scopes: dict[str, list[int]] = {}
     for place, row in enumerate(held.manifest.rows):
         if row.used >= LEAST:
             scopes.setdefault(row.scope, []).append(place)
-    pairs: list[tuple[float, str, str, str]] = []
+    able: list[tuple[float, str, Pair]] = []
     for scope, places in scopes.items():
         own = held.floats[places]
         for start in range(0, len(places), _BLOCK):
             cosines = own[start : start + _BLOCK] @ own[start:].T
-            ones, others = np.nonzero(np.triu(cosines >= policy.merge_likeness, k=1))
-            for one, other in zip(ones.tolist(), others.tolist(), strict=True):
+            for one, other in np.argwhere(np.triu(cosines >= policy.merge_likeness, k=1)).tolist():
                 first, second = (held.manifest.rows[places[start + n]] for n in (one, other))
                 cosine = float(cosines[one, other])
                 # What grows together stays about one thing: members are as alike as those that join.
                 mean = cosine * first.length * second.length / (first.used * second.used)
                 if first.members + second.members <= policy.max_members and mean >= policy.likeness:
-                    pairs.append((cosine, scope, first.id, second.id))
+                    able.append((-cosine, scope, (first.id, second.id)))
     taken: set[str] = set()
     best = []
-    for pair in sorted(pairs, key=lambda p: (-p[0], *p[2:])):
-        if not taken.intersection(pair[2:]):
-            best.append(pair)
-            taken.update(pair[2:])
+    for cosine, scope, pair in sorted(able):
+        if taken.isdisjoint(pair):
+            best.append((-cosine, scope, pair))
+            taken.update(pair)
     return best[: policy.merges_per_pass]

@@ -30,7 +30,7 @@ from octavo.engine.attachments import erasure_of, unswept
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
-from octavo.errors import Damaged, NotFound, SandboxBusy
+from octavo.errors import Damaged, NotFound, SandboxBusy, Unavailable
 from octavo.storage import buffers, checkpoints, refusals, sweeps
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
@@ -98,7 +98,10 @@ def redact(
         pending.extend(changes)
 
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
-    done = sweep(spine)
+    try:
+        done = sweep(spine)
+    except Unavailable as error:  # it is committed, so reads mask the text; the sweep goes on when it can
+        done = Swept(unreached=(error.message,))
     return Redacted(
         memory=id_,
         versions=done.versions,
@@ -196,6 +199,7 @@ def _left(memory: Memory | None, keys: Collection[str], *, whole: bool) -> Memor
 
 def sweep(spine: Spine) -> Swept:
     """Erase what the redactions name, wherever it is; what cannot be done now is left for the next time."""
+    spine.head()  # a full disk may have left the state behind the redaction
     pending = unswept(spine)
     if not pending:
         return Swept()

@@ -246,11 +246,13 @@ def fingerprint(key: str) -> str:
 def whole_until(ledger: Ledger) -> int:
     """The last version before the first damage: all up to it are there and stand on each other."""
     version, before = 0, GENESIS
-    while ledger.exists(version + 1):
+    while True:
         try:
+            if not ledger.exists(version + 1):
+                break
             found = ledger.read(version + 1)
             deque(found.changes(), maxlen=0)
-        except LedgerDamaged:
+        except Damaged:
             break
         if found.header.parent_hash != before:
             break
@@ -262,7 +264,7 @@ def must_be_its_key(ledger: Ledger, identity: Identity) -> None:
     """Raise if the account's file holds another key than the ledger was begun with."""
     try:
         known = ledger.header(1)[0].key if ledger.exists(1) else None
-    except LedgerDamaged:
+    except Damaged:
         return  # who reads the ledger tells of it
     if known is not None and known != fingerprint(identity.key):
         hint = "put account.json back from a backup; until then it can be read with read_only=True"

@@ -31,6 +31,7 @@ Fits = Callable[[Any], bool]
 MAX_TEXT = 4_000_000
 MAX_NUMBER = 2**53
 MAX_DEPTH = 64
+_MOST_NAME, _MOST_PATH = 255, 4000  # what file systems take
 
 _SECRETS = PrivacyPolicy(phone="allow", email="allow")
 _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
@@ -39,8 +40,12 @@ _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
 def public(cls: C) -> C:
     """Let every public method of a class answer an argument that does not fit with `BadInput`."""
     for name, method in list(vars(cls).items()):
-        if inspect.isfunction(method) and not name.startswith("_"):
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(method):
             setattr(cls, name, fitted(method))
+        elif isinstance(method, classmethod | staticmethod):
+            setattr(cls, name, type(method)(fitted(method.__func__)))
     return cls
 
 
@@ -71,7 +76,7 @@ def _spelt_out(method: Callable[..., Any]) -> inspect.Signature:
     """A method's signature, with the keys of its `**fields: Unpack[...]` as parameters of their own."""
     signature = inspect.signature(method)
     *parameters, last = signature.parameters.values()
-    if last.kind is not last.VAR_KEYWORD:
+    if last.kind is not last.VAR_KEYWORD or not str(last.annotation).startswith("Unpack["):
         return signature
     (fields,) = typing.get_args(typing.get_type_hints(method)[last.name])
     more = [
@@ -88,6 +93,7 @@ def _prover(
     parameters = signature.parameters.values()
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
     fits: dict[str, tuple[Fits, str]] = {}
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
@@ -100,7 +106,7 @@ def _prover(
         for name, value in (*by_place, *named.items()):
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])
-            elif name in named:
+            elif name in named and not is_open:
                 raise _misfit(method, signature, f"got an unexpected keyword argument {name!r}")
 
     return prove
@@ -118,6 +124,8 @@ def _must_fit(method: str, name: str, value: Any, fits: Fits, spelt: str) -> Non
         raise error(f"{method}: {name} is {what}", hint=f"{name} is {spelt}")
     if not isinstance(value, int | float | None):
         _must_be_whole(value, name, 0)
+        if "Path" in spelt and isinstance(value, str | Path):
+            _must_name_a_place(value, name)
 
 
 def _must_be_whole(value: Any, name: str, depth: int) -> None:
@@ -137,6 +145,14 @@ def _must_be_whole(value: Any, name: str, depth: int) -> None:
             for part in parts:
                 if not isinstance(part, int | None):
                     _must_be_whole(part, name, depth + 1)
+
+
+def _must_name_a_place(value: str | Path, name: str) -> None:
+    parts = [part.encode(errors="surrogatepass") for part in str(value).split("/")]
+    if any(b"\0" in part or len(part) > _MOST_NAME for part in parts) or len(str(value)) > _MOST_PATH:
+        raise BadInput(
+            f"{name} can be no path", hint=f"each name in it has at most {_MOST_NAME} bytes, no NUL"
+        )
 
 
 def _must_be_unicode(text: str, name: str) -> None:
@@ -160,7 +176,9 @@ def _fit(hint: Any) -> Fits:
     if origin in (Sequence, Iterable, list, frozenset):
         each = _fit(inner[0])
         lazy = origin is Iterable  # a generator is taken once, so nothing is proved of what it gives
-        return lambda value: _is_many(value, lazy=lazy) and (lazy or all(map(each, value)))
+        return lambda value: (
+            _is_many(value, lazy=lazy) and (not hasattr(value, "__len__") or all(map(each, value)))
+        )
     if origin in (Mapping, dict):
         return lambda value: isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
     if origin is not None:  # Callable and the like
@@ -178,6 +196,10 @@ def _single(hint: Any) -> Fits:
         return lambda value: isinstance(value, plain)
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return lambda value: isinstance(value, hint)
+    if getattr(hint, "_is_protocol", False):
+        told = {name for one in hint.__mro__ for name in (*vars(one), *inspect.get_annotations(one))}
+        names = [name for name in told if not name.startswith("_")]
+        return lambda value: callable(value) if not names else all(hasattr(value, name) for name in names)
     return lambda value: True
 
 

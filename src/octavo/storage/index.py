@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -204,13 +205,15 @@ def swap(folder: Path, made: Path) -> bool:
 
     Who reads the old one loses its files and asks again; who waits to write to it finds it gone.
     """
-    with writing(folder, "swapping"), writing(current(folder)):
+    with writing(folder, "swapping"), writing(old := current(folder)):
         if not made.exists():
             return False
         replace_file(folder / _CURRENT, made.name.encode())
         for path in folder.iterdir():
             if path.is_dir() and path != made:
-                shutil.rmtree(path, ignore_errors=True)
+                # Who is in the middle of a pass ends it first, or would leave half a folder behind.
+                with nullcontext() if path == old else writing(path):
+                    shutil.rmtree(path, ignore_errors=True)
             elif not path.is_dir() and path.name not in _STAYING:
                 path.unlink(missing_ok=True)
     return True

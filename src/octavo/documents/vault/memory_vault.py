@@ -22,6 +22,7 @@ from octavo.domain import gate
 from octavo.domain.memory import SHARED, Memory, check_scope
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
+from octavo.engine.surface import public
 from octavo.errors import BadInput, NotFound, Refused
 from octavo.storage.stores.names import folder_of
 
@@ -45,6 +46,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
         return False
 
 
+@public
 class MemoryVault(VaultReader):
     """A scoped vault of canon and registers; `vault.jsonl` is its live view, the ledger its history.
 

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from octavo.errors import OctavoError, StoreFull, Unavailable
+
 T = TypeVar("T")
 
 TEMPORARY = ".tmp-"  # how the name of a file begins that no reader looks at
@@ -18,6 +20,21 @@ TEMPORARY = ".tmp-"  # how the name of a file begins that no reader looks at
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _TRIES = 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
+
+
+def failure(what: str, error: OSError, hint: str = "") -> OctavoError:
+    """What a refusal of the operating system means to a user, and what to do now."""
+    said = f"{what}: {error.strerror}"
+    if error.errno in _FULL:
+        return StoreFull(said)
+    if error.errno in _TOO_MANY_OPEN:
+        return Unavailable(said, hint="close what is open elsewhere, or raise the limit (`ulimit -n`)")
+    if error.errno == errno.EISDIR:
+        return Unavailable(said, hint="a folder stands where a file belongs: move the folder elsewhere")
+    hint = hint or "check the folder's permissions, or open the account with read_only=True"
+    return Unavailable(said, hint=hint)
 
 
 class Disk:
