@@ -263,7 +263,7 @@ class StateDb(StateLog):
                         redacted.append(change.memory)
                 self._db.execute(
                     "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (number, position, line.t, *reference(change), bytes(line.envelope), body),
+                    (number, position, line.t, *reference(line.t, change), bytes(line.envelope), body),
                 )
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
         self._tally(memories)  # after the insert: a version may hold two revisions of one memory
