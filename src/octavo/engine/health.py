@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -36,7 +36,7 @@ class Report(Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-def check(spine: Spine, walk: Sequence[Projection], progress: Progress | None = None) -> Report:
+def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = None) -> Report:
     """Read every version and buffer, verify every hash, and prove what is derived against the ledger."""
     problems: list[str] = []
     notes: list[str] = []
@@ -72,19 +72,26 @@ def within_scope(report: Report, sandboxes: int) -> Report:
 
 
 def repair(
-    spine: Spine, walk: Sequence[Projection], *, accept: bool = False, progress: Progress | None = None
+    spine: Spine,
+    walk: Callable[[], Iterable[Projection]],
+    *,
+    accept: bool = False,
+    progress: Progress | None = None,
 ) -> Report:
-    """Derive again what is wrong, and the state always; a ledger that lost its end needs `accept`."""
+    """Derive again what is wrong, and the state always; a ledger that lost its end needs `accept`.
+
+    An index that is made anew lies elsewhere, so what comes behind it on the walk is asked for then.
+    """
     if not accept and not spine.state.is_damaged():
         spine.state.must_not_be_ahead_of(spine.ledger)
     spine.state.rebuild(spine.ledger, progress)
     redaction.sweep(spine)
     spine.store.clear_leftovers()
-    for projection in walk:
+    for projection in walk():
         if projection.verify(stamp=True):
             projection.clear()
             projection.follow(progress)
-    return check(spine, walk)
+    return check(spine, walk())
 
 
 def _unfinished(spine: Spine) -> list[str]:
