@@ -50,6 +50,16 @@ class StateLog(ABC):
         rows = self.rows(sql, values)
         return rows[0][0] if rows else None
 
+    def watermark(self) -> tuple[int, str]:
+        """The version this state has reached, and the hash of that version's header."""
+        rows = dict(self.rows("SELECT key, value FROM meta WHERE key IN ('version', 'hash')"))
+        return int(rows["version"]), str(rows["hash"])
+
+    def lines_in(self, version: int) -> list[tuple[bytes, bytes | None]]:
+        """Envelope and body of each memory of a version, as they stand in the file."""
+        sql = "SELECT envelope, body FROM revision WHERE since = ? ORDER BY row"
+        return [(envelope, body) for envelope, body in self.rows(sql, (version,))]
+
     def version_at(self, moment: datetime) -> int:
         """The newest version committed at or before a moment."""
         found = self.one(
