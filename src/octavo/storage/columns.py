@@ -6,6 +6,7 @@ writer; one writes at a time, over all processes. Rows and vectors are both kept
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
