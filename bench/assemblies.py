@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import statistics
 import tempfile
 import time
@@ -20,11 +21,14 @@ from bench.harness import Bench, begin, percentile
 from bench.locomo import Turn, measure, turns_of
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.policy import AssemblyPolicy, Policy
+from octavo.engine import merging
 from octavo.models.embedders import CallableEmbedder
 
 TITLE = "assemblies"
 DIMENSION, EACH = 128, 25  # so many memories of each subject
 OFF = AssemblyPolicy(mode="manual", boost=0.0)
+SMALL = AssemblyPolicy(mode="manual", max_members=4, max_assemblies=50_000)  # many, so that many can merge
+MERGING = AssemblyPolicy(merges_per_pass=10_000, max_assemblies=50_000)
 MODES: tuple[Literal["off", "background"], ...] = ("off", "background", "off", "background")
 SETTINGS = {
     "on": AssemblyPolicy(mode="manual"),
@@ -34,9 +38,9 @@ SETTINGS = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure forming and recall on a made-up account, and LoCoMo if its data is there."""
+    """Measure forming, merging and recall on a made-up account, and LoCoMo if its data is there."""
     data = {"type": Path, "default": None, "help": "the folder that holds locomo-dev.json"}
-    size = {"type": int, "default": 10_000, "help": "memories of the made-up account"}
+    size = {"type": int, "default": 100_000, "help": "memories of the made-up account"}
     bench = begin("assemblies", TITLE, argv, data=data, size=size)
     speed(bench, bench.pick(bench.options.size, 300))
     if bench.options.data is not None:
@@ -46,7 +50,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def speed(bench: Bench, size: int) -> None:
-    """Form assemblies of seeded memories; recall and commit with and without them."""
+    """Form small assemblies of seeded memories and merge them; recall and commit with and without them.
+
+    All is processor time, of a recall and a commit that of their own thread: what else runs counts little.
+    """
     subjects = size // EACH
     centres = np.random.default_rng(7).standard_normal((subjects, DIMENSION)).astype(np.float32)
 
@@ -57,67 +64,84 @@ def speed(bench: Bench, size: int) -> None:
                 for n, more in zip(numbers, noise, strict=True)]  # fmt: skip
 
     embedder = CallableEmbedder(name="seeded", dimension=DIMENSION, function=embed)
-    with tempfile.TemporaryDirectory() as folder:
-        account = _opened(folder, embedder, SETTINGS["on"])
+    with tempfile.TemporaryDirectory() as place:
+        folder = str(shutil.copytree(_written(bench, size, embedder), Path(place) / "account"))
+        account = _opened(folder, embedder, SMALL)
+        began = time.process_time()
+        account.assemble()
+        took = time.process_time() - began
+        bench.figure(f"forming, a memory of {size:,}", 1000 * took / size, "ms of CPU", at_most=10.0)
+        bench.figure("assemblies formed", account.stats().by_kind.get("assembly", 0), "assemblies")
+        account.close()
+        _merges(bench, folder, embedder)
+        _recalls(bench, folder, embedder, subjects)
+        _commits(bench, folder, embedder)
+
+
+def _written(bench: Bench, size: int, embedder: Any) -> Path:
+    """An account of so many memories with their vectors, kept between runs."""
+    folder = bench.cache / f"assemblies-{size}"
+    if not folder.exists():
+        making = folder.with_suffix(".making")
+        shutil.rmtree(making, ignore_errors=True)
+        account = _opened(str(making), embedder, OFF)
         for start in range(0, size, 5_000):
             some = range(start, min(start + 5_000, size))
-            account.remember_many(
-                {"text": f"topic {n % subjects} and turn {n} of the talk", "kind": "episode"} for n in some
-            )
+            texts = (f"topic {n % (size // EACH)} and turn {n} of the talk" for n in some)
+            account.remember_many({"text": text, "kind": "episode"} for text in texts)
         account.catch_up()
-        began = time.perf_counter()
-        account.assemble()
-        took = time.perf_counter() - began
-        count = account.stats().by_kind.get("assembly", 0)
-        bench.figure(f"forming, a memory of {size:,}", 1000 * took / size, "ms", at_most=10.0)
-        bench.figure("assemblies formed", count, "assemblies")
-        began = time.perf_counter()
-        merged = 0
-        while done := len(account.upkeep().merged):
-            merged += done
-            if merged >= 100:
-                break
-        if merged:
-            bench.figure("merging, an assembly", 1000 * (time.perf_counter() - began) / merged, "ms")
         account.close()
-        asked = [
-            f"topic {n} turn"
-            for n in random.Random(5).sample(range(subjects), min(subjects, bench.pick(200, 20)))
-        ]
-        medians = {}
-        for name, policy in (
-            ("off", OFF),
-            ("on", SETTINGS["on"]),
-            ("off again", OFF),
-            ("on again", SETTINGS["on"]),
-        ):
-            opened = _opened(folder, embedder, policy)
-            opened.recall(asked[0])
-            samples = [_recall_seconds(opened, question) for question in asked]
-            medians[name] = 1000 * percentile(samples, 50)
-            opened.close()
-        _commits(bench, folder, embedder)
-        off = min(medians["off"], medians["off again"])
-        bench.figure("recall p50 without boost", off, "ms")
-        more = min(medians["on"], medians["on again"]) - off
-        bench.figure("recall p50, more with boost", more, "ms", at_most=0.3)
+        making.rename(folder)
+    return folder
+
+
+def _merges(bench: Bench, folder: str, embedder: Any) -> None:
+    """What merging costs until no two are alike, or ten thousand have gone."""
+    account = _opened(folder, embedder, MERGING)
+    began, merges = time.process_time(), 0
+    while merges < 10_000 and (done := len(merging.merge_alike(account._spine, account._indexing))):
+        merges += done
+    took = time.process_time() - began
+    bench.figure("merges", merges, "merges")
+    bench.figure("merging, a merge", 1000 * took / max(1, merges), "ms of CPU")
+    bench.figure("assemblies left", account.stats().by_kind.get("assembly", 0), "assemblies")
+    account.close()
+
+
+def _recalls(bench: Bench, folder: str, embedder: Any, subjects: int) -> None:
+    """What a recall takes with and without the boost, asked in turn on two handles."""
+    chosen = random.Random(5).sample(range(subjects), min(subjects, bench.pick(300, 20)))
+    handles = {
+        name: _opened(folder, embedder, policy) for name, policy in (("off", OFF), ("on", SETTINGS["on"]))
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in handles}
+    for asked in (f"topic {n} turn" for n in (chosen[0], *chosen)):
+        for name, account in handles.items():
+            began = time.thread_time()
+            account.recall(asked)
+            seconds[name].append(time.thread_time() - began)
+    for account in handles.values():
+        account.close()
+    off, on = (1000 * percentile(seconds[name][1:], 50) for name in ("off", "on"))
+    bench.figure("recall p50 without boost", off, "ms of CPU")
+    bench.figure("recall p50, more with boost", on - off, "ms of CPU", at_most=0.3)
 
 
 def _commits(bench: Bench, folder: str, embedder: Any) -> None:
-    """What a commit costs while assemblies form in the background, and while there are none."""
+    """What a commit costs its own thread while assemblies form beside it, and while there are none."""
     each = bench.pick(200, 10)
     medians: dict[str, float] = {}
     for turn, mode in enumerate(MODES):
         account = _opened(folder, embedder, AssemblyPolicy(mode=mode))
         samples = []
         for n in range(each):
-            began = time.perf_counter()
+            began = time.thread_time()
             account.remember(f"topic {n} and turn {turn * each + n} of the evening", kind="episode")
-            samples.append(time.perf_counter() - began)
+            samples.append(time.thread_time() - began)
         account.close()
         medians[mode] = min(1000 * percentile(samples, 50), medians.get(mode, float("inf")))
-    bench.figure("commit p50, assemblies off", medians["off"], "ms")
-    bench.figure("commit p50, more with assemblies", medians["background"] - medians["off"], "ms")
+    bench.figure("commit p50, assemblies off", medians["off"], "ms of CPU")
+    bench.figure("commit p50, more with assemblies", medians["background"] - medians["off"], "ms of CPU")
 
 
 def locomo(bench: Bench, conversations: list[dict[str, Any]]) -> None:
@@ -188,12 +212,6 @@ def _asked(
 def _opened(folder: str, embedder: Any, policy: AssemblyPolicy) -> octavo.Account:
     rules = Policy(compression=CompressionPolicy(mode="manual"), assemblies=policy)
     return octavo.open(folder, actor="human:bench", policy=rules, embedder=embedder)
-
-
-def _recall_seconds(account: octavo.Account, question: str) -> float:
-    began = time.perf_counter()
-    account.recall(question)
-    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

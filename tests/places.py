@@ -342,13 +342,27 @@ def talk(root: str, account: str, cache: Path, number: int) -> None:
             time.sleep(0.01)
 
 
+def follow(root: str, account: str, cache: Path, turns: int) -> None:
+    """Take up the sandbox that another machine left, say some turns in it, and consolidate it."""
+    with opened(root, account, cache) as handle:
+        [left] = handle.sandboxes()
+        sandbox = patiently(partial(handle.resume, left.id))
+        for n in range(2 * turns):
+            text = f"ฉันพูดต่อ {n}"
+            sandbox.turn("user", text)
+            print(json.dumps(text), flush=True)
+            time.sleep(0.2)
+        sandbox.consolidate()
+
+
 def vectors(texts: Sequence[str]) -> list[list[float]]:
     return [seeded_vector(text, 16) for text in texts]
 
 
-PARTS = {"race": race, "die": die, "talk": talk}
+PARTS = {"race": race, "die": die, "talk": talk, "follow": follow}
 
 if __name__ == "__main__":
     buffers.LEASE_SECONDS = 1.0
     where, whose, folder, part, which = sys.argv[1:]
-    print(json.dumps(PARTS[part](where, whose, Path(folder), int(which))))
+    if (told := PARTS[part](where, whose, Path(folder), int(which))) is not None:
+        print(json.dumps(told))

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -58,15 +58,28 @@ def as_owner(command: list[object], folder: Path) -> None:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """A PostgreSQL that syncs, for as long as the block lasts; gives its URL."""
+def postgres(folder: Path, also: Sequence[str] = ()) -> Iterator[str]:
+    """A PostgreSQL that syncs, for as long as the block lasts; gives its URL. It listens on others, too."""
     programs, data, port = postgres_programs(), folder / "data", free_port()
     make_own(folder)
     (folder / "password").write_text("s3cret-pass\n")
     make = [programs / "initdb", "-D", data, "-U", "octavo", "-A", "scram-sha-256", "-E", "UTF8", "--no-sync"]
     as_owner([*make, f"--pwfile={folder / 'password'}"], folder)
     certificate, key = make_certificate(folder)
-    options = ["-h", "127.0.0.1", "-p", str(port), "-k", "", "-c", "fsync=on", "-c", "max_connections=200"]
+    with (data / "pg_hba.conf").open("a") as rules:
+        rules.writelines(f"host all all {address}/24 scram-sha-256\n" for address in also)
+    options = [
+        "-h",
+        ",".join(["127.0.0.1", *also]),
+        "-p",
+        str(port),
+        "-k",
+        "",
+        "-c",
+        "fsync=on",
+        "-c",
+        "max_connections=200",
+    ]
     options += ["-c", "ssl=on", "-c", f"ssl_cert_file={certificate}", "-c", f"ssl_key_file={key}"]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(

@@ -87,6 +87,7 @@ OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     "decline": lambda w: {"id_": w.proposal},
     "deletion_candidates": lambda w: {},
     "diff": lambda w: {"before": 1},
+    "end_order": lambda w: {"id_": w.fact},
     "export": lambda w: {"path": w.folder / "export"},
     "finish_merge": lambda w: {"id_": w.fact},
     "forget": lambda w: {"ids": w.other},

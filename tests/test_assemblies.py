@@ -227,22 +227,25 @@ def test_a_lift_never_takes_a_relevance_beyond_one():
     assert boost(0.9, 1.4, AssemblyPolicy()) == 0.0
 
 
+@pytest.fixture(scope="module")
+def pots(tmp_path_factory):
+    """An account of five memories, and their ids."""
+    root = tmp_path_factory.mktemp("order")
+    with octavo.open(
+        root, actor="human:you", embedder=Subjects(), policy=manual(), clock=SettableClock()
+    ) as account:
+        yield account, remember(account, *POTTERY, "a pottery wheel", "pottery glaze")
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.permutations(range(5)))
-def test_a_composite_does_not_depend_on_the_order_of_its_members(tmp_path_factory, order):
-    texts = [*POTTERY, "a pottery wheel", "pottery glaze"]
-    found = []
-    for places in (range(5), order):
-        root = tmp_path_factory.mktemp("order")
-        account = octavo.open(
-            root, actor="human:you", embedder=Subjects(), policy=manual(), clock=SettableClock()
-        )
-        ids = [account.remember(text, id=f"m{texts.index(text)}").memory.id for text in texts]
-        account.assemble(*(ids[n] for n in places), name="pots")
-        account.catch_up()
-        found.append(account._indexing.composing.held().halves.tobytes())
-        account.close()
-    assert found[0] == found[1]
+def test_a_composite_does_not_depend_on_the_order_of_its_members(pots, order):
+    account, ids = pots
+    one, two = (account.assemble(*(ids[n] for n in places), name="pots")[0] for places in (range(5), order))
+    account.catch_up()
+    held = account._indexing.composing.held()
+    assert held.halves[held.places[one.id]].tobytes() == held.halves[held.places[two.id]].tobytes()
+    assert members_of(two) == tuple(ids[n] for n in order)
 
 
 def test_numpy_agrees_on_a_composite(account, embedder):
@@ -299,6 +302,32 @@ def test_a_composite_that_nobody_verified_ages_out_and_upkeep_brings_it_back(acc
     assert account.upkeep().problems == ()
     assert account.explained.assembly(made.id).is_synchronized
     assert max(lift(account.recall("pottery class")).values()) > 0
+
+
+def test_a_healthy_assembly_is_verified_in_the_background_as_soon_as_a_recall_meets_its_age(
+    opened, clock, embedder
+):
+    account = opened(embedder=embedder, clock=clock, policy=Policy(assemblies=AssemblyPolicy()))
+    grouped(account, *POTTERY)
+    clock.advance(hours=2)
+    account.recall("pottery class")  # that wakes whoever verifies
+    account.wait(60)
+    assert max(lift(account.recall("pottery class")).values()) > 0
+
+
+def test_what_lags_behind_is_brought_up_and_compared_before_it_counts_as_verified(account, clock):
+    made = grouped(account, *POTTERY)
+    clock.advance(hours=2)
+    account.revise(members_of(made)[0], text="Anna stopped going to the pottery class")
+    composing = account._indexing.composing
+    account._indexing.add_words()
+    account._indexing.add_vectors()
+    assert composing.watermark().version < account.version
+    assert composing.verify() == []
+    assert composing.verified() is None  # looking changes nothing
+    assert composing.verify(stamp=True) == []
+    assert composing.watermark().version == account.version
+    assert composing.verified() is not None
 
 
 def test_without_a_limit_an_untouched_assembly_never_ages_out(opened, clock, embedder):
@@ -451,7 +480,7 @@ def test_a_bound_handle_learns_nothing_of_assemblies_elsewhere(account, opened, 
         other.explained.assembly(made.id)
     with pytest.raises(NotFound):
         other.explained.lineage(made.id)
-    assert "not found" in other.explained.activation(made.id, members_of(made)[0]).notes
+    assert "not found" in other.explained.activation(made.id, members_of(made)[0])["notes"]
     assert other.explained.stats().count == 0
 
 
@@ -477,15 +506,18 @@ def test_a_few_memories_make_no_version_of_their_own_in_the_background(opened, e
     assert account.version == before
 
 
-def test_composites_of_another_history_are_made_anew(account, root):
+def test_a_damaged_pair_of_composites_is_as_good_as_none_and_is_made_anew(opened, account, embedder, clock):
     grouped(account, *POTTERY)
     composing = account._indexing.composing
-    path = composing._embedding.folder / "composites.bin"
+    folder, held = composing._embedding.folder, composing.held().halves.tobytes()
+    account.close()
+    path = folder / composites.VALUES
     path.write_bytes(path.read_bytes()[:-2] + b"xx")
-    composing._held = None
-    assert set(lift(account.recall("pottery class")).values()) == {0.0}  # a damaged pair lifts nothing
-    account.reindex()
-    assert max(lift(account.recall("pottery class")).values()) > 0
+    assert composites.read(folder, embedder.name, embedder.dimension).manifest.rows == ()
+    again = opened(embedder=embedder, clock=clock, policy=manual())
+    again.catch_up()
+    assert again._indexing.composing.held().halves.tobytes() == held
+    assert max(lift(again.recall("pottery class")).values()) > 0
 
 
 def test_verifying_names_a_composite_that_is_not_what_its_members_make_it(account):

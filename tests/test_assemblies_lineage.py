@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.domain.assembling import members_of
-from octavo.domain.lineage import Known, lineage
+from octavo.domain.lineage import Ancestor, Lineage, lineage
 from octavo.domain.policy import AssemblyPolicy, Policy
 from octavo.doors.render.assemblies import assembly_lines, lineage_lines
 from octavo.doors.render.shapes import Line
-from octavo.engine.explanations import ActivationExplained, Assembly, MergeExplained, MergeLog
+from octavo.engine.explain import Assembly
 from octavo.errors import BadInput, HumanOnly, NotFound
 from octavo.storage.codec import REDACTED
 from octavo.testing.clocks import SettableClock
@@ -35,7 +35,11 @@ def known(parents):
     def find(id_):
         if id_ not in parents:
             return None
-        return Known(name=id_, memory_count=2, created_at=AT, merged_from=tuple(parents[id_]))
+        own = tuple(parents[id_])
+        status = "merged" if own else "origin"
+        return Ancestor(
+            assembly_id=id_, name=id_, status=status, memory_count=2, created_at=AT, merged_from=own
+        )
 
     return find
 
@@ -90,7 +94,7 @@ def test_two_clusters_and_a_bridge_become_fewer_and_the_index_stays_right(opened
     done = relaxed.upkeep()
     assert (len(done.merged), done.problems) == (1, ())
     assert relaxed.explained.stats().count == 1
-    assert relaxed.explained.merge(done.merged[0]).similarity_at_merge >= 0.8
+    assert relaxed.explained.merge(done.merged[0])["similarity_at_merge"] >= 0.8
 
 
 def _unapproved(view, memory):
@@ -209,16 +213,16 @@ def test_explaining_a_merge_names_its_sources_and_one_without_says_so(account):
     one, two = account.assemble(*ids[:2], name="one")[0], account.assemble(*ids[1:], name="two")[0]
     whole = account.merge_assemblies(one.id, two.id)
     told = account.explained.merge(whole.id)
-    assert told.source_assembly_ids == (one.id, two.id)
-    assert told.source_assembly_names == ("one", "two")
-    assert told.reconciled_cleanup_status == "completed"
-    (entry,) = account.explained.log().reconciled_log_entries
-    assert (entry.merge_event_id, entry.final_cleanup_status) == (told.merge_event_id, "completed")
-    assert entry.target_assembly_id == whole.id
-    assert account.explained.log().count == 1
+    assert told["source_assembly_ids"] == [one.id, two.id]
+    assert told["source_assembly_names"] == ["one", "two"]
+    assert told["reconciled_cleanup_status"] == "completed"
+    (entry,) = account.explained.log()["reconciled_log_entries"]
+    assert (entry["merge_event_id"], entry["final_cleanup_status"]) == (told["merge_event_id"], "completed")
+    assert entry["target_assembly_id"] == whole.id
+    assert account.explained.log()["count"] == 1
     account.unmerge(whole.id)
-    assert "not formed by a merge" in account.explained.merge(one.id).notes
-    assert account.explained.log().count == 1  # nothing of the past is hidden
+    assert "not formed by a merge" in account.explained.merge(one.id)["notes"]
+    assert account.explained.log()["count"] == 1  # nothing of the past is hidden
 
 
 def test_explaining_an_activation_compares_with_a_memory_or_with_a_question(account):
@@ -226,13 +230,13 @@ def test_explaining_an_activation_compares_with_a_memory_or_with_a_question(acco
     made = account.assemble(*ids[:3])[0].id
     account.catch_up()
     own = account.explained.activation(made, ids[0])
-    assert own.is_member
-    assert own.passed_threshold
-    assert own.boost > 0
+    assert own["is_member"]
+    assert own["passed_threshold"]
+    assert own["boost"] > 0
     far = account.explained.activation(made, ids[3], query="surgery")
-    assert (far.is_member, far.passed_threshold, far.boost) == (False, False, 0.0)
+    assert (far["is_member"], far["passed_threshold"], far["boost"]) == (False, False, 0.0)
     for id_, memory in (("asm_none", ids[0]), (made, "none")):
-        assert "not found" in account.explained.activation(id_, memory).notes
+        assert "not found" in account.explained.activation(id_, memory)["notes"]
 
 
 def test_with_explaining_off_nothing_is_explained(opened):
@@ -251,22 +255,91 @@ def test_a_log_is_asked_for_one_to_a_thousand_entries(account):
             account.explained.log(limit)
 
 
+NUMBER, TEXT, FLAG = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
+TIME, TEXTS = {"type": "string", "format": "date-time"}, {"type": "array", "items": TEXT}
+
+
+def shape(**fields):
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def or_none(what):
+    return {"anyOf": [what, {"type": "null"}]}
+
+
+EXPLAINED_ACTIVATION = shape(
+    assembly_id=TEXT,
+    memory_id=TEXT,
+    check_timestamp=TIME,
+    trigger_context=TEXT,
+    assembly_state_before_check=shape(
+        memory_count=NUMBER,
+        last_activation_time=or_none(TIME),
+        is_synchronized=FLAG,
+        drift_reason=or_none(TEXT),
+    ),
+    calculated_similarity=or_none(NUMBER),
+    activation_threshold=NUMBER,
+    passed_threshold=FLAG,
+    is_member=FLAG,
+    boost=NUMBER,
+    notes=TEXT,
+)
+EXPLAINED_MERGE = shape(
+    target_assembly_id=TEXT,
+    merge_event_id=TEXT,
+    merge_timestamp=TIME,
+    source_assembly_ids=TEXTS,
+    source_assembly_names=TEXTS,
+    similarity_at_merge=or_none(NUMBER),
+    threshold_at_merge=or_none(NUMBER),
+    reconciled_cleanup_status={"const": "completed"},
+    cleanup_details=shape(timestamp=TIME, error={"type": "null"}),
+    notes=TEXT,
+)
+MERGE_LOG = shape(
+    count=NUMBER,
+    reconciled_log_entries={
+        "type": "array",
+        "minItems": 2,
+        "items": shape(
+            merge_event_id=TEXT,
+            creation_timestamp=TIME,
+            source_assembly_ids=TEXTS,
+            target_assembly_id=TEXT,
+            similarity_at_merge=or_none(NUMBER),
+            merge_threshold=or_none(NUMBER),
+            final_cleanup_status={"const": "completed"},
+            cleanup_timestamp=TIME,
+            cleanup_error={"type": "null"},
+        ),
+    },
+)
+
+
 def test_every_explanation_has_the_shape_that_its_schema_says(account):
     whole, *_ = chained(account)
     account.catch_up()
     member = members_of(whole)[0]
-    told = {
-        Assembly: account.explained.assembly(whole.id),
-        ActivationExplained: account.explained.activation(whole.id, member, "pottery"),
-        MergeExplained: account.explained.merge(whole.id),
-        MergeLog: account.explained.log(),
-        type(account.explained.lineage(whole.id)): account.explained.lineage(whole.id),
-    }
-    for kind, value in told.items():
+    told = [
+        (msgspec.json.schema(Assembly), account.explained.assembly(whole.id)),
+        (msgspec.json.schema(Lineage), account.explained.lineage(whole.id)),
+        (EXPLAINED_ACTIVATION, account.explained.activation(whole.id, member, "pottery")),
+        (EXPLAINED_MERGE, account.explained.merge(whole.id)),
+        (MERGE_LOG, account.explained.log()),
+    ]
+    for schema, value in told:
         document = json.loads(msgspec.json.encode(value))
-        jsonschema.validate(document, msgspec.json.schema(kind))
+        jsonschema.validate(document, schema, format_checker=jsonschema.FormatChecker())
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({**document, next(iter(document)): {}}, msgspec.json.schema(kind))
+            jsonschema.validate({**document, next(iter(document)): {}}, schema)
+    asked = {"assembly_id": "asm_none", "memory_id": member, "notes": "Assembly asm_none not found"}
+    assert account.explained.activation("asm_none", member) == asked
 
 
 def test_merging_never_boosts_twice(account):
@@ -294,7 +367,7 @@ def test_a_merge_by_proposal_waits_for_a_person(opened):
     whole = account.approve(proposal.id)
     assert set(members_of(whole)) == set(ids)
     assert account.get(one) is account.get(two) is None
-    assert account.explained.log().count == 1
+    assert account.explained.log()["count"] == 1
 
 
 def test_a_lineage_is_shown_as_a_tree_with_names_sizes_and_dates(account):

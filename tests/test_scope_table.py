@@ -39,7 +39,7 @@ TABLE = {
     "absent": {
         "adopt", "approve", "buffer", "decline", "freshness", "promote", "proposal", "propose_merge",
         "redact", "resume", "uncompress", "unreject", "import_", "assemble",
-        "finish_merge", "merge_assemblies", "reopen",
+        "finish_merge", "merge_assemblies", "reopen", "end_order",
         "unmerge",
     },
     "nothing": {"as_agent", "catch_up", "close", "importing", "lag", "must_fit", "reindex", "sees", "wait"},
@@ -115,7 +115,8 @@ OPERATION_TABLE = {
     },
     "owner": {"backup", "export", "mirror", "repair", "restore", "revert", "sync"},
     "absent": {
-        "approve", "assembly", "buffer", "consolidate", "decline", "discard", "explain", "explain_activation",
+        "approve", "assembly", "buffer", "consolidate", "decline", "discard", "end_order", "explain",
+        "explain_activation",
         "explain_merge", "forget", "freshness", "get",
         "history", "import", "invoke", "lineage", "merge_assemblies",
         "promote", "proposal", "propose_merge", "redact", "reopen",

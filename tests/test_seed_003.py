@@ -12,6 +12,10 @@ import pytest
 from octavo.documents import MemoryAssembly, MemoryCore, MemoryEntry
 from octavo.documents.formats import export_account, import_account
 from octavo.domain.policy import AssemblyPolicy, IndexPolicy, Policy
+from octavo.doors import rest, rest_seeds
+from octavo.doors.pool import Pool
+from octavo.doors.settings import Settings
+from octavo.doors.visitors import Visitors
 from octavo.errors import BadInput, HumanOnly
 from octavo.testing.clocks import SettableClock
 from test_assemblies import POTTERY, SURGERY, Subjects, grouped, lift, manual, remember
@@ -61,8 +65,8 @@ def test_after_an_index_update_it_boosts_two_hours_later_not_and_with_a_larger_d
     new = grouped(account, *POTTERY)
     assert max(lifts(account)) > 0
     clock.advance(hours=2)
-    assert lifts(account) == {0.0}
     told = account.freshness(new.id)
+    assert lifts(account) == {0.0}
     assert (told.is_drifted, told.drift_reason) == (True, "age")
     assert told.age_seconds >= 7000
     policy = Policy(
@@ -83,14 +87,22 @@ def test_of_a_synced_and_an_unsynced_assembly_only_the_synced_activates(account,
     assert told[surgery[0]]["boost_reason"] == "no_activated_assemblies"
 
 
-def test_get_assembly_shows_whether_it_is_synchronized_and_since_when(root):
-    app, visitors = made(root)
+@pytest.mark.parametrize("models", [{"OCTAVO_EMBEDDER": "none"}, {}], ids=["no embedder", "the default"])
+def test_get_assembly_shows_whether_it_is_synchronized_and_since_when(root, models):
+    settings = Settings(root=root, account="User01", actor="human:you", models=models)
+    visitors = Visitors(settings)
+    app = rest.app(Pool(), settings, visitors=visitors, mounts=(rest_seeds.add,))
     with client_of(app, visitors) as client:
         new = _assembled(client)
+        assert client.post("/accounts/User01/operations/catch_up", json={}).status_code == 200
         told = client.get(f"/assemblies/{new}").json()
-        assert told["is_synchronized"] is False
-        assert told["vector_index_updated_at"] is None
+    if models:
+        assert (told["is_synchronized"], told["vector_index_updated_at"]) == (False, None)
         assert told["drift_reason"] == "no_vector"
+    else:
+        assert told["is_synchronized"] is True
+        assert datetime.fromisoformat(told["vector_index_updated_at"])
+        assert told["drift_reason"] is None
 
 
 def _assembled(client):
@@ -204,8 +216,8 @@ def test_one_retrieval_counts_one_activation_and_it_survives_a_restart(opened, c
 
 def test_explaining_what_is_missing_says_not_found_and_the_flag_closes_all_of_it(opened, account):
     (memory,) = remember(account, POTTERY[0])
-    assert "not found" in account.explained.activation("asm_none", memory).notes
-    assert "not found" in account.explained.merge("asm_none").notes
+    assert "not found" in account.explained.activation("asm_none", memory)["notes"]
+    assert "not found" in account.explained.merge("asm_none")["notes"]
     closed = opened(embedder=False, policy=manual(explain=False))
     for ask in (closed.explained.log, lambda: closed.explained.merge("asm_none")):
         with pytest.raises(HumanOnly) as caught:

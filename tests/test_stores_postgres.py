@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -159,6 +161,19 @@ def test_a_pgbouncer_in_transaction_mode_with_two_connections_serves_eight_write
                     assert {text for one in said[number::3] for text in one} <= there
                     assert account.check()
             place.close()
+
+
+@pytest.mark.parametrize(("more", "milliseconds"), [("", 15_000), ("&tcp_user_timeout=3000", 3_000)])
+def test_a_server_that_falls_silent_is_given_up_in_seconds_and_the_url_may_say_in_how_many(
+    url, more, milliseconds
+):
+    place = PostgresPlace(url + more)
+    place.open("เงียบ")
+    with place._pool._pool.connection() as db, socket.socket(fileno=os.dup(db.fileno())) as connection:
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == milliseconds
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
+    place.close()
 
 
 def test_tls_is_asked_for_in_the_url_and_a_certificate_that_nobody_vouches_for_is_refused(url, tmp_path):

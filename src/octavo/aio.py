@@ -163,6 +163,7 @@ class Account(_Reader[accounts.Account]):
 
     adopt = _awaited(accounts.Account.adopt)
     alias = _awaited(accounts.Account.alias)
+    end_order = _awaited(accounts.Account.end_order)
     approve = _awaited(accounts.Account.approve)
     backup = _awaited(accounts.Account.backup)
     buffer = _awaited(accounts.Account.buffer)

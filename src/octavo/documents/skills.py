@@ -69,7 +69,7 @@ def import_(account: Account, path: Path) -> Imported:
 
 
 def _skill(text: str, topic: str) -> dict[str, Any]:
-    said = skill_files.parse(text)
+    said, _ = skill_files.parse(text)
     return {**mirror.fields_of(_SKILL, said, None), "topic": topic}
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import product
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from octavo.domain.patterns import pattern
 from octavo.domain.policy import AssemblyPolicy
 from octavo.domain.rules import tombstone
 from octavo.domain.sentences import SessionSource
+from octavo.domain.state import View
 from octavo.domain.text import fold, gram_size, runs, stem, terms_of_run
 from octavo.domain.themes import themes
 
@@ -46,15 +48,10 @@ def formed(by: By, **told: str | float | None) -> dict[str, Any]:
     return {"by": by} | {name: value for name, value in numbers.items() if value is not None}
 
 
-def may_belong(memory: Memory | None) -> bool:
+def may_belong(memory: Memory) -> bool:
     """Whether a memory may be a member: a live episode of a conversation, or a live fact."""
-    return (
-        memory is not None
-        and not memory.gone
-        and memory.kind in GROUPED
-        and memory.category not in UNCOUNTED
-        and bool(memory.text)
-    )
+    is_kept = not memory.gone and bool(memory.text)
+    return is_kept and memory.kind in GROUPED and memory.category not in UNCOUNTED
 
 
 def members_of(assembly: Memory) -> tuple[str, ...]:
@@ -62,12 +59,18 @@ def members_of(assembly: Memory) -> tuple[str, ...]:
     return assembly.linked(PART)
 
 
+def live_members(view: View, ids: Collection[str]) -> list[Memory]:
+    """The memories of some members that are members still, in the same order."""
+    known = view.many(ids)
+    return [known[id_][1] for id_ in ids if id_ in known and may_belong(known[id_][1])]
+
+
 def made(
     id_: str,
     members: Sequence[Memory],
     came_by: Mapping[str, Any],
-    *,
     rarity: Rarity,
+    *,
     name: str | None = None,
     tags: Sequence[str] = (),
     merged_from: Sequence[str] = (),
@@ -125,20 +128,24 @@ def merged(
     rarity: Rarity,
 ) -> list[Memory]:
     """One assembly in place of two, which end in the same commit and say into what."""
-    tags = dict.fromkeys((*first.tags, *second.tags))
-    hands = [one.approved for one in (first, second) if one.approved]
+    both = (first, second)
+    by_hand = next((one for one in both if one.approved), None)
     whole = made(
         id_,
         members,
         came_by,
-        rarity=rarity,
-        name=next((one.text for one in (first, second) if one.approved), None),
-        tags=tuple(tags),
+        rarity,
+        name=by_hand.text if by_hand else None,
+        tags=tuple(dict.fromkeys((*first.tags, *second.tags))),
         merged_from=(first.id, second.id),
-        approved=hands[0] if hands else None,
+        approved=by_hand.approved if by_hand else None,
     )
-    ended = [replace(tombstone(one, "system"), data={MERGED_INTO: id_}) for one in (first, second)]
-    return [replace(whole, actor="system"), *ended]
+    return [replace(whole, actor="system"), *(ended_into(one, id_, "system") for one in both)]
+
+
+def ended_into(source: Memory, id_: str, actor: str) -> Memory:
+    """The end of an assembly that says into what it was merged."""
+    return replace(tombstone(source, actor), data={MERGED_INTO: id_})
 
 
 def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:
@@ -155,7 +162,10 @@ def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:
     phrases = _phrases(texts, speakers)
     topics: list[str] = []
     taken: set[str] = set()
-    for theme in [one.theme for one in shared] or _shared_words(texts, speakers, rarity):
+    words = {word: count for stems, (count, word) in phrases.items() if len(stems) == 1}
+    common = [word for word, count in words.items() if count >= max(LEAST, len(read) / 2)]
+    common.sort(key=lambda word: (-words[word] * rarity(word), word))  # where no theme is told
+    for theme in [one.theme for one in shared] or common:
         topic = _widened(theme, phrases)
         stems = {stem(word) for word in runs(topic)}
         if taken.isdisjoint(stems):
@@ -174,17 +184,18 @@ def told_apart(assembly: Memory, others: Mapping[str, Sequence[str]]) -> Memory:
 
 
 def _phrases(texts: Sequence[Sequence[str]], speakers: set[str]) -> dict[tuple[str, ...], tuple[int, str]]:
-    """Two or three telling words that stand side by side: in how many members, and as the last writes it."""
+    """Up to three telling words that stand side by side: in how many members, and as the last writes it."""
     counts: dict[tuple[str, ...], tuple[int, str]] = {}
     for said in texts:
         own: dict[tuple[str, ...], str] = {}
         for words in (part.split() for text in said for part in _PARTS.split(text)):
-            for size in (2, 3):
-                for some in zip(*(words[n:] for n in range(size)), strict=False):
-                    if not any(_is_dull(word, speakers) for word in some):
-                        own[tuple(stem(fold(word)) for word in some)] = " ".join(some)
-        for stems, phrase in own.items():
-            counts[stems] = (counts.get(stems, (0, ""))[0] + 1, phrase)
+            stems = [None if _is_dull(word, speakers) else stem(fold(word)) for word in words]
+            for size, at in product((1, 2, 3), range(len(words))):
+                some = tuple(one for one in stems[at : at + size] if one)
+                if len(some) == size:
+                    own[some] = " ".join(words[at : at + size])
+        for some, phrase in own.items():
+            counts[some] = (counts.get(some, (0, ""))[0] + 1, phrase)
     return counts
 
 
@@ -194,25 +205,10 @@ def _widened(theme: str, phrases: Mapping[tuple[str, ...], tuple[int, str]]) -> 
     able = [
         (count, len(longer), phrase)
         for longer, (count, phrase) in phrases.items()
-        if count >= LEAST and len(longer) > len(stems) and _holds(longer, stems)
+        if count >= LEAST and len(longer) > len(stems)
+        if any(longer[at : at + len(stems)] == stems for at in range(len(longer)))
     ]
     return max(able, default=(0, 0, theme))[2]
-
-
-def _holds(longer: Sequence[str], shorter: Sequence[str]) -> bool:
-    return any(longer[n : n + len(shorter)] == shorter for n in range(len(longer) - len(shorter) + 1))
-
-
-def _shared_words(texts: Sequence[Sequence[str]], speakers: set[str], rarity: Rarity) -> list[str]:
-    """Words that half of the members have, two at least, the most telling first, where no theme is told."""
-    said: dict[str, tuple[str, int]] = {}
-    for text in texts:
-        own = {stem(run): run for line in text for run in runs(line) if not _is_dull(run, speakers)}
-        for term, run in own.items():
-            said[term] = (run, said.get(term, ("", 0))[1] + 1)
-    least = max(LEAST, len(texts) / 2)
-    telling = [(run, count * rarity(run)) for run, count in said.values() if count >= least]
-    return [run for run, _ in sorted(telling, key=lambda pair: (-pair[1], pair[0]))]
 
 
 def _is_dull(word: str, speakers: set[str]) -> bool:

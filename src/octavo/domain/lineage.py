@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.errors import BadInput
 
 DEEPEST = 100
-Status = Literal["origin", "merged", "not_found", "cycle_detected", "depth_limit_reached"]
-
-
-class Known(Struct, frozen=True, kw_only=True):
-    """What history says of one assembly, ended or not."""
-
-    name: str
-    memory_count: int
-    created_at: datetime
-    ended: bool = False
-    merged_from: tuple[str, ...] = ()
 
 
 class Ancestor(Struct, frozen=True, kw_only=True):
-    """One assembly of a lineage: `origin` came of no merge, `merged` did."""
+    """What history says of one assembly of a lineage: `origin` came of no merge, `merged` did."""
 
     assembly_id: str
     name: str | None = None
-    depth: int
-    status: Status
+    depth: int = 0
+    status: Literal["origin", "merged", "not_found", "cycle_detected", "depth_limit_reached"] = "not_found"
     created_at: datetime | None = None
     memory_count: int | None = None
     ended: bool = False
@@ -46,74 +36,52 @@ class Lineage(Struct, frozen=True, kw_only=True):
     cycles_detected: bool = False
 
 
-def lineage(target: str, known: Callable[[str], Known | None], max_depth: int = 10) -> Lineage:
-    """The ancestors of an assembly, as far up as is asked for."""
+def lineage(target: str, known: Callable[[str], Ancestor | None], max_depth: int = 10) -> Lineage:
+    """The ancestors of an assembly, as far up as is asked for; `known` says what history tells of one."""
     if isinstance(max_depth, bool) or not isinstance(max_depth, int) or not 1 <= max_depth <= DEEPEST:
         raise BadInput(f"max_depth {max_depth!r} is not between 1 and {DEEPEST}")
-    depths = {target: 0}
-    rows: list[Ancestor] = []
-    level = [target]
-    for depth in range(max_depth + 1):
-        following: list[str] = []
-        for id_ in level:
-            one = known(id_)
-            rows.append(_row(id_, one, depth, depth == max_depth))
-            for parent in one.merged_from if one and depth < max_depth else ():
-                if parent not in depths:
-                    depths[parent] = depth + 1
-                    following.append(parent)
-        level = following
-    parents = {row.assembly_id: row.merged_from for row in rows if row.depth < max_depth}
+    depths, rows = {target: 0}, {}
+    queue = [target]
+    for id_ in queue:  # it grows meanwhile
+        row = known(id_) or Ancestor(assembly_id=id_)
+        if row.merged_from and depths[id_] == max_depth:
+            row = replace(row, status="depth_limit_reached")
+        rows[id_] = replace(row, depth=depths[id_])
+        new = [parent for parent in _parents(rows[id_]) if parent not in depths]
+        depths |= dict.fromkeys(new, depths[id_] + 1)
+        queue += dict.fromkeys(new)
     cycles = [
-        _closed(known(closed), closed, depths[child] + 1) for child, closed in _closing(target, parents)
+        Ancestor(assembly_id=id_, name=rows[id_].name, depth=depths[child] + 1, status="cycle_detected")
+        for child, id_ in _closing(rows)
     ]
     return Lineage(
         target_assembly_id=target,
-        lineage=tuple(sorted([*rows, *cycles], key=lambda row: row.depth)),
-        max_depth_reached=any(row.status == "depth_limit_reached" for row in rows),
+        lineage=tuple(sorted([*rows.values(), *cycles], key=lambda row: row.depth)),
+        max_depth_reached=any(row.status == "depth_limit_reached" for row in rows.values()),
         cycles_detected=bool(cycles),
     )
 
 
-def _closed(one: Known | None, id_: str, depth: int) -> Ancestor:
-    """The row that says where a lineage runs into itself."""
-    name = one.name if one else None
-    return Ancestor(assembly_id=id_, name=name, depth=depth, status="cycle_detected")
+def _parents(row: Ancestor) -> tuple[str, ...]:
+    return () if row.status == "depth_limit_reached" else row.merged_from
 
 
-def _row(id_: str, one: Known | None, depth: int, is_last: bool) -> Ancestor:
-    if one is None:
-        return Ancestor(assembly_id=id_, depth=depth, status="not_found")
-    status: Status = "merged" if one.merged_from else "origin"
-    return Ancestor(
-        assembly_id=id_,
-        name=one.name,
-        depth=depth,
-        status="depth_limit_reached" if is_last and one.merged_from else status,
-        created_at=one.created_at,
-        memory_count=one.memory_count,
-        ended=one.ended,
-        merged_from=one.merged_from,
-    )
+def _closing(rows: Mapping[str, Ancestor]) -> list[tuple[str, str]]:
+    """The steps that lead back to where they come from; two paths that meet do not, and every cycle has one.
+
+    Somewhere a cycle goes no further from the target: only such steps are looked at.
+    """
+    steps = [(child, parent) for child, row in rows.items() for parent in dict.fromkeys(_parents(row))]
+    back = [(child, parent) for child, parent in steps if rows[parent].depth <= rows[child].depth]
+    return [(child, parent) for child, parent in back if child in _above(parent, rows)]
 
 
-def _closing(target: str, parents: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-    """The steps that lead back to an assembly of their own path; two paths that meet are none."""
-    closing: list[tuple[str, str]] = []
-    done: set[str] = set()
-    path: dict[str, None] = {}
-    stack: list[tuple[str, bool]] = [(target, False)]
-    while stack:
-        id_, is_left = stack.pop()
-        if is_left:
-            del path[id_]
-            done.add(id_)
-        elif id_ not in done and id_ not in path:
-            path[id_] = None
-            stack.append((id_, True))
-            for parent in parents.get(id_, ()):
-                if parent in path:
-                    closing.append((id_, parent))
-                elif parent not in done:
-                    stack.append((parent, False))
-    return sorted(set(closing))
+def _above(id_: str, rows: Mapping[str, Ancestor]) -> dict[str, None]:
+    """An assembly and all its ancestors."""
+    above = {id_: None}
+    queue = [id_]
+    for one in queue:  # it grows meanwhile
+        new = [parent for parent in _parents(rows[one]) if parent not in above]
+        above |= dict.fromkeys(new)
+        queue += dict.fromkeys(new)
+    return above

@@ -21,6 +21,7 @@ from octavo.domain.memory import (
     check_words,
 )
 from octavo.domain.names import ALIAS
+from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.engine import (
@@ -168,6 +169,29 @@ class Account(Keeper):
             data={"name": name.strip(), "means": means.strip()},
             scope=scope,
         )
+
+    def end_order(self, id_: str, turn: int | None = None) -> list[Verdict]:
+        """End what the user asked for in a memory, or in one turn of it; the memory itself stays.
+
+        It holds again when it is said again, or when the register that ends it is forgotten.
+        """
+        self._must_be_human("end an order")
+        ended = [order for order in self.orders() if order.memory == id_ and turn in (None, order.turn)]
+        if not ended:
+            raise NotFound(
+                f"nothing that the user asked for in {id_} holds", hint="`octavo orders` lists what does"
+            )
+        return [
+            self.remember(
+                "",
+                kind="register",
+                topic=f"{ENDED}/{order.key}",
+                category=ENDED,
+                data={"order": order.key, "memory": order.memory},
+                scope=order.scope,
+            )
+            for order in ended
+        ]
 
     def must_fit(self, item: Mapping[str, Any]) -> None:
         """Raise BadInput if an item of `remember_many` could not even be a candidate."""

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from octavo.domain import assembling
 from octavo.domain.assembling import members_of
 from octavo.domain.hits import Hit
+from octavo.domain.policy import AssemblyPolicy
 from octavo.domain.state import Pending
 from octavo.engine.boosts import Boost, Recalled, lifted, relevance
-from octavo.engine.composing import Composing
+from octavo.engine.composing import AGE, Composing
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
 from octavo.libraries import Array, np
 
 
-def assemblies(spine: Spine, indexing: Indexing) -> Boost:
-    """The boost by assemblies: it looks only at those that a hit belongs to."""
+def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Boost:
+    """The boost by assemblies: it looks only at those that a hit belongs to.
+
+    One that nobody verified for too long wakes whoever does that.
+    """
     policy = spine.policy.assemblies
 
     def boost(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
@@ -30,55 +36,47 @@ def assemblies(spine: Spine, indexing: Indexing) -> Boost:
         if recalled.view is recalled.base and recalled.base.version < spine.state.watermark()[0]:
             recalled.notes.append("no assembly lifts its members at an older version")
             return hits
-        return _lifted(spine, composing, recalled, hits)
+        # A wall: an assembly speaks for its own scope alone.
+        scopes = {hit.memory.id: hit.memory.scope for hit in hits}
+        own = [row for row in recalled.base.assemblies_of(scopes) if row[2] == scopes[row[3]]]
+        near, stale = _near(composing, recalled, {id_: rev for id_, rev, *_ in own}, policy.activation)
+        if stale:
+            reasons = ", ".join(sorted(set(stale.values())))
+            recalled.notes.append(f"{len(stale)} assemblies that fit lift nothing: drifted ({reasons})")
+            if AGE in stale.values() and not spine.read_only:
+                wake()
+        best: dict[str, tuple[float, str]] = {}
+        for id_, _, _, member in own:
+            if id_ in near and id_ not in stale:
+                best[member] = max(best.get(member, (0.0, "")), (near[id_], id_))
+        return [_raised(recalled, hit, policy, *best.get(hit.memory.id, (0.0, ""))) for hit in hits]
 
     return boost
 
 
-def _lifted(spine: Spine, composing: Composing, recalled: Recalled, hits: list[Hit]) -> list[Hit]:
-    policy = spine.policy.assemblies
-    scope_of = {hit.memory.id: hit.memory.scope for hit in hits}
-    found: dict[str, int] = {}
-    wholes: dict[str, list[str]] = {}
-    for id_, rev, scope, member in recalled.base.assemblies_of(list(scope_of)):
-        if scope == scope_of[member]:  # a wall: an assembly speaks for its own scope alone
-            found[id_] = rev
-            wholes.setdefault(member, []).append(id_)
-    active = _active(composing, recalled, found, policy.activation)
-    if not active:
-        return hits
+def _raised(recalled: Recalled, hit: Hit, policy: AssemblyPolicy, cosine: float, id_: str) -> Hit:
+    """A hit with what the best of its assemblies gives it."""
     whole = 1 + recalled.recipe.meaning  # what words and meaning add up to when both fit wholly
-    raised = []
-    for hit in hits:
-        best = max(((active[w], w) for w in wholes.get(hit.memory.id, ()) if w in active), default=None)
-        lift = 0.0 if best is None else assembling.boost(best[0], relevance(hit) / whole, policy)
-        raised.append(replace(lifted(hit, "assembly", lift), assembly=best[1]) if best and lift else hit)
-    return raised
+    lift = assembling.boost(cosine, relevance(hit) / whole, policy) if id_ else 0.0
+    return replace(lifted(hit, "assembly", lift), assembly=id_) if lift else hit
 
 
-def _active(
-    composing: Composing, recalled: Recalled, found: dict[str, int], threshold: float
-) -> dict[str, float]:
-    """The assemblies that fit the question and may be gone by, each with its cosine."""
-    if not found:
-        return {}
-    held, asked = composing.held(), unit(recalled.vector)
-    near = {id_: held.cosine(id_, asked) for id_ in found if id_ in held.places}
-    near = {id_: cosine for id_, cosine in near.items() if cosine >= threshold}
+def _near(
+    composing: Composing, recalled: Recalled, asked: dict[str, int], threshold: float
+) -> tuple[dict[str, float], dict[str, str]]:
+    """The assemblies that fit the question, each with its cosine; and why some may not be gone by."""
+    held = composing.held()
+    ids = [id_ for id_ in asked if id_ in held.places]
+    cosines = held.floats[[held.places[id_] for id_ in ids]] @ unit(recalled.vector)
+    near = {id_: cosine for id_, cosine in zip(ids, cosines.tolist(), strict=True) if cosine >= threshold}
     if not near:
-        return {}
+        return {}, {}
     own = set(recalled.view.own) if isinstance(recalled.view, Pending) else set()
     is_still = held.manifest.watermark.version == recalled.base.version and not own
-    members = {} if is_still else recalled.base.many(near)
-    stale = composing.drift(
-        recalled.base.version,
-        {id_: (found[id_], members_of(members[id_][1]) if id_ in members else ()) for id_ in near},
-        own,
-    )
-    if stale:
-        reasons = ", ".join(sorted(set(stale.values())))
-        recalled.notes.append(f"{len(stale)} assemblies that fit lift nothing: drifted ({reasons})")
-    return {id_: cosine for id_, cosine in near.items() if id_ not in stale}
+    known = {} if is_still else recalled.base.many(near)
+    members = {id_: members_of(known[id_][1]) if id_ in known else () for id_ in near}
+    revisions = {id_: (asked[id_], members[id_]) for id_ in near}
+    return near, composing.drift(held, recalled.base.version, revisions, own)
 
 
 def unit(vector: object) -> Array:

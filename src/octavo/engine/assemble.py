@@ -6,15 +6,13 @@ and commits what it found, all or nothing.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 from msgspec.structs import replace
 
 from octavo.domain import assembling, gate
-from octavo.domain.assembling import KIND, LEAST, formed, may_belong, members_of
+from octavo.domain.assembling import KIND, LEAST, Rarity, formed, live_members, may_belong, members_of
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, UNCOUNTED, Change, Memory, is_human
 from octavo.domain.ranking import Recipe, idf
@@ -31,183 +29,180 @@ from octavo.storage.rows import OPEN, Units
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors
 
-_log = logging.getLogger("octavo.assemble")
 GATHERED = 64  # passages that wait before a pass makes a version of its own in the background
 _PASS = 2_048  # passages a pass looks at,
 _CHANGES = 512  # and assemblies it may change
 _NEAR = 8
-_BLOCK = 1_024
 _RECIPE = Recipe()
 
 
 class _Pass:
-    """One look at memories that are new: the groups of each scope as they grow."""
+    """One look at memories that are new: the groups as they grow, each the sum of its members' vectors."""
 
     def __init__(self, spine: Spine, composing: Composing, units: Units, vectors: Vectors) -> None:
         self.policy = spine.policy.assemblies
-        self._spine, self._units, self._vectors = spine, units, vectors
+        self._view, self._new_id, self._units, self._vectors = spine.head(), spine.new_id, units, vectors
         self._kinds = [KINDS.index(kind) for kind in assembling.GROUPED]
-        self._ends, self._rows = units.valid_to(), units.column("rows")
+        self._ends, self._rows = units.valid_to(), units.column("rows")[: vectors.manifest.rows]
         self._lacking = set(vectors.lacking.tolist())
+        keys, revs = self._rows["key"], self._rows["rev"]
+        is_next = (keys[1:] != keys[:-1]) | (revs[1:] != revs[:-1])
+        self._starts = np.concatenate(([0], np.flatnonzero(is_next) + 1, [len(keys)]))
         held = composing.held()
-        self.count = len(held.manifest.rows)
-        self._ids: dict[str, list[str]] = {}
-        self._sums: dict[str, list[Array]] = {}
-        self._sizes: dict[str, list[int]] = {}
-        self._stacked: dict[str, Array] = {}
-        for place, row in enumerate(held.manifest.rows):
-            if row.used >= LEAST:
-                total = held.floats[place] * (row.length * row.members / row.used)
-                self._add(row.scope, row.id, total, row.members)
-        self.members: dict[str, list[str]] = {}  # of each memory that was asked about: its assemblies
+        self._count = len(held.manifest.rows)
+        usable = [row for row in held.manifest.rows if row.used >= LEAST]
+        self._ids, count = [row.id for row in usable], len(usable)
+        self._sums = np.zeros((count + _CHANGES, vectors.manifest.dimension), dtype=np.float32)
+        self._sizes, self._scopes = np.ones(count + _CHANGES, dtype=np.float32), np.zeros(count + _CHANGES)
+        codes = {scope: code for code, scope in enumerate(units.manifest.scopes)}
+        self._scopes[:count] = [codes[row.scope] for row in usable]
+        self._sizes[:count] = [row.members for row in usable]
+        lengths = np.array([row.length * row.members / row.used for row in usable], dtype=np.float32)
+        self._sums[:count] = held.floats[[held.places[id_] for id_ in self._ids]] * lengths[:, None]
+        self._groups_of: dict[str, list[str]] = {}  # of each memory that was asked about
         self.more: dict[str, list[str]] = {}  # of each assembly that grows or is new: its new members
         self.similarity: dict[str, float] = {}
 
     def look(self, first: int, stop: int) -> int:
         """Group the memories of some rows; returns the row behind the last one looked at."""
-        row, view = first, self._spine.head()
-        while row < stop and len(self.more) < _CHANGES:
-            behind = self._behind(row)
-            id_, scope, vector = self._candidate(row, behind)
-            if vector is not None and not self._memberships(view, id_):
-                self._place(view, id_, scope, vector, row)
-            row = behind
-        return row
+        while first < stop and len(self.more) < _CHANGES:
+            rows = self._revision(first)
+            candidate = self._candidate(rows)
+            if candidate and not self._memberships(candidate[0]):
+                self._place(*candidate, rows.start)
+            first = rows.stop
+        return first
 
-    def _candidate(self, first: int, behind: int) -> tuple[str, str, Array | None]:
-        """The memory of some rows, its scope, and its vector if it may be grouped."""
-        record = self._rows[first]
+    def _revision(self, row: int) -> range:
+        """All the rows of a row's memory."""
+        n = int(np.searchsorted(self._starts, row, "right"))
+        return range(int(self._starts[n - 1]), int(self._starts[n]))
+
+    def _candidate(self, rows: range) -> tuple[str, Array] | None:
+        """The memory of some rows and its vector, if it may be grouped."""
+        record = self._rows[rows.start]
         name = self._units.name_of(record)
-        scope = self._units.manifest.scopes[int(record["scope"])]
-        rows = range(first, behind)
-        is_out = (
-            int(record["kind"]) not in self._kinds
-            or name.category in UNCOUNTED
-            or self._ends[first] != OPEN
-            or not self._lacking.isdisjoint(rows)
-        )
-        return name.memory, scope, None if is_out else self._mean(rows)
-
-    def _mean(self, rows: range) -> Array | None:
+        is_out = int(record["kind"]) not in self._kinds or name.category in UNCOUNTED
+        if is_out or self._ends[rows.start] != OPEN or not self._lacking.isdisjoint(rows):
+            return None
         mean = self._vectors.floats[rows.start : rows.stop].astype(np.float32).mean(axis=0)
         length = float(np.linalg.norm(mean))
-        return mean / length if length else None
+        return (name.memory, mean / length) if length else None
 
-    def _place(self, view: DbView, id_: str, scope: str, vector: Array, row: int) -> None:
+    def _place(self, id_: str, vector: Array, row: int) -> None:
         """Let a memory join what it is like, or begin a group with the one it is most like."""
-        likenesses = self._stack(scope) @ vector if self._ids.get(scope) else np.empty(0)
-        able = [int(n) for n in np.argsort(-likenesses, kind="stable")[: 4 * self.policy.max_per_memory]]
-        fits = [
-            n
-            for n in able
-            if likenesses[n] >= self.policy.likeness and self._sizes[scope][n] < self.policy.max_members
-        ]
-        for n in fits[: self.policy.max_per_memory]:
-            self._grow(scope, n, vector)
-            self.more.setdefault(self._ids[scope][n], []).append(id_)
-            self.members[id_].append(self._ids[scope][n])
-        if not fits and self.count < self.policy.max_assemblies:
-            self._begin(view, id_, scope, vector, row)
+        count, most = len(self._ids), self.policy.max_per_memory
+        # That is the mean cosine with the members. The cosine with their composite grows with the group
+        # until a few of them swallow whatever is said.
+        likenesses = (self._sums[:count] @ vector) / self._sizes[:count]
+        fits = (likenesses >= self.policy.likeness) & (self._sizes[:count] < self.policy.max_members)
+        able = np.flatnonzero(fits & (self._scopes[:count] == self._rows[row]["scope"]))
+        for n in able[np.argsort(-likenesses[able], kind="stable")[:most]].tolist():
+            self._sums[n] += vector
+            self._sizes[n] += 1
+            self.more.setdefault(self._ids[n], []).append(id_)
+            self._groups_of[id_].append(self._ids[n])
+        if not len(able) and self._count < self.policy.max_assemblies:
+            self._begin(id_, vector, row)
 
-    def _begin(self, view: DbView, id_: str, scope: str, vector: Array, row: int) -> None:
-        for other, near, likeness in self._near(id_, scope, vector, row):
-            if len(self._memberships(view, other)) < self.policy.max_per_memory:
-                new = f"asm_{self._spine.new_id()}"
-                self._add(scope, new, vector + near, LEAST)
-                self.count += 1
+    def _begin(self, id_: str, vector: Array, row: int) -> None:
+        """Begin a group with the nearest memory that is like it and does not belong to enough of them."""
+        scope, key = self._rows[row]["scope"], self._rows[row]["key"]
+
+        def is_able(rows: Array) -> Array:
+            records = self._rows[rows]
+            able: Array = (self._ends[rows] == OPEN) & (records["scope"] == scope) & (records["key"] != key)
+            return able & np.isin(records["kind"], self._kinds)
+
+        rows, _ = self._vectors.nearest(vector, is_able, limit=_NEAR)
+        for near in dict.fromkeys(self._revision(int(n)) for n in rows):
+            other, theirs = self._candidate(near) or (id_, vector)
+            likeness, count = float(theirs @ vector), len(self._ids)
+            is_free = other != id_ and len(self._memberships(other)) < self.policy.max_per_memory
+            if is_free and likeness >= self.policy.likeness:
+                new = f"asm_{self._new_id()}"
+                self._ids.append(new)
+                self._sums[count], self._sizes[count], self._scopes[count] = vector + theirs, LEAST, scope
+                self._count += 1
                 self.more[new], self.similarity[new] = [other, id_], likeness
-                self.members[id_].append(new)
-                self.members[other].append(new)
+                self._groups_of[id_].append(new)
+                self._groups_of[other].append(new)
                 return
 
-    def _near(self, id_: str, scope: str, vector: Array, row: int) -> Iterable[tuple[str, Array, float]]:
-        code = self._units.manifest.scopes.index(scope)
-
-        def visible(rows: Array) -> Array:
-            records = self._rows[rows]
-            seen: Array = (self._ends[rows] == OPEN) & (records["scope"] == code)
-            seen &= np.isin(records["kind"], self._kinds) & (records["key"] != self._rows[row]["key"])
-            return seen
-
-        rows, _ = self._vectors.nearest(vector, visible, limit=_NEAR)
-        for near in dict.fromkeys(self._first(int(n)) for n in rows):
-            other, _, mean = self._candidate(near, self._behind(near))
-            likeness = 0.0 if mean is None else float(mean @ vector)
-            if mean is not None and likeness >= self.policy.likeness:
-                yield other, mean, likeness
-
-    def _memberships(self, view: DbView, id_: str) -> list[str]:
-        if id_ not in self.members:
-            self.members[id_] = [whole for whole, *_ in view.assemblies_of([id_])]
-        return self.members[id_]
-
-    def _behind(self, row: int) -> int:
-        """The row behind the last one of a row's memory."""
-        stop = row + 1
-        while stop < self._vectors.manifest.rows and self._is_one(row, stop):
-            stop += 1
-        return stop
-
-    def _first(self, row: int) -> int:
-        while row and self._is_one(row, row - 1):
-            row -= 1
-        return row
-
-    def _is_one(self, row: int, other: int) -> bool:
-        """Whether two rows are of one revision."""
-        one, two = self._rows[row], self._rows[other]
-        return bool(one["key"] == two["key"] and one["rev"] == two["rev"])
-
-    def _add(self, scope: str, id_: str, total: Array, size: int) -> None:
-        self._ids.setdefault(scope, []).append(id_)
-        self._sums.setdefault(scope, []).append(np.asarray(total, dtype=np.float32))
-        self._sizes.setdefault(scope, []).append(size)
-        stacked, n = self._stacked.get(scope), len(self._ids[scope])
-        if stacked is None or len(stacked) < n:
-            grown = np.zeros((max(64, 2 * n), len(total)), dtype=np.float32)
-            if stacked is not None:
-                grown[: len(stacked)] = stacked
-            self._stacked[scope] = grown
-        self._renew(scope, n - 1)
-
-    def _grow(self, scope: str, n: int, vector: Array) -> None:
-        self._sums[scope][n] = self._sums[scope][n] + vector
-        self._sizes[scope][n] += 1
-        self._renew(scope, n)
-
-    def _renew(self, scope: str, n: int) -> None:
-        # The product with this is the mean cosine with the members. The cosine with their composite grows
-        # with the group until a few of them swallow whatever is said.
-        self._stacked[scope][n] = self._sums[scope][n] / self._sizes[scope][n]
-
-    def _stack(self, scope: str) -> Array:
-        stacked: Array = self._stacked[scope][: len(self._ids[scope])]
-        return stacked
+    def _memberships(self, id_: str) -> list[str]:
+        if id_ not in self._groups_of:
+            self._groups_of[id_] = [whole for whole, *_ in self._view.assemblies_of([id_])]
+        return self._groups_of[id_]
 
 
 def assemble(
     spine: Spine, indexing: Indexing, *, least: int = 1, is_stopping: Callable[[], bool] = lambda: False
 ) -> list[str]:
     """Group what got its vectors since the last time, if that is enough; returns the assemblies changed."""
-    changed: list[str] = []
+    changed: dict[str, None] = {}
     if indexing.composing is None or spine.read_only or spine.policy.assemblies.mode == "off":
-        return changed
-    indexing.follow_composites()
+        return []
+    indexing.compose()
     first, total = indexing.composing.assembled(), _reach(indexing)
     if total - first < least:
-        return changed
+        return []
     while first < total and not is_stopping():
         units = indexing.units_now()
         vectors = indexing.embedded().up_to(units.manifest.rows)
         composing = indexing.composing  # of the index as it is now: another may have taken its place
         look = _Pass(spine, composing, units, vectors)
         first = look.look(first, min(first + _PASS, vectors.manifest.rows))
-        if new := _commit(spine, look, rarity(units), indexing):
-            changed += new
+        if new := _commit(spine, look, indexing):
+            changed |= dict.fromkeys(new)
             indexing.follow_composites()
-        composing.note_assembled(first)
+        composing.note(assembled=first)
         total = _reach(indexing)
-    return list(dict.fromkeys(changed))
+    return list(changed)
+
+
+def _reach(indexing: Indexing) -> int:
+    return min(indexing.units_now().manifest.rows, indexing.embedded().manifest.rows)
+
+
+def _commit(spine: Spine, look: _Pass, indexing: Indexing) -> list[str]:
+    """Commit what a pass found; what changed meanwhile is left as it is."""
+    if not look.more:
+        return []
+    name = indexing.embedding.embedder.name if indexing.embedding else None
+    mark, telling = indexing.watermark().version, rarity(indexing.units_now())
+    changes: list[Change] = []
+
+    def decide(view: DbView) -> Plan:
+        changes.clear()
+        others = (m for m in view.memories(Filter(kinds=(KIND,))) if m.id not in look.more)
+        names = {m.text: m.data.get("topics", ()) for m in others}
+        old = view.many(look.more)
+        for id_, more in look.more.items():
+            if id_ in old:
+                memory = _grown(view, old[id_][1], more, telling)
+            else:
+                similarity, least = look.similarity[id_], look.policy.likeness
+                came_by = formed("likeness", embedder=name, threshold=least, similarity=similarity)
+                members = live_members(view, more)
+                memory = assembling.made(id_, members, came_by, telling) if len(members) >= LEAST else None
+                # Alike without a topic are above all pleasantries, which nobody looks for.
+                memory = memory if memory and memory.data["topics"] else None
+            if memory is not None:
+                memory = checked(spine, assembling.told_apart(memory, names))
+                names[memory.text] = memory.data["topics"]
+                changes.append(memory)
+        return Plan(changes=list(changes), cause=f"assemble {mark}", actor="system")
+
+    spine.commit(decide)
+    return [m.id for m in changes if isinstance(m, Memory)]
+
+
+def _grown(view: DbView, old: Memory, more: Sequence[str], telling: Rarity) -> Memory | None:
+    """An assembly's next revision, None if it has ended or nobody joins."""
+    new = [m for m in live_members(view, more) if m.id not in members_of(old) and m.scope == old.scope]
+    if old.gone or not new:
+        return None
+    return assembling.joined(old, live_members(view, members_of(old)) + new, [m.id for m in new], telling)
 
 
 def by_hand(
@@ -221,49 +216,39 @@ def by_hand(
     """An assembly that somebody puts together; a person's own is not changed by an agent alone."""
     most = spine.policy.assemblies.max_members
     if not LEAST <= len(members) <= most:
-        raise BadInput(
-            f"an assembly of {len(members)} memories", hint=f"name {LEAST} to {most} different ones"
-        )
+        hint = f"name {LEAST} to {most} different ones"
+        raise BadInput(f"an assembly of {len(members)} memories", hint=hint)
     for member in members:
         if not may_belong(member):
-            raise BadInput(
-                f"{member.id} cannot be a member", hint="group episodes of conversations, and facts"
-            )
+            hint = "group episodes of conversations, and facts"
+            raise BadInput(f"{member.id} cannot be a member", hint=hint)
         if member.scope != members[0].scope:
             raise BadInput(f"{members[0].id} and {member.id} lie in two scopes", hint="group one scope's")
-    new = assembling.made(
-        f"asm_{spine.new_id()}",
-        members,
-        formed("hand"),
-        rarity=rarity(indexing.units_now()),
-        name=name,
-        tags=tags,
-        approved=actor if is_human(actor) else None,
-    )
+    approved, telling = actor if is_human(actor) else None, rarity(indexing.units_now())
+    id_ = f"asm_{spine.new_id()}"
+    new = assembling.made(id_, members, formed("hand"), telling, name=name, tags=tags, approved=approved)
     memory = checked(spine, replace(new, actor=actor))
-    _save(spine, [memory], f"assemble {memory.id}", actor, memory.scope)
+    plan = Plan(changes=[memory], cause=f"assemble {id_}", actor=actor, scope=memory.scope)
+    spine.commit(lambda view: plan)
     return memory
 
 
 def end_small(spine: Spine) -> list[str]:
     """End assemblies that have fewer than two live members left; returns their ids."""
-    ended: list[str] = []
+    small: list[Memory] = []
 
-    def decide(view: DbView) -> Plan | None:
-        whole = view.memories(Filter(kinds=(KIND,))) if view.count(KIND) else []
-        known = view.many({id_ for m in whole for id_ in members_of(m)}) if whole else {}
-        small = [
-            m for m in whole if sum(may_belong(known.get(i, (0, None))[1]) for i in members_of(m)) < LEAST
-        ]
-        ended[:] = [m.id for m in small]
+    def decide(view: DbView) -> Plan:
+        whole = view.memories(Filter(kinds=(KIND,)))
+        live = {m.id for m in live_members(view, {id_ for m in whole for id_ in members_of(m)})}
+        small[:] = [m for m in whole if len(live.intersection(members_of(m))) < LEAST]
         return Plan(changes=[tombstone(m, "system") for m in small], cause="end assemblies", actor="system")
 
     if spine.head().count(KIND):
         spine.commit(decide)
-    return ended
+    return [m.id for m in small]
 
 
-def rarity(units: Units) -> Callable[[str], float]:
+def rarity(units: Units) -> Rarity:
     """How telling a phrase is in this account: what its rarest term says."""
     scopes = units.scope_codes(None)
 
@@ -287,72 +272,7 @@ def live(view: DbView, id_: str) -> Memory:
     return memory
 
 
-def _reach(indexing: Indexing) -> int:
-    return min(indexing.units_now().manifest.rows, indexing.embedded().manifest.rows)
-
-
-def _commit(spine: Spine, look: _Pass, telling: Callable[[str], float], indexing: Indexing) -> list[str]:
-    """Commit what a pass found; what changed meanwhile is left as it is."""
-    if not look.more:
-        return []
-    name = indexing.embedding.embedder.name if indexing.embedding else None
-    mark = indexing.watermark().version
-    changed: list[str] = []
-
-    def decide(view: DbView) -> Plan:
-        old = {id_: m for id_, (_, m) in view.many(look.more).items()}
-        ids = {m for more in look.more.values() for m in more}
-        ids |= {m for one in old.values() for m in members_of(one)}
-        known = {id_: m for id_, (_, m) in view.many(ids).items() if may_belong(m)}
-        others = (m for m in view.memories(Filter(kinds=(KIND,))) if m.id not in look.more)
-        names = {m.text: m.data.get("topics", ()) for m in others}
-        changes: list[Change] = []
-        for id_, more in look.more.items():
-            came_by = formed(
-                "likeness",
-                embedder=name,
-                threshold=look.policy.likeness,
-                similarity=look.similarity.get(id_),
-            )
-            memory = _next(old.get(id_), id_, [known[m] for m in more if m in known], known, came_by, telling)
-            if memory is not None:
-                memory = checked(spine, assembling.told_apart(memory, names))
-                names[memory.text] = memory.data["topics"]
-                changes.append(memory)
-        changed[:] = [m.id for m in changes if isinstance(m, Memory)]
-        return Plan(changes=changes, cause=f"assemble {mark}", actor="system")
-
-    spine.commit(decide)
-    return changed
-
-
-def _next(
-    old: Memory | None,
-    id_: str,
-    more: Sequence[Memory],
-    known: Mapping[str, Memory],
-    came_by: Mapping[str, Any],
-    telling: Callable[[str], float],
-) -> Memory | None:
-    """An assembly's next revision, None if there is nothing to say.
-
-    Alike without a topic are above all pleasantries, which nobody looks for: they begin no assembly.
-    """
-    if old is None:
-        new_one = assembling.made(id_, more, came_by, rarity=telling) if len(more) >= LEAST else None
-        return new_one if new_one and new_one.data["topics"] else None
-    new = [m for m in more if m.id not in members_of(old) and m.scope == old.scope]
-    if old.gone or not new:
-        return None
-    members = [known[m] for m in members_of(old) if m in known] + new
-    return assembling.joined(old, members, [m.id for m in new], telling)
-
-
 def checked(spine: Spine, memory: Memory) -> Memory:
     """The assembly past the gate's text checks: its name may be made of what must be masked."""
     outcome = gate.check_text(memory, spine.policy)
     return outcome if isinstance(outcome, Memory) else replace(memory, text=memory.id)
-
-
-def _save(spine: Spine, changes: Sequence[Change], cause: str, actor: str, scope: str) -> None:
-    spine.commit(lambda view: Plan(changes=list(changes), cause=cause, actor=actor, scope=scope))

@@ -215,7 +215,7 @@ class Handle(Reader):
                 again = self._reranker() if self._reranker else None
                 tokens, scorer = (again, None) if isinstance(again, TokenReranker) else (None, again)
                 made = indexing.Indexing(self._spine, self._spine.index, embedder, tokens)
-                lifting = activation.assemblies(self._spine, made)
+                lifting = activation.assemblies(self._spine, made, self._worker.wake)
                 asked = recall.Recaller(self._spine, made, self._worker.wake, scorer, [lifting])
                 self._made = made, asked
             return self._made

@@ -279,7 +279,11 @@ class Indexing:
         """Bring the composites of assemblies up to words and vectors."""
         if self.composing is not None:
             self.add_words()
-            self._on_current(lambda: self.composing.follow() if self.composing else None)
+            self.compose()
+
+    def compose(self) -> None:
+        """Bring the composites up to what is indexed."""
+        self._on_current(lambda: self.composing.follow() if self.composing else None)
 
     def _on_current(self, act: Callable[[], T]) -> T:
         """Do something to the index that counts; again where another one takes its place meanwhile."""

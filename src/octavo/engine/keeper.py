@@ -161,7 +161,7 @@ class Keeper(Curator):
         self._spine.must_write()
         self._must_be_owner("mirror")
         folder = None if path is None else Path(screening.check_name(str(path), "path"))
-        return syncing.show(self._spine, mirror.Mirror(self._spine, folder))
+        return syncing.show(mirror.Mirror(self._spine, folder))
 
     def sync(
         self,
@@ -180,9 +180,9 @@ class Keeper(Curator):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.preview(self._spine, tree, take)
+            return syncing.preview(tree, take)
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
-        done = syncing.sync(self._spine, tree, self._writer, take=take, delete=delete, endings=endings)
+        done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)
         self._worker.wake()
         return done

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from msgspec.structs import replace
 
 from octavo.domain import assembling
-from octavo.domain.assembling import LEAST, MERGED_FROM, formed, may_belong, members_of
-from octavo.domain.memory import Change, Memory, Proposal, is_human
+from octavo.domain.assembling import LEAST, MERGED_FROM, PART, formed, live_members, members_of
+from octavo.domain.memory import Memory, Proposal, is_human
 from octavo.domain.rules import tombstone
 from octavo.engine.assemble import checked, live, rarity
-from octavo.engine.composing import Composing
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Plan, Spine
 from octavo.errors import BadInput, HumanOnly, NotFound
 from octavo.libraries import np
+from octavo.storage.composites import Composites
 from octavo.storage.state_view import DbView
 
 _log = logging.getLogger("octavo.merging")
 _BLOCK = 1_024
+
+Pair = tuple[str, str]
 
 
 def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: Memory) -> Memory:
@@ -30,15 +33,18 @@ def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: M
         raise BadInput(f"{first.id} and {second.id} lie in two scopes, which stay apart")
     if not is_human(actor) and (first.approved or second.approved):
         raise HumanOnly(f"{actor} tried to merge an assembly that a person made", hint="ask that person")
-    made: list[Memory] = []
+    pair, cosine = (first.id, second.id), None
+    held = indexing.composing.held() if indexing.composing else None
+    if held is not None and set(pair) <= held.places.keys():
+        cosine = held.cosine(first.id, held.floats[held.places[second.id]])
+    done: list[Memory] = []
 
-    def decide(view: DbView) -> Plan | None:
-        whole = _merged(spine, view, indexing, (first.id, second.id), None)
-        made[:] = [m for m in whole if isinstance(m, Memory)][:1]
-        return Plan(changes=whole, cause=f"merge {made[0].id}", actor=actor, scope=made[0].scope)
+    def decide(view: DbView) -> Plan:  # who merges by hand needs no threshold
+        done[:] = _merged(spine, view, indexing, pair, cosine, None)
+        return Plan(changes=list(done), cause=f"merge {done[0].id}", actor=actor, scope=first.scope)
 
     spine.commit(decide)
-    return made[0]
+    return done[0]
 
 
 def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
@@ -46,105 +52,93 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     policy, composing = spine.policy.assemblies, indexing.composing
     if composing is None or policy.merging == "off" or policy.mode == "off" or spine.read_only:
         return []
-    done: list[str] = []
-    for likeness, first, second in _alike(spine, composing):
+    done: dict[Pair, str] = {}
 
-        def decide(
-            view: DbView, pair: tuple[str, str] = (first, second), cosine: float = likeness
-        ) -> Plan | None:
-            if policy.merging == "auto" and any(live(view, id_).approved for id_ in pair):
-                return None  # what a person put together is not taken apart by itself
-            changes = _merged(spine, view, indexing, pair, cosine)
-            whole = changes[0]
-            assert isinstance(whole, Memory)
-            if policy.merging == "propose":
-                return _proposed(spine, view, whole, pair)
-            done.append(whole.id)
-            return Plan(changes=changes, cause=f"merge {whole.id}", actor="system", scope=whole.scope)
+    def decide(pair: Pair, cosine: float, view: DbView) -> Plan | None:
+        if policy.merging == "auto" and any(live(view, id_).approved for id_ in pair):
+            return None  # what a person put together is not taken apart by itself
+        whole, *ended = _merged(spine, view, indexing, pair, cosine, policy.merge_likeness)
+        if policy.merging == "propose":
+            return _proposed(spine, view, whole, pair)
+        done[pair] = whole.id
+        changes = [whole, *ended]
+        return Plan(changes=list(changes), cause=f"merge {whole.id}", actor="system", scope=whole.scope)
 
+    for cosine, pair in _alike(spine, composing.held()):
         try:
-            spine.commit(decide)
+            spine.commit(partial(decide, pair, cosine))
         except (BadInput, NotFound) as error:  # one of them changed meanwhile
+            done.pop(pair, None)
             _log.info("merge left out reason=%s", type(error).__name__)
     if done:
         indexing.follow_composites()
-    return done
+    return list(done.values())
 
 
 def unmerge(spine: Spine, actor: str, id_: str) -> list[str]:
     """End an assembly that a merge made; those it was made of live again. Returns their ids."""
-    revived: list[str] = []
+    revived: list[Memory] = []
 
     def decide(view: DbView) -> Plan:
         whole = live(view, id_)
-        sources = whole.linked(MERGED_FROM)
-        if not sources:
-            raise BadInput(
-                f"{id_} was not formed by a merge", hint="`octavo merge-log` lists those that were"
-            )
-        changes: list[Change] = [tombstone(whole, actor)]
-        for source in sources:
-            now = view.get(source)
-            before = [m for _, m in spine.state.history(source) if not m.gone]
-            if now is not None and now.gone and before and before[-1].text:
-                known = view.many(members_of(before[-1]))
-                links = tuple(
-                    link
-                    for link in before[-1].links
-                    if link.name != assembling.PART or may_belong(known.get(link.to, (0, None))[1])
-                )
-                changes.append(replace(before[-1], rev=now.rev + 1, links=links))
-        revived[:] = [m.id for m in changes[1:] if isinstance(m, Memory)]
-        return Plan(changes=changes, cause=f"unmerge {id_}", actor=actor, scope=whole.scope)
+        if not whole.linked(MERGED_FROM):
+            hint = "`octavo merge-log` lists those that were"
+            raise BadInput(f"{id_} was not formed by a merge", hint=hint)
+        back = (_revived(spine, view, source) for source in whole.linked(MERGED_FROM))
+        revived[:] = [memory for memory in back if memory]
+        changes = [tombstone(whole, actor), *revived]
+        return Plan(changes=list(changes), cause=f"unmerge {id_}", actor=actor, scope=whole.scope)
 
     spine.commit(decide)
-    return revived
+    return [m.id for m in revived]
+
+
+def _revived(spine: Spine, view: DbView, id_: str) -> Memory | None:
+    """An assembly that has ended as it last was, without members that are gone; None if it was erased."""
+    now, history = view.get(id_), [m for _, m in spine.state.history(id_) if not m.gone]
+    if now is None or not now.gone or not history or not history[-1].text:
+        return None
+    kept = {m.id for m in live_members(view, members_of(history[-1]))}
+    links = tuple(link for link in history[-1].links if link.name != PART or link.to in kept)
+    return replace(history[-1], rev=now.rev + 1, links=links)
 
 
 def finish(spine: Spine, actor: str, id_: str) -> list[str]:
     """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
-    ended: list[str] = []
+    ended: list[Memory] = []
 
-    def decide(view: DbView) -> Plan | None:
-        whole = view.get(id_)
-        sources = whole.linked(MERGED_FROM) if whole and not whole.gone else ()
-        live_ones = [m for source in sources if (m := view.get(source)) and not m.gone and m.id != id_]
-        ended[:] = [m.id for m in live_ones]
-        changes = [replace(tombstone(m, actor), data={assembling.MERGED_INTO: id_}) for m in live_ones]
-        return Plan(changes=list(changes), cause=f"finish merge {id_}", actor=actor)
+    def decide(view: DbView) -> Plan:
+        sources = [m for source in live(view, id_).linked(MERGED_FROM) if (m := view.get(source))]
+        ended[:] = [assembling.ended_into(m, id_, actor) for m in sources if not m.gone and m.id != id_]
+        return Plan(changes=list(ended), cause=f"finish merge {id_}", actor=actor)
 
     spine.commit(decide)
-    return ended
+    return [m.id for m in ended]
 
 
 def _merged(
-    spine: Spine, view: DbView, indexing: Indexing, pair: tuple[str, str], cosine: float | None
-) -> list[Change]:
-    policy = spine.policy.assemblies
+    spine: Spine,
+    view: DbView,
+    indexing: Indexing,
+    pair: Pair,
+    cosine: float | None,
+    threshold: float | None,
+) -> list[Memory]:
+    """What a merge changes: the new assembly, and the ends of the two."""
     first, second = (live(view, id_) for id_ in pair)
-    ids = tuple(dict.fromkeys((*members_of(first), *members_of(second))))
-    if len(ids) > policy.max_members:
-        raise BadInput(
-            f"{first.id} and {second.id} have {len(ids)} members, {policy.max_members} are allowed"
-        )
-    known = view.many(ids)
-    members = [m for id_ in ids if (m := known.get(id_, (0, None))[1]) is not None and may_belong(m)]
+    ids, most = dict.fromkeys((*members_of(first), *members_of(second))), spine.policy.assemblies.max_members
+    if len(ids) > most:
+        raise BadInput(f"{first.id} and {second.id} have {len(ids)} members, {most} are allowed")
+    members = live_members(view, ids)
     if len(members) < LEAST:
         raise BadInput(f"{first.id} and {second.id} have no two live members")
-    threshold = None if cosine is None else policy.merge_likeness  # who merges by hand needs none
-    if cosine is None and indexing.composing is not None:
-        held = indexing.composing.held()
-        places = [held.places.get(id_) for id_ in pair]
-        if None not in places:
-            cosine = float(held.floats[places[0]] @ held.floats[places[1]])
     came_by = formed("merge", similarity=cosine, threshold=threshold)
-    id_ = f"asm_{spine.new_id()}"
-    telling = rarity(indexing.units_now())
-    whole, *ended = assembling.merged(first, second, members, came_by, id_, telling)
+    new, telling = f"asm_{spine.new_id()}", rarity(indexing.units_now())
+    whole, *ended = assembling.merged(first, second, members, came_by, new, telling)
     return [checked(spine, whole), *ended]
 
 
-def _proposed(spine: Spine, view: DbView, whole: Memory, pair: tuple[str, str]) -> Plan | None:
+def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Pair) -> Plan | None:
     asked = [p.memory for p in view.proposals() if p.action == "merge"]
     if any(set(pair) & set(memory.linked(MERGED_FROM)) for memory in asked):
         return None
@@ -158,30 +152,29 @@ def _proposed(spine: Spine, view: DbView, whole: Memory, pair: tuple[str, str]) 
     return Plan(changes=[proposal], cause=f"propose merge {whole.id}", actor="system", scope=whole.scope)
 
 
-def _alike(spine: Spine, composing: Composing) -> list[tuple[float, str, str]]:
+def _alike(spine: Spine, held: Composites) -> list[tuple[float, Pair]]:
     """Pairs of fresh assemblies of one scope, best first, each assembly once, as many as one pass merges."""
-    policy, held = spine.policy.assemblies, composing.held()
+    policy = spine.policy.assemblies
     scopes: dict[str, list[int]] = {}
     for place, row in enumerate(held.manifest.rows):
         if row.used >= LEAST:
             scopes.setdefault(row.scope, []).append(place)
-    pairs: list[tuple[float, str, str]] = []
+    able: list[tuple[float, Pair]] = []
     for places in scopes.values():
         own = held.floats[places]
         for start in range(0, len(places), _BLOCK):
             cosines = own[start : start + _BLOCK] @ own[start:].T
-            ones, others = np.nonzero(np.triu(cosines >= policy.merge_likeness, k=1))
-            for one, other in zip(ones.tolist(), others.tolist(), strict=True):
+            for one, other in np.argwhere(np.triu(cosines >= policy.merge_likeness, k=1)).tolist():
                 first, second = (held.manifest.rows[places[start + n]] for n in (one, other))
                 cosine = float(cosines[one, other])
                 # What grows together stays about one thing: members are as alike as those that join.
                 mean = cosine * first.length * second.length / (first.used * second.used)
                 if first.members + second.members <= policy.max_members and mean >= policy.likeness:
-                    pairs.append((cosine, first.id, second.id))
+                    able.append((-cosine, (first.id, second.id)))
     taken: set[str] = set()
     best = []
-    for pair in sorted(pairs, key=lambda p: (-p[0], p[1], p[2])):
-        if not {pair[1], pair[2]} & taken:
-            best.append(pair)
-            taken |= {pair[1], pair[2]}
+    for cosine, pair in sorted(able):
+        if taken.isdisjoint(pair):
+            best.append((-cosine, pair))
+            taken.update(pair)
     return best[: policy.merges_per_pass]

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from octavo.domain import brief as briefs
 from octavo.domain import hits as hit_values
-from octavo.domain.brief import Brief, Counter
+from octavo.domain.brief import BUDGET, Brief
+from octavo.domain.brief_page import Counter, count_tokens
 from octavo.domain.filters import Filter
 from octavo.domain.hits import Hit, Hits, Query
 from octavo.domain.memory import (
@@ -144,7 +144,7 @@ class Reader:
         *,
         scope: str | None = None,
         k: int = 60,
-        budget: int | None = briefs.BUDGET,
+        budget: int | None = BUDGET,
         format: str = "markdown",  # noqa: A002  # the glossary's word
         count: Counter | None = None,
     ) -> Brief:
@@ -224,13 +224,13 @@ class Reader:
         )
         hits = self._answer(base, request, strategy)
         if budget is not None:
-            within = hit_values.within(hits, budget, count or briefs.count_tokens)
+            within = hit_values.within(hits, budget, count or count_tokens)
             hits = Hits(within, notes=hits.notes, trail=hits.trail, orders=hits.orders)
         self._note_uses(hits)
         return hits
 
     def orders(self, *, scope: Many = None) -> list[Order]:
-        """What the user asked for once and for all, the later first; forgetting its memory ends it."""
+        """What the user asked for once and for all, the later first; `end_order` ends one."""
         if self._recaller is None:
             raise Unavailable(
                 "this handle has no index to recall from", hint="open the account by octavo.open"

@@ -1,7 +1,8 @@
 """Columns: files that only grow, memory-mapped, with one manifest that says how much of them counts.
 
 A manifest is replaced atomically. Bytes behind what it counts are a torn pass and are cut off by the next
-writer; one writes at a time, over all processes. Rows and vectors are both kept this way.
+writer; one writes at a time, over all processes. Rows, vectors and token vectors are all kept this way.
+No byte that was ever published is cut off: who begins anew makes new files, for others may look at the old.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from octavo.errors import Damaged, OctavoError, StoreFull
 from octavo.libraries import Array, np
@@ -25,6 +28,58 @@ from octavo.storage.stores.disk import failure
 GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made beside another
 _OTHERS = 0o077
 _NO_SPACE = "No space left on device"
+Files = Mapping[str, tuple[Any, tuple[int, ...]]]  # each file's type, and how much of it counts
+M = TypeVar("M")
+
+
+class Columns(Generic[M]):
+    """A reader's or writer's view of some columns, pinned to one manifest."""
+
+    def __init__(self, folder: Path, manifest: M, files: Files, checksums: Mapping[str, int]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._files = files
+        self._checksums = checksums
+        self._maps: dict[str, Array] = {}
+
+    def column(self, name: str) -> Array:
+        """A file as an array, as far as it counts; mapped when first asked for."""
+        if name not in self._maps:
+            dtype, shape = self._files[name]
+            self._maps[name] = _mapped(self.folder / f"{name}.bin", dtype, shape)
+        return self._maps[name]
+
+    def must_hold(self) -> None:
+        """Raise `Damaged` unless the files hold as many bytes as were published."""
+        for name in self._files:
+            path, size = self.folder / f"{name}.bin", self._size(name)
+            if size and (not path.exists() or path.stat().st_size < size):
+                raise damaged(path, f"it is shorter than the {size} bytes that were published")
+
+    def verify(self) -> None:
+        """Raise `Damaged` unless every byte that counts is what was written."""
+        for name, checksum in self.found().items():
+            if checksum != self._checksums.get(name, 0):
+                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
+
+    def found(self) -> dict[str, Any]:
+        """What the bytes that count add up to, file by file."""
+        return {name: zlib.crc32(self.column(name).reshape(-1).view("u1").data) for name in self._files}
+
+    def add(self, arrays: Mapping[str, Array]) -> dict[str, Any]:
+        """Append to the files durably; returns the checksums for the manifest that will publish it."""
+        checksums = dict(self._checksums)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, array in arrays.items():
+            if len(array):
+                data = array.tobytes()
+                append(self.folder / f"{name}.bin", data, at=self._size(name))
+                checksums[name] = zlib.crc32(data, checksums.get(name, 0))
+        return checksums
+
+    def _size(self, name: str) -> int:
+        dtype, shape = self._files[name]
+        return int(np.dtype(dtype).itemsize) * prod(shape)
 
 
 def read_body(folder: Path, format_: int) -> dict[str, Any] | None:
@@ -50,14 +105,7 @@ def publish_body(folder: Path, format_: int, body: dict[str, Any]) -> None:
     replace_file(folder / "manifest.json", json.dumps({"body": body, "hash": _digest(body)}).encode())
 
 
-def must_hold(path: Path, size: int) -> None:
-    """Raise `Damaged` unless a file holds as many bytes as were published."""
-    if size and (not path.exists() or path.stat().st_size < size):
-        raise damaged(path, f"it is shorter than the {size} bytes that were published")
-
-
-def mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """A file as an array, as far as it counts."""
+def _mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
     if shape[0] == 0:
         return np.empty(shape, dtype=dtype)
     try:
@@ -68,6 +116,8 @@ def mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
 
 def append(path: Path, data: bytes, *, at: int) -> None:
     """Write bytes behind the first `at` of a file, which are all that counts of it, durably."""
+    if at == 0:  # whoever has mapped an earlier file of this name keeps that: a shorter one would kill them
+        path.unlink(missing_ok=True)
     with path.open("r+b" if path.exists() else "w+b") as file:
         file.truncate(at)
         file.seek(at)
@@ -133,11 +183,6 @@ def _make_private(folder: Path) -> None:
                 mode = path.stat().st_mode
                 if mode & _OTHERS:
                     path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
-
-
-def size_of(dtype: Any) -> int:
-    """How many bytes one entry of a file takes."""
-    return int(np.dtype(dtype).itemsize)
 
 
 def _digest(body: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ the first, so that a pair that does not belong together is as good as none.
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -83,33 +84,33 @@ class Composites:
         return float(self.floats[self.places[id_]] @ vector)
 
 
-def empty(embedder: str, dimension: int) -> Composites:
-    """No composites."""
-    manifest = CompositeManifest(embedder=embedder, dimension=dimension)
-    return Composites(manifest, np.empty((0, dimension), dtype="<f2"))
-
-
-def read(folder: Path, embedder: str, dimension: int) -> Composites:
-    """The composites as last published; none if they are damaged, half written or of another embedder."""
-    try:
-        manifest = msgspec.json.decode((folder / ROWS).read_bytes(), type=CompositeManifest)
-        data = (folder / VALUES).read_bytes()
-    except (FileNotFoundError, msgspec.DecodeError):
-        return empty(embedder, dimension)
-    is_ours = (manifest.embedder, manifest.dimension, manifest.format) == (embedder, dimension, FORMAT)
-    if not is_ours or zlib.crc32(data) != manifest.checksum:
-        return empty(embedder, dimension)
+def read(folder: Path | None, embedder: str, dimension: int) -> Composites:
+    """The composites as last published; none without a folder, or if they are damaged or another's."""
+    manifest, data = CompositeManifest(embedder=embedder, dimension=dimension), b""
+    with suppress(FileNotFoundError, msgspec.DecodeError):
+        if folder is not None:
+            told = msgspec.json.decode((folder / ROWS).read_bytes(), type=CompositeManifest)
+            held = (folder / VALUES).read_bytes()
+            is_ours = (told.embedder, told.dimension, told.format) == (embedder, dimension, FORMAT)
+            if is_ours and zlib.crc32(held) == told.checksum:
+                manifest, data = told, held
     return Composites(manifest, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
 
 
-def publish(folder: Path, manifest: CompositeManifest, halves: Array) -> Composites:
+def stamp(folder: Path) -> tuple[int, int] | None:
+    """What changes whenever composites are published, None while there are none."""
+    with suppress(FileNotFoundError):
+        status = (folder / ROWS).stat()
+        return status.st_ino, status.st_mtime_ns
+    return None
+
+
+def publish(folder: Path, manifest: CompositeManifest, halves: Array) -> None:
     """Make composites the ones that count; the caller holds the lock."""
-    folder.mkdir(parents=True, exist_ok=True)
     data = np.ascontiguousarray(halves, dtype="<f2").tobytes()
     manifest = msgspec.structs.replace(manifest, checksum=zlib.crc32(data))
     replace_file(folder / VALUES, data)
     replace_file(folder / ROWS, msgspec.json.encode(manifest))
-    return Composites(manifest, halves)
 
 
 def remove(folder: Path) -> None:

@@ -205,15 +205,22 @@ class StateLog(ABC):
         rows = self.rows(f"SELECT id, min(row) FROM revision{where} GROUP BY id", tuple(ids) if few else ())
         return {str(id_): int(row) for id_, row in rows}
 
-    def numbers_in(self, kind: str, scope: str, category: str | None) -> dict[str, int]:
-        """Of all memories that ever were in a category, which one each was, from 0."""
-        which = "kind = ? AND scope = ? AND category IS ?"
-        sql = f"SELECT id FROM revision WHERE {which} GROUP BY id ORDER BY min(row)"
-        return {str(row[0]): n for n, row in enumerate(self.rows(sql, (kind, scope, category)))}
+    def ids_in(self, kind: str, scope: str, category: str | None, unnamed: str) -> list[tuple[str, bool]]:
+        """All memories that ever were in a category (None: in any), and whether they live there now.
 
-    def ids_changed(self, low: int, high: int) -> list[str]:
-        """Memories with a revision that began in (low, high]."""
-        rows = self.rows("SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ?", (low, high))
+        They stand in the order in which they first came there; `unnamed` is the category of those with none.
+        """
+        rows = self.rows(
+            f"SELECT id, max(until = {OPEN} AND gone = 0) FROM revision WHERE kind = ?1 AND scope = ?2 "
+            "AND (?3 IS NULL OR coalesce(category, ?4) = ?3) GROUP BY id ORDER BY min(row)",
+            (kind, scope, category, unnamed),
+        )
+        return [(str(id_), bool(is_live)) for id_, is_live in rows]
+
+    def ids_changed(self, low: int, high: int, kind: str | None = None) -> list[str]:
+        """Memories with a revision that began in (low, high], of any kind or of one."""
+        sql = "SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ? AND kind = ifnull(?, kind)"
+        rows = self.rows(sql, (low, high, kind))
         return [str(row[0]) for row in rows]
 
     def changed_among(self, ids: Collection[str], low: int, high: int) -> set[str]:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -109,7 +108,8 @@ class FilesystemMemory:
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         match level:
             case "episodic":
-                return self._append(content, key)
+                event = {"payload": content} if isinstance(content, str) else content
+                return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
             case "semantic":
                 return self._replace_page(content, key)
             case _:
@@ -133,8 +133,8 @@ class FilesystemMemory:
     def log_event(self, event: Mapping[str, Any]) -> str:
         """Append one event (`event_type`, or the older `type`); the argument stays as it was."""
         kept = {"timestamp": self.now().isoformat(), **event}
-        kind = str(kept.pop("type", None) or kept.get("event_type") or "event")
-        kept["event_type"] = str(event.get("event_type") or kind)
+        older = kept.pop("type", None)
+        kept["event_type"] = str(kept.get("event_type") or older or "event")
         said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {_words(kept.get('payload', ''))}".strip()
         verdict = self.account.remember(
             said, kind="episode", category="event", at=runs.time_of(kept["timestamp"]), data=kept
@@ -256,15 +256,8 @@ class FilesystemMemory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _append(self, content: str | Mapping[str, Any], key: str) -> Written:
-        event = {"payload": content} if isinstance(content, str) else dict(content)
-        event.setdefault("event_type", key)
-        return Written(level="episodic", key=key, ids=(self.log_event(event),))
 
     def _replace_page(self, content: str | Mapping[str, Any], key: str) -> Written:
         """One commit: blocks that are there stay, others come, those that are missing end."""

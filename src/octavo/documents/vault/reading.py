@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from octavo.documents.vault.records import Entry, VaultMemory, newest, parse, time_of
 from octavo.documents.vault.view import VaultView
 from octavo.domain import brief, privacy
-from octavo.domain.brief import Counter as TokenCounter
+from octavo.domain.brief_page import Counter as TokenCounter
 from octavo.domain.memory import SHARED, Kind, Memory
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.text import UNSPACED, words

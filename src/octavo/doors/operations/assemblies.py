@@ -11,8 +11,7 @@ from octavo.domain.lineage import DEEPEST, Lineage
 from octavo.domain.memory import Memory
 from octavo.doors.operations.table import Count, operation
 from octavo.engine.account import Account
-from octavo.engine.explain import LONGEST_LOG
-from octavo.engine.explanations import ActivationExplained, Assembly, MergeExplained, MergeLog
+from octavo.engine.explain import LONGEST_LOG, Assembly, Explained
 
 Depth = Annotated[int, Meta(ge=1, le=DEEPEST)]
 Id = Annotated[str, "The assembly's id."]
@@ -80,13 +79,13 @@ def explain_activation(
     memory_id: Annotated[str, "The memory's id."],
     *,
     query: Annotated[str | None, "The question; without one the memory itself is compared."] = None,
-) -> ActivationExplained:
+) -> Explained:
     """Say whether an assembly is activated, and what that gives a memory."""
     return account.explained.activation(id, memory_id, query)
 
 
 @operation("octavo explain-merge asm_01kajx2f6w9m4d8c7t5s")
-def explain_merge(account: Account, id: Id) -> MergeExplained:
+def explain_merge(account: Account, id: Id) -> Explained:
     """Say which merge made an assembly, of what, and how alike they were."""
     return account.explained.merge(id)
 
@@ -94,6 +93,6 @@ def explain_merge(account: Account, id: Id) -> MergeExplained:
 @operation("octavo merge-log --limit 10")
 def merge_log(
     account: Account, *, limit: Annotated[int, Meta(ge=1, le=LONGEST_LOG), "At most so many."] = 50
-) -> MergeLog:
+) -> Explained:
     """List the merges there were, newest first."""
     return account.explained.log(limit)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from octavo.domain.lineage import Ancestor, Lineage
 from octavo.doors.render.shapes import Line, Shown, dim, grid, line, moment, plural, table
 from octavo.doors.render.text import one_line, said
-from octavo.engine.explanations import Assembly, MergeLog
+from octavo.doors.render.values import cell
+from octavo.engine.explain import Assembly, Explained
 
 _STATUS = {"cycle_detected": "again: a cycle", "not_found": "not found", "depth_limit_reached": "and further"}
 
@@ -36,6 +37,16 @@ def assembly_lines(value: Assembly) -> Iterator[Shown]:
     )
 
 
+def explained_lines(value: Explained) -> Iterator[Shown]:
+    """An explanation, its names in words; what is part of another stands below that."""
+    flat = {key: item for key, item in value.items() if not isinstance(item, Mapping)}
+    flat |= {
+        key: item for inner in value.values() if isinstance(inner, Mapping) for key, item in inner.items()
+    }
+    notes = flat.pop("notes")
+    yield grid({key.replace("_", " "): cell(item) for key, item in flat.items()} | {"notes": notes})
+
+
 def lineage_lines(value: Lineage) -> Iterator[Shown]:
     """A lineage as a tree: each assembly below the one it went into, with its size and its day."""
     rows = {row.assembly_id: row for row in value.lineage if row.status != "cycle_detected"}
@@ -45,17 +56,14 @@ def lineage_lines(value: Lineage) -> Iterator[Shown]:
         yield dim("there is more: --max-depth")
 
 
-def log_lines(value: MergeLog) -> Iterator[Shown]:
+def log_lines(value: Explained) -> Iterator[Shown]:
     """The merges, newest first."""
-    if not value.count:
-        yield dim("nothing was merged yet")
-        return
     rows = table("at", "into", "text", "alike")
-    for event in value.reconciled_log_entries:
-        alike = "" if event.similarity_at_merge is None else f"{event.similarity_at_merge:.2f}"
-        sources = ", ".join(event.source_assembly_ids)
-        rows.add(moment(event.creation_timestamp), event.target_assembly_id, sources, alike)
-    yield rows
+    for event in value["reconciled_log_entries"]:
+        sources, cosine = ", ".join(event["source_assembly_ids"]), event["similarity_at_merge"]
+        alike = "" if cosine is None else f"{cosine:.2f}"
+        rows.add(moment(event["creation_timestamp"]), event["target_assembly_id"], sources, alike)
+    yield rows if rows.rows else dim("nothing was merged yet")
 
 
 def _branch(id_: str, rows: dict[str, Ancestor], shown: set[str], lead: str, below: str) -> Iterator[Shown]:

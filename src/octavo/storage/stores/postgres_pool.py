@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 from octavo.errors import NewerFormat, StoreFull, Unavailable
 from octavo.storage.stores.retrying import Patience
@@ -18,6 +19,13 @@ Connection = Any  # of psycopg, which loads when the first place is opened
 _PARTITIONS = 16
 _WAIT_SECONDS = 5.0
 _FULL = {"53100", "53200"}
+# A cable that is pulled says nothing: a server that is silent for so long is out of reach (milliseconds, s).
+_SILENCE = {
+    "tcp_user_timeout": 15_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 
 # One step a schema version; a step is never changed once it was released.
 _STEPS = (
@@ -56,7 +64,9 @@ class Pool:
         except ImportError as error:
             hint = "install octavo[postgres]"
             raise Unavailable(f"{self.name} needs psycopg and its pool", hint=hint) from error
-        options = {"autocommit": True, "prepare_threshold": None, "connect_timeout": 10}
+        options = {"connect_timeout": 10, **_SILENCE, "autocommit": True, "prepare_threshold": None}
+        for named in parse_qs(urlsplit(url).query):  # who says how long in the URL decides
+            options.pop(named, None)
         self._pool: Any = ConnectionPool(
             url, min_size=0, max_size=connections, kwargs=options, open=False, timeout=_WAIT_SECONDS
         )
