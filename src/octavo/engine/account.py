@@ -27,6 +27,7 @@ from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.engine import (
     bulk,
     compress,
+    handed_out,
     health,
     restoring,
     sandboxes,
@@ -351,6 +352,7 @@ class Account(Keeper):
         self._must_be_owner("export")
         said = {"success": success, "max_denials": max_denials, "min_reward": min_reward, "tags": tags}
         chosen = {name: value for name, value in said.items() if value is not None}
+        handed_out.note(self._spine, path)
         return self._formats().export_account(self, path, format, **chosen)
 
     def import_(

@@ -16,8 +16,8 @@ from octavo.domain.verdicts import Verdict
 from octavo.engine.spine import Plan, Spine
 from octavo.engine.writing import Writer
 from octavo.errors import SandboxClosed, Stale, StoreFull, VersionConflict
-from octavo.storage import refusals
 from octavo.storage.ledger import Version
+from octavo.storage.logs import REFUSALS
 from octavo.storage.state_view import DbView
 
 Write = tuple[Writer, Candidate] | Verdict  # what passed the text checks, and by whom, or what did not
@@ -50,7 +50,7 @@ def commit_changes(
     for refusal in refused:
         with suppress(StoreFull):  # what was committed is; a log for people has no room for this line
             clean = screening.screened(refusal, spine.policy.privacy)
-            refusals.add(spine.store, clean, keep=spine.policy.gate.refusals_kept)
+            REFUSALS.add(spine.store, clean, keep=spine.policy.gate.refusals_kept)
     return version
 
 
