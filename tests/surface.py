@@ -69,15 +69,12 @@ READING: dict[str, Callable[[World], dict[str, Any]]] = {
 }
 OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     **READING,
-    "adopt": lambda w: {"id_": "core_000_001", "given": {}},
     "aged": lambda w: {},
     "approve": lambda w: {"id_": w.proposal, "seen": "x"},
     "alias": lambda w: {"name": "Kate", "means": "Emi"},
-    "as_agent": lambda w: {},
     "assemble": lambda w: {"ids": w.fact, "name": "tea"},
     "at": lambda w: {"when": 1},
     "backup": lambda w: {"path": w.folder / "backup"},
-    "bound": lambda w: {"scope": "orion"},
     "buffer": lambda w: {"sandbox": w.sandbox.id},
     "catch_up": lambda w: {},
     "check": lambda w: {},
@@ -89,16 +86,13 @@ OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     "diff": lambda w: {"before": 1},
     "end_order": lambda w: {"id_": w.fact},
     "export": lambda w: {"path": w.folder / "export"},
-    "finish_merge": lambda w: {"id_": w.fact},
     "forget": lambda w: {"ids": w.other},
     "freshness": lambda w: {"id_": w.fact},
     "import_": lambda w: {"path": w.folder / "nothing"},
-    "importing": lambda w: {},
     "lag": lambda w: {},
     "merge_assemblies": lambda w: {"first": w.fact, "second": w.other},
     "merge_candidates": lambda w: {},
     "mirror": lambda w: {},
-    "must_fit": lambda w: {"item": {"text": "hello"}},
     "promote": lambda w: {"id_": w.fact},
     "proposal": lambda w: {"id_": w.proposal},
     "proposals": lambda w: {},
@@ -129,8 +123,16 @@ OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     "upkeep": lambda w: {},
     "versions": lambda w: {},
     "wait": lambda w: {"seconds": 0.01},
+}
+OF_INTAKE: dict[str, Callable[[World], dict[str, Any]]] = {
+    "adopt": lambda w: {"id_": "core_000_001", "given": {}},
+    "as_agent": lambda w: {},
+    "finish_merge": lambda w: {"id_": w.fact},
+    "importing": lambda w: {},
+    "must_fit": lambda w: {"item": {"text": "hello"}},
     "write_many": lambda w: {"wanted": [Wrote(memory=_memory(w))], "cause": "test"},
 }
+OF_HANDLE = OF_ACCOUNT | OF_INTAKE
 OF_SANDBOX: dict[str, Callable[[World], dict[str, Any]]] = {
     **READING,
     "close": lambda w: {},
@@ -142,7 +144,7 @@ OF_SANDBOX: dict[str, Callable[[World], dict[str, Any]]] = {
     "turn": lambda w: {"role": "user", "text": "hello again"},
     "update_state": lambda w: {"name": "mood", "data": {"now": "calm"}},
     "use": lambda w: {"id_": w.fact},
-    "write_episode": lambda w: {"fields": {"turn_1": "hello"}},
+    "write_episode": lambda w: {"episode": {"turn_1": "hello"}},
 }
 ENDING = ("close", "consolidate", "discard")
 # The documents' own interfaces, each over a folder; any of their methods takes what it needs from FITTING.
@@ -179,13 +181,18 @@ def _memory(w: World) -> Memory:
     return Memory(id="", kind="fact", text="owns a red bicycle", at=w.account.get(w.fact).at)  # type: ignore[union-attr]
 
 
+def holder(account: octavo.Account, name: str) -> Any:
+    """Who has a method: the account, or what brings finished things into it."""
+    return account.intake if name in OF_INTAKE else account
+
+
 def methods(cls: type) -> set[str]:
     """The names of a class's public methods."""
     return {name for name, _ in inspect.getmembers(cls, inspect.isfunction) if not name.startswith("_")}
 
 
 def call(handle: Any, name: str, arguments: dict[str, Any]) -> Any:
-    """Call a method with arguments by the names of its parameters, `*ids` and `**fields` included."""
+    """Call a method with arguments by the names of its parameters, `*ids` included."""
     method = getattr(handle, name)
     args: list[Any] = []
     named: dict[str, Any] = {}
@@ -196,8 +203,6 @@ def call(handle: Any, name: str, arguments: dict[str, Any]) -> Any:
         match parameter.kind:
             case parameter.VAR_POSITIONAL:
                 args.append(value)
-            case parameter.VAR_KEYWORD:
-                named.update(value if isinstance(value, dict) else {"category": value})
             case parameter.POSITIONAL_ONLY:
                 args.append(value)
             case _:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import octavo
+from llm_server import Reply, llm_server
 from octavo import errors
 from octavo.doors import (
     cli,
@@ -26,7 +27,6 @@ from octavo.doors import (
 )
 from octavo.errors import OctavoError
 from octavo.storage import codec
-from octavo.testing.llm_server import Reply, llm_server
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").glob("*.md"))]

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import octavo
+from llm_server import LlmServer, llm_server, refuses
 from octavo.doors import cli, models
 from octavo.doors.operations import performing
 from octavo.doors.settings import Settings
@@ -26,7 +27,6 @@ from octavo.engine.worker import Worker
 from octavo.errors import BadInput
 from octavo.models import rerank
 from octavo.models.embedders import CallableEmbedder, EndpointEmbedder, OfflineEmbedder
-from octavo.testing.llm_server import LlmServer, llm_server, refuses
 
 Run = Callable[..., "Outcome"]
 

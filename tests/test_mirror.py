@@ -180,7 +180,7 @@ def test_a_commit_to_ten_thousand_memories_rewrites_at_most_two_files(tmp_path: 
             {"text": f"tile {n} of the grid is {n * 7919 % 10007}", "category": f"page{n % 4}"}
             for n in range(10_000)
         ]
-        account.write_many(
+        account.intake.write_many(
             [
                 Wrote(memory=Memory(id=f"m{n}", kind="fact", text=i["text"], category=i["category"], at=AT))
                 for n, i in enumerate(items)
@@ -320,7 +320,7 @@ def test_a_long_page_is_several_files_and_one_again(tmp_path: Path, monkeypatch:
         written = [
             Wrote(memory=Memory(id=f"m{n}", kind="fact", text=text, at=AT)) for n, text in enumerate(texts)
         ]
-        account.write_many(written, cause="test", skip=frozenset({"duplicate"}))
+        account.intake.write_many(written, cause="test", skip=frozenset({"duplicate"}))
         tree = Path(account.mirror().folder) / "semantic/knowledge"
         names = ["general-0002.md", "general-0003.md", "general.md"]
         assert sorted(p.name for p in tree.iterdir()) == names

@@ -18,14 +18,18 @@ from octavo import documents
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import find
 from octavo.doors.adapters.anthropic import OctavoMemoryTool
+from octavo.engine.intake import Intake
 from octavo.errors import BadInput, OctavoError
 from surface import (
     ENDING,
     OF_ACCOUNT,
     OF_DOCUMENTS,
+    OF_HANDLE,
+    OF_INTAKE,
     OF_SANDBOX,
     acts,
     call,
+    holder,
     methods,
     needed,
     variants,
@@ -71,13 +75,13 @@ def silent(root: Path, said: str) -> None:
         assert not [path for path in root.rglob("*") if secret.lower() in path.name.replace("+", "")]
 
 
-@pytest.mark.parametrize("name", sorted(set(OF_ACCOUNT) - {"close"}))
+@pytest.mark.parametrize("name", sorted(set(OF_HANDLE) - {"close"}))
 def test_a_secret_in_any_argument_of_an_account_stays_nowhere(
     opened, root, tmp_path, monkeypatch, caplog, name
 ):
     monkeypatch.chdir(tmp_path)
     w = world(opened, tmp_path)
-    said = list(tried(w.account, name, OF_ACCOUNT[name](w)))
+    said = list(tried(holder(w.account, name), name, OF_HANDLE[name](w)))
     assert w.account.wait(60)
     silent(root, "\n".join(said) + caplog.text)
     assert "green tea" in w.account.get(w.fact).text
@@ -128,6 +132,7 @@ def test_no_documents_interface_escapes_the_table():
 def test_no_public_method_escapes_the_table():
     assert methods(octavo.Account) == set(OF_ACCOUNT)
     assert methods(octavo.Sandbox) == set(OF_SANDBOX)
+    assert methods(Intake) == set(OF_INTAKE)
 
 
 @pytest.mark.parametrize("what", ["account", "actor", "scope"])

@@ -13,7 +13,7 @@ from octavo.domain.buffer import Revised, SetState, Wrote
 from octavo.domain.memory import Memory
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
-from octavo.engine.bulk import Finished
+from octavo.engine.intake import Finished
 
 # Checks that what was accepted elsewhere does not pass again here.
 ACCEPTED = frozenset({"duplicate", "capacity", "confidence"})

@@ -10,13 +10,7 @@ from typing import Self
 
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.compression import position
-from octavo.domain.memory import (
-    SHARED,
-    check_actor,
-    check_scope,
-    check_time,
-    is_human,
-)
+from octavo.domain.memory import SHARED, check_actor, check_scope, check_time, is_human
 from octavo.domain.outcomes import Guard
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
@@ -39,7 +33,6 @@ from octavo.engine.commit import Write, commit_writes
 from octavo.engine.counts import Session
 from octavo.engine.differences import Diff
 from octavo.engine.explain import Explainer
-from octavo.engine.follower import Follower
 from octavo.engine.indexing import Indexing
 from octavo.engine.proving import ChainProof
 from octavo.engine.reading import Reader
@@ -49,7 +42,7 @@ from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer
-from octavo.errors import Damaged, HumanOnly, NotFound, OutOfScope
+from octavo.errors import HumanOnly, NotFound, OutOfScope
 from octavo.models import summarisers
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
@@ -77,7 +70,6 @@ class Handle(Reader):
     ) -> None:
         self._guard = guard
         self._proof = ChainProof(spine)
-        self._follower: Follower | None = None
         self._worker = Worker(
             self._work, attempts=spine.policy.compression.attempts, delay_seconds=_TOGETHER_SECONDS
         )
@@ -100,17 +92,7 @@ class Handle(Reader):
 
     def sandboxes(self) -> list[SandboxInfo]:
         """Open sandboxes, oldest first; nothing removes them but their owners."""
-        found = []
-        for name in buffers.names(self._spine.store):
-            try:
-                buffer = buffers.read(self._spine.store, name)
-            except NotFound:
-                continue  # its owner closed it while we were listing
-            except Damaged:
-                continue  # `check` names it; the others can be listed all the same
-            if self.sees(buffer.opened.scope):
-                found.append(buffer)
-        return sandboxes.listed(found, self._spine.now())
+        return sandboxes.listed(self._spine, self.sees)
 
     def buffer(self, sandbox: str) -> SessionBuffer:
         """A sandbox's buffer as it stands, read without owning it."""

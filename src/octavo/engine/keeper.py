@@ -9,11 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from octavo.domain import ageing, screening
-from octavo.domain.memory import (
-    SHARED,
-    Memory,
-    check_id,
-)
+from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.ports import Place
 from octavo.engine import (
     compress,

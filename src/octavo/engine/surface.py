@@ -51,8 +51,8 @@ def public(cls: C) -> C:
 
 def fitted(method: F) -> F:
     """A function that proves its arguments before it runs, and whose errors repeat no secret."""
-    parameters = list(inspect.signature(method).parameters.values())
-    prove = _prover(method, parameters)
+    signature = _spelt_out(method)
+    prove = _prover(method, signature)
 
     @wraps(method)
     def call(*args: Any, **named: Any) -> Any:
@@ -65,34 +65,56 @@ def fitted(method: F) -> F:
             trace = error.__traceback__
             if trace is None or trace.tb_next is not None:
                 raise  # it comes from inside, not from how the method was called
-            taken = [p.name for p in parameters if p.name != "self"]
             said = str(error).partition("() ")[2] or str(error)
-            hint = f"it takes {', '.join(taken)}"
-            raise _without_secrets(BadInput(f"{method.__name__}: {said}", hint=hint)) from None
+            raise _without_secrets(_misfit(method, signature, said)) from None
 
+    call.__signature__ = signature  # type: ignore[attr-defined]  # what inspect and help read
     return typing.cast(F, call)
 
 
+def _spelt_out(method: Callable[..., Any]) -> inspect.Signature:
+    """A method's signature, with the keys of its `**fields: Unpack[...]` as parameters of their own."""
+    signature = inspect.signature(method)
+    *parameters, last = signature.parameters.values()
+    if last.kind is not last.VAR_KEYWORD or not str(last.annotation).startswith("Unpack["):
+        return signature
+    (fields,) = typing.get_args(typing.get_type_hints(method)[last.name])
+    more = [
+        last.replace(name=name, kind=last.KEYWORD_ONLY, default=..., annotation=hint)
+        for name, hint in typing.get_type_hints(fields).items()
+    ]
+    return signature.replace(parameters=[*parameters, *more])
+
+
 def _prover(
-    method: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+    method: Callable[..., Any], signature: inspect.Signature
 ) -> Callable[[tuple[Any, ...], Mapping[str, Any]], None]:
     """What proves the arguments of a call: those by place, then those by name."""
+    parameters = signature.parameters.values()
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
-    more = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None)
+    is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
     fits: dict[str, tuple[Fits, str]] = {}
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         if not fits:  # at the first call, when every name of an annotation can be resolved
             hints = typing.get_type_hints(method)
-            fits.update((p.name, (_fit(hints.get(p.name, Any)), _spelt(p))) for p in parameters)
+            for p in parameters:
+                hint = hints.get(p.name, Any if isinstance(p.annotation, str) else p.annotation)
+                fits[p.name] = _fit(hint), _spelt(p)
         by_place = zip_longest(names[: len(args)], args, fillvalue=rest)
         for name, value in (*by_place, *named.items()):
-            field = name if name in fits else more
-            if name is not None and field is not None:  # else the call itself says what is wrong
-                _must_fit(method.__name__, name, value, *fits[field])
+            if name in fits:
+                _must_fit(method.__name__, name, value, *fits[name])
+            elif name in named and not is_open:
+                raise _misfit(method, signature, f"got an unexpected keyword argument {name!r}")
 
     return prove
+
+
+def _misfit(method: Callable[..., Any], signature: inspect.Signature, said: str) -> BadInput:
+    taken = [name for name in signature.parameters if name != "self"]
+    return BadInput(f"{method.__name__}: {said}", hint=f"it takes {', '.join(taken)}")
 
 
 def _must_fit(method: str, name: str, value: Any, fits: Fits, spelt: str) -> None:
@@ -169,8 +191,6 @@ def _single(hint: Any) -> Fits:
         return lambda value: _is_number(value) and math.isfinite(value) and abs(value) <= MAX_NUMBER
     if hint is int:
         return lambda value: isinstance(value, int) and _is_number(value)
-    if hint is msgspec.UnsetType:
-        return lambda value: value is msgspec.UNSET
     if hint is None or hint in _PLAIN:
         plain = NoneType if hint is None else hint
         return lambda value: isinstance(value, plain)
@@ -207,7 +227,9 @@ def _is_many(value: Any, *, lazy: bool) -> bool:
 
 
 def _spelt(parameter: inspect.Parameter) -> str:
-    return str(parameter.annotation).replace("typing.", "").replace("Unset | ", "").replace(" | Unset", "")
+    hint = parameter.annotation
+    spelt = hint.__name__ if isinstance(hint, type) else str(hint)
+    return spelt.replace("typing.", "").replace("collections.abc.", "")
 
 
 def _without_secrets(error: OctavoError) -> OctavoError:

@@ -12,7 +12,6 @@ from octavo.domain import rules
 from octavo.domain.rules import Candidate
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
-from octavo.engine.commit import commit_changes
 from octavo.engine.comparison import Comparison, Edit, Group, Held, Take
 from octavo.engine.mirror import Mirror
 from octavo.engine.spine import Spine
@@ -147,7 +146,7 @@ def _commit(spine: Spine, writer: Callable[[str], Writer], groups: list[Group]) 
                     _note_refusals(group, rules.consolidate(trial, candidates, setting))
 
     if ready:
-        commit_changes(spine, act, cause="sync", actor=ready[0][1].actor)
+        spine.commit(act, cause="sync", actor=ready[0][1].actor)
 
 
 def _note_refusals(group: Group, outcomes: Iterable[Candidate | Verdict]) -> None:
@@ -165,7 +164,7 @@ def _candidate(spine: Spine, writer: Writer, edit: Edit, fields: dict[str, Any])
         if edit.action == "remember":
             return writer.checked(writer.candidate(fields.pop("text", ""), **fields))
         old = spine.head().get(str(edit.id))
-        return writer.revision(old, str(edit.id), fields)
+        return writer.revision(old, str(edit.id), **fields)
     except OctavoError as error:  # a topic that is none, a number that JSON cannot say
         return Verdict(outcome="refused", check="input", detail=error.message)
 

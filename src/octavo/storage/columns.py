@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
@@ -23,13 +23,14 @@ from typing import Any, Generic, TypeVar
 
 from octavo.errors import Damaged, OctavoError, StoreFull
 from octavo.libraries import Array, np
-from octavo.storage.stores.disk import failure
+from octavo.storage.stores.disk import Disk, failure
 
 GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made beside another
 _OTHERS = 0o077
 _NO_SPACE = "No space left on device"
 Files = Mapping[str, tuple[Any, tuple[int, ...]]]  # each file's type, and how much of it counts
 M = TypeVar("M")
+disk = Disk()  # tests put one in its place that stops, or fails
 
 
 class Columns(Generic[M]):
@@ -116,34 +117,30 @@ def _mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
 
 def append(path: Path, data: bytes, *, at: int) -> None:
     """Write bytes behind the first `at` of a file, which are all that counts of it, durably."""
-    if at == 0:  # whoever has mapped an earlier file of this name keeps that: a shorter one would kill them
-        path.unlink(missing_ok=True)
-    with path.open("r+b" if path.exists() else "w+b") as file:
-        file.truncate(at)
-        file.seek(at)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    if at == 0 and disk.exists(path):  # who has mapped an earlier one keeps it: a cut would kill
+        disk.remove(path)
+    write_into(path, [(at, data)], cut=at)
+
+
+def write_into(path: Path, parts: Iterable[tuple[int, bytes]], *, cut: int | None = None) -> None:
+    """Write bytes at their places in a file, durably; `cut` is how much of it is kept before that."""
+    fd = disk.open_lock(path)
+    try:
+        if cut is not None:
+            disk.truncate(fd, cut)
+        for place, data in parts:
+            disk.write_at(fd, data, place)
+        disk.sync(fd)
+    finally:
+        disk.close(fd)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in the place of an older one, atomically and durably."""
+    """Put a file in the place of an older one, atomically and durably; the caller holds the write lock."""
     temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_into(temporary, [(0, data)], cut=0)
+    disk.replace(temporary, path)
+    disk.sync_folder(path.parent)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ is a torn pass and is cut off by the next writer.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 
 from octavo.errors import BadVector
 from octavo.libraries import Array, faiss, np, product
-from octavo.storage.columns import Columns, publish_body, read_body
+from octavo.storage.columns import Columns, publish_body, read_body, write_into
 from octavo.storage.retries import Retries, without_model
 
 FORMAT = 2
@@ -200,12 +199,8 @@ def fill_vectors(
     checked = checked_vectors(new, vectors.manifest.dimension)
     for name, array in _arrays(checked, rows, at, retries).items():
         width = array[:1].nbytes
-        with (vectors.folder / f"{name}.bin").open("r+b") as file:
-            for row, values in zip(rows, array, strict=True):
-                file.seek(row * width)
-                file.write(values.tobytes())
-            file.flush()
-            os.fsync(file.fileno())
+        parts = [(row * width, values.tobytes()) for row, values in zip(rows, array, strict=True)]
+        write_into(vectors.folder / f"{name}.bin", parts)
     return republish(vectors, retries=retries, **Vectors(vectors.folder, vectors.manifest).found())
 
 

@@ -73,7 +73,7 @@ class FilesystemMemory:
         # Patterns are nobody's own word: not even a person's handle approves them by finding them.
         self._is_own = not isinstance(data_dir, Account)
         if isinstance(data_dir, Account):
-            self.account, self._clerk = data_dir, data_dir.as_agent()
+            self.account, self._clerk = data_dir, data_dir.intake.as_agent()
         else:
             self.account = opening.open(data_dir, account, actor=actor, clock=clock, **more)
             self._clerk = opening.open(data_dir, account, actor=CLERK, clock=clock, **more)

@@ -116,7 +116,7 @@ class _Import:
         if not rows:
             return False
         candidates = [Wrote(memory=memory) for _, memory in rows]
-        verdicts = self.account.write_many(
+        verdicts = self.account.intake.write_many(
             candidates, cause=_CAUSE, skip=ACCEPTED, closes=closes, scope=scope
         )
         is_new = [
@@ -137,7 +137,7 @@ class _Import:
                 )
                 continue
             try:
-                memory = self.account.adopt(due.id, document)
+                memory = self.account.intake.adopt(due.id, document)
             except (BadInput, HumanOnly) as error:
                 self.tally.leave_out(due.id, error.message)
                 continue
@@ -191,7 +191,7 @@ class _Import:
         kept[f"{_NOTES}/root"] = root
         entries = [stores.file(name, value, at=self.at) for name, value in sorted(kept.items())]
         candidates = [Wrote(memory=entry.memory) for entry in entries]
-        verdicts = self.account.write_many(candidates, cause=_CAUSE, skip=ACCEPTED, scope=SHARED)
+        verdicts = self.account.intake.write_many(candidates, cause=_CAUSE, skip=ACCEPTED, scope=SHARED)
         for entry, verdict in zip(entries, verdicts, strict=True):
             if not verdict:
                 where = "/".join(entry.value.get("path", [_NOTES]))

@@ -26,7 +26,7 @@ from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
-from octavo.engine.writing import plain_json
+from octavo.engine.fields import plain_json
 from octavo.errors import BadFile
 from octavo.storage.projections import Progress
 

@@ -188,6 +188,6 @@ def _write(
     """Write what has a place in the files through the gate, in one version; note what became of it."""
     changes, scope = [write for _, write in writes], account.scope or SHARED
     cause = f"import {format_}"
-    verdicts = account.write_many(changes, cause=cause, skip=ACCEPTED, closes=closes, scope=scope)
+    verdicts = account.intake.write_many(changes, cause=cause, skip=ACCEPTED, closes=closes, scope=scope)
     for (place, write), verdict in zip(writes, verdicts, strict=True):
         tally.note(place, write, verdict)

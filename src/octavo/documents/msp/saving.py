@@ -20,7 +20,7 @@ from octavo.domain.episodes import SPELLING, iso
 from octavo.domain.memory import SHARED
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
-from octavo.engine.bulk import Finished
+from octavo.engine.intake import Finished
 from octavo.engine.reading import Reader
 from octavo.errors import BadInput, Busy, Immutable, VersionConflict
 
@@ -79,7 +79,7 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     candidates = [candidate for _, candidate in steps if candidate is not None]
     closes = _session_of(account, candidates)
     if candidates:
-        account.write_many(candidates, cause="save master state", base=head, whole=True, closes=closes)
+        account.intake.write_many(candidates, cause="save master state", base=head, whole=True, closes=closes)
     version = account.version
     if closes is not None and account.policy.compression.mode != "manual":
         account.compress()
@@ -107,7 +107,11 @@ def bring_up(
         steps = _difference(view, now, new, at=at, doubles=True)
         candidates = [candidate for _, candidate in steps if candidate is not None]
         try:
-            return steps, account.write_many(candidates, cause=cause, base=head, skip=ACCEPTED), len(new)
+            return (
+                steps,
+                account.intake.write_many(candidates, cause=cause, base=head, skip=ACCEPTED),
+                len(new),
+            )
         except VersionConflict:
             continue
     raise Busy(f"{_ATTEMPTS} attempts to import into {account.name!r} all lost to other writers")

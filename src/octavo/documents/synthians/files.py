@@ -40,7 +40,7 @@ def import_(account: Account, path: Path) -> Imported:
     made = [(place, memory) for place, memory in grouped if memory]
     _write(account, made, tally)
     for place, memory in made:
-        if account.get(memory.id) and (ended := account.finish_merge(memory.id)):
+        if account.get(memory.id) and (ended := account.intake.finish_merge(memory.id)):
             tally.say(place, f"its merge was finished: {', '.join(ended)} ended")
     return tally.imported(account, FORMAT)
 
@@ -128,7 +128,9 @@ def _read(
 def _write(account: Account, wanted: Sequence[tuple[str, Memory]], tally: Tally) -> None:
     """Write what is not there yet through the gate in one commit; who stayed out is named."""
     new = [(place, memory) for place, memory in wanted if account.get(memory.id) is None]
-    verdicts = account.write_many([Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=ACCEPTED)
+    verdicts = account.intake.write_many(
+        [Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=ACCEPTED
+    )
     tally.unchanged += len(wanted) - len(new)
     for (place, memory), verdict in zip(new, verdicts, strict=True):
         tally.note(place, memory, verdict)

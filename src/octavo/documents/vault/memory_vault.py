@@ -111,7 +111,7 @@ class MemoryVault(VaultReader):
         if self._is_actor_said or self._account is None:
             return self
         agents = copy(self)
-        agents._account, agents._is_actor_said = self._account.as_agent(), True
+        agents._account, agents._is_actor_said = self._account.intake.as_agent(), True
         return agents
 
     @property
@@ -290,7 +290,7 @@ class MemoryVault(VaultReader):
                 "id": secrets.token_hex(6),
             }
             if self._account is not None:
-                self._account.must_fit(item)
+                self._account.intake.must_fit(item)
         except BadInput:
             self._must_pass(text, tier)
             raise

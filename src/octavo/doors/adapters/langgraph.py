@@ -171,7 +171,7 @@ class OctavoStore(BaseStore):
                 wanted = replace(memory, data={**memory.data, FORMAT: fresh})
                 writes.append(Revised(wanted=wanted, fields=("data",), at=now))
         if writes:
-            verdicts = self.account.write_many(
+            verdicts = self.account.intake.write_many(
                 writes, cause=FORMAT, skip=ACCEPTED, whole=True, scope=self._scope
             )
             for verdict in verdicts:

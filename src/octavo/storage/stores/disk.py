@@ -1,4 +1,4 @@
-"""The only module that touches the disk for the ledger: opening, writing, syncing, linking, locking."""
+"""The only module that writes files, true or derived: opening, writing, syncing, linking, locking."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Disk:
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
 
     def open_lock(self, path: Path) -> int:
-        """Open a file that exists only to be locked."""
+        """Open a file to lock it, or to write anywhere in it; it comes to be if it is not there."""
         return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
     def write(self, fd: int, data: bytes) -> None:
@@ -81,6 +81,12 @@ class Disk:
         written = os.write(fd, data)
         while written < len(data):  # a disk that is nearly full takes part of it
             written += os.write(fd, memoryview(data)[written:])
+
+    def write_at(self, fd: int, data: bytes, place: int) -> None:
+        """Write all of the bytes at a place of the file."""
+        written = 0
+        while written < len(data):
+            written += os.pwrite(fd, memoryview(data)[written:], place + written)
 
     def size(self, fd: int) -> int:
         """How long an open file is."""
