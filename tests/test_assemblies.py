@@ -206,6 +206,16 @@ def test_members_of_an_assembly_that_fits_are_lifted_and_say_so(account):
     assert "belongs to an assembly that fits" in best.why
 
 
+def test_looking_only_at_hits_within_reach_changes_nothing_that_is_returned(account):
+    grouped(account, *POTTERY, *(f"the pottery class of day {n} was about glaze" for n in range(12)))
+    remember(account, *(f"a class about printers, number {n}" for n in range(12)))
+    whole = [(hit.memory.id, hit.score, hit.assembly) for hit in account.recall("pottery class glaze", k=50)]
+    assert len(whole) > 12
+    for k in (1, 2, 5, 10):
+        few = account.recall("pottery class glaze", k=k)
+        assert [(hit.memory.id, hit.score, hit.assembly) for hit in few] == whole[:k]
+
+
 def test_with_assemblies_off_nothing_is_grouped_and_nothing_lifted(opened, embedder):
     account = opened(embedder=embedder, policy=Policy(assemblies=AssemblyPolicy(mode="off")))
     remember(account, *POTTERY)
