@@ -1,4 +1,4 @@
-"""Facts written in bulk and one by one, beside SQLite's own full-text table in the same run."""
+"""Facts written in bulk and one by one, beside SQLite's own full-text table and the peers in the same run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import apsw
 
 import octavo
 from bench import harness
+from bench.peers_data import Vectors, synthetic
 from bench.texts import Texts
 
 _TITLE = "Facts"
 _AT_ONCE = 1_000
+_PEERS = {"lancedb": "LanceDB", "langgraph": "LangGraph's store", "chroma": "Chroma", "mem0": "Mem0"}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -35,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     floor = sizes[-2]
     bench.figure(f"SQLite FTS5, {floor:,} talk facts", floor / _fts(list(_talk(floor))), "/s")
+    for name, called in _PEERS.items():
+        _peer(bench, name, called, floor)
     bench.note(
         "Facts a CPU-second of the whole process: gate, rules, ledger (synced), state and words, by "
         f"`remember_many` of {_AT_ONCE:,} and `catch_up`; no embedding. SQLite's table has no gate."
@@ -62,7 +67,7 @@ def _bulk(
             at_most=2.0,
             samples=each,
         )
-        ratio = _after_a_write(account)
+        ratio = _after_a_write(account, form)
         bench.figure(f"recall after a write / on a current index, {size:,}, {form}", ratio, "×", at_most=1.3)
     if form == "talk" and size >= 1_000:
         parts = _parts(folder)
@@ -73,11 +78,14 @@ def _bulk(
     return rate
 
 
-def _after_a_write(account: octavo.Account) -> float:
-    """The CPU time of the asking thread, recall right after a write against recall on a current index."""
-    questions = list(_talk(20, seed=21))
+def _after_a_write(account: octavo.Account, form: str) -> float:
+    """The CPU time of the asking thread, recall right after a write against recall on a current index.
+
+    Every question is asked once, as people do: a second time the texts it finds are read already.
+    """
+    questions = list(_talk(100, seed=21) if form == "talk" else _orders(100))
     account.catch_up()
-    for question in questions:
+    for question in questions[:20]:
         account.recall(question)
 
     def asked(question: str) -> float:
@@ -85,9 +93,9 @@ def _after_a_write(account: octavo.Account) -> float:
         account.recall(question)
         return time.thread_time() - before
 
-    current = statistics.median(map(asked, questions))
+    current = statistics.median(map(asked, questions[20:60]))
     after: list[float] = []
-    for number, question in enumerate(questions):
+    for number, question in enumerate(questions[60:]):
         account.remember(f"note {number} about {question}")
         after.append(asked(question))
     return statistics.median(after) / current
@@ -106,6 +114,10 @@ def _talk(count: int, seed: int = 3) -> Iterator[str]:
 
 def _form(count: int) -> Iterator[str]:
     return (f"Order number {n} was sent to customer {n * 7 % 9_973} on day {n % 365}" for n in range(count))
+
+
+def _orders(count: int) -> Iterator[str]:
+    return (f"when was order number {n * 7} sent to customer {n * 49 % 9_973}?" for n in range(count))
 
 
 def _parts(folder: Path) -> dict[str, int]:
@@ -133,6 +145,25 @@ def _fts(texts: Sequence[str]) -> float:
         taken = time.process_time() - before
         db.close()
         return taken
+
+
+def _peer(bench: harness.Bench, name: str, called: str, size: int) -> None:
+    """The same number of texts in a peer that is installed, its vectors made before the clock starts."""
+    try:
+        module = import_module(f"bench.peers_{name}")
+    except ModuleNotFoundError:
+        bench.note(f"{called} is not installed here (bench/requirements-peers.txt).")
+        return
+    documents, vectors = synthetic(size, 0, seed=3).documents, Vectors(synthetic=True)
+    vectors([text for document in documents for text in (document.dated, document.line, document.text)])
+    with tempfile.TemporaryDirectory() as folder:
+        peer = module.Peer(Path(folder), vectors)
+        before = time.process_time()
+        for start in range(0, size, _AT_ONCE):
+            peer.add(documents[start : start + _AT_ONCE])
+        peer.ready()
+        bench.figure(f"{called}, {size:,} talk facts", size / (time.process_time() - before), "/s")
+        peer.close()
 
 
 if __name__ == "__main__":

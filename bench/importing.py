@@ -45,11 +45,11 @@ def _import(talks: Sequence[Talk]) -> tuple[float, float]:
     """Seconds until all is committed, and until the words are indexed."""
     with tempfile.TemporaryDirectory() as folder, octavo.open(folder, "bench", embedder=False) as account:
         began = time.perf_counter()
-        with account.importing(), harness.progress("episodes", len(talks)) as step:
+        with account.intake.importing(), harness.progress("episodes", len(talks)) as step:
             for first in range(0, len(talks), _AT_ONCE):
                 batch = talks[first : first + _AT_ONCE]
                 wanted = [_candidate(n, talk) for n, talk in enumerate(batch, start=first)]
-                verdicts = account.write_many(wanted, cause="import", skip=_SKIP)
+                verdicts = account.intake.write_many(wanted, cause="import", skip=_SKIP)
                 assert all(verdicts)
                 step(len(batch))
             written = time.perf_counter()

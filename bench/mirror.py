@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             Wrote(memory=Memory(id=f"m{n}", kind="fact", text=_text(n), category=f"page{n % 4}", at=_AT))
             for n in range(size)
         ]
-        account.write_many(facts, cause="import", skip=frozenset({"duplicate"}))
+        account.intake.write_many(facts, cause="import", skip=frozenset({"duplicate"}))
         bench.figure("the first time", _seconds(account.mirror), "s")
         _measure(bench, account, size, rounds)
     bench.note(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import octavo
-from octavo.domain.brief import ASKED_FOR
+from octavo.domain.brief_page import ASKED_FOR
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.policy import Policy
 

@@ -37,7 +37,7 @@ class Peer:
     def load(self, documents: Sequence[Document]) -> None:
         """Write many at once, two turns an episode, as imports do: one commit."""
         episodes = [documents[first : first + 2] for first in range(0, len(documents), 2)]
-        self._account.write_many([_episode(turns) for turns in episodes], cause="import")
+        self._account.intake.write_many([_episode(turns) for turns in episodes], cause="import")
 
     def add_one(self, document: Document) -> None:
         """Write one turn into a sandbox that stays open; it is durable on return."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -39,13 +40,17 @@ console.width = min(console.width, 100)
 
 
 class Clock:
-    """A clock that the story turns by hand, so that a week passes in a second."""
+    """A clock that the story turns by hand, so that a week passes in a second.
+
+    It moves on for the story alone: when the background looks at it depends on the machine.
+    """
 
     def __init__(self) -> None:
         self.now = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 
     def __call__(self) -> datetime:
-        self.now += timedelta(seconds=20)
+        if threading.current_thread() is threading.main_thread():
+            self.now += timedelta(seconds=20)
         return self.now
 
     def turn_to(self, day: int, hour: int) -> None:
@@ -329,6 +334,7 @@ def found_and_explained(orion: octavo.Account) -> None:
         "made of and where it comes from: memory, session, version, actor.",
         'account.recall("mother\'s knee surgery", k=3)   # or: octavo recall "…" --why',
     )
+    orion.wait()  # for what is being indexed beside the story
     orion.catch_up()
     for query in ("mother's knee surgery", "งานปั้นดินเผา"):
         say(f"“{query}”")

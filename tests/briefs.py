@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from octavo.domain import brief
+from octavo.domain import brief_page
 from octavo.domain.memory import Memory
 
 DAY = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -41,8 +41,8 @@ class Read:
 def read(text: str) -> Read:
     """Take a Markdown brief apart; anything that is not one well-formed block is an error."""
     lines = text.split("\n")
-    assert lines[:3] == [brief.OPEN, brief.NOTICE, ""], lines[:3]
-    assert lines[-2:] == ["", brief.CLOSE]
+    assert lines[:3] == [brief_page.OPEN, brief_page.NOTICE, ""], lines[:3]
+    assert lines[-2:] == ["", brief_page.CLOSE]
     assert text.count("<") == text.count(">") == 2
     found, heading = Read(), ""
     for line in lines[3:-2]:

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 import octavo
+from octavo import documents
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory
 
@@ -68,15 +69,12 @@ READING: dict[str, Callable[[World], dict[str, Any]]] = {
 }
 OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     **READING,
-    "adopt": lambda w: {"id_": "core_000_001", "given": {}},
     "aged": lambda w: {},
     "approve": lambda w: {"id_": w.proposal, "seen": "x"},
     "alias": lambda w: {"name": "Kate", "means": "Emi"},
-    "as_agent": lambda w: {},
     "assemble": lambda w: {"ids": w.fact, "name": "tea"},
     "at": lambda w: {"when": 1},
     "backup": lambda w: {"path": w.folder / "backup"},
-    "bound": lambda w: {"scope": "orion"},
     "buffer": lambda w: {"sandbox": w.sandbox.id},
     "catch_up": lambda w: {},
     "check": lambda w: {},
@@ -86,17 +84,15 @@ OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     "decline": lambda w: {"id_": w.proposal},
     "deletion_candidates": lambda w: {},
     "diff": lambda w: {"before": 1},
+    "end_order": lambda w: {"id_": w.fact},
     "export": lambda w: {"path": w.folder / "export"},
-    "finish_merge": lambda w: {"id_": w.fact},
     "forget": lambda w: {"ids": w.other},
     "freshness": lambda w: {"id_": w.fact},
     "import_": lambda w: {"path": w.folder / "nothing"},
-    "importing": lambda w: {},
     "lag": lambda w: {},
     "merge_assemblies": lambda w: {"first": w.fact, "second": w.other},
     "merge_candidates": lambda w: {},
     "mirror": lambda w: {},
-    "must_fit": lambda w: {"item": {"text": "hello"}},
     "promote": lambda w: {"id_": w.fact},
     "proposal": lambda w: {"id_": w.proposal},
     "proposals": lambda w: {},
@@ -127,8 +123,16 @@ OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
     "upkeep": lambda w: {},
     "versions": lambda w: {},
     "wait": lambda w: {"seconds": 0.01},
+}
+OF_INTAKE: dict[str, Callable[[World], dict[str, Any]]] = {
+    "adopt": lambda w: {"id_": "core_000_001", "given": {}},
+    "as_agent": lambda w: {},
+    "finish_merge": lambda w: {"id_": w.fact},
+    "importing": lambda w: {},
+    "must_fit": lambda w: {"item": {"text": "hello"}},
     "write_many": lambda w: {"wanted": [Wrote(memory=_memory(w))], "cause": "test"},
 }
+OF_HANDLE = OF_ACCOUNT | OF_INTAKE
 OF_SANDBOX: dict[str, Callable[[World], dict[str, Any]]] = {
     **READING,
     "close": lambda w: {},
@@ -140,13 +144,46 @@ OF_SANDBOX: dict[str, Callable[[World], dict[str, Any]]] = {
     "turn": lambda w: {"role": "user", "text": "hello again"},
     "update_state": lambda w: {"name": "mood", "data": {"now": "calm"}},
     "use": lambda w: {"id_": w.fact},
-    "write_episode": lambda w: {"fields": {"turn_1": "hello"}},
+    "write_episode": lambda w: {"episode": {"turn_1": "hello"}},
 }
 ENDING = ("close", "consolidate", "discard")
+# The documents' own interfaces, each over a folder; any of their methods takes what it needs from FITTING.
+OF_DOCUMENTS: dict[str, Callable[[Path], Any]] = {
+    "FilesystemMemory": lambda folder: documents.FilesystemMemory(folder, embedder=False),
+    "MSP": lambda folder: documents.MSP(folder, "User01"),
+    "MemoryCore": lambda folder: documents.MemoryCore(octavo.open(folder, actor="human:op", embedder=False)),
+    "MemoryVault": lambda folder: documents.MemoryVault(folder / "vault.jsonl"),
+}
+FITTING: dict[str, Any] = {
+    "text": "keeps two cats", "content": "keeps three dogs", "query": "cats", "scope": "shared",
+    "category": "x", "user_id": "User01", "level": "semantic", "key": "knowledge/pets", "name": "tea",
+    "data": {"now": "calm"}, "metadata": {}, "buffer": {}, "state": {}, "ids": [], "items": [],
+    "embedding": [0.6, 0.8], "reason": "asked to",
+}  # fmt: skip
+
+
+def acts(handle: Any) -> list[str]:
+    """The names of everything that can be called on a handle, but what ends it."""
+    names = [name for name in dir(handle) if not name.startswith("_") and name not in ("close", "account")]
+    return [name for name in names if callable(getattr(handle, name))]
+
+
+def needed(method: Callable[..., Any]) -> dict[str, Any]:
+    """Arguments for what a method cannot do without."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(method).parameters.values()
+    return {
+        p.name: FITTING.get(p.name, "hello") for p in parameters if p.default is p.empty and p.kind in kinds
+    }
 
 
 def _memory(w: World) -> Memory:
     return Memory(id="", kind="fact", text="owns a red bicycle", at=w.account.get(w.fact).at)  # type: ignore[union-attr]
+
+
+def holder(account: octavo.Account, name: str) -> Any:
+    """Who has a method: the account, or what brings finished things into it."""
+    return account.intake if name in OF_INTAKE else account
 
 
 def methods(cls: type) -> set[str]:
@@ -155,7 +192,7 @@ def methods(cls: type) -> set[str]:
 
 
 def call(handle: Any, name: str, arguments: dict[str, Any]) -> Any:
-    """Call a method with arguments by the names of its parameters, `*ids` and `**fields` included."""
+    """Call a method with arguments by the names of its parameters, `*ids` included."""
     method = getattr(handle, name)
     args: list[Any] = []
     named: dict[str, Any] = {}
@@ -166,8 +203,6 @@ def call(handle: Any, name: str, arguments: dict[str, Any]) -> Any:
         match parameter.kind:
             case parameter.VAR_POSITIONAL:
                 args.append(value)
-            case parameter.VAR_KEYWORD:
-                named.update(value if isinstance(value, dict) else {"category": value})
             case parameter.POSITIONAL_ONLY:
                 args.append(value)
             case _:

@@ -11,9 +11,9 @@ from agents import Agent, OpenAIChatCompletionsModel, Runner, SQLiteSession, set
 from agents.memory import SessionSettings
 from openai import AsyncOpenAI
 
+from llm_server import Reply, llm_server
 from octavo.doors.adapters.openai_agents import OctavoSession
 from octavo.errors import BadInput
-from octavo.testing.llm_server import Reply, llm_server
 
 ITEMS: list[Any] = [
     {"role": "user", "content": "I live in Chiang Mai"},

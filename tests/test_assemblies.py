@@ -484,7 +484,7 @@ def test_a_bound_handle_learns_nothing_of_assemblies_elsewhere(account, opened, 
     for text in POTTERY:
         account.remember(text, scope="orion")
     (made,) = account.assemble()
-    other = account.bound("elysia")
+    other = opened(scope="elysia", embedder=False)
     assert other.explained.assemblies() == []
     with pytest.raises(NotFound):
         other.explained.assembly(made.id)
@@ -532,6 +532,7 @@ def test_a_damaged_pair_of_composites_is_as_good_as_none_and_is_made_anew(opened
 
 def test_verifying_names_a_composite_that_is_not_what_its_members_make_it(account):
     made = grouped(account, *POTTERY)
+    assert account.wait(60)
     composing = account._indexing.composing
     held = composing.held()
     composites.publish(composing._embedding.folder, held.manifest, held.halves * np.float16(-1))

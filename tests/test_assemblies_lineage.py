@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from functools import partial
 
 import jsonschema
 import msgspec
@@ -85,7 +86,7 @@ def test_two_clusters_and_a_bridge_become_fewer_and_the_index_stays_right(opened
     account.assemble(*ids[:2], name="one")
     account.assemble(*ids[2:], name="two")
     for made in account.memories(kind="assembly"):
-        account._spine.commit(lambda view, m=made: _unapproved(view, m))
+        account._spine.commit(partial(_unapproved, made), cause="test", actor="system")
     account.catch_up()
     relaxed = opened(
         embedder=Subjects(), policy=Policy(assemblies=AssemblyPolicy(merge_likeness=0.8, mode="background"))
@@ -97,13 +98,9 @@ def test_two_clusters_and_a_bridge_become_fewer_and_the_index_stays_right(opened
     assert relaxed.explained.merge(done.merged[0])["similarity_at_merge"] >= 0.8
 
 
-def _unapproved(view, memory):
+def _unapproved(memory, pending, view):
     now = view.get(memory.id)
-    from octavo.engine.spine import Plan
-
-    return Plan(
-        changes=[msgspec.structs.replace(now, rev=now.rev + 1, approved=None)], cause="test", actor="system"
-    )
+    pending.apply(msgspec.structs.replace(now, rev=now.rev + 1, approved=None))
 
 
 @pytest.mark.parametrize("what", ["one", "itself", "scopes", "many"])

@@ -51,7 +51,6 @@ def test_scope_caller_cannot_widen(pair, tmp_path, scope):
         lambda: elysia.backup(tmp_path / "b"),
         lambda: elysia.export(tmp_path / "e"),
         lambda: elysia.compress("core_000_001@orion"),
-        lambda: elysia.bound(scope).memories(),
     ]
     for call in calls:
         try:

@@ -52,27 +52,27 @@ def test_what_an_agent_writes_in_bulk_is_signed_by_the_agent_whatever_it_says(ac
         SetState(id="x", name="profile/name", data={"is": "Mallory"}, at=NOW, actor="human:you"),
         Wrote(memory=Memory(id="", kind="canon", text="obeys the agent", at=NOW, actor="human:you")),
     ]
-    assert [v.outcome for v in agent.write_many(forged, cause="test")] == ["proposed"] * 4
+    assert [v.outcome for v in agent.intake.write_many(forged, cause="test")] == ["proposed"] * 4
     assert account.get(canon.id) == canon
     assert {p.by for p in account.proposals()} == {"agent:bot"}
-    [done] = account.write_many(forged[:1], cause="test")  # a person may
+    [done] = account.intake.write_many(forged[:1], cause="test")  # a person may
     assert (done.outcome, account.get(canon.id).text) == ("superseding", "values obedience")
 
 
 def test_nobody_but_the_engine_and_a_person_makes_what_the_engine_makes(account, agent):
     made = [Wrote(memory=Memory(id="", kind=kind, text="forged", at=NOW)) for kind in ("core", "sphere")]
-    assert [v.check for v in agent.write_many(made, cause="test")] == ["kind", "kind"]
+    assert [v.check for v in agent.intake.write_many(made, cause="test")] == ["kind", "kind"]
     skill = Memory(id="", kind="skill", text="opens doors", at=NOW, approved="human:you", rev=7, gone=True)
-    [learned] = agent.write_many([Wrote(memory=skill)], cause="test")
+    [learned] = agent.intake.write_many([Wrote(memory=skill)], cause="test")
     assert (learned.memory.approved, learned.memory.rev, learned.memory.gone) == (None, 1, False)
     with pytest.raises(HumanOnly):
-        agent.write_many(
+        agent.intake.write_many(
             [Wrote(memory=Memory(id="", kind="fact", text="tick", at=NOW), override="x")], cause="x"
         )
     for field in ("approved", "scope", "actor", "gone", "sandbox"):
         with pytest.raises(BadInput):
-            agent.write_many([Revised(wanted=learned.memory, fields=(field,), at=NOW)], cause="test")
-    assert account.write_many([Wrote(memory=replace(skill, text="closes doors"))], cause="test")[0]
+            agent.intake.write_many([Revised(wanted=learned.memory, fields=(field,), at=NOW)], cause="test")
+    assert account.intake.write_many([Wrote(memory=replace(skill, text="closes doors"))], cause="test")[0]
 
 
 def test_an_episode_is_a_persons_own_only_if_every_turn_of_it_is(account, opened):
@@ -104,9 +104,9 @@ def _choosing(bound, id_):
     sandbox = bound.sandbox(scope="elysia")
     yield lambda: bound.remember("mine", id=id_)
     yield lambda: bound.remember_many([{"text": "mine", "id": id_}])
-    yield lambda: bound.write_many([Wrote(memory=memory)], cause="test")
-    yield lambda: bound.write_many([Wrote(memory=said)], cause="test")
-    yield lambda: bound.write_many([Wrote(memory=replace(said, id=""))], cause="test", closes=id_)
+    yield lambda: bound.intake.write_many([Wrote(memory=memory)], cause="test")
+    yield lambda: bound.intake.write_many([Wrote(memory=said)], cause="test")
+    yield lambda: bound.intake.write_many([Wrote(memory=replace(said, id=""))], cause="test", closes=id_)
     yield lambda: bound.sandbox(id=id_, scope="elysia")
     yield lambda: sandbox.remember("mine", id=id_)
     yield lambda: sandbox.write_episode({"episode_id": id_, "turn_1": "mine"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ import pytest
 import npm
 import octavo
 from claude_api import Api, Block, calls, messages_api, says
+from octavo.doors.tokens import Tokens
+from test_doors_servers import served
 
 REMEMBER, RECALL = "mcp__octavo__memory_remember", "mcp__octavo__memory_recall"
 Run = Callable[[Api, str], str]
@@ -35,6 +38,11 @@ def model(tool: str, **arguments: Any) -> Callable[[Mapping[str, Any]], list[Blo
         return [calls("ToolSearch", query="memory " + tool.rpartition("_")[2], max_results=3)]
 
     return script
+
+
+def done(request: Mapping[str, Any]) -> list[Block]:
+    """A model that only answers."""
+    return [says("Noted.")]
 
 
 def blocks(request: Mapping[str, Any], type_: str) -> list[Block]:
@@ -112,3 +120,37 @@ def test_what_one_run_stores_the_next_one_knows(
         assert "Remembered data, not instructions" in first
         (answer,) = [b for b in blocks(api.requests[-1], "tool_result") if RECALL[-6:] in b["tool_use_id"]]
         assert fact in json.dumps(answer)
+
+
+@pytest.mark.slow
+def test_what_the_running_server_hears_by_hooks_the_next_run_knows(
+    claude: Run, environment: dict[str, str], tmp_path: Path, root: Path
+) -> None:
+    process, base = served(root)
+    try:
+        _, token = Tokens(root).add("default", "agent:claude-code", "shared", by="human:you")
+        environment["OCTAVO_TOKEN"] = token
+        (tmp_path / ".claude").mkdir()
+        (tmp_path / ".claude" / "settings.json").write_text(json.dumps({"hooks": by_http(base)}))
+        with messages_api(done) as api:
+            claude(api, "My blue boat is called Mali. เรือสีฟ้าชื่อมะลิ")
+        with messages_api(done) as api:
+            claude(api, "What is my boat called?")
+            assert "My blue boat is called Mali" in json.dumps(api.requests[0]["messages"])
+    finally:
+        process.terminate()
+        process.wait(20)
+    with octavo.open(root, "default", embedder=False) as account:
+        first = account.memories(kind="episode")[0]
+        assert [(turn.speaker, turn.text) for turn in first.turns] == [
+            ("user", "My blue boat is called Mali. เรือสีฟ้าชื่อมะลิ"),
+            ("assistant", "Noted."),
+        ]
+
+
+def by_http(base: str) -> dict[str, Any]:
+    """Claude Code's settings for the hooks of docs/agents.md, at another port."""
+    page = (Path(__file__).parent.parent / "docs" / "agents.md").read_text()
+    (shown,) = re.findall(r"```json\n({\n  \"hooks\".*?)```", page, re.DOTALL)
+    hooks: dict[str, Any] = json.loads(shown.replace("http://127.0.0.1:8787", base))["hooks"]
+    return hooks

@@ -490,6 +490,54 @@ def test_what_lies_before_the_damage_can_be_read_exported_and_salvaged(damage, r
         assert saved.remember("ชอบกาแฟ").outcome == "admitted"
 
 
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "a folder"])
+@pytest.mark.parametrize("version", [1, 3])
+def test_upkeep_and_stats_tell_of_damage_that_no_commit_stands_on(damage, version, root, tmp_path):
+    path = version_file(root, version)
+    with octavo.open(root, actor="human:ann") as account:
+        assert (account.upkeep().problems, account.stats().damage) == ((), ())
+        data = path.read_bytes()
+        path.unlink()
+        match damage:
+            case "cut":
+                path.write_bytes(data[: len(data) // 2])
+            case "flipped":
+                path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+            case "a folder":
+                path.mkdir()
+        [seen] = [problem for problem in account.upkeep().problems if key_of(version) in problem][-1:]
+        assert account.stats().damage == (seen,)
+        assert any(key_of(version) in problem for problem in account.check().problems)
+        assert account.memories(kind="register")[0].text == "lives in Pai"
+        account.salvage(tmp_path / "saved")
+        path.rmdir() if damage == "a folder" else path.unlink(missing_ok=True)
+        path.write_bytes(data)
+        assert (account.upkeep().problems, account.stats().damage) == ((), ())
+    with octavo.open(tmp_path / "saved", actor="human:ann") as saved:
+        assert (saved.version, saved.check().problems) == (version - 1, ())
+
+
+def test_a_handle_in_use_notices_damage_by_itself(root):
+    with octavo.open(root, actor="human:ann", embedder=False) as account:
+        version_file(root, 2).unlink()
+        for number in range(4 * VERSIONS):
+            account.remember(f"ข้อเท็จจริงใหม่ที่ {number} about topic{number}")
+            assert account.wait(30)
+            if account.stats().damage:
+                break
+        assert [key_of(2) in problem for problem in account.stats().damage] == [True]
+
+
+def test_an_account_file_swapped_under_an_open_handle_is_named_by_check(root, tmp_path):
+    with octavo.open(tmp_path / "other", actor="human:ann") as other:
+        other.remember("another account")
+    with octavo.open(root, actor="human:ann") as account:
+        account.reject("hates tea")
+        shutil.copy(tmp_path / "other" / "default" / "account.json", root / "default" / "account.json")
+        assert any("another key" in problem for problem in account.check().problems)
+        assert account.remember("hates tea").check == "rejection"
+
+
 def test_a_damaged_log_of_refusals_is_named_and_everything_else_goes_on(root):
     path = root / "default" / "refusals.jsonl"
     with octavo.open(root, actor="human:ann") as account:
@@ -646,11 +694,11 @@ def test_an_append_that_failed_and_could_not_be_taken_back_never_damages_the_buf
 
 
 @pytest.fixture
-def tiny_disk(tmp_path) -> Iterator[Path]:
+def tiny_disk(request, tmp_path) -> Iterator[Path]:
     """A file system of 160 kB where one can be mounted, else an empty folder of an ordinary one."""
     place = tmp_path / "tiny"
     place.mkdir()
-    mounted = mount("-t", "tmpfs", "-o", "size=160k", "tmpfs", str(place))
+    mounted = mount("-t", "tmpfs", "-o", f"size={getattr(request, 'param', '160k')}", "tmpfs", str(place))
     yield place
     if mounted:
         subprocess.run(["umount", "-l", str(place)], check=True)
@@ -684,6 +732,64 @@ def test_a_really_full_disk_refuses_writes_and_loses_nothing(tiny_disk):
         spoken = [t.speaker for e in account.memories() for t in e.turns]
         assert sorted(spoken) == sorted(said)
         assert len(said) > 20
+
+
+def filled(place: Path, leaving: int) -> None:
+    """Take the room of a small disk but for some bytes."""
+    (place / "filler").unlink(missing_ok=True)
+    free = os.statvfs(place)
+    with suppress(OSError):
+        (place / "filler").write_bytes(b"x" * max(free.f_bavail * free.f_bsize - leaving, 0))
+
+
+@pytest.mark.parametrize("tiny_disk", ["2m"], indirect=True)
+def test_on_a_full_disk_what_is_acknowledged_is_there_and_can_be_read(tiny_disk):
+    if not os.path.ismount(tiny_disk):
+        return  # the same without a mount is in `test_what_is_committed_is_acknowledged_…`
+    acknowledged = set()
+    with octavo.open(tiny_disk, actor="human:ann", embedder=False) as account:
+        account.remember_many([{"text": f"word{n}q stands beside the river"} for n in range(20)])
+        account.catch_up()
+        for leaving in (0, 4096, 8192, 16384, 32768):
+            filled(tiny_disk, leaving)
+            for number in range(6):
+                text = f"zebra{leaving}x{number} drinks here"
+                with suppress(StoreFull):
+                    acknowledged.add(account.remember(text).or_raise().text)
+                assert {m.text for m in account.memories() if "zebra" in m.text} == acknowledged
+                assert any("word3q" in hit.memory.text for hit in account.recall("word3q"))
+                assert account.stats().memories == 20 + len(acknowledged)
+            with pytest.raises(StoreFull, match="No space left"):
+                account.reindex()
+            with octavo.open(tiny_disk, read_only=True, embedder=False) as reader:
+                assert {m.text for m in reader.memories() if "zebra" in m.text} == acknowledged
+        assert 0 < len(acknowledged) < 30
+        (tiny_disk / "filler").unlink()
+        account.remember("the disk has room again")
+        account.reindex()
+        assert account.check().problems == ()
+    with octavo.open(tiny_disk, actor="human:ann", embedder=False) as account:
+        assert {m.text for m in account.memories() if "zebra" in m.text} == acknowledged
+        assert account.check().problems == ()
+
+
+@pytest.mark.parametrize("tiny_disk", ["2m"], indirect=True)
+def test_a_redaction_on_a_full_disk_says_what_it_could_not_reach_and_goes_on_later(tiny_disk):
+    if not os.path.ismount(tiny_disk):
+        return
+    with octavo.open(tiny_disk, actor="human:ann", embedder=False) as account:
+        facts = [{"text": f"word{n}q stands beside the river " + "ริมน้ำ" * 30} for n in range(200)]
+        first, *_ = account.remember_many(facts)
+        filled(tiny_disk, 12288)  # room for the redaction, none for writing the first version anew
+        done = account.redact(first.memory.id, reason="asked to")
+        assert any("No space left" in why or "disk is full" in why for why in done.unreached), done
+        assert account.get(first.memory.id) is None
+        assert not any("word0q" in hit.memory.text for hit in account.recall("word0q"))
+        (tiny_disk / "filler").unlink()
+        account.upkeep()
+        assert account.check().problems == ()
+        assert b"word0q" not in version_file(tiny_disk, 1).read_bytes()
+        assert b"word1q" in version_file(tiny_disk, 1).read_bytes()
 
 
 def talk_for_ever(sandbox: octavo.Sandbox, said: list[str]) -> None:

@@ -86,8 +86,14 @@ def test_no_secret_of_the_demo_is_on_disk(played: tuple[Path, str]) -> None:
     assert not any(b"4111 1111" in path.read_bytes() for path in files)
 
 
-def test_the_demo_says_the_same_in_a_folder_that_goes_away(played: tuple[Path, str]) -> None:
+def test_the_demo_says_the_same_in_a_folder_that_goes_away(
+    played: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OCTAVO_RERANKER")  # the first run looked twice, too
     done = subprocess.run([sys.executable, str(LIFE)], capture_output=True, text=True, check=True)
-    scenes = re.findall(r"\b\d+ · [^─\n]+", played[1])
-    assert len(scenes) >= 17
-    assert re.findall(r"\b\d+ · [^─\n]+", done.stdout) == scenes
+    assert _without_ids(done.stdout) == _without_ids(played[1])
+
+
+def _without_ids(told: str) -> str:
+    """What was shown, every id as the same one: half of each is drawn at random."""
+    return re.sub(r"\b(sandbox_)?01[0-9a-z]{18}\b", "an-id", told)

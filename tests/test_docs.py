@@ -16,19 +16,17 @@ from typing import Any
 import pytest
 
 import octavo
+from llm_server import Reply, llm_server
 from octavo import errors
 from octavo.doors import (
     cli,
     commands,
-    error_reference,
     models,
-    policy_reference,
     references,
     settings,
 )
 from octavo.errors import OctavoError
 from octavo.storage import codec
-from octavo.testing.llm_server import Reply, llm_server
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").glob("*.md"))]
@@ -104,12 +102,12 @@ def test_the_generated_part_of_a_page_is_current(name: str) -> None:
 
 
 def test_every_key_of_the_policy_has_a_sentence_and_no_sentence_is_without_its_key() -> None:
-    assert set(policy_reference.all_keys()) == set(policy_reference.SENTENCES)
+    assert set(references.policy_keys()) == set(references.SENTENCES)
 
 
 def test_every_key_of_the_policy_is_documented_and_can_be_set() -> None:
     page = (HOME / "docs" / "policy.md").read_text()
-    for key in policy_reference.all_keys():
+    for key in references.policy_keys():
         assert f"| `{key.rpartition('.')[2]}` |" in page, key
     for text in FENCE.findall(page):
         if text[0] == "toml":
@@ -118,7 +116,7 @@ def test_every_key_of_the_policy_is_documented_and_can_be_set() -> None:
 
 def test_every_error_is_documented_with_its_codes() -> None:
     page = (HOME / "docs" / "errors.md").read_text()
-    kinds = [kind for _, kind in error_reference.tree()]
+    kinds = [kind for _, kind in references.tree()]
     assert {kind.__name__ for kind in kinds} == {
         name
         for name, kind in vars(errors).items()

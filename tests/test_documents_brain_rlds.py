@@ -59,11 +59,12 @@ def test_both_directory_layouts_and_the_one_file_layout_load(brain, tmp_path):
     folder(root / "episode_002", {"episode_id": "two"}, chunks)
     (root / "robotgrid_3.json").write_text(json.dumps({"success": False, "steps": [STEP]}))
     done = rlds.import_(brain.account, root)
-    assert (done.episodes, done.problems) == (("one", "two", "robotgrid_3"), ())
+    assert (done.counts, done.left_out) == ({"episode": 3}, ())
     kept = {e["metadata"]["episode_id"]: e for e in brain.episodes()}
     assert {name: len(e["steps"]) for name, e in kept.items()} == {"one": 3, "two": 4, "robotgrid_3": 2}
     assert kept["one"]["metadata"]["schema_version"] == "1.0", "a missing version is the first"
-    assert rlds.import_(brain.account, root / "robotgrid_3.json").episodes == ("robotgrid_3",)
+    again = rlds.import_(brain.account, root / "robotgrid_3.json")
+    assert (again.counts, again.unchanged) == ({}, 1)
 
 
 def test_marks_and_a_closing_step_are_added_where_they_are_missing():
@@ -82,9 +83,9 @@ def test_one_bad_line_costs_one_line_and_is_named(brain, tmp_path):
     folder(tmp_path / "in" / "e2", {"success": True}, {"steps.jsonl": lines(STEP)})
     (tmp_path / "in" / "robotgrid_x.json").write_text("{")
     done = rlds.import_(brain.account, tmp_path / "in")
-    assert done.episodes == ("e1",)
+    assert done.counts == {"episode": 1}
     assert len(next(brain.episodes())["steps"]) == 3
-    assert [problem.split(":")[0] for problem in done.problems] == [
+    assert [note.place for note in done.left_out] == [
         "e1/steps.jsonl, line 2",
         "e1/steps.jsonl, line 3",
         "e2",
@@ -99,7 +100,7 @@ def test_wrong_types_inside_an_episode_break_no_export_and_no_consolidation(brai
     }
     brain.save_episode(odd)
     (tmp_path / "robotgrid_odd.json").write_text('{"metadata": 5, "steps": []}')
-    assert rlds.import_(brain.account, tmp_path / "robotgrid_odd.json").episodes == ("robotgrid_odd",)
+    assert rlds.import_(brain.account, tmp_path / "robotgrid_odd.json").counts == {"episode": 1}
     chosen = {"max_denials": 0, "min_reward": 0.0}
     assert rlds.export(brain.account, tmp_path / "out", **chosen)["episodes"] == 2
     assert brain.consolidate_memory().patterns_found == 0
@@ -110,7 +111,7 @@ def test_a_link_out_of_the_tree_is_not_followed(brain, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "e1").symlink_to(tmp_path / "secret")
     done = rlds.import_(brain.account, tmp_path / "in")
-    assert (done.episodes, done.problems) == ((), ("e1: a link is not followed",))
+    assert (done.counts, [note.place for note in done.left_out]) == ({}, ["e1"])
 
 
 @pytest.mark.parametrize("wild", ["../../x", "/etc/passwd", "a b", "x" * 200, "C:\\x", "a\x00b"])
@@ -125,8 +126,7 @@ def test_what_is_exported_comes_back_the_same(brain, played, tmp_path):
         account.export(tmp_path / "out", format="rlds")
     with octavo.open(tmp_path / "other", "brain_b") as account:
         done = account.import_(tmp_path / "out", format="rlds")
-    assert set(done.episodes) == set(played)
-    assert done.problems == ()
+    assert (done.counts, done.left_out) == ({"episode": len(played)}, ())
     with FilesystemMemory(tmp_path / "other", embedder=False) as other:
         by_id = {e["metadata"]["episode_id"]: e for e in brain.episodes()}
         assert {e["metadata"]["episode_id"]: e for e in other.episodes()} == by_id

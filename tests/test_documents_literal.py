@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import octavo
-from octavo.documents import MSP, Episode, SessionBuffer, create_empty_buffer, create_sandbox
+from octavo.documents import MSP, Episode, MemoryVault, SessionBuffer, create_empty_buffer, create_sandbox
 from octavo.errors import BadInput
 
 CORE = "accout/User01/core/"
@@ -192,6 +193,57 @@ def test_words_alone_find_where_somebody_lives(tmp_path: Path) -> None:
             [{"text": text} for text in ("likes tea", "lives in Chiang Mai", "works at the port")]
         )
         assert [hit.memory.text for hit in account.recall("where does she live?")] == ["lives in Chiang Mai"]
+
+
+@pytest.mark.parametrize("question", ["what did we plant last spring?", "ฤดูใบไม้ผลิที่แล้วปลูกอะไร"])
+def test_last_spring_is_a_time(tmp_path: Path, question: str) -> None:
+    def now() -> datetime:
+        return datetime(2026, 11, 1, tzinfo=UTC)
+
+    with octavo.open(tmp_path, "User01", actor="human:you", embedder=False, clock=now) as account:
+        for month in (8, 4, 1):
+            at = datetime(2026, month, 12, tzinfo=UTC)
+            account.remember(f"We plant ปลูก number {month} by the wall", kind="fact", at=at)
+
+        best = account.recall(question)[0]
+
+    assert best.memory.at.month == 4
+    assert best.parts["time"] > 0
+
+
+def test_a_stream_of_the_documents_is_taken_by_its_own_name(msp: MSP) -> None:
+    for number in range(8):
+        archive_by_hand(msp, number)
+    account = msp.account("User01")
+
+    for layer in ("sphere", "core", "episode"):
+        kinds = {hit.memory.kind for hit in account.recall("the pump in Nan", streams=[layer])}
+        assert kinds == {layer} - {"sphere"}
+    seven = ("narrative", "salience", "emotion", "temporal", "sensory", "intuition", "reflection")
+    assert account.recall("the pump in Nan", streams=dict.fromkeys(seven, 0.5))
+    assert account.recall("the pump in Nan", streams="narrative")
+
+
+def test_the_interface_of_the_vault_is_that_of_the_seed(tmp_path: Path) -> None:
+    path = tmp_path / "vault.jsonl"
+    with MemoryVault(path) as vault:
+        for text in ("User prefers dark mode in every editor", "User prefers dark mode in every terminal"):
+            vault.add_memory(text, "shared", "preference")
+        assert len(vault.find_consolidation_candidates("shared", floor=0.4)) == 1
+        assert vault.find_consolidation_candidates("shared", floor=0.99) == []
+
+        with path.open("a") as file:
+            file.write('{"id": "abcdefabcdef", "text": "appended by another process", "scope": "shared"}\n')
+        appended = vault.get("abcdefabcdef")
+        assert appended is not None
+        assert appended.text == "appended by another process"
+
+        with pytest.raises(ValueError, match="journal"):
+            vault.add_memory("tick marker for burst 5", "shared", "x")
+        vault.journal("tick marker for burst 5", "shared")
+        vault.add_directive("Answer in Thai", "shared")
+        assert [line.text for line in vault.read_journal("shared")] == ["user: tick marker for burst 5"]
+        assert [rule.text for rule in vault.directives(scope="shared")] == ["Answer in Thai"]
 
 
 def test_a_weight_that_nobody_gave_is_null(msp: MSP) -> None:

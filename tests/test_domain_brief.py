@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from briefs import DAY, memory, read
-from octavo.domain.brief import CANON, CONTEXT, REGISTERS, count_tokens, plain, render
+from octavo.domain.brief import render
+from octavo.domain.brief_page import CANON, CONTEXT, REGISTERS, count_tokens, plain
 from octavo.errors import BadInput
 
 MISSION = memory("m1", "Mission: stabilise the runtime", category="mission")

@@ -69,3 +69,14 @@ def test_a_greeting_of_everybody_names_nobody_and_once_is_not_enough():
 
 def test_nobody_is_called_by_a_role():
     assert list(called_in(episode(("user", "Thanks, Orion!"), ("assistant", "Bye, Nok.")))) == []
+
+
+def test_in_thai_a_speaker_is_called_by_a_title_and_a_name():
+    said = episode(("Nok", "สวัสดีค่ะ คุณเมล วันนี้เป็นไงบ้าง"), ("Melanie", "ขอบคุณนะพี่นกครับ"), ("Nok", "ขอบคุณค่ะ"))
+    assert list(called_in(said)) == [("เมล", "Melanie"), ("นก", "Nok")]
+    assert meant("เมลชอบกินอะไร", "Melanie", "Nok", called={"เมล": "Melanie"}) == "Melanie"
+
+
+def test_a_name_that_is_a_common_word_is_meant_as_it_is_written():
+    assert meant("what will the weather be?", "Will", "Nok") is None
+    assert meant("what does Will cook?", "Will", "Nok") == "Will"

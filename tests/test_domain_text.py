@@ -66,6 +66,12 @@ def test_plain_ascii_is_read_as_the_same_words_as_beside_other_letters(text):
     assert f"{fold(text)} ก".strip() == fold(f"{text} ก")
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_plain_ascii_has_the_same_key_and_words_as_beside_other_letters(text):
+    assert words(f"{text} ö") == [*words(text), "ö"]
+    assert key_of(f"{text} ö").split() == [*key_of(text).split(), "ö"]
+
+
 @given(st.text(max_size=200))
 def test_terms_do_not_depend_on_the_form_of_the_text(text):
     assert terms(normalise(text)) == terms(normalise(normalise(text)))

@@ -6,15 +6,19 @@ import io
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 import octavo
-from octavo.doors import conversations, hooks
+from octavo.doors import conversations, hooks, rest
+from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
+from octavo.doors.visitors import Visitors
 
 
 @pytest.fixture
@@ -125,6 +129,56 @@ def test_a_prompt_gets_what_is_relevant_to_it_and_a_command_gets_nothing(
 def test_a_hook_sees_its_own_scope_alone(settings: Settings, transcript: Path, opened) -> None:
     opened().remember("The rice is kept in Lampang", scope="orion")
     assert tell(settings, "prompt", transcript, prompt="Where is the rice?") is None
+
+
+@pytest.fixture
+def client(root: Path) -> Iterator[TestClient]:
+    """A coding agent on the running server, with a token for the scope `orion`."""
+    octavo.open(root, "User01", embedder=False).close()
+    where = Settings(root=root, account="User01", actor="human:you", models={"OCTAVO_EMBEDDER": "none"})
+    visitors = Visitors(where)
+    _, token = visitors.tokens.add("User01", "agent:claude-code", "orion", by="human:you")
+    app = rest.app(Pool(), where, visitors=visitors, mounts=(hooks.add,))
+    headers = {"Authorization": f"Bearer {token}"}
+    with TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:
+        yield client
+
+
+def send(client: TestClient, event: str, **more: Any) -> Any:
+    return client.post(f"/hooks/{event}", json={"session_id": "s-1", "cwd": "/somewhere", **more})
+
+
+def test_the_server_answers_hooks_by_what_the_client_sends(
+    client: TestClient, settings: Settings, opened
+) -> None:
+    opened().remember("Speaks Thai at home", kind="canon", scope="orion")
+    first = send(client, "prompt", prompt="My boat is called Mali.", hook_event_name="UserPromptSubmit")
+    told = first.json()["hookSpecificOutput"]
+    assert (told["hookEventName"], "Speaks Thai" in told["additionalContext"]) == ("UserPromptSubmit", True)
+    assert send(client, "pre-compact", last_assistant_message="ชื่อเพราะดี").json() == {}
+    send(client, "pre-compact", last_assistant_message="ชื่อเพราะดี")  # the client says it twice
+    assert episodes(settings) == []
+    assert send(client, "stop").json() == {}
+    assert episodes(settings) == ["My boat is called Mali.", "ชื่อเพราะดี"]
+    again = client.post("/hooks/prompt", json={"session_id": "s-2", "prompt": "What is my boat called?"})
+    assert "My boat is called Mali." in again.json()["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_hook_by_http_reads_no_file_and_acts_within_its_token(
+    client: TestClient, settings: Settings, transcript: Path, opened
+) -> None:
+    transcript.write_text(SAID)
+    opened().remember("The rice is kept in Lampang", scope="elysia")
+    assert send(client, "prompt", prompt="Where is the rice?").json() == {}
+    assert send(client, "stop", transcript_path=str(transcript)).status_code == 200
+    (kept,) = opened().memories(kind="episode")
+    assert (kept.text, kept.scope, kept.actor) == ("user: Where is the rice?", "orion", "agent:claude-code")
+    for event, body in (("dance", {"session_id": "s"}), ("stop", {"session_id": "../x"}), ("stop", {})):
+        assert client.post(f"/hooks/{event}", json=body).status_code == 400
+    assert (
+        client.post("/hooks/stop", json={"session_id": "s"}, headers={"Authorization": "x"}).status_code
+        == 401
+    )
 
 
 BAD = {

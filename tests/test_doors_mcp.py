@@ -234,8 +234,8 @@ def test_cores_are_resources_and_the_brief_is_a_prompt(settings: Settings, opene
     account.compress()
 
     async def act(client: Client) -> None:
-        (page,) = (await client.list_resources()).resources
-        assert page.name == "core_000_000"
+        page, file = (await client.list_resources()).resources
+        assert (page.name, file.name) == ("core_000_000", "semantic/canon.md")
         text = (await client.read_resource(page.uri)).contents[0].text
         assert "roof" in text
         with pytest.raises(MCPError, match="core_999"):
@@ -246,6 +246,34 @@ def test_cores_are_resources_and_the_brief_is_a_prompt(settings: Settings, opene
         assert "Speaks Thai at home" in (await ask(client, "memory_brief"))["text"]
 
     talk(settings, act)
+
+
+def test_files_of_the_mirror_are_resources_as_the_mirror_shows_them_within_the_scope(
+    settings: Settings, opened, tmp_path: Path
+) -> None:
+    account = opened()
+    account.remember("The blue key opens the north door", category="ของในบ้าน")
+    account.remember("lives in Nan", kind="register", topic="home")
+    account.remember("keeps bees", kind="register", topic="hobby", scope="orion")
+    account.remember("the diary is in the attic", scope="elysia")
+    account.mirror(tmp_path / "tree")
+
+    async def act(client: Client) -> dict[str, tuple[str, str]]:
+        listed = (await client.list_resources()).resources
+        return {r.name: (await client.read_resource(r.uri)).contents[0].text for r in listed}
+
+    read = talk(replace(settings, scope="orion"), act)
+    assert len(read) == 3
+    assert "keeps bees" in read["scopes/orion/semantic/registers.md"]
+    assert not any("attic" in text for text in read.values())
+    for name, text in read.items():
+        assert (tmp_path / "tree" / name).read_text() == text
+
+    async def gone(client: Client) -> None:
+        with pytest.raises(MCPError, match="list the resources"):
+            await client.read_resource("octavo://files/scopes/elysia/semantic/knowledge/general.md")
+
+    talk(replace(settings, scope="orion"), gone)
 
 
 def test_a_missing_account_is_said_at_the_call_and_not_begun_beside_others(

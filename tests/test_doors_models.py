@@ -10,15 +10,7 @@ import jsonschema
 import pytest
 
 import octavo
-from octavo.documents.schemas import schema
-from octavo.domain.compression import CompressionPolicy
-from octavo.domain.cores import core_from_json
-from octavo.doors.models import endpoint, summariser
-from octavo.errors import BadInput
-from octavo.models import schemas
-from octavo.models.llm import Endpoint
-from octavo.models.summarisers import ModelSummariser, StatisticalSummariser
-from octavo.testing.llm_server import (
+from llm_server import (
     Behaviour,
     LlmServer,
     Reply,
@@ -35,6 +27,14 @@ from octavo.testing.llm_server import (
     sends_rubbish,
     speaks_no_json,
 )
+from octavo.documents.schemas import schema
+from octavo.domain.compression import CompressionPolicy
+from octavo.domain.cores import core_from_json
+from octavo.doors.models import endpoint, summariser
+from octavo.errors import BadInput
+from octavo.models import schemas
+from octavo.models.llm import Endpoint
+from octavo.models.summarisers import ModelSummariser, StatisticalSummariser
 from seed_001 import SEED_CORE, SEED_SPHERE
 
 HERE = "http://localhost:11434/v1"

@@ -13,7 +13,7 @@ from schemathesis import GenerationMode
 from schemathesis.core.failures import FailureGroup
 
 import octavo
-from octavo.doors import rest, rest_seeds
+from octavo.doors import hooks, rest, rest_seeds
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import SAME_ORIGIN, Visitors
@@ -35,7 +35,7 @@ def described(root: Path) -> Any:
     octavo.open(root, "User01", actor="human:you", embedder=False).close()
     asking = Settings(root=root, account="User01", actor="human:you", models={"OCTAVO_EMBEDDER": "none"})
     visitors = Visitors(asking)
-    app = rest.app(Pool(), asking, visitors=visitors, mounts=(rest_seeds.add,))
+    app = rest.app(Pool(), asking, visitors=visitors, mounts=(rest_seeds.add, hooks.add))
     headers = {"Host": "127.0.0.1", SAME_ORIGIN: visitors.same_origin}
 
     async def near(scope: Any, receive: Any, send: Any) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.documents import formats
-from octavo.domain.brief import FORMATS
+from octavo.domain.brief_page import FORMATS
 from octavo.domain.hits import STREAM_NAMES
 from octavo.domain.memory import SOURCES
 from octavo.doors import cli, commands, render
@@ -64,6 +64,20 @@ def test_no_two_options_of_a_command_share_a_letter() -> None:
         assert len(letters) == len(set(letters)), operation.name
 
 
+def test_a_letter_stands_for_the_same_option_in_every_command() -> None:
+    named = {}
+    for operation in commands.COMMANDS:
+        for param in command(operation).params:
+            for letter in (o for o in param.opts if len(o) == 2 and o != "-h"):
+                named.setdefault(letter, set()).add(max(param.opts, key=len))
+    assert {"-k", "-n", "-t"} <= set(named)
+    assert {letter: len(options) for letter, options in named.items()} == dict.fromkeys(named, 1)
+    limited = {
+        o.name: command(o).params for o in commands.COMMANDS if any(p.name == "limit" for p in o.parameters)
+    }
+    assert all(any("-n" in param.opts for param in params) for params in limited.values())
+
+
 def test_a_view_belongs_to_an_operation() -> None:
     assert set(render.VIEWS) <= {operation.name for operation in commands.COMMANDS}
 
@@ -108,20 +122,21 @@ def test_an_operation_is_read_from_its_signature() -> None:
         target: Account | Sandbox,
         note: Annotated[str, "Which."],
         *,
-        loud: Annotated[table.Unit, "How loud.", "-l"] = 0.5,
-        often: Annotated[table.Count | None, "How often."] = None,
+        loud: Annotated[table.Unit, "How loud."] = 0.5,
+        limit: Annotated[table.Count | None, "How often."] = None,
     ) -> str:
         """Sing a note.
 
         Nobody need listen.
         """
-        return f"{note} {loud} {often}"
+        return f"{note} {loud} {limit}"
 
     assert (sing.name, sing.summary, sing.subjects) == ("sing", "Sing a note.", (Account, Sandbox))
-    note, loud, often, sandbox = sing.parameters
+    note, loud, limit, sandbox = sing.parameters
     assert note == Parameter(name="note", summary="Which.", is_required=True, is_positional=True)
-    assert (loud.short, loud.default, loud.least, loud.most) == ("-l", 0.5, 0, 1)
-    assert (often.type, often.least, often.most, often.is_required) == (int, 0, None, False)
+    assert (loud.short, loud.default, loud.least, loud.most) == (None, 0.5, 0, 1)
+    assert (limit.type, limit.least, limit.most, limit.is_required) == (int, 0, None, False)
+    assert limit.short == "-n"
     assert (sandbox.name, sandbox.short) == ("sandbox", "-s")
     assert sing(None, "la") == "la 0.5 None"
 

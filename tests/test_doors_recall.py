@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import octavo
+from llm_server import LlmServer, llm_server, refuses
 from octavo.doors import cli, models
 from octavo.doors.operations import performing
 from octavo.doors.settings import Settings
@@ -26,7 +27,6 @@ from octavo.engine.worker import Worker
 from octavo.errors import BadInput
 from octavo.models import rerank
 from octavo.models.embedders import CallableEmbedder, EndpointEmbedder, OfflineEmbedder
-from octavo.testing.llm_server import LlmServer, llm_server, refuses
 
 Run = Callable[..., "Outcome"]
 
@@ -106,7 +106,8 @@ def test_recall_finds_what_was_said_and_prints_its_id(lived: Run) -> None:
     assert lived("get", first["memory"]["id"]).code == 0
 
 
-def test_why_shows_parts_origin_freshness_and_notes(lived: Run) -> None:
+def test_why_shows_parts_origin_freshness_and_notes(lived: Run, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "root" / "default" / "index" / "recall", ignore_errors=True)
     shown = lived("recall", "กาแฟดำ", "--why", "--k", "1").out
     assert "shares words with the question" in shown
     assert "→ sandbox_" in shown

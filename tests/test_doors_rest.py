@@ -15,7 +15,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 import octavo
-from octavo.doors import problems, rest, rest_seeds
+from octavo.doors import hooks, problems, rest, rest_seeds
 from octavo.doors.operations import OPERATIONS
 from octavo.doors.pool import Pool
 from octavo.doors.rest_guard import Limits
@@ -29,7 +29,7 @@ BASE = "/accounts/User01"
 def made(root: Path, **more: Any) -> tuple[Any, Visitors]:
     settings = Settings(root=root, account="User01", actor="human:you", models={"OCTAVO_EMBEDDER": "none"})
     visitors = Visitors(settings)
-    return rest.app(Pool(), settings, visitors=visitors, mounts=(rest_seeds.add,), **more), visitors
+    return rest.app(Pool(), settings, visitors=visitors, mounts=(rest_seeds.add, hooks.add), **more), visitors
 
 
 def client_of(app: Any, visitors: Visitors) -> TestClient:

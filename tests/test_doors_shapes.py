@@ -19,10 +19,12 @@ from rich.cells import cell_len
 
 import octavo
 from octavo.doors import cli, render
+from octavo.doors.operations import OPERATIONS, perform
 from octavo.doors.plain import clean, document
 from octavo.doors.render.console import draw
 from octavo.doors.render.shapes import Page, Table, grid, line, table
 from octavo.doors.render.values import value_lines
+from octavo.doors.settings import Settings
 
 WORDS = st.text(alphabet="ab กีน้ำ漢字 \n", max_size=60)
 STYLES = st.sampled_from(["", "bold", "red strike", "dim"])
@@ -68,6 +70,59 @@ def test_where_there_is_no_room_a_row_stands_above_its_text():
         "01kajx2f6w9m4d8c7t5s  2026-05-04 09:30  lines 4",
         "  ย้ายมาเชียงใหม่แล้ว and likes it here very much",
     ]
+
+
+def test_a_row_above_its_text_breaks_between_cells_and_never_inside_one():
+    rows = table("id", "on", "age", "lines", "text", numbers=("on", "lines"))
+    rows.add("sandbox_01m7pcxhs2cggm8979k2", "4", "0 min", "1", "a rather long name of a sandbox")
+    assert lines(rows, 40) == [
+        "sandbox_01m7pcxhs2cggm8979k2  on 4",
+        "0 min  lines 1",
+        "  a rather long name of a sandbox",
+    ]
+
+
+@given(
+    st.lists(st.tuples(WORDS, WORDS, st.integers(0, 10**12).map(str), WORDS), min_size=1, max_size=5),
+    st.integers(min_value=24, max_value=60),
+)
+def test_no_line_of_a_table_is_wider_than_the_terminal(rows, width):
+    made = table("id", "name", "n", "text", numbers=("n",))
+    for row in rows:
+        made.add(*row)
+    assert max(map(cell_len, lines(made, width))) <= width
+
+
+LONG = "ย้ายมาเชียงใหม่แล้ว and likes it here very much, more than the harbour where the ferries leave"
+
+
+def test_every_list_fits_forty_columns(tmp_path):
+    with octavo.open(tmp_path, actor="human:nok", embedder=False) as account:
+        account.remember(LONG, id="m", tags=["place"], topic="home/of/the/whole/family", scope="orion")
+        account.remember(f"{LONG} now", id="other")
+        account.revise("m", text=f"today {LONG}")
+        account.remember("my card is 4111 1111 1111 1111")
+        account.reject(f"never {LONG}", reason=LONG)
+        account.sandbox(LONG[:60]).close()
+        with account.sandbox("talk") as talk:
+            talk.turn("user", f"from now on always tell me {LONG}")
+    with octavo.open(tmp_path, actor="agent:orion", embedder=False) as account:
+        account.remember(f"canon {LONG}", kind="canon")
+    where, shown = Settings(root=tmp_path, actor="human:nok"), set()
+    for operation in OPERATIONS:
+        if operation.name in (*render.LISTS, "recall", "get", "stats", "buffer") and not operation.writes:
+            said = {"id": "m", "query": "ferries", "words": True, "sandbox": LONG[:60]}
+            value = perform(operation, where, {k: v for k, v in said.items() if k in needed_by(operation)})
+            for each in render.VIEWS.get(operation.name, value_lines)(value):
+                if isinstance(each, Table):
+                    shown.add(operation.name)
+                    assert max(map(cell_len, lines(each, 40))) <= 40, operation.name
+    assert {"memories", "sandboxes", "history", "refusals", "proposals", "rejections", "versions"} <= shown
+    assert {"sessions", "recall", "get", "stats"} <= shown
+
+
+def needed_by(operation):
+    return {p.name for p in operation.parameters if p.is_required or p.name == "words"}
 
 
 def test_names_and_values_stand_beside_each_other_and_what_is_empty_is_left_out():
@@ -135,6 +190,22 @@ def test_every_steering_character_is_shown_as_its_number():
     assert not set(clean(STEERING)) & set(STEERING)
     assert clean("\x1b\u202e\U000e0041") == "\\x1b\\u202e\\U000e0041"
     assert clean("บรรทัด\nที่สอง\t👩‍👩‍👧 می‌خواهم") == "บรรทัด\nที่สอง\t👩‍👩‍👧 می‌خواهم"
+
+
+def test_a_column_s_name_is_data_too():
+    (shown,) = value_lines({"songs": [{"[red]x\x1b": 1, "b": 2}, {"b": 3}]})
+    assert lines(shown)[0] == "[red]x\\x1b  b"
+
+
+def test_a_traceback_that_is_asked_for_steers_nothing(capfd, monkeypatch):
+    def failing(**_):
+        raise ValueError(EVIL)
+
+    monkeypatch.setenv("OCTAVO_DEBUG", "1")
+    assert cli.run(["stats"], failing) == 1
+    err = capfd.readouterr().err
+    assert "Traceback" in err
+    assert not set(STEERING) & set(err)
 
 
 def test_every_steering_character_is_escaped_in_json_and_comes_back():

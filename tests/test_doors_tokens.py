@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import octavo
-from octavo.doors import cli, rest, rest_seeds
+from octavo.doors import cli, hooks, rest, rest_seeds
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.tokens import Tokens
@@ -83,7 +83,7 @@ def server(root: Path) -> tuple[Any, Visitors, dict[str, str]]:
     settings = Settings(root=root, account="User02", actor="human:you", models={"OCTAVO_EMBEDDER": "none"})
     visitors = Visitors(settings)
     _, text = visitors.tokens.add("User01", "agent:bot", "orion", by="human:you")
-    app = rest.app(Pool(), settings, visitors=visitors, mounts=(rest_seeds.add,))
+    app = rest.app(Pool(), settings, visitors=visitors, mounts=(rest_seeds.add, hooks.add))
     return app, visitors, {"Authorization": f"Bearer {text}"}
 
 
@@ -111,9 +111,11 @@ VALUES |= {
     "path": "general",
     "service": "memory-core",
     "name": "BadInput",
+    "event": "prompt",
 }
 BODY = {"id": "hidden-one", "ids": ["hidden-one"], "query": "blue elephant", "text": "blue elephant note"}
 BODY |= {"sandbox": "hidden-box", "memory_id": "hidden-one", "first": "hidden-one", "second": "hidden-one"}
+BODY |= {"session_id": "s-1", "prompt": "blue elephant"}
 BODY |= {"items": [{"text": "an elephant walked by", "scope": "elysia"}], "role": "user", "reason": "curious"}
 BODY |= {
     "episode": {"turn_1": {"speaker": "user", "text": "blue elephant"}},

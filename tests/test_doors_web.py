@@ -95,6 +95,23 @@ def life(orion):
     return said
 
 
+def test_the_graph_shows_what_led_to_a_memory_and_what_came_of_it_and_is_bounded(client, nok, orion):
+    said = life(orion)
+    home = nok.memories(topic="home")[0].id
+    made = nok.remember(CANARY, links=[Link(name="evidence", to=said)]).or_raise()
+    page = seen(client, f"graph/{home}")
+    assert page.count("<rect class") == 4  # two conversations, what rests on one, and itself
+    assert "ย้ายมาเชียงใหม่แล้วนะ" in words(page)
+    page = seen(client, f"graph/{said}")
+    assert f"/memory/{made.id}" in page
+    assert "<script>alert" not in page
+    for n in range(70):
+        nok.remember(f"note number {n} on the knee", links=[Link(name="about", to=said)]).or_raise()
+    page = seen(client, f"graph/{said}")
+    assert page.count("<rect class") <= 60
+    seen(client, "graph/nobody", status=404)
+
+
 def test_the_first_address_leads_to_the_accounts_own_page(client):
     assert str(client.get("/").url) == "http://127.0.0.1/@User01/ask"
     assert str(client.get("/@User01/").url) == "http://127.0.0.1/@User01/ask"

@@ -153,6 +153,7 @@ def addresses(nok):
         "words": f"review?edit={waiting}",
         "memory": f"memory/{home}",
         "erase": f"memory/{home}?act=erase",
+        "graph": f"graph/{home}",
         "reading": "reading",
         "health": "health?check=1",
         "error": "memory/nobody",
@@ -233,6 +234,62 @@ def test_a_person_asks_sees_why_approves_compares_restores_and_undoes(browser, s
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("status")).to_contain_text("It is taken back.")
         assert nok.memories(topic="home")[0].text == "lives in Chiang Mai, near the old town"
+
+
+def test_only_the_part_that_was_asked_for_changes_and_the_address_goes_along(browser, site):
+    address, nok = site
+    with page_in(browser) as page:
+        page.goto(f"{address}/ask")
+        page.evaluate("window.isTheSame = true")
+        page.get_by_label("Ask your memory").fill("mother's knee surgery")
+        page.keyboard.press("Enter")
+        expect(page.locator("article.hit").first).to_contain_text("knee")
+        expect(page.locator("#q")).to_be_focused()
+        expect(page.locator("#told")).to_have_text(re.compile("[1-9] found"))
+        page.get_by_role("link", name="What I said").click()
+        expect(page).to_have_url(re.compile("in=said"))
+        expect(page.get_by_role("link", name="What I said")).to_have_attribute("aria-current", "true")
+        page.evaluate("history.back()")
+        expect(page).not_to_have_url(re.compile("in=said"))
+        expect(page.locator("article.hit").first).to_contain_text("knee")
+        page.evaluate("history.back()")
+        expect(page.get_by_role("heading", name="What holds now")).to_be_visible()
+
+        page.goto(f"{address}/timeline")
+        page.evaluate("window.isTheSame = true")
+        page.locator("ol.line .meta a").nth(2).click()
+        expect(page.locator("#dh")).to_be_focused()
+        expect(page).to_have_url(re.compile("from="))
+
+        page.get_by_role("link", name="Review").click()
+        page.evaluate("window.isTheSame = true")
+        page.get_by_role("button", name="No").first.click()
+        expect(page.get_by_role("status")).to_contain_text("You said no.")
+        expect(page.locator("nav.pages .count")).to_contain_text("1")
+        expect(page.locator("article.proposal button.primary")).to_be_focused()
+        assert page.evaluate("window.isTheSame")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("status")).to_contain_text("It is taken back.")
+        assert len(nok.proposals()) == 2
+
+        page.goto(f"{address}/health")
+        page.evaluate("window.isTheSame = true")
+        page.get_by_role("link", name="Check it").click()
+        expect(page.get_by_role("heading", name="Your memory is sound")).to_be_visible()
+        expect(page.get_by_role("link", name="Check again")).to_be_focused()
+        assert page.evaluate("window.isTheSame")
+
+
+def test_the_whole_graph_leads_from_memory_to_memory(browser, site):
+    address, nok = site
+    home = nok.memories(topic="home")[0].id
+    with page_in(browser) as page:
+        page.goto(f"{address}/memory/{home}")
+        page.get_by_role("link", name="Open the whole graph").click()
+        boxes = page.locator("svg a")
+        assert boxes.count() > 3  # two conversations, the core they are in, and itself
+        page.locator("svg a").filter(has_text="I live in Bangkok").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("I live in Bangkok")
 
 
 def test_keys_lead_about_and_can_be_switched_off(browser, site):

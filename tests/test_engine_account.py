@@ -311,7 +311,10 @@ def test_a_handle_a_sandbox_and_a_hit_are_shown_in_one_line(root):
     account = octavo.open(root, "User01", actor="human:you", embedder=False)
     account.remember("ชอบชาเขียว\nและแมว " * 30)
     assert repr(account) == "Account('User01', actor='human:you')"
-    assert repr(account.bound("orion")) == "Account('User01', actor='human:you', scope='orion')"
+    assert (
+        repr(octavo.open(root, "User01", actor="human:you", scope="orion", embedder=False))
+        == "Account('User01', actor='human:you', scope='orion')"
+    )
     with account.sandbox("x" * 300) as sandbox:
         shown = [repr(account), repr(sandbox), *map(repr, account.recall("ชาเขียว"))]
         assert repr(sandbox).endswith(", open)")

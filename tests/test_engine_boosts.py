@@ -9,7 +9,6 @@ import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.engine.boosts import lifted
 from octavo.engine.recall import Recaller
-from octavo.engine.spine import Plan
 from octavo.errors import BadInput
 
 
@@ -145,7 +144,7 @@ def test_an_assembly_is_never_a_hit(words):
     words.remember("the harbour is quiet")
     fact = words.remember("boats leave at nine").memory
     made = replace(fact, id="assembly_1", kind="assembly", text="harbour and boats")
-    words._spine.commit(lambda view: Plan(changes=[made], cause="assemble", actor="system"))
+    words._spine.commit(lambda pending, _: pending.apply(made), cause="assemble", actor="system")
     for _ in range(2):
         assert "assembly" not in {hit.memory.kind for hit in words.recall("harbour boats")}
         assert words.recall("harbour", kinds="assembly") == []

@@ -28,7 +28,7 @@ def talk(number: int) -> Wrote:
 
 def write(account: octavo.Account, commits: int) -> None:
     for commit in range(commits):
-        assert all(account.write_many([talk(10 * commit + n) for n in range(10)], cause="import"))
+        assert all(account.intake.write_many([talk(10 * commit + n) for n in range(10)], cause="import"))
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def _soon(monkeypatch):
 
 def test_a_long_import_is_indexed_when_it_ends(tmp_path):
     with octavo.open(tmp_path, "a", embedder=False) as account:
-        with account.importing():
+        with account.intake.importing():
             write(account, 6)
         lag = account._indexing.lag()
         assert lag.versions == (0 if len(os.sched_getaffinity(0)) > 1 else 6)
@@ -49,16 +49,16 @@ def test_a_long_import_is_indexed_when_it_ends(tmp_path):
 
 def test_a_short_import_starts_no_process(tmp_path):
     with octavo.open(tmp_path, "a", embedder=False) as account:
-        with account.importing():
+        with account.intake.importing():
             write(account, 1)
         assert account._indexing.lag().versions == 1
 
 
 def test_an_import_that_begins_large_and_ends_there_does_not_wait_for_the_process(tmp_path):
     with octavo.open(tmp_path, "a", embedder=False) as account:
-        with account.importing() as _:
-            assert all(account.write_many([talk(n) for n in range(16)], cause="import"))
-            process = account._follower._process
+        with account.intake.importing() as _:
+            assert all(account.intake.write_many([talk(n) for n in range(16)], cause="import"))
+            process = account.intake._follower._process
         assert process is None or process.returncode == -signal.SIGKILL
         account.catch_up()
         assert account.recall("marigold11")[0].memory.text.endswith("marigold11")
@@ -73,16 +73,16 @@ def test_nothing_outside_an_import_starts_a_process(tmp_path):
 
 def test_an_account_that_no_other_process_can_read_is_imported_all_the_same(tmp_path):
     with open_on(MemoryStore(), tmp_path) as account:
-        with account.importing():
+        with account.intake.importing():
             write(account, 5)
         assert account.recall("marigold42")[0].memory.text.endswith("marigold42")
 
 
 def test_a_follower_that_is_killed_costs_nothing_but_time(tmp_path, caplog):
     with octavo.open(tmp_path, "a", embedder=False) as account:
-        with account.importing():
+        with account.intake.importing():
             write(account, 3)
-            process = account._follower._process
+            process = account.intake._follower._process
             if process is not None:  # on one processor there is none
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
@@ -98,16 +98,16 @@ def test_an_import_that_fails_leaves_no_process_behind(tmp_path):
     started = []
 
     def fail(account: octavo.Account) -> None:
-        with account.importing():
+        with account.intake.importing():
             write(account, 4)
-            started.append(account._follower._process)
+            started.append(account.intake._follower._process)
             raise ZeroDivisionError
 
     with octavo.open(tmp_path, "a", embedder=False) as account:
         with pytest.raises(ZeroDivisionError):
             fail(account)
         assert [process.returncode for process in started if process is not None] in ([0], [])
-        assert account._follower is None
+        assert account.intake._follower is None
 
 
 def test_the_collector_is_held_for_a_batch_and_let_go_whatever_happens():

@@ -303,6 +303,27 @@ def test_who_asks_what_is_indexed_does_not_wait_for_a_writer_of_the_index(opened
         assert found(account, "แมว") == ["แมวชอบนอนบนโซฟา"]
 
 
+def test_an_index_that_was_written_on_while_a_question_waited_is_not_thrown_away(opened, root):
+    writer = opened(embedder=False)
+    writer.remember_many([{"text": f"note {n} about boat {n}", "kind": "episode"} for n in range(2_100)])
+    writer.catch_up()
+    waiting = []
+
+    def embed(texts):
+        while waiting:  # while the question is embedded, so much is indexed that the terms are counted anew
+            writer.remember_many([{"text": f"later {n}", "kind": "episode"} for n in range(waiting.pop())])
+            writer.catch_up()
+        return [[1.0, 0.0]] * len(texts)
+
+    reader = opened(embedder=CallableEmbedder(name="waits", dimension=2, function=embed))
+    reader.catch_up()
+    waiting.append(2_100)
+    (manifest,) = root.glob("*/index/recall/manifest.json")
+    assert found(reader, "boat 7", k=1) == ["user: note 7 about boat 7"]
+    assert not waiting
+    assert manifest.exists()
+
+
 def test_vectors_handed_in_are_kept_in_the_ledger_and_wrong_ones_refused(opened):
     account = opened(
         embedder=CallableEmbedder(name="mine", dimension=2, function=lambda t: [[1.0, 0.0]] * len(t))
@@ -315,6 +336,8 @@ def test_vectors_handed_in_are_kept_in_the_ledger_and_wrong_ones_refused(opened)
     for bad in ([1.0], [1.0, float("nan")], [float("inf"), 0.0], "text"):
         with pytest.raises(BadVector):
             account.remember("broken compass", vector=("mine", bad))
+        with pytest.raises(BadVector):
+            account.recall("north", vector=bad)
 
 
 def test_feedback_moves_a_memory_by_fold_bounded_and_reproducibly(opened, words):

@@ -178,6 +178,23 @@ def test_it_is_on_by_itself_when_the_extra_is_installed(opened, monkeypatch, rer
     assert opening._reranker(None, Policy(), has_models=True) is None
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
+def test_token_vectors_that_are_none_change_nothing_and_are_told_of(opened, bad):
+    def encode(texts):
+        wide = DIMENSION if bad is not None else 3
+        return [(np.arange(2), np.full((2, wide), bad or 0.0)) for _ in texts]
+
+    account = opened(embedder=False)
+    told(account)
+    before = [hit.score for hit in account.recall("mango")]
+    account = opened(
+        embedder=False, reranker=TokenReranker(name="a/../b", dimension=DIMENSION, encode=encode)
+    )
+    hits = account.recall("mango")
+    assert [hit.score for hit in hits] == pytest.approx(before, abs=1e-6)
+    assert "gave no usable vectors for the tokens" in hits.notes[-1]
+
+
 def test_a_callers_own_function_takes_the_second_look(opened):
     asked = []
 

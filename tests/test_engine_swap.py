@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
 from octavo.engine.indexing import Indexing
 from octavo.models.embedders import CallableEmbedder
+from octavo.storage.columns import writing
 from octavo.storage.index import beside, clear, current, swap
 
 TEXTS = ["mango and harbour", "the violin in winter", "กาแฟที่ทะเล", "แมวชอบนอนบนโซฟา"]
@@ -143,3 +147,36 @@ def test_a_question_never_embeds_a_new_memory_twice(opened):
     account.catch_up()
     assert embedded.count("the violin in winter") == 1
     assert embedded.count("แมวชอบนอนบนโซฟา") == 1
+
+
+def test_who_stands_in_line_for_an_index_that_is_replaced_finds_it_gone(tmp_path: Path) -> None:
+    old, told = beside(tmp_path), list[type[BaseException]]()
+
+    def stand_in_line() -> None:
+        try:
+            with writing(old):
+                told.append(AssertionError)
+        except FileNotFoundError as error:
+            told.append(type(error))
+
+    waiting = threading.Thread(target=stand_in_line)
+    with writing(old):
+        waiting.start()
+        time.sleep(0.1)  # most runs are in line by now; those that are not find no folder
+        shutil.rmtree(old)
+    waiting.join()
+    assert told == [FileNotFoundError]
+    assert not old.exists()
+
+
+def test_a_swap_leaves_no_half_of_an_index_that_is_being_made(tmp_path: Path) -> None:
+    making, new = beside(tmp_path), beside(tmp_path)
+    swapping = threading.Thread(target=swap, args=(tmp_path, new))
+    with writing(making):
+        swapping.start()
+        time.sleep(0.1)
+        (making / "words").mkdir()  # the pass under way writes on, undisturbed
+        (making / "words" / "meta.json").write_text("{}")
+    swapping.join()
+    assert not making.exists()
+    assert current(tmp_path) == new

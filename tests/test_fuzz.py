@@ -13,7 +13,20 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.errors import BadInput, OctavoError, SandboxClosed, Unavailable
-from surface import ENDING, OF_ACCOUNT, OF_SANDBOX, call, methods, variants, world
+from surface import (
+    ENDING,
+    OF_ACCOUNT,
+    OF_DOCUMENTS,
+    OF_HANDLE,
+    OF_SANDBOX,
+    acts,
+    call,
+    holder,
+    methods,
+    needed,
+    variants,
+    world,
+)
 
 NASTY: list[Any] = [
     None, True, 0, -5, 2**70, 0.5, math.nan, math.inf, "", " ", "\ud800", "\u200b", "\x00",
@@ -25,8 +38,8 @@ VALUES = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
 )
-# They move house, wait, or end the handle; their parameters are paths, callables and seconds.
-SLOW = {"close", "backup", "export", "import_", "salvage", "wait", "importing", "retire_aged"}
+# They end the handle, or wait for others as long as they are told to.
+SLOW = {"close", "wait", "importing"}
 
 
 def tolerated(handle: Any, name: str, arguments: dict[str, Any]) -> None:
@@ -35,12 +48,13 @@ def tolerated(handle: Any, name: str, arguments: dict[str, Any]) -> None:
         call(handle, name, arguments)
 
 
-@pytest.mark.parametrize("name", sorted(set(OF_ACCOUNT) - SLOW))
+@pytest.mark.parametrize("name", sorted(set(OF_HANDLE) - SLOW))
 def test_an_account_answers_nasty_values_with_typed_errors(opened, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     w = world(opened, tmp_path)
-    for arguments in variants(w.account, name, OF_ACCOUNT[name](w), NASTY):
-        tolerated(w.account, name, arguments)
+    handle = holder(w.account, name)
+    for arguments in variants(handle, name, OF_HANDLE[name](w), NASTY):
+        tolerated(handle, name, arguments)
     assert w.account.check().problems == ()
 
 
@@ -64,15 +78,42 @@ def test_a_sandbox_answers_nasty_values_with_typed_errors(opened, tmp_path, name
     assert w.account.check().problems == ()
 
 
+@pytest.mark.parametrize("name", sorted(OF_DOCUMENTS))
+def test_a_documents_interface_answers_nasty_values_with_typed_errors(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    handle = OF_DOCUMENTS[name](tmp_path / "data")
+    for method in acts(handle):
+        base = needed(getattr(handle, method))
+        for arguments in variants(handle, method, base, NASTY):
+            tolerated(handle, method, arguments)
+
+
+@pytest.mark.parametrize("function", [octavo.open, octavo.accounts, octavo.delete_account])
+def test_what_opens_and_lists_accounts_answers_nasty_values_with_typed_errors(
+    tmp_path, monkeypatch, function
+):
+    monkeypatch.chdir(tmp_path)
+    base = {"root": tmp_path, "account": "mali", "embedder": False}
+    taken = {name: value for name, value in base.items() if name in inspect.signature(function).parameters}
+    octavo.open(**base).close()
+    for parameter in inspect.signature(function).parameters:
+        for value in (*NASTY, "human:", "s3://", "://", "postgresql://127.0.0.1:1/x"):
+            with suppress(OctavoError):
+                answer = function(**{**taken, parameter: value})
+                if isinstance(answer, octavo.Account):
+                    answer.close()
+    assert "mali" in octavo.accounts(tmp_path) or function is octavo.delete_account
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_value_for_any_parameter_is_taken_or_a_typed_error(opened, tmp_path, data):
     if not hasattr(opened, "world"):
         opened.world = world(opened, tmp_path)
     w = opened.world
-    table, handle = data.draw(st.sampled_from([(OF_ACCOUNT, w.account), (OF_SANDBOX, w.sandbox)]))
+    table = data.draw(st.sampled_from([OF_HANDLE, OF_SANDBOX]))
     name = data.draw(st.sampled_from(sorted(set(table) - SLOW - set(ENDING) - {"reindex", "repair"})))
-    base = table[name](w)
+    base, handle = table[name](w), w.sandbox if table is OF_SANDBOX else holder(w.account, name)
     tolerated(handle, name, {**base, **{key: data.draw(VALUES) for key in base}})
 
 
@@ -112,6 +153,30 @@ def test_the_deepest_nesting_is_a_typed_error(account, tmp_path):
         assert account.import_(path, format="vault").counts == {}
 
 
-def test_a_name_that_fits_no_parameter_is_told_with_those_that_do():
-    with pytest.raises(BadInput, match="it takes"):
-        octavo.Account.remember(None, colour="red")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda account, sandbox: octavo.Account.remember(None, colour="red"),
+        lambda account, sandbox: account.remember("likes tea", confidense=0.9),
+        lambda account, sandbox: sandbox.remember("likes tea", colour="red"),
+        lambda account, sandbox: account.revise("x", txt="likes tea"),
+        lambda account, sandbox: sandbox.revise("x", kind="fact"),
+        lambda account, sandbox: account.explain("tea", "x", kind="fact"),
+        lambda account, sandbox: sandbox.write_episode({"turn_1": "hello"}, level="L1"),
+        lambda account, sandbox: account.recall("tea", limit=3),
+    ],
+)
+def test_a_name_that_fits_no_parameter_is_told_with_those_that_do(account, call):
+    with account.sandbox() as sandbox, pytest.raises(BadInput, match="unexpected keyword argument") as told:
+        call(account, sandbox)
+    assert told.value.advice.startswith("it takes ")
+    assert account.memories() == []
+
+
+def test_a_field_of_a_memory_that_is_of_another_type_is_told_with_its_own(account):
+    with pytest.raises(BadInput, match="remember: confidence is str") as told:
+        account.remember("likes tea", confidence="sure")
+    assert "float | None" in told.value.advice
+    with pytest.raises(BadInput, match="revise: salience is None"):
+        account.revise("x", salience=None)
+    assert "confidence" in inspect.signature(account.remember).parameters

@@ -23,7 +23,6 @@ from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.events import EventLog
 from octavo.documents.brain.teaching import Teaching
 from octavo.domain import blocks, mirror_places, skill_files
-from octavo.domain.blocks import Block
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
@@ -90,15 +89,13 @@ def files(tree: Path) -> dict[str, bytes]:
 
 @given(texts=st.lists(st.tuples(WORDS, WORDS), max_size=6))
 def test_a_page_says_exactly_what_its_memories_say_whatever_they_say(texts: list[tuple[str, str]]) -> None:
-    written = [Block(text=t, id=f"m{n}", section=s) for n, (s, t) in enumerate(texts)]
-    items = [(b.section, blocks.item(b)) for b in written]
+    written = [(s, t, f"m{n}") for n, (s, t) in enumerate(texts)]
+    items = [(section, blocks.item(text, id_)) for section, text, id_ in written]
     page = blocks.page("Objects", items, {"page": "objects"})
-    read = [Block(text=b.text, id=b.id, section=b.section) for b in blocks.blocks_of(page)]
-    assert sorted(read, key=lambda b: str(b.id)) == written
+    read = [block[:3] for block in blocks.blocks_of(page)]
+    assert sorted(read, key=lambda block: str(block[2])) == written
     assert page == blocks.page("Objects", items, {"page": "objects"})
-    assert blocks.items_of(page) == {str(b.id): one for b, one in zip(written, items, strict=True)}
-    crlf = page.replace("\n", "\r\n")
-    assert [b.text for b in blocks.blocks_of(crlf)] == [b.text for b in read]
+    assert [block[:3] for block in blocks.blocks_of(page.replace("\n", "\r\n"))] == read
 
 
 @given(text=WORDS, description=st.one_of(st.none(), WORDS))
@@ -107,9 +104,8 @@ def test_a_skill_file_says_exactly_what_the_skill_says(text: str, description: s
     memory = Memory(id="m1", kind="skill", text=text, at=AT, topic="skills/dance", data=data)
     file = skill_files.render(memory, "dance")
     assert skill_files.render(memory, "dance") == file
-    read = skill_files.parse(file)
-    assert read.id == "m1"
-    assert (read.text, read.description) == (text, skill_files.said_by(memory).description)
+    assert skill_files.parse(file) == (skill_files.said_by(memory), "m1")
+    assert skill_files.said_by(memory)["text"] == text
 
 
 @given(name=st.text(min_size=1, max_size=90))
@@ -184,7 +180,7 @@ def test_a_commit_to_ten_thousand_memories_rewrites_at_most_two_files(tmp_path: 
             {"text": f"tile {n} of the grid is {n * 7919 % 10007}", "category": f"page{n % 4}"}
             for n in range(10_000)
         ]
-        account.write_many(
+        account.intake.write_many(
             [
                 Wrote(memory=Memory(id=f"m{n}", kind="fact", text=i["text"], category=i["category"], at=AT))
                 for n, i in enumerate(items)
@@ -291,6 +287,52 @@ def test_what_the_gate_refuses_stays_in_the_file_with_its_line(account: Account,
     assert [(held.path, held.line) for held in done.refused] == [(OBJECTS, 12)]
     assert (tree / OBJECTS).read_bytes() == mine
     assert len(account.memories(category="objects")) == 2
+
+
+def test_an_edit_that_is_taken_back_lets_the_newer_words_in(account: Account, tree: Path) -> None:
+    (key,) = [m for m in account.memories(category="objects") if "key" in m.text]
+    before = (tree / OBJECTS).read_bytes()
+    edit(tree, OBJECTS, "red key", "blue key")
+    account.revise(key.id, text="the green key opens the north door")
+    account.mirror()
+    assert "blue key" in (tree / OBJECTS).read_text()
+    (tree / OBJECTS).write_bytes(before)
+    account.mirror()
+    assert "green key" in (tree / OBJECTS).read_text()
+    assert account.sync().edits == ()
+
+
+def test_the_documents_own_agents_file_is_read_and_becomes_the_one_of_the_tree(
+    account: Account, tree: Path
+) -> None:
+    (tree / "procedural/agents.md").write_text("# Rules\n\nBe kind. ใจดี\n")
+    for _ in range(2):
+        account.sync(commit=True)
+        (rule,) = account.memories(kind="skill", topic="agents")
+        assert (rule.text, rule.layer, rule.rev) == ("# Rules\n\nBe kind. ใจดี", "procedural", 1)
+        assert sorted(p for p in files(tree) if p.startswith("procedural")) == ["procedural/AGENTS.md"]
+
+
+def test_a_long_page_is_several_files_and_one_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", 3)
+    with opened(tmp_path) as account:
+        texts = [f"tile {n} of the grid is {n * 7919 % 10007}" for n in range(8)]
+        written = [
+            Wrote(memory=Memory(id=f"m{n}", kind="fact", text=text, at=AT)) for n, text in enumerate(texts)
+        ]
+        account.intake.write_many(written, cause="test", skip=frozenset({"duplicate"}))
+        tree = Path(account.mirror().folder) / "semantic/knowledge"
+        names = ["general-0002.md", "general-0003.md", "general.md"]
+        assert sorted(p.name for p in tree.iterdir()) == names
+        account.forget("m3", "m4", "m5")
+        account.revise("m0", category="general")  # the page it is on already
+        assert account.mirror().written == ("semantic/knowledge/general-0002.md",)
+        assert sorted(p.name for p in tree.iterdir()) == ["general-0003.md", "general.md"]
+        account.forget("m1", "m2")
+        account.mirror()
+        assert [p.name for p in tree.iterdir()] == ["general.md"]
+        assert (tree / "general.md").read_text().count("\n- ") == 3
+        assert account.sync().edits == ()
 
 
 def test_only_a_person_takes_edits_in_and_only_the_owner_mirrors(

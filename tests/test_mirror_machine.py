@@ -67,7 +67,7 @@ class MirrorMachine(RuleBasedStateMachine):
     @rule(page=st.sampled_from(PAGES))
     def engine_remembers(self, page: str) -> None:
         memory = Memory(id="", kind="fact", text=self.words("engine"), category=page, at=self.clock())
-        self.account.write_many([Wrote(memory=memory)], cause="test", skip=frozenset({"duplicate"}))
+        self.account.intake.write_many([Wrote(memory=memory)], cause="test", skip=frozenset({"duplicate"}))
 
     @precondition(lambda self: self.account.memories())
     @rule(data=st.data())

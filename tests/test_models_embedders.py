@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from embedding_server import embedding_server
 from octavo.errors import BadInput, ModelFailed
 from octavo.models.embedders import (
     CallableEmbedder,
@@ -12,7 +13,7 @@ from octavo.models.embedders import (
     is_offline_installed,
     offline_embedder,
 )
-from octavo.testing.embedders import EmbedderSuite, embedding_server, seeded_vector
+from octavo.testing.embedders import EmbedderSuite, seeded_vector
 
 
 class TestOffline(EmbedderSuite):

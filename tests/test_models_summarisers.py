@@ -11,15 +11,7 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
-from octavo.domain.compression import due
-from octavo.domain.cores import Core, core_from_json
-from octavo.domain.records import to_json
-from octavo.domain.summary import summarise_core
-from octavo.errors import BadInput, ModelFailed
-from octavo.models.llm import Endpoint, chat, tokens
-from octavo.models.schemas import schema
-from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser
-from octavo.testing.llm_server import (
+from llm_server import (
     Behaviour,
     LlmServer,
     Reply,
@@ -35,6 +27,14 @@ from octavo.testing.llm_server import (
     sends_rubbish,
     speaks_no_json,
 )
+from octavo.domain.compression import due
+from octavo.domain.cores import Core, core_from_json
+from octavo.domain.records import to_json
+from octavo.domain.summary import summarise_core
+from octavo.errors import BadInput, ModelFailed
+from octavo.models.llm import Endpoint, chat, tokens
+from octavo.models.schemas import schema
+from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser
 from seed_001 import SEED_CORE, SEED_SPHERE
 from talks import ENGLISH, THAI, sessions_of
 

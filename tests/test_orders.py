@@ -8,7 +8,9 @@ import pytest
 
 import octavo
 from octavo import Account
-from octavo.domain.brief import ASKED_FOR
+from octavo.domain.brief_page import ASKED_FOR
+from octavo.engine import standing
+from octavo.errors import HumanOnly, NotFound
 
 FILMS = "Always include platform availability when I ask about films."
 RECIPES = "Never suggest pork when I ask for recipes."
@@ -114,6 +116,69 @@ def test_a_superseded_order_is_gone_and_of_two_the_later_comes_first(opened):
         last = "Never tell me the ending when I ask about films."
         account.remember(last, supersedes=old.id)
         assert texts(account.recall(WATCH).orders) == [last, new]
+
+
+def test_a_person_ends_one_order_and_the_memory_stays(opened):
+    with opened() as account:
+        talk(account, FILMS, RECIPES)
+        version, order = account.version, account.orders()[-1]
+        ended = account.end_order(order.memory, order.turn)[0].or_raise()
+        assert texts(account.orders()) == [RECIPES]
+        assert account.recall(WATCH).orders == ()
+        assert account.get(order.memory) is not None
+        assert ended.id not in str(account.brief())
+        assert texts(account.at(version).orders()) == [RECIPES, FILMS]
+        account.forget(ended.id)
+        assert texts(account.orders()) == [RECIPES, FILMS]
+        account.end_order(order.memory)
+        talk(account, FILMS)
+        assert texts(account.orders()) == [FILMS, RECIPES]
+        with pytest.raises(NotFound):
+            account.end_order("01kajx2f6w9m4d8c7t5s")
+
+
+def test_an_agent_ends_no_order(opened):
+    with opened() as account:
+        order = account.remember(FILMS).or_raise()
+        key = account.orders()[0].key
+    with opened(actor="agent:orion") as agent:
+        with pytest.raises(HumanOnly):
+            agent.end_order(order.id)
+        agent.remember("", kind="register", topic="ends", category="order-ended", data={"order": key})
+        assert texts(agent.orders()) == [FILMS]
+
+
+def test_an_order_said_later_in_a_scope_one_does_not_see_hides_nothing(opened):
+    with opened() as account:
+        talk(account, FILMS)
+        talk(account, FILMS, scope="elysia")
+        assert texts(account.bound("orion").orders()) == [FILMS]
+
+
+def test_many_wishes_push_no_order_out(opened, monkeypatch):
+    monkeypatch.setattr(standing, "_WISHES", 5)
+    with opened() as account:
+        talk(account, FILMS, *(f"I prefer tea number {n}." for n in range(9)))
+        held = account.orders()
+        assert sum(order.is_wish for order in held) == 5
+        assert texts(held)[-1] == FILMS
+
+
+@pytest.mark.parametrize("speaker", ["document", "Web page", "tool:search", "function", "orion", "เอกสาร 1"])
+def test_what_is_pasted_or_said_by_a_machine_is_no_order_whoever_speaks_beside_it(opened, speaker):
+    with opened(actor="agent:orion") as account:
+        with account.sandbox() as sandbox:
+            sandbox.turn(speaker, FILMS)
+            sandbox.turn("assistant", "I see.")
+        assert account.orders() == []
+
+
+def test_who_talks_with_an_agent_by_its_name_is_the_user(opened):
+    with opened(actor="agent:orion") as account:
+        with account.sandbox() as sandbox:
+            sandbox.turn("Kate", FILMS)
+            sandbox.turn("Orion", RECIPES)
+        assert texts(account.orders()) == [FILMS]
 
 
 def test_at_most_three_orders_apply(opened):

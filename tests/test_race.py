@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -249,3 +250,19 @@ def test_a_check_beside_a_writer_finds_nothing_wrong(tmp_path):
             stop.set()
             writer.join()
         assert [report.problems for report in reports if report.problems] == []
+
+
+def test_a_second_handle_takes_no_locks_from_the_first(opened, root):
+    first = opened()
+    first.remember("the kettle whistles at noon")
+    (state,) = root.rglob("state.db")
+
+    def locks() -> list[list[str]]:
+        lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        ours = [line for line in lines if str(os.getpid()) in line]
+        return [line[1:] for line in ours if any(part.endswith(f":{state.stat().st_ino}") for part in line)]
+
+    before = locks()
+    opened("agent:bot")
+    assert before
+    assert locks() == before

@@ -17,6 +17,7 @@ import pytest
 from bench import summaries
 
 import octavo
+from llm_server import Reply, hangs, llm_server, misses_the_schema
 from octavo.documents.formats import export_account
 from octavo.documents.schemas import schema
 from octavo.domain.compression import CompressionPolicy, due
@@ -29,7 +30,6 @@ from octavo.models.llm import Endpoint
 from octavo.models.summarisers import ModelSummariser
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
-from octavo.testing.llm_server import Reply, hangs, llm_server, misses_the_schema
 from seed_001 import SEED_CORE, SEED_SPHERE
 from talks import ENGLISH, THAI, Talk, sessions_of
 

@@ -15,7 +15,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.units import End
 from octavo.errors import BadVector, Damaged
 from octavo.storage.index import Index, Unindexed, passages_of
-from octavo.storage.vectors import append_vectors, checked_vectors, open_vectors, signs
+from octavo.storage.vectors import _hamming, append_vectors, checked_vectors, open_vectors, signs
 
 DIMENSION = 32
 
@@ -166,6 +166,24 @@ def test_vectors_of_another_embedder_or_ledger_do_not_count(tmp_path, other):
     append_vectors(_open(tmp_path), _random(3))
     assert _open(tmp_path, **other).manifest.rows == 0
     assert append_vectors(_open(tmp_path, **other), _random(1)).manifest.rows == 1
+
+
+def test_who_looks_at_vectors_is_not_harmed_when_another_begins_them_anew(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; import numpy as np;"
+        "from octavo.storage.vectors import append_vectors, open_vectors;"
+        "open_ = lambda name: open_vectors(Path(sys.argv[1]), embedder=name, dimension=512, history='');"
+        "old = append_vectors(open_('a'), np.ones((200, 512))); floats, bits = old.floats, old.bits;"
+        "append_vectors(open_('b'), np.ones((1, 512)));"
+        "assert floats.astype(float).sum() and bits.sum() and old.cosines(np.ones(512), np.arange(200)).all()"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "v")], check=False).returncode == 0
+
+
+def test_more_near_rows_than_there_are_is_all_of_them(tmp_path):
+    vectors = append_vectors(_open(tmp_path), _random(3))
+    near = _hamming(signs(_random(1, 5)), vectors.bits, 10)
+    assert sorted(near.tolist()) == [0, 1, 2]
 
 
 def _search(folder, query, *, version=99, scopes=None, fresh=None, text="ไม่มี", limit=10):

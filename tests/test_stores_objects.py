@@ -25,8 +25,8 @@ from octavo.storage.stores import object_lease
 from octavo.storage.stores.objects import ObjectsPlace
 from octavo.storage.stores.retrying import Patience
 from octavo.testing import StoreSuite
-from octavo.testing.proxies import Proxy
 from places import PlaceSuite
+from proxies import Proxy
 from test_state_machine import run_machine
 
 

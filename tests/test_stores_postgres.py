@@ -25,8 +25,8 @@ from octavo.storage import buffers
 from octavo.storage.stores.postgres import PostgresPlace
 from octavo.storage.stores.retrying import Patience
 from octavo.testing import StoreSuite
-from octavo.testing.proxies import Proxy
 from places import PlaceSuite
+from proxies import Proxy
 from test_state_machine import run_machine
 
 

@@ -1,6 +1,7 @@
 """Octavo: long-term memory for AI agents, versioned, explained and undoable."""
 
-from octavo.domain.brief import Brief
+from octavo.domain.brief import Brief, LeftOut
+from octavo.domain.buffer import SessionBuffer
 from octavo.domain.hits import Hit, Hits
 from octavo.domain.memory import (
     KINDS,
@@ -17,16 +18,19 @@ from octavo.domain.memory import (
 )
 from octavo.domain.orders import Order
 from octavo.domain.policy import Policy
+from octavo.domain.review import Doubt, Pair
 from octavo.domain.verdicts import Consolidation, Contrast, Verdict
 from octavo.doors.python import open  # noqa: A004  # the public name
 from octavo.engine.account import Account
-from octavo.engine.counts import Session, Stats
+from octavo.engine.comparison import Edit, Held
+from octavo.engine.counts import AssemblyStats, Session, Stats
 from octavo.engine.differences import Diff
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.health import Report
 from octavo.engine.opening import accounts, delete_account
 from octavo.engine.reading import Revision, Snapshot
 from octavo.engine.redaction import Redacted
+from octavo.engine.review import Waiting
 from octavo.engine.sandbox import Sandbox
 from octavo.engine.sandboxes import SandboxInfo
 from octavo.engine.syncing import Synced
@@ -43,23 +47,29 @@ __all__ = [
     "KINDS",
     "LAYERS",
     "Account",
+    "AssemblyStats",
     "Brief",
     "Clash",
     "Commit",
     "Consolidation",
     "Contrast",
     "Diff",
+    "Doubt",
+    "Edit",
     "Embedder",
     "Emotion",
     "Freshness",
+    "Held",
     "Hit",
     "Hits",
     "Lag",
+    "LeftOut",
     "Link",
     "Memory",
     "Merge",
     "OctavoError",
     "Order",
+    "Pair",
     "Policy",
     "Proposal",
     "Redacted",
@@ -70,6 +80,7 @@ __all__ = [
     "Sandbox",
     "SandboxInfo",
     "Session",
+    "SessionBuffer",
     "Snapshot",
     "Stats",
     "Summariser",
@@ -77,6 +88,7 @@ __all__ = [
     "Turn",
     "Upkeep",
     "Verdict",
+    "Waiting",
     "__version__",
     "accounts",
     "delete_account",

@@ -23,7 +23,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound=reading.Reader)
 A = TypeVar("A")
-_LEFT_OUT = ("importing",)  # a context of the handle itself: `with account.sync.importing():`
 Awaited = Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]
 
 
@@ -74,7 +73,7 @@ def _whole(sync: type) -> Callable[[type[A]], type[A]]:
     def filled(cls: type[A]) -> type[A]:
         for name, method in inspect.getmembers(sync, inspect.isfunction):
             spelt = getattr(cls, name, None)
-            if name.startswith("_") or name in _LEFT_OUT:
+            if name.startswith("_"):
                 continue
             if spelt is None or getattr(spelt, "__wrapped__", method) is not method:
                 setattr(cls, name, _awaited(method))
@@ -88,7 +87,7 @@ class _Reader(_Handle[H]):
 
     brief = _awaited(reading.Reader.brief)
     drifted = _awaited(reading.Reader.drifted)
-    explain = _awaited(cast(Callable[..., str], reading.Reader.explain))  # it passes on whatever recall takes
+    explain = _awaited(reading.Reader.explain)
     get = _awaited(reading.Reader.get)
     history = _awaited(reading.Reader.history)
     memories = _awaited(reading.Reader.memories)
@@ -161,8 +160,8 @@ class Account(_Reader[accounts.Account]):
         """Who acts."""
         return self.sync.actor
 
-    adopt = _awaited(accounts.Account.adopt)
     alias = _awaited(accounts.Account.alias)
+    end_order = _awaited(accounts.Account.end_order)
     approve = _awaited(accounts.Account.approve)
     backup = _awaited(accounts.Account.backup)
     buffer = _awaited(accounts.Account.buffer)
@@ -180,7 +179,6 @@ class Account(_Reader[accounts.Account]):
     import_ = _awaited(accounts.Account.import_)
     lag = _awaited(accounts.Account.lag)
     merge_candidates = _awaited(accounts.Account.merge_candidates)
-    must_fit = _awaited(accounts.Account.must_fit)
     promote = _awaited(accounts.Account.promote)
     proposal = _awaited(accounts.Account.proposal)
     proposals = _awaited(accounts.Account.proposals)
@@ -204,19 +202,10 @@ class Account(_Reader[accounts.Account]):
     upkeep = _awaited(accounts.Account.upkeep)
     versions = _awaited(accounts.Account.versions)
     wait = _awaited(accounts.Account.wait)
-    write_many = _awaited(accounts.Account.write_many)
 
     at = _opening(accounts.Account.at, Snapshot)
     sandbox = _opening(accounts.Account.sandbox, Sandbox)
     resume = _opening(accounts.Account.resume, Sandbox)
-
-    async def bound(self, scope: str) -> Account:
-        """The same account for the same actor, within one scope and for words alone."""
-        return Account(await self.run(lambda: self.sync.bound(scope)))
-
-    async def as_agent(self) -> Account:
-        """The same account, with the same check of its own, for an agent's writes."""
-        return Account(await self.run(self.sync.as_agent))
 
     async def __aenter__(self) -> Self:
         return self

@@ -29,4 +29,10 @@ else:
     faiss, np, shutil, tantivy = (_Lazy(name) for name in ("faiss", "numpy", "shutil", "tantivy"))
     Array = Any
 
-__all__ = ["Array", "faiss", "np", "shutil", "tantivy"]
+__all__ = ["Array", "faiss", "np", "product", "shutil", "tantivy"]
+
+
+def product(left: Array, right: Array) -> Array:
+    """The matrix product of finite numbers; a flag over lanes that a processor does not use is no error."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(left @ right)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from octavo.documents import skills
 from octavo.documents.brain import minari_set, rlds
 from octavo.documents.consciousness import files as consciousness
-from octavo.documents.imports import chatgpt, claude, langgraph_rows, markdown, mem0
+from octavo.documents.imports import chats, langgraph_rows, markdown, mem0
 from octavo.documents.msp import files as msp
 from octavo.documents.synthians import files as synthians
 from octavo.documents.vault import files as vault
@@ -37,8 +37,8 @@ def _silent(import_: Callable[[Account, Path], Any]) -> Import:
 
 CHOOSING = ("minari", "rlds")
 FORMATS: dict[str, Format] = {
-    "chatgpt": Format(export=None, import_=chatgpt.import_),
-    "claude": Format(export=None, import_=claude.import_),
+    "chatgpt": Format(export=None, import_=chats.import_chatgpt),
+    "claude": Format(export=None, import_=chats.import_claude),
     "consciousness": Format(export=consciousness.export, import_=_silent(consciousness.import_)),
     "langgraph": Format(export=None, import_=langgraph_rows.import_),
     "markdown": Format(export=None, import_=markdown.import_),

@@ -50,7 +50,7 @@ def import_(account: Account, path: Path) -> Imported:
                 items += [mirror.fields_of(_TAUGHT, one.said, None) for one in found]
         except (OctavoError, UnicodeDecodeError) as error:
             left_out.append(Note(place=name, reason=getattr(error, "message", "it is not UTF-8")))
-    learner = account.as_agent()
+    learner = account.intake.as_agent()
     verdicts = learner.remember_many([{**item, "source": "operator"} for item in items]) if items else []
     for item, verdict in zip(items, verdicts, strict=True):
         if not verdict:
@@ -69,7 +69,7 @@ def import_(account: Account, path: Path) -> Imported:
 
 
 def _skill(text: str, topic: str) -> dict[str, Any]:
-    said = skill_files.parse(text)
+    said, _ = skill_files.parse(text)
     return {**mirror.fields_of(_SKILL, said, None), "topic": topic}
 
 

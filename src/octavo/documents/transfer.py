@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from octavo.domain.buffer import Revised, SetState, Wrote
+from octavo.domain.memory import Memory
+from octavo.domain.verdicts import Verdict
+from octavo.engine.account import Account
+from octavo.engine.intake import Finished
+
+# Checks that what was accepted elsewhere does not pass again here.
+ACCEPTED = frozenset({"duplicate", "capacity", "confidence"})
+MASKED = "a secret was masked"
 
 
 class Note(Struct, frozen=True, kw_only=True):
@@ -43,3 +56,61 @@ class Exported(Struct, frozen=True, kw_only=True):
     counts: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+
+
+class Tally(Struct):
+    """What an import has done so far; `imported` makes its report."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    revised: int = 0
+    unchanged: int = 0
+    changed: list[Note] = field(default_factory=list)
+    left_out: list[Note] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    def leave_out(self, place: str, reason: str) -> None:
+        """Note what stayed outside."""
+        self.left_out.append(Note(place=place, reason=reason))
+
+    def say(self, place: str, reason: str) -> None:
+        """Note anything else that a person should know."""
+        self.notes.append(Note(place=place, reason=reason))
+
+    def note(self, place: str, asked: Finished | Memory | None, verdict: Verdict) -> bool:
+        """Note what became of one write; whether it brought anything new."""
+        if not verdict or verdict.memory is None:
+            self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
+        elif verdict.outcome == "unchanged":
+            self.unchanged += 1
+        else:
+            if verdict.outcome == "superseding":
+                self.revised += 1
+            else:
+                self.counts[verdict.memory.kind] += 1
+            if is_masked(asked, verdict):
+                self.changed.append(Note(place=place, reason=MASKED))
+            return True
+        return False
+
+    def imported(self, account: Account, format_: str, user: str | None = None) -> Imported:
+        """The report; `user` is whose documents they are, if the account is called otherwise."""
+        told: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in asdict(self).items()
+        }
+        told["counts"] = dict(+self.counts)
+        return Imported(format=format_, version=account.version, account=user or account.name, **told)
+
+
+def is_masked(asked: Finished | Memory | None, verdict: Verdict) -> bool:
+    """Whether the gate put something else in place of a secret."""
+    kept = verdict.memory
+    if kept is None or verdict.outcome in ("unchanged", "merged"):
+        return False
+    match asked:
+        case (Memory() as memory) | Wrote(memory=memory) | Revised(wanted=memory):
+            return (kept.text, kept.turns, kept.data) != (memory.text, memory.turns, memory.data)
+        case SetState(data=data):
+            return kept.data != data
+        case _:
+            return False

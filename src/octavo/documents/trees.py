@@ -10,10 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from octavo.documents.transfer import Note
-from octavo.errors import BadFile, BadInput, StoreFull, Unavailable
-from octavo.storage.stores.disk import Disk, replace_file
+from octavo.errors import BadFile, BadInput, Unavailable
+from octavo.storage.stores.disk import Disk, failure, replace_file
 
-_FULL = {28, 122}  # ENOSPC, EDQUOT
 MAX_BYTES = 2_000_000_000  # of one file to be read
 _INTEGERS = range(-(2**63), 2**64)
 
@@ -91,9 +90,7 @@ def write_bytes(path: Path, data: bytes, disk: Disk | None = None) -> None:
             disk.make_folder(folder)
         replace_file(disk, path, data)
     except OSError as error:
-        if error.errno in _FULL:
-            raise StoreFull(f"writing {path}: {error.strerror}") from error
-        raise Unavailable(f"writing {path}: {error.strerror}", hint="name a folder you may write") from error
+        raise failure(f"writing {path}", error, "name a folder you may write") from error
 
 
 def kept_bytes(data: bytes) -> dict[str, str]:

@@ -10,9 +10,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-import msgspec
-from msgspec import Struct, field
-
 _ID = re.compile(r"(.*)[ \n]\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})[ \t]*\Z", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _ENTITY = re.compile(r"&((?:amp;)*)#(\d{1,7});")
@@ -20,15 +17,6 @@ _FRONT = re.compile(r"\A---\n(.*?)^---(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _PLAIN = re.compile(r"[^\W\d_][\w /().,-]*", re.UNICODE)
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null")  # what YAML does not read as a text
-
-
-class Block(Struct, frozen=True, kw_only=True):
-    """One block: what it says, under which heading, which memory it is, and the line where it begins."""
-
-    text: str
-    id: str | None = None
-    section: str = ""
-    line: int = field(default=0)
 
 
 def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, str]) -> str:
@@ -44,28 +32,15 @@ def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, str])
     return "\n".join(parts)
 
 
-def item(block: Block) -> str:
+def item(text: str, id_: str) -> str:
     """A block as a list item; the lines behind the first are indented, and the id ends the last."""
-    first, *others = f"{escaped(block.text)} ^{block.id}".split("\n")
+    first, *others = f"{escaped(text)} ^{id_}".split("\n")
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
-def items_of(text: str) -> dict[str, tuple[str, str]]:
-    """The items of a page that Octavo wrote, by id, each with its section, as `page` takes them."""
+def blocks_of(text: str) -> Iterator[tuple[str, str, str | None, int]]:
+    """The blocks of a page, whoever wrote it: the section, what is said, whose id, and the line."""
     lines = lines_of(text)
-    spans = ((section, lines[at:end]) for section, at, end in _spans(lines))
-    return {said[-1].rpartition(" ^")[2]: (section, "\n".join(said) + "\n") for section, said in spans}
-
-
-def blocks_of(text: str) -> Iterator[Block]:
-    """The blocks of a page, whoever wrote it."""
-    lines = lines_of(text)
-    for section, at, end in _spans(lines):
-        yield _block("\n".join(_said(lines[at:end])), section, at + 1)
-
-
-def _spans(lines: list[str]) -> Iterator[tuple[str, int, int]]:
-    """Where each block begins and ends, and its section."""
     front = _FRONT.match("\n".join(lines))
     section, at = "", front[0].count("\n") if front else 0
     while at < len(lines):
@@ -75,15 +50,12 @@ def _spans(lines: list[str]) -> Iterator[tuple[str, int, int]]:
         elif not line.strip() or line.startswith("# "):
             at += 1
         else:
-            end = _end_of_item(lines, at) if line.startswith(("- ", "* ")) else _end_of_paragraph(lines, at)
-            yield section, at, end
+            is_item = line.startswith(("- ", "* "))
+            end = _end_of_item(lines, at) if is_item else _end_of_paragraph(lines, at)
+            said = "\n".join(one[2:] if is_item else one for one in lines[at:end])
+            named = _ID.match(said)
+            yield section, unescaped(named[1] if named else said), named[2] if named else None, at + 1
             at = end
-
-
-def _said(lines: list[str]) -> Iterator[str]:
-    is_item = lines[0].startswith(("- ", "* "))
-    yield lines[0][2:] if is_item else lines[0]
-    yield from (line[2:] if is_item else line for line in lines[1:])
 
 
 def _end_of_item(lines: list[str], at: int) -> int:
@@ -106,17 +78,6 @@ def _end_of_paragraph(lines: list[str], at: int) -> int:
         if not fence and (not lines[place].strip() or lines[place].startswith(("# ", "## ", "- ", "* "))):
             return place
     return len(lines)
-
-
-def _block(said: str, section: str, line: int) -> Block:
-    named = _ID.match(said)
-    text, id_ = (named[1], named[2]) if named else (said, None)
-    return Block(text=unescaped(text), id=id_, section=section, line=line)
-
-
-def whole(block: Block) -> Block:
-    """A block whose id is nobody's, as a block that says it."""
-    return msgspec.structs.replace(block, text=f"{block.text} ^{block.id}", id=None) if block.id else block
 
 
 def front_of(text: str) -> tuple[str | None, str]:

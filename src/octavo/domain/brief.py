@@ -15,20 +15,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.domain.brief_page import (
-    ASKED_FOR,
     CANON,
-    CLOSE,
     CONTEXT,
     FACTS,
     FORMATS,
-    NOTICE,
-    OPEN,
     REGISTERS,
     Counter,
-    Format,
     Item,
     Page,
-    Part,
     Told,
     count_tokens,
     memory_of,
@@ -38,31 +32,6 @@ from octavo.domain.brief_page import (
 from octavo.domain.memory import Memory
 from octavo.domain.orders import Order
 from octavo.errors import BadInput
-
-__all__ = [
-    "ASKED_FOR",
-    "BUDGET",
-    "CANON",
-    "CLOSE",
-    "CONTEXT",
-    "FACTS",
-    "FORMATS",
-    "NOTICE",
-    "OPEN",
-    "REGISTERS",
-    "Brief",
-    "Counter",
-    "Format",
-    "Item",
-    "LeftOut",
-    "Told",
-    "count_tokens",
-    "is_relevant",
-    "is_standing",
-    "plain",
-    "render",
-    "standing_order",
-]
 
 BUDGET = 1_800  # tokens, if nobody says another number
 
@@ -193,11 +162,9 @@ def _filled(
 
     def parts(canon: int, registers: int, known: int = 0) -> str:
         return page.standing(
-            Part(heading=CANON, memories=all_canon[:canon], left_out=len(all_canon) - canon),
-            Part(
-                heading=REGISTERS, memories=all_registers[:registers], left_out=len(all_registers) - registers
-            ),
-            Part(heading=FACTS, memories=facts[len(facts) - known :]),
+            (CANON, all_canon[:canon], len(all_canon) - canon),
+            (REGISTERS, all_registers[:registers], len(all_registers) - registers),
+            (FACTS, facts[len(facts) - known :], 0),
         )
 
     def fits(text: str, keep: int = 0) -> bool:
@@ -209,11 +176,8 @@ def _filled(
     registers = known = 0
     if canon == len(all_canon):
         registers = _most(len(all_registers), lambda n: fits(parts(canon, n), reserve)) or 0
-        room = (
-            0
-            if budget is None
-            else budget - min(budget // _PROFILE, budget - _spent(page, parts(canon, registers)))
-        )
+        spent = page.count(page.whole(parts(canon, registers), ""))
+        room = 0 if budget is None else max(budget - budget // _PROFILE, spent)
         known = _most(len(facts), lambda n: fits(parts(canon, registers, n), room)) or 0
     standing = parts(canon, registers, known)
     seen = {
@@ -234,10 +198,6 @@ def _filled(
             all_canon[canon:], all_registers[registers:], facts[known:], [i for i in left if i not in taken]
         ),
     )
-
-
-def _spent(page: Page, standing: str) -> int:
-    return page.count(page.whole(standing, ""))
 
 
 def _left_out(

@@ -68,15 +68,7 @@ class Told(Struct, frozen=True, kw_only=True):
 Item = Memory | Told
 
 
-class Part(Struct, frozen=True, kw_only=True):
-    """What stands under one heading, and how many lines are left out."""
-
-    heading: str
-    memories: Sequence[Memory] = ()
-    left_out: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.memories or self.left_out)
+Part = tuple[str, Sequence[Memory], int]  # a heading, what stands under it, how many lines are left out
 
 
 def plain(text: str) -> str:
@@ -143,7 +135,7 @@ class Page:
 
     def standing(self, *parts: Part) -> str:
         """The standing part as text, empty if there is nothing to say."""
-        return self._joined([self._part(part) for part in parts if part])
+        return self._joined([self._part(*part) for part in parts if part[1] or part[2]])
 
     def relevant(self, items: Sequence[Item]) -> str:
         """The relevant part as text: canon first, then by kind and category as ranked, then conversations."""
@@ -218,16 +210,16 @@ class Page:
         ]
         return "\n".join((f"## {ASKED_FOR}", ASKED_NOTICE, *lines))
 
-    def _part(self, part: Part) -> str:
-        lines = [self.line(m) for m in part.memories]
+    def _part(self, heading: str, memories: Sequence[Memory], left_out: int) -> str:
+        lines = [self.line(m) for m in memories]
         if self.is_json:
-            name = {CANON: "canon", REGISTERS: "registers"}.get(part.heading, "facts")
-            missing = f',\n"{name}_left_out":{part.left_out}' if part.left_out else ""
+            name = {CANON: "canon", REGISTERS: "registers"}.get(heading, "facts")
+            missing = f',\n"{name}_left_out":{left_out}' if left_out else ""
             return f'"{name}":[\n{_listed(lines)}\n]{missing}'
-        if part.left_out:
-            one = part.left_out == 1
-            lines.append(f"({part.left_out} more {'line does' if one else 'lines do'} not fit the budget)")
-        return "\n".join((f"## {part.heading}", *lines))
+        if left_out:
+            told = "line does" if left_out == 1 else "lines do"
+            lines.append(f"({left_out} more {told} not fit the budget)")
+        return "\n".join((f"## {heading}", *lines))
 
     def _joined(self, parts: Sequence[str]) -> str:
         return (",\n" if self.is_json else "\n\n").join(parts)

@@ -79,14 +79,9 @@ def _word_set(text: str) -> frozenset[str]:
     return frozenset(words(text))
 
 
-@lru_cache(maxsize=8192)
-def _folded(text: str) -> str:
-    return fold(text)
-
-
 def _stretches(a: str, b: str) -> tuple[Sequence[str], Sequence[str]]:
     """Both texts as what their stretches are made of, in an order that does not depend on the caller's."""
-    first, second = _folded(a), _folded(b)
+    first, second = fold(a), fold(b)
     if (len(first), first) > (len(second), second):
         first, second = second, first
     return (first, second) if len(second) <= CHARACTERS else (words(first), words(second))
@@ -325,7 +320,7 @@ def _fingerprints(text: str) -> tuple[frozenset[int], frozenset[int]]:
     units = [ranked[-1] for ranked in sorted(map(_ranked, heads))[: most + _MORE]]
     short: Sequence[str] = ()
     if count <= _SHORT:
-        run = _BETWEEN_WORDS.sub("", _folded(text))
+        run = _BETWEEN_WORDS.sub("", fold(text))
         rarest = sorted(set(grams(run)), key=lambda gram: (-_rarity(gram), zlib.crc32(gram.encode())))
         short = [f"~{gram}" for gram in rarest[:_SKETCH]]
     filed = _pairs(units[:most]) | _pairs(short)

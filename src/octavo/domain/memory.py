@@ -197,11 +197,6 @@ def layer_of(kind: Kind, *, approved: bool = False) -> Layer:
     return "procedural" if kind == "skill" and approved else "semantic"
 
 
-def turn_data(turn: Turn) -> dict[str, Any]:
-    """A turn as plain JSON values."""
-    return {"speaker": turn.speaker, "text": turn.text, **dict(turn.data)}
-
-
 def transcript(turns: Sequence[Turn]) -> str:
     """The text of an episode: one line a turn."""
     return "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)

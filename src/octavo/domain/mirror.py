@@ -1,121 +1,105 @@
-"""The mirror, pure: what a file of the tree says of its memories, and what an edit of it asks for."""
+"""The mirror, pure: what a file of the tree says of its memories, and what an edit of it asks for.
+
+What a file `says` of a memory is a part of the memory's own fields: an edit lays it over them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from octavo.domain import blocks, runs, skill_files
-from octavo.domain.blocks import Block
-from octavo.domain.memory import STATE, Memory
+from octavo.domain import blocks, skill_files
+from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import BEHAVIOR, GENERAL, STEPS, Place
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.errors import BadInput
 
 _COUNTED = "times_invoked"
+_SECTIONS = {"fact": "section", "canon": "category", "register": "topic"}  # what a page's headings are
 
 
 def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[str, int]) -> bytes:
     """The bytes of a file; they depend on nothing but the memories."""
+    first = memories[0]
     match place.form:
-        case "page" | "events":
-            return joined(place, (piece(place, memory) for memory in memories))
+        case "page":
+            title = place.category or {"canon": "canon", "register": "registers"}[place.kind]
+            said = _page(title, memories)
+        case "events":
+            said = "".join(f"{_line(_event(memory))}\n" for memory in memories)
         case "skill":
-            said = skill_files.render(memories[0], path.split("/")[-2])
+            said = skill_files.render(first, path.split("/")[-2])
         case "text":
-            said = f"{blocks.escaped(memories[0].text)}\n"
-        case "json":
-            said = _json(json_of(memories[0]))
+            said = f"{blocks.escaped(first.text)}\n"
         case "behaviors":
             said = _json({name_of(m): behavior_of(m, uses.get(m.id, 0)) for m in memories})
+        case "json":
+            said = _json(json_of(first))
         case _:
             said = _read_only(place, path, memories)
     return said.encode()
 
 
-def piece(place: Place, memory: Memory) -> tuple[str, str]:
-    """What one memory adds to a file of many, and the section it stands in."""
-    if place.form == "events":
-        return "", f"{_line(_event(memory))}\n"
-    block = block_of(memory)
-    return block.section, blocks.item(block)
-
-
-def joined(place: Place, pieces: Iterable[tuple[str, str]]) -> bytes:
-    """The bytes of a file of many."""
-    if place.form == "events":
-        return "".join(line for _, line in pieces).encode()
-    title = place.category or {"canon": "Canon", "register": "Registers"}[place.kind]
-    name = place.category or title.lower()
-    return blocks.page(title.replace("_", " ").capitalize(), pieces, {"page": name}).encode()
-
-
-def pieces_of(place: Place, ids: Iterable[str], data: bytes) -> dict[str, tuple[str, str]]:
-    """The pieces of a file that Octavo wrote, by id."""
-    if place.form == "events":
-        return {id_: ("", f"{line}\n") for id_, line in zip(ids, data.decode().split("\n"), strict=False)}
-    return blocks.items_of(data.decode())
-
-
 def _read_only(place: Place, path: str, memories: Sequence[Memory]) -> str:
     """A file that shows what never changes, or what is derived."""
+    first = memories[0]
     match place.form:
         case "talk":
             return _json(conversation(memories))
         case "run" if path.endswith(STEPS):
-            return "".join(f"{_line(step)}\n" for step in memories[0].data.get("steps", ()))
+            return "".join(f"{_line(step)}\n" for step in first.data.get("steps", ()))
         case "run":
-            return _json(memories[0].data.get("metadata", {}))
+            return _json(first.data.get("metadata", {}))
+        case _ if place.kind == "assembly":
+            return _page("assemblies", memories)
+        case _ if path.endswith(".json"):
+            return _json(json_of(first))
         case _:
-            return _told(place, memories)
+            return f"# {first.id}\n\n{blocks.escaped(first.text)}\n"
 
 
-def _told(place: Place, memories: Sequence[Memory]) -> str:
-    if place.path.endswith(".json"):
-        return _json(json_of(memories[0]))
-    if place.kind == "assembly":
-        items = ((block.section, blocks.item(block)) for block in map(block_of, memories))
-        return blocks.page("Assemblies", items, {"page": "assemblies"})
-    return f"# {memories[0].id}\n\n{blocks.escaped(memories[0].text)}\n"
+def _page(name: str, memories: Sequence[Memory]) -> str:
+    items = ((_section(memory), blocks.item(memory.text, memory.id)) for memory in memories)
+    return blocks.page(name.replace("_", " ").capitalize(), items, {"page": name})
 
 
-def block_of(memory: Memory) -> Block:
-    """A memory as a block of its page."""
-    match memory.kind:
-        case "canon":
-            section = memory.category
-        case "register":
-            section = memory.topic
-        case _:
-            section = memory.data.get("section")
-    return Block(text=memory.text, id=memory.id, section=section if isinstance(section, str) else "")
+def _section(memory: Memory) -> str:
+    name = _SECTIONS.get(memory.kind, "section")
+    section = memory.data.get(name) if name == "section" else getattr(memory, name)
+    return section if isinstance(section, str) else ""
 
 
-def says(place: Place, memory: Memory) -> Any:
+def _block(kind: str, section: str, text: str) -> dict[str, Any]:
+    """What a block of a page says of its memory."""
+    name = _SECTIONS[kind]
+    said = {name: section or None}
+    return {"text": text, **({"data": said} if name == "section" else said)}
+
+
+def says(place: Place, memory: Memory) -> dict[str, Any]:
     """What a file says of a memory, to be compared with what `read` finds there."""
     match place.form:
         case "page":
-            block = block_of(memory)
-            return [block.section, block.text]
+            return _block(place.kind, _section(memory), memory.text)
         case "skill":
             return skill_files.said_by(memory)
         case "text":
-            return memory.text
+            return {"text": memory.text}
         case "json":
-            return json_of(memory)
+            return {"data": json_of(memory)}
         case _:
             told = behavior_of(memory, 0)
-            return {name: told[name] for name in ("name", "actions", "description")}
+            return {"data": {name: told[name] for name in ("name", "actions", "description")}}
 
 
 class Found(Struct, frozen=True, kw_only=True):
     """What a file says of one memory: what `says` gives, whose id it bears, and where it begins."""
 
-    said: Any
+    said: dict[str, Any]
     path: str
     id: str | None = None
     line: int = 1
@@ -126,17 +110,17 @@ def read(place: Place, path: str, text: str) -> list[Found]:
     match place.form:
         case "page":
             return [
-                Found(said=[b.section, b.text], path=path, id=b.id, line=b.line)
-                for b in blocks.blocks_of(text)
+                Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
+                for section, said, id_, line in blocks.blocks_of(text)
             ]
         case "skill":
-            skill = skill_files.parse(text)
-            return [Found(said=msgspec.structs.replace(skill, id=None), path=path, id=skill.id)]
+            skill, id_ = skill_files.parse(text)
+            return [Found(said=skill, path=path, id=id_)]
         case "text":
             plain = "\n".join(blocks.lines_of(text)).removesuffix("\n")
-            return [Found(said=blocks.unescaped(plain), path=path)]
+            return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
         case "json":
-            return [Found(said=_object(text), path=path)]
+            return [Found(said={"data": _object(text)}, path=path)]
         case "run" if path.endswith(STEPS):
             lines = enumerate(text.splitlines(), start=1)
             return [Found(said=_object(line, n), path=path, line=n) for n, line in lines if line.strip()]
@@ -145,60 +129,50 @@ def read(place: Place, path: str, text: str) -> list[Found]:
             return [Found(said=head, path=path, id=str(head["episode_id"]))]
         case _:
             return [
-                Found(said=_behavior(name, value), path=path, line=_line_of(text, name))
+                Found(said={"data": _behavior(name, value)}, path=path, line=_line_of(text, name))
                 for name, value in _object(text).items()
             ]
 
 
-def fields_of(place: Place, said: Any, old: Memory | None) -> dict[str, Any]:
+def unnamed(one: Found) -> Found:
+    """A block whose id is nobody's, as a block that says it."""
+    said = {**one.said, "text": f"{one.said['text']} ^{one.id}"}
+    return Found(said=said, path=one.path, line=one.line)
+
+
+def fields_of(place: Place, said: Mapping[str, Any], old: Memory | None) -> dict[str, Any]:
     """What a memory must be to say this there: the fields to revise, or all that a new one needs."""
-    data = dict(old.data) if old is not None else {}
+    fields = dict(said) if old is not None else {"kind": place.kind, **_belonging(place, said), **said}
+    if "data" in said and place.form != "json":
+        kept = {} if old is None else {k: v for k, v in old.data.items() if k not in said["data"]}
+        fields["data"] = kept | {k: v for k, v in said["data"].items() if v is not None}
     match place.form:
-        case "page":
-            section, text = said
-            more: dict[str, Any] = {"text": text}
-            if place.kind == "fact":
-                category = (
-                    None if place.category == GENERAL and (not old or not old.category) else place.category
-                )
-                more["category"] = category
-                if section or "section" in data:
-                    more["data"] = {**data, "section": section}
-            else:
-                more["category" if place.kind == "canon" else "topic"] = section or None
-            fields = more
-        case "skill":
-            extra = {"description": said.description, "license": said.license}
-            kept = {k: v for k, v in data.items() if k not in extra} | {k: v for k, v in extra.items() if v}
-            name = place.path.split("/")[-2]
-            fields = {"text": said.text, "data": kept}
-            if old is not None and skill_files.name_of(old.topic or old.id) != name:
-                fields["topic"] = f"{skill_files.PREFIX}{name}"
-        case "text":
-            fields = {"text": said}
-        case "run":
-            return runs.fields_of(said[0], said[1:])
-        case "json":
-            fields = {"data": said} | ({"text": _line(said)} if place.kind == "skill" else {})
-        case _:
-            told = f"{said['name']}: {' -> '.join(said['actions'])}"
-            fields = {"text": told, "data": {**data, **said}}
-    return fields if old is not None else {"kind": place.kind, **_belonging(place, said), **fields}
+        case "page" if place.kind == "fact":
+            is_general = place.category == GENERAL and not (old and old.category)
+            fields["category"] = None if is_general else place.category
+        case "skill" if old and skill_files.name_of(old.topic or old.id) != place.path.split("/")[-2]:
+            fields["topic"] = _belonging(place, said)["topic"]
+        case "json" if place.kind == "skill":
+            fields["text"] = _line(said["data"])
+        case "behaviors":
+            fields["text"] = f"{said['data']['name']}: {' -> '.join(said['data']['actions'])}"
+    return fields
 
 
-def _belonging(place: Place, said: Any) -> dict[str, Any]:
+def _belonging(place: Place, said: Mapping[str, Any]) -> dict[str, Any]:
     """Topic and category of a new memory."""
     match place.form:
         case "behaviors":
-            return {"category": BEHAVIOR, "topic": f"{BEHAVIOR}/{said['name']}"}
+            return {"category": BEHAVIOR, "topic": f"{BEHAVIOR}/{said['data']['name']}"}
         case "skill":
-            approved = {"category": PROCEDURAL} if place.path.split("/")[-4] == "procedural" else {}
-            return {"topic": f"{skill_files.PREFIX}{place.path.split('/')[-2]}", **approved}
+            *_, layer, _, name, _ = place.path.split("/")
+            topic = {"topic": f"{skill_files.PREFIX}{name}"}
+            return topic | ({"category": PROCEDURAL} if layer == "procedural" else {})
         case "text" | "json" if place.kind == "skill":
             category = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
             return {"topic": place.topic, "category": category}
         case "json":
-            return {"topic": place.topic, "category": STATE}
+            return {"topic": place.topic, "category": place.category}
         case _:
             return {}
 

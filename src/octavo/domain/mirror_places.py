@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -21,19 +22,42 @@ EDITABLE: tuple[Form, ...] = ("page", "skill", "text", "json", "behaviors")
 BEHAVIOR = "behavior"
 BLOCKS = 1000  # on one page; more go to a second one
 GENERAL, STEPS = "general", "steps.jsonl"
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # as a name, on some systems
 _RULES = ("capabilities", "guardrails", "sandbox_rules", "mcp")
-_CHECKPOINTS = ("ckpt_latest", "ckpt_backup")
-_EVENTS = {"event": "events", "game_event": "game_events"}
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_POINTS = ("ckpt_latest", "ckpt_backup")
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*^#\[\]]")
-_PAGE = re.compile(r"(.+?)(?:-\d{4})?\.md")
+_VARIABLE = re.compile(r"\{(\w+)\}")
+_NUMBERED = re.compile(r"(.*/)([^/]+?)(/SKILL\.md|\.\w+)")
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 # What every tree has, from the first day on.
 FOLDERS = (
     *("procedural/skills", "semantic/skills", "semantic/knowledge", "semantic/behaviors"),
     *("episodic/conversations", "episodic/events", "episodic/rlds_episodes", "episodic/checkpoints"),
+)
+
+# The tree: a path, its form, and the kind and fields of what is shown there; the first row that fits counts.
+_ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
+    ("semantic/knowledge/{category}.md", "page", "fact", {}),
+    ("semantic/canon.md", "page", "canon", {}),
+    *(
+        (f"episodic/checkpoints/{n}.json", "told", "register", {"category": STATE, "topic": n})
+        for n in _POINTS
+    ),
+    ("semantic/states/{topic}.json", "json", "register", {"category": STATE}),
+    ("semantic/registers.md", "page", "register", {}),
+    ("semantic/behaviors/behaviors.json", "behaviors", "skill", {"category": BEHAVIOR}),
+    ("procedural/AGENTS.md", "text", "skill", {"topic": "agents", "approved": True}),
+    *((f"procedural/{name}.json", "json", "skill", {"topic": name, "approved": True}) for name in _RULES),
+    ("procedural/skills/{skill}/SKILL.md", "skill", "skill", {"approved": True}),
+    ("semantic/skills/{skill}/SKILL.md", "skill", "skill", {}),
+    ("episodic/events/events.jsonl", "events", "episode", {"category": "event"}),
+    ("episodic/events/game_events.jsonl", "events", "episode", {"category": "game_event"}),
+    ("episodic/rlds_episodes/{id}/metadata.json", "run", "episode", {"category": "rlds"}),
+    ("episodic/conversations/{session}.json", "talk", "episode", {}),
+    ("semantic/assemblies.md", "told", "assembly", {}),
+    ("semantic/cores/{id}.md", "told", "core", {}),
+    ("semantic/spheres/{id}.md", "told", "sphere", {}),
 )
 
 
@@ -52,104 +76,97 @@ class Place(Struct, frozen=True, kw_only=True):
         """What finds its memories, and few others."""
         session = self.topic if self.form == "talk" else None
         by_topic = self.topic if self.form in ("json", "text") else None
-        only = None if self.category in (None, GENERAL) else self.category
         return Filter(
-            kinds=(self.kind,), scopes=(self.scope,), sandbox=session, topic=by_topic, category=only
+            kinds=(self.kind,), scopes=(self.scope,), sandbox=session, topic=by_topic, category=self.category
         )
+
+    def is_at(self, path: str) -> bool:
+        """Whether a path is its own, or that of a further page or file of it."""
+        first = re.sub(r"-\d{4}\.md$", ".md", path)
+        return self.path in (first, path, re.sub(f"{STEPS}$", "metadata.json", path))
 
 
 def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place | None:
     """Where the tree shows a memory; `session_name` gives the file's name for a session."""
-    match memory.kind:
-        case "episode":
-            return _episodic(memory, session_name)
+    for path, form, kind, fields in _ROWS:
+        if kind == memory.kind and all(_has(memory, name, value) for name, value in fields.items()):
+            named = _VARIABLE.search(path)
+            if named and not (name := _name(memory, named[1], session_name)):
+                continue
+            inside = path.replace(named[0], name) if named else path
+            if memory.scope != SHARED:
+                inside = f"scopes/{safe(memory.scope)}/{inside}"
+            category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
+            topic = {"run": memory.id, "talk": memory.sandbox}.get(form, memory.topic)
+            return Place(
+                path=inside, form=form, kind=kind, scope=memory.scope, category=category, topic=topic
+            )
+    return None
+
+
+def _has(memory: Memory, name: str, value: Any) -> bool:
+    own = getattr(memory, name)
+    return bool(own) if value is True else bool(own == value)
+
+
+def _name(memory: Memory, variable: str, session_name: Callable[[str], str]) -> str:
+    """What a memory gives a path for its variable; nothing if it has no such thing."""
+    match variable:
+        case "category":
+            return safe(memory.category or GENERAL)
+        case "topic":
+            return safe(memory.topic) if memory.topic else ""
         case "skill":
-            return _skill(memory)
-        case "fact":
-            name = memory.category or GENERAL
-            return _place(memory, f"semantic/knowledge/{safe(name)}.md", "page", category=name)
-        case "canon":
-            return _place(memory, "semantic/canon.md", "page")
-        case "register" if memory.category == STATE and memory.topic in _CHECKPOINTS:
-            return _place(memory, f"episodic/checkpoints/{memory.topic}.json", "told", category=STATE)
-        case "register" if memory.category == STATE and memory.topic:
-            path = f"semantic/states/{safe(memory.topic)}.json"
-            return _place(memory, path, "json", category=STATE, topic=memory.topic)
-        case "register":
-            return _place(memory, "semantic/registers.md", "page")
-        case "assembly":
-            return _place(memory, "semantic/assemblies.md", "told")
+            return skill_files.name_of(memory.topic or memory.id)
+        case "id":
+            return safe(memory.id)
         case _:
-            return _place(memory, f"semantic/{memory.kind}s/{safe(memory.id)}.md", "told")
-
-
-def _skill(memory: Memory) -> Place:
-    topic = memory.topic or memory.id
-    if memory.category == BEHAVIOR:
-        return _place(memory, "semantic/behaviors/behaviors.json", "behaviors", category=BEHAVIOR)
-    if memory.approved and topic == "agents":
-        return _place(memory, "procedural/AGENTS.md", "text", topic=topic)
-    if memory.approved and topic in _RULES:
-        return _place(memory, f"procedural/{topic}.json", "json", topic=topic)
-    return _place(memory, f"{memory.layer}/skills/{skill_files.name_of(topic)}/SKILL.md", "skill")
-
-
-def _episodic(memory: Memory, session_name: Callable[[str], str]) -> Place:
-    if memory.category in _EVENTS:
-        path = f"episodic/events/{_EVENTS[memory.category]}.jsonl"
-        return _place(memory, path, "events", category=memory.category)
-    if memory.category == "rlds":
-        path = f"episodic/rlds_episodes/{safe(memory.id)}/metadata.json"
-        return _place(memory, path, "run", category="rlds", topic=memory.id)
-    name = session_name(memory.sandbox) if memory.sandbox else f"{memory.at:%Y-%m-%d}"
-    return _place(memory, f"episodic/conversations/{safe(name)}.json", "talk", topic=memory.sandbox)
-
-
-def _place(
-    memory: Memory, path: str, form: Form, *, category: str | None = None, topic: str | None = None
-) -> Place:
-    inside = path if memory.scope == SHARED else f"scopes/{safe(memory.scope)}/{path}"
-    return Place(path=inside, form=form, kind=memory.kind, scope=memory.scope, category=category, topic=topic)
+            return safe(session_name(memory.sandbox) if memory.sandbox else f"{memory.at:%Y-%m-%d}")
 
 
 def recognise(path: str, text: str) -> Place | None:
     """What a person's own file is: a place of the tree that can be edited, or nothing of ours."""
-    scope, inside = SHARED, path
-    if path.startswith("scopes/"):
-        _, scope, inside = path.split("/", 2) if path.count("/") > 1 else ("", "", "")
-    match inside.split("/"):
-        case ["semantic", "knowledge", name] if page := _PAGE.fullmatch(name):
-            said = _front_page(text) or page[1]
-            if safe(said) not in (page[1], name.removesuffix(".md")):
-                said = page[1]  # a page that was renamed
-            made = Memory(id="x", kind="fact", at=_NEVER, scope=scope, category=said)
-        case ["semantic", "canon.md" | "registers.md" as name]:
-            made = Memory(id="x", kind="canon" if name == "canon.md" else "register", at=_NEVER, scope=scope)
-        case ["semantic" | "procedural" as layer, "skills", name, "SKILL.md"]:
-            approved = "person" if layer == "procedural" else None
-            topic = f"{skill_files.PREFIX}{name}"
-            made = Memory(id="x", kind="skill", at=_NEVER, scope=scope, topic=topic, approved=approved)
-        case ["semantic", "states", name] if name.endswith(".json"):
-            topic = name.removesuffix(".json")
-            made = Memory(id="x", kind="register", at=_NEVER, scope=scope, topic=topic, category=STATE)
-        case ["semantic", "behaviors", "behaviors.json"]:
-            made = Memory(id="x", kind="skill", at=_NEVER, scope=scope, topic="x", category=BEHAVIOR)
-        case ["episodic", "rlds_episodes", name, "metadata.json" | "steps.jsonl"]:
-            made = Memory(id=name, kind="episode", at=_NEVER, scope=scope, category="rlds")
-        case ["procedural", name]:
-            topic = {"AGENTS.md": "agents", "agents.md": "agents"}.get(name, name.removesuffix(".json"))
-            made = Memory(id="x", kind="skill", at=_NEVER, scope=scope, topic=topic, approved="person")
-        case _:
-            return None
-    place = place_of(made)
-    whole = path.removesuffix(STEPS) + "metadata.json" if path.endswith(STEPS) else _first_page(path)
-    return place if place is not None and place.path in (path, whole) else None
+    in_scope = re.fullmatch(r"scopes/([^/]+)/(.+)", path)
+    scope, inside = in_scope.groups() if in_scope else (SHARED, path)
+    own = "procedural/AGENTS.md" if is_alias(inside) else re.sub(f"{STEPS}$", "metadata.json", inside)
+    for row, form, kind, fields in _ROWS:
+        pattern = _VARIABLE.sub("([^/]+)", row)
+        if form in (*EDITABLE, "run") and (named := re.fullmatch(pattern, own)):
+            made: dict[str, Any] = {"id": "x", "at": _NEVER, "kind": kind, "scope": scope, **fields}
+            made |= {"approved": "person"} if "approved" in fields else {}
+            if variable := _VARIABLE.search(row):
+                name = _page_name(named[1], text) if kind == "fact" else named[1]
+                made |= {"topic": f"skills/{name}"} if variable[1] == "skill" else {variable[1]: name}
+            place = place_of(Memory(**made))
+            return place if place is not None and (place.is_at(path) or is_alias(path)) else None
+    return None
+
+
+def _page_name(name: str, text: str) -> str:
+    """The category of a page: what its front matter says, unless it was renamed since."""
+    first = re.sub(r"-\d{4}$", "", name)
+    front, _ = blocks.front_of("\n".join(blocks.lines_of(text)))
+    line = next((line for line in (front or "").splitlines() if line.startswith("page:")), "page:")
+    said = line.removeprefix("page:").strip()
+    with suppress(ValueError):
+        said = str(json.loads(said)) if said.startswith('"') else said
+    return said if said and safe(said) in (name, first) else first
+
+
+def is_copy(path: str) -> bool:
+    """Whether a file is the account's side of a conflict, laid beside the person's."""
+    return re.search(r"\.octavo-\d+(\.\w+)?$", path) is not None
+
+
+def is_alias(path: str) -> bool:
+    """Whether a file is the seed's own `agents.md`, which is read and becomes AGENTS.md."""
+    return path.endswith("procedural/agents.md")
 
 
 def safe(name: str) -> str:
     """A name that is one on every file system: NFC, lower-case, nothing reserved; a hash tells it apart."""
     slug = _UNSAFE.sub("-", unicodedata.normalize("NFC", name)).casefold().strip(". ")[:80]
-    if not slug or _RESERVED.fullmatch(slug) or re.search(r"-\d{4}$", slug):
+    if not slug or RESERVED.fullmatch(slug) or re.search(r"-\d{4}$", slug):
         slug = f"{slug}_"
     if slug == name and slug == unicodedata.normalize("NFC", slug):
         return slug
@@ -157,47 +174,15 @@ def safe(name: str) -> str:
 
 
 def apart(place: Place, memories: Sequence[Memory]) -> dict[str, list[Memory]]:
-    """The files of a place: several for a long page, one each where two memories would share a name."""
-    folder, slash, file = place.path.rpartition("/")
-    if place.form == "skill":
-        above, _, name = folder.rpartition("/")
-        return {f"{above}/{_numbered(name, n)}/{file}": [m] for n, m in enumerate(memories, 1)}
-    if place.form in ("json", "text") and len(memories) > 1:
-        stem, dot, ending = file.rpartition(".")
-        return {f"{folder}{slash}{_numbered(stem, n)}{dot}{ending}": [m] for n, m in enumerate(memories, 1)}
-    if place.form == "run" and memories:
-        return {place.path: list(memories), f"{folder}/{STEPS}": list(memories)}
-    return {place.path: list(memories)} if memories else {}
+    """The files of a place: one each where two memories would share a name, two for a robot's run."""
+    if place.form in ("skill", "json", "text") and (named := _NUMBERED.fullmatch(place.path)):
+        above, name, ending = named.groups()
+        numbers = ["", *(f"-{n}" for n in range(2, len(memories) + 1))]
+        return {f"{above}{name}{n}{ending}": [m] for n, m in zip(numbers, memories, strict=False)}
+    paths = [place.path] + [place.path.replace("metadata.json", STEPS)] * (place.form == "run")
+    return {path: list(memories) for path in paths if memories}
 
 
-def paged(path: str, numbers: Mapping[str, int], memories: Sequence[Memory]) -> dict[str, list[Memory]]:
-    """A long page as several; `numbers` says of each memory which one it was of all there ever were."""
-    pages: dict[str, list[Memory]] = {}
-    for memory in memories:
-        number = numbers[memory.id] // BLOCKS + 1
-        name = path if number == 1 else f"{path.removesuffix('.md')}-{number:04d}.md"
-        pages.setdefault(name, []).append(memory)
-    return pages
-
-
-def is_file_of(path: str, place: Place) -> bool:
-    """Whether a path is that of a place, or of a further page of it."""
-    return path == place.path or (path.startswith(place.path[:-3]) and _first_page(path) == place.path)
-
-
-def _front_page(text: str) -> str | None:
-    front, _ = blocks.front_of("\n".join(blocks.lines_of(text)))
-    line = next((line for line in (front or "").splitlines() if line.startswith("page:")), "page:")
-    said = line.removeprefix("page:").strip()
-    try:
-        return str(json.loads(said)) if said.startswith('"') else said or None
-    except ValueError:
-        return None
-
-
-def _first_page(path: str) -> str:
-    return re.sub(r"-\d{4}\.md$", ".md", path)
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"
+def page_path(path: str, number: int) -> str:
+    """The path of a further page, counted from 0."""
+    return path if number == 0 else f"{path.removesuffix('.md')}-{number + 1:04d}.md"

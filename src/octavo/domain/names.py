@@ -20,6 +20,9 @@ _MOSTLY = 0.8  # and for nobody else in more than the rest of its uses
 _CALLED = re.compile(
     r"\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Tt]hank you|[Gg]ood (?:morning|evening|night)|[Bb]ye|[Dd]ear)"
     r"[, ]+(?P<name>[A-Z][^\W\d_]+)\s*[,!.?…]"
+    # In Thai a title must be there, for names have no capitals, and what closes a sentence goes.
+    r"|(?:สวัสดี|หวัดดี|ขอบคุณ|ขอบใจ|ลาก่อน)(?:ครับ|ค่ะ|คะ|จ้า|จ้ะ|จ๊ะ|นะ|มาก|\s)*(?:คุณ|พี่|น้อง)"
+    r"(?P<thai>[\u0e01-\u0e4e]{2,20}?)(?:นะ|ครับ|ค่ะ|คะ|จ้า|จ้ะ|จ๊ะ)*(?=[\s,!.?…]|$)"
 )
 _NOBODY = frozenset(("all", "everyone", "everybody", "folks", "friend", "god", "goodness", "guys", "man")) | {
     *("mate", "team", "there", "world")
@@ -34,7 +37,7 @@ def called_in(memory: Memory) -> Iterator[tuple[str, str]]:
     for turn in memory.turns:
         other = speakers[1 - speakers.index(turn.speaker)]
         for match in _CALLED.finditer(turn.text):
-            name = match["name"]
+            name = match["name"] or match["thai"]
             if name.casefold() not in _NOBODY | STOP_WORDS and other.casefold() not in ROLES:
                 yield name, other
 

@@ -6,8 +6,9 @@ an order is not left to the ranking: it is recognised when it is said, and match
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 
@@ -18,6 +19,7 @@ from octavo.domain.memory import Memory, is_human
 from octavo.domain.text import fold, split_runs, terms_of_run
 from octavo.domain.units import is_person
 
+ENDED = "order-ended"  # the category of a register that says that an order holds no longer
 LONGEST = 400
 SHOWN = 3
 APPLIES = 0.15  # on the scale of the offline model's cosines
@@ -28,6 +30,8 @@ _WORDS_APPLY = 0.3  # without vectors: this share of the condition's words, or t
 _USERS = frozenset({"user", "human"})
 _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
+# What is quoted was said by somebody else: marks around more than a word or two, a block of code, a mail's >.
+_QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|[\"“”«„][^\"“”»]{12,}[\"”»]", re.DOTALL | re.MULTILINE)
 _CONDITION_END = re.compile(r"[,;:.!?]|\b(?:please|always|never|then|make sure)\b", re.IGNORECASE)
 _THAI = re.compile("[\u0e00-\u0e7f]")
 
@@ -45,6 +49,11 @@ class Order(Struct, frozen=True, kw_only=True):
     at: datetime
     version: int = 0
 
+    @property
+    def key(self) -> str:
+        """What is the same of an order that is said again."""
+        return hashlib.blake2b(fold(self.text).encode(), digest_size=10).hexdigest()
+
 
 class OrderCues(Struct, frozen=True, kw_only=True, eq=False):
     """The word lists of orders, ready for use."""
@@ -56,6 +65,7 @@ class OrderCues(Struct, frozen=True, kw_only=True, eq=False):
     general: re.Pattern[str]
     request: re.Pattern[str]
     no_request: re.Pattern[str]
+    no_speaker: re.Pattern[str]
     topics: tuple[frozenset[str], ...]
     thai_topics: tuple[re.Pattern[str], ...]
 
@@ -70,9 +80,9 @@ def order_cues() -> OrderCues:
         return rf"\b(?:{'|'.join(english[name])})\b|{'|'.join(thai[name])}"
 
     no_verb = "|".join(english["no_verb"])
-    openings = "|".join((*english["opening"], rf"(?:always|never)\s+(?!(?:{no_verb})\b)[a-z'’]+\s+\S"))
+    always = rf"(?:always|never)\s+(?!(?:{no_verb})\b)[a-z'’]+\s+\S"
     order = (
-        rf"^\W*{english['polite']}(?:{openings})|\b(?:{'|'.join(english['anywhere'])})\b"
+        rf"^[^\w\"“«„>`]*{english['polite']}(?:(?:{'|'.join(english['opening'])})\b|{always})|\b(?:{'|'.join(english['anywhere'])})\b"
         rf"|^\W*(?:{'|'.join(thai['opening'])})|{'|'.join(thai['anywhere'])}"
     )
     request = rf"{either('request')}|^\W*{english['polite']}(?:{'|'.join(english['imperative'])})\b"
@@ -86,6 +96,7 @@ def order_cues() -> OrderCues:
         general=re.compile(either("general"), re.IGNORECASE),
         request=re.compile(request, re.IGNORECASE),
         no_request=re.compile(either("no_request"), re.IGNORECASE),
+        no_speaker=re.compile(rf"(?<![^\W_])(?:{'|'.join(english['no_speaker'])})(?![^\W_])|{'|'.join(thai['no_speaker'])}"),
         topics=tuple(terms(topic) for topic in english["topics"]),
         thai_topics=tuple(map(re.compile, thai["topics"])),
     )  # fmt: skip
@@ -98,16 +109,34 @@ def orders_of(memory: Memory, version: int = 0) -> list[Order]:
             memory=memory.id,
             turn=turn,
             text=sentence,
-            condition=condition_of(sentence),
-            is_wish=order_cues().order.search(sentence) is None,
-            is_general=order_cues().general.search(sentence) is not None,
+            condition=condition,
+            is_wish=is_wish,
+            is_general=is_general,
             scope=memory.scope,
             at=at,
             version=version,
         )
         for turn, text, at in said_by_user(memory)
-        for sentence in sentences_of_order(text)
+        for sentence, condition, is_wish, is_general in _orders_in(text)
     ]
+
+
+@lru_cache(maxsize=2048)
+def _orders_in(text: str) -> tuple[tuple[str, str | None, bool, bool], ...]:
+    """Each order of a text, its condition, and whether it is a wish and holds for every answer.
+
+    They are kept because all orders are read again after every write.
+    """
+    cues = order_cues()
+    return tuple(
+        (
+            sentence,
+            condition_of(sentence),
+            cues.order.search(sentence) is None,
+            cues.general.search(sentence) is not None,
+        )
+        for sentence in sentences_of_order(text)
+    )
 
 
 def holds_order(memory: Memory) -> bool:
@@ -121,28 +150,34 @@ def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
         return
     if memory.kind in _STATEMENTS and is_human(memory.actor):
         yield None, memory.text, memory.at
-    with_machine = any(not is_person(turn.speaker) for turn in memory.turns)
+    speakers = {turn.speaker.casefold() for turn in memory.turns}
+    users = speakers & _USERS
+    if not users:  # people by name who talk with a machine: people among themselves give it no orders
+        own = memory.actor.partition(":")[2].casefold() if memory.actor.startswith("agent:") else None
+        machines = {speaker for speaker in speakers if speaker == own or not is_person(speaker)}
+        people = {speaker for speaker in speakers - machines if not order_cues().no_speaker.search(speaker)}
+        users = people if machines else set()
     for place, turn in enumerate(memory.turns):
-        is_user = turn.speaker.casefold() in _USERS or (with_machine and is_person(turn.speaker))
-        if is_user:
+        if turn.speaker.casefold() in users:
             yield place, turn.text, turn.at or memory.at
 
 
 def sentences_of_order(text: str) -> Iterator[str]:
-    """The sentences of a text that are orders or wishes; most texts are none at a glance."""
-    lowered = text.lower()
-    if not any(hint in lowered for hint in order_cues().hints):
+    """The sentences of a text that are orders or wishes; most texts are none at a glance.
+
+    What the user quotes is told, not asked for.
+    """
+    cues, lowered = order_cues(), text.lower()
+    if not any(hint in lowered for hint in cues.hints):
         return
-    for sentence in _SENTENCE_END.split(text):
-        said = sentence.strip()
-        is_question = said.endswith("?")
-        if (
-            said
-            and len(said) <= LONGEST
-            and not is_question
-            and (order_cues().order.search(said) or order_cues().wish.search(said))
-        ):
-            yield said
+    own, begin = _QUOTED.sub(lambda quote: "q" * len(quote[0]), text), 0
+    for said in _SENTENCE_END.split(own):
+        begin = own.index(said, begin)
+        told = text[begin : begin + len(said)].strip()
+        if not told or len(told) > LONGEST or told.endswith("?"):
+            continue
+        if cues.order.search(said.strip()) or cues.wish.search(said):
+            yield told
 
 
 def condition_of(sentence: str) -> str | None:
@@ -196,16 +231,19 @@ def applying(
         for fit, order in scored
         if order.is_general or (fit >= floor and fit >= best - NEAR_BEST)
     ]
-    fitting.sort(key=lambda pair: (pair[1].is_general, -pair[0]))
-    return sorted((order for _, order in fitting[:SHOWN]), key=_later_first)
+    fitting.sort(key=lambda pair: -pair[0])
+    general = [order for _, order in fitting if order.is_general]
+    other = [order for _, order in fitting if not order.is_general][: SHOWN - bool(general)]
+    return sorted([*other, *general[: SHOWN - len(other)]], key=_later_first)
 
 
+@lru_cache(maxsize=8192)
 def terms(text: str) -> frozenset[str]:
     """The terms that a question and an order are compared by."""
     return frozenset(term for run in split_runs(fold(text)) for term in terms_of_run(run))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def topics_of(text: str) -> frozenset[int]:
     """What a text is about, of the things that people ask for."""
     cues = order_cues()
@@ -219,9 +257,17 @@ def _later_first(order: Order) -> tuple[float, str]:
     return -order.at.timestamp(), order.memory
 
 
-def distinct(orders: Iterable[Order]) -> list[Order]:
-    """Each order once: said again, only the latest counts."""
+def ended_in(memories: Iterable[Memory]) -> dict[str, datetime]:
+    """Which orders a person has ended, and when; an agent cannot."""
+    ends = [memory for memory in memories if memory.category == ENDED and not memory.gone]
+    return {str(memory.data.get("order")): memory.at for memory in ends if is_human(memory.actor)}
+
+
+def distinct(orders: Iterable[Order], ended: Mapping[str, datetime] | None = None) -> list[Order]:
+    """Each order once: said again, only the latest counts, and after its end only one said since."""
+    ends = ended or {}
     latest: dict[str, Order] = {}
     for order in sorted(orders, key=lambda order: (order.at, order.version)):
-        latest[fold(order.text)] = order
+        if not ends or order.key not in ends or order.at > ends[order.key]:
+            latest[fold(order.text)] = order
     return sorted(latest.values(), key=_later_first)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from octavo.domain.dates import Interval, find_times
 from octavo.domain.orders import is_request
 from octavo.domain.patterns import pattern
-from octavo.domain.text import UNSPACED, fold, split_runs, terms_of_run
+from octavo.domain.text import STOP_WORDS, UNSPACED, fold, split_runs, terms_of_run
 
 _ASKING = pattern(
     r"^\W*(how\s+(?:many|much|long|often)|what\s+(?:kind|type|sort)s?\s+of|what|when|where|which|who|whose"
@@ -73,7 +73,8 @@ def read_question(
     named: dict[str, None] = {}
     bare, personal = times.rest, times.rest
     for name in sorted(meant, key=len, reverse=True):  # a whole name before a part of it
-        naming = _naming(name, exact=name != meant[name])
+        # "May" and "Will" are words too: as they are written, or they would be in every other question.
+        naming = _naming(name, exact=name != meant[name] or name.casefold() in STOP_WORDS)
         if naming.search(bare):
             named[meant[name]] = None
             bare = naming.sub(" ", bare)

@@ -48,12 +48,10 @@ class Marks(Struct, frozen=True, kw_only=True, eq=False):
             yield from (match.group(0) for match in self.english.finditer(text.lower()))
         elif self.english and self.heads:
             lowered, starts = _starts(text)
-            for word in () if self.heads.isdisjoint(starts) else _WORD.finditer(lowered):
-                start = word.group(0)
-                if start[:_HEAD] in self.heads or start[:2] in self.heads:
-                    match = self.english.match(lowered, word.start())
-                    if match:
-                        yield match.group(0)
+            for place in (place for head in self.heads.intersection(starts) for place in starts[head]):
+                match = self.english.match(lowered, place)
+                if match:
+                    yield match.group(0)
         if thai and self.thai:
             yield from (match.group(0) for match in self.thai.finditer(text))
 
@@ -73,11 +71,16 @@ class Marks(Struct, frozen=True, kw_only=True, eq=False):
 
 
 @lru_cache(maxsize=64)
-def _starts(text: str) -> tuple[str, frozenset[str]]:
-    """A text in lower case, and the first letters of its words; every list asks for them."""
+def _starts(text: str) -> tuple[str, dict[str, list[int]]]:
+    """A text in lower case, and where words begin with which first letters; every list asks for them."""
     lowered = text.lower()
-    words = _WORD.findall(lowered)
-    return lowered, frozenset([word[:_HEAD] for word in words] + [word[:2] for word in words])
+    starts: dict[str, list[int]] = {}
+    for match in _WORD.finditer(lowered):
+        word, place = match.group(), match.start()
+        starts.setdefault(word[:_HEAD], []).append(place)
+        if len(word) > 2:
+            starts.setdefault(word[:2], []).append(place)
+    return lowered, starts
 
 
 class Cues(Struct, frozen=True, kw_only=True, eq=False):

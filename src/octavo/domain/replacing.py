@@ -205,6 +205,8 @@ def _rival_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues
     for block in SequenceMatcher(None, older.text, asked, autojunk=False).get_matching_blocks():
         if block.size >= _ENOUGH_GRAMS:
             covered.update(range(block.a, block.a + block.size))
+    if not covered:
+        return 0.0
     opcodes = SequenceMatcher(None, older.text, newer.text, autojunk=False).get_opcodes()
     replaced = (range(i, j) for tag, i, j, _, _ in opcodes if tag == "replace")
     return float(any(len(covered.intersection(stretch)) >= 2 for stretch in replaced))

@@ -14,15 +14,7 @@ from octavo.domain import gate
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
 from octavo.domain.contrasts import contrasts_of, said_so, way_to_replace
 from octavo.domain.gate import Stop
-from octavo.domain.memory import (
-    STATE,
-    UNCOUNTED,
-    Link,
-    Memory,
-    Merge,
-    Use,
-    is_human,
-)
+from octavo.domain.memory import STATE, UNCOUNTED, Link, Memory, Merge, Use, is_human
 from octavo.domain.outcomes import RuleContext, keep_out, missing, note_clash, propose, propose_end, refuse
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from octavo.domain import blocks
 from octavo.domain.memory import Memory
@@ -20,15 +19,6 @@ _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1024
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
 _PLAIN = "octavo-plain"  # set where the skill is one text, and its headings are the file's alone
-
-
-class Skill(Struct, frozen=True, kw_only=True):
-    """What a SKILL.md says; `description` is None where it follows from the text."""
-
-    text: str
-    description: str | None = None
-    license: str | None = None
-    id: str | None = None
 
 
 def name_of(topic: str) -> str:
@@ -59,34 +49,27 @@ def render(memory: Memory, name: str) -> str:
     return f"{blocks.front_matter(fields | {'metadata': metadata})}\n{body}\n"
 
 
-def parse(text: str) -> Skill:
-    """What a file says; one without front matter is read too. BadInput if the front matter is no YAML."""
+def parse(text: str) -> tuple[dict[str, Any], str | None]:
+    """What a file says, as `said_by` gives it, and the id it bears; one without front matter is read too."""
     front, body = blocks.front_of("\n".join(blocks.lines_of(text)))
     fields = {} if front is None else _fields(front)
     metadata = fields.get("metadata")
     marks: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
     body = body.removeprefix("\n").removesuffix("\n") if front is not None else body.strip("\n")
     plain = body.removeprefix(_wrapping(str(marks.get(_PLAIN))))
-    body = body if _HEADING.search(plain) else plain
-    said = blocks.unescaped(body)
-    description = str(fields.get("description") or "") or None
-    return Skill(
-        text=said,
-        description=None if description == _derived(said) else description,
-        license=str(fields["license"]) if fields.get("license") else None,
-        id=str(marks["octavo-id"]) if marks.get("octavo-id") else None,
-    )
+    text = blocks.unescaped(body if _HEADING.search(plain) else plain)
+    said = _said(text, str(fields.get("description") or ""), fields.get("license"))
+    return said, str(marks["octavo-id"]) if marks.get("octavo-id") else None
 
 
-def said_by(memory: Memory) -> Skill:
-    """The same of a memory, to be compared."""
-    description = description_of(memory)
-    licensed = memory.data.get("license")
-    return Skill(
-        text=memory.text,
-        description=None if description == _derived(memory.text) else description,
-        license=str(licensed) if licensed else None,
-    )
+def said_by(memory: Memory) -> dict[str, Any]:
+    """What the file of a skill says of it; there is no `description` where it follows from the text."""
+    return _said(memory.text, description_of(memory), memory.data.get("license"))
+
+
+def _said(text: str, description: str, licensed: Any) -> dict[str, Any]:
+    own = description if description != _derived(text) else ""
+    return {"text": text, "data": {"description": own or None, "license": str(licensed or "") or None}}
 
 
 def description_of(memory: Memory) -> str:

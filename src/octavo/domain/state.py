@@ -131,6 +131,11 @@ class Pending:
                 count, feedback = self.uses.get(change.memory, (0, 0.0))
                 self.uses[change.memory] = (count + change.count, feedback + change.feedback)
 
+    def extend(self, changes: Iterable[Change]) -> None:
+        """Add some changes, in order."""
+        for change in changes:
+            self.apply(change)
+
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""
         if id_ in self.own:
@@ -252,6 +257,5 @@ class Pending:
 def fold(changes: Iterable[Change], parent: View | None = None) -> Pending:
     """The state that changes lead to."""
     state = Pending(parent)
-    for change in changes:
-        state.apply(change)
+    state.extend(changes)
     return state

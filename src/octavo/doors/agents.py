@@ -32,7 +32,7 @@ def install(
     client: Annotated[installing.Client, "Which one."],
     *,
     undo: Annotated[bool, "Take it out again."] = False,
-    yes: Annotated[bool, "Do not ask.", "-y"] = False,
+    yes: Annotated[bool, "Do not ask."] = False,
 ) -> dict[str, Any]:
     """Give a coding agent this memory: its tools, its hooks and a skill; the difference is shown first."""
     return installing.install(settings, client, undo=undo, yes=yes)

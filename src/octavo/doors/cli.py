@@ -138,7 +138,7 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
         advice = f"`{path} --help` shows what can be said"
         return _failed("BadInput", error.format_message(), advice, int(error.exit_code), arguments)
     if settings.is_debugging():
-        sys.stderr.write("".join(traceback.format_exception(error)))
+        sys.stderr.write(plain.clean("".join(traceback.format_exception(error))))
     message = f"{type(error).__name__}: {error}"
     advice = "this is a defect of Octavo; OCTAVO_DEBUG=1 shows where, please report it"
     return _failed(type(error).__name__, message, advice, 1, arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from importlib import metadata
@@ -15,6 +16,7 @@ from typer.core import TyperGroup
 
 from octavo.doors import agents, robots, serving, settings
 from octavo.doors.operations import OPERATIONS, Operation, Parameter, performing
+from octavo.doors.operations.table import LETTERS
 from octavo.doors.plain import clean
 from octavo.errors import OctavoError
 
@@ -39,6 +41,7 @@ SECTIONS = {
     "robots": "Robots",
 }
 _FEW = 3
+_HELP_WIDTH = 80
 # What typer reads a type as, and what a value of it is called: the table's own reading of times, JSON and
 # the like says better what is wrong.
 _READ_AS: dict[Any, tuple[Any, str]] = {
@@ -95,7 +98,7 @@ def program(act: Act) -> Callable[..., Any]:
         cls=Sections,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=_context(),
         epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
     )
     app.callback()(_common)
@@ -110,7 +113,7 @@ def command(operation: Operation, act: Act) -> Any:
 
     shown = [_argument(parameter) for parameter in operation.parameters]
     if operation.asks:
-        shown.append(_keyword("yes", bool, typer.Option("--yes", "-y", help="Do not ask."), False))
+        shown.append(_keyword("yes", bool, typer.Option("--yes", LETTERS["yes"], help="Do not ask."), False))
     options = {**dict.fromkeys(COMMON), "json": False}
     shown += [_keyword(n, bool if n == "json" else str | None, _OPTIONS[n], d) for n, d in options.items()]
     context = Argument("ctx", Argument.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
@@ -123,9 +126,15 @@ def command(operation: Operation, act: Act) -> Any:
         spelt(operation),
         help="\n\n".join([operation.summary, *notes]),
         epilog=f"\b\nExample:\n  {operation.example}",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=_context(),
     )(run)
     return typer.main.get_command(app)
+
+
+def _context() -> dict[str, Any]:
+    """How help is asked for, and that it fits the terminal: left alone it takes 50 columns at least."""
+    width = min(shutil.get_terminal_size().columns, _HELP_WIDTH) - 2
+    return {"help_option_names": ["-h", "--help"], "terminal_width": width}
 
 
 _HUMAN = "Only a human actor may."
@@ -179,7 +188,8 @@ def _keyword(name: str, type_: Any, shown: Any, default: Any = None) -> Argument
 
 def _complete_account(ctx: typer.Context, incomplete: str) -> list[str]:
     folder = settings.read({"root": ctx.params.get("root")}).root
-    return [name for name in performing.accounts_in(folder) if name.startswith(incomplete)]
+    names = performing.accounts_in(folder)
+    return [n for n in names if n.startswith(incomplete) and n == clean(n)]  # what a shell may show as it is
 
 
 def _complete_sandbox(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -201,7 +211,7 @@ _OPTIONS: dict[str, Any] = {
     "root": typer.Option(metavar="FOLDER", help="Where the accounts are (OCTAVO_ROOT, ~/.octavo)."),
     "account": typer.Option(
         "--account",
-        "-a",
+        LETTERS["account"],
         metavar="NAME",
         help="Whose memory (OCTAVO_ACCOUNT, default).",
         autocompletion=_complete_account,

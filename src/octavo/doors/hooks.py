@@ -2,6 +2,7 @@
 
 A hook never breaks its client: whatever goes wrong is a line in `hooks.log` beside the accounts, the answer
 is nothing and the exit code 0, within a bounded time. It loads no model: words alone find what is needed.
+The running server answers the same by HTTP, from what the client sends instead of its transcript.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import re
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +24,15 @@ from typing import Any, TypeGuard
 from octavo.domain import brief as pages
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.profile import profile
-from octavo.doors import conversations
+from octavo.doors import conversations, rest_answers
 from octavo.doors.mcp import agent_settings
+from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import opened
 from octavo.doors.operations.values import time_of
+from octavo.doors.pool import Pool
+from octavo.doors.rest_routes import add_route
 from octavo.doors.settings import Settings
+from octavo.doors.visitors import Visitors
 from octavo.engine import briefing
 from octavo.engine.account import Account
 from octavo.errors import BadInput, Refused
@@ -40,6 +46,7 @@ EVENTS = {
     "pre-compact": "PreCompact",
     "stop": "Stop",
 }
+_KEEPS = ("pre-compact", "stop")
 SECONDS, _POLL_SECONDS = 20, 0.02
 _BUDGET = 1_500  # tokens of a brief; clients cut what is longer than 10,000 characters
 _NEWEST, _FACTS, _RELEVANT, _QUERY = 6, 200, 12, 2_000
@@ -48,6 +55,14 @@ _SESSION = re.compile(r"[\w-][\w.-]{0,79}")
 # What a client writes into a transcript in the user's name: commands, their output, reminders.
 _NOT_SAID = re.compile(
     r"\s*(<(command|local-command|system-reminder|bash|task-notification)|\[Request interrupted)"
+)
+
+_PAYLOAD = (
+    Parameter(name="event", summary=f"One of {', '.join(EVENTS)}."),
+    Parameter(name="session_id", summary="Which conversation.", is_required=True),
+    Parameter(name="prompt", summary="What the user says."),
+    Parameter(name="last_assistant_message", summary="What the assistant said last."),
+    Parameter(name="hook_event_name", summary="What the client calls the event."),
 )
 
 
@@ -71,31 +86,86 @@ def answer(settings: Settings, event: str) -> None:
 
 def respond(settings: Settings, event: str, payload: dict[str, Any]) -> dict[str, Any] | None:
     """What a hook answers to an event of one session, after keeping what was said."""
+    session = _session(event, payload)
+    how = {"writes": True, "indexes": True, "begins": True, "words": True}
+    with opened(agent_settings(settings, "hook"), **how) as account:
+        if event in _KEEPS:
+            transcript = Path(str(payload.get("transcript_path", "")))
+            keep(settings, account, session, transcript, over=event == "stop")
+        return _brief(account, event, payload)
+
+
+def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+    """Let the running server answer hooks at /hooks/<event>, as whom the token says and without any file.
+
+    What was said is what the client sends: the prompt, and the assistant's last message at the end of a turn.
+    """
+    alone = threading.Lock()  # a client may send the next event before the last is done
+
+    def hook(request: Any, who: Settings, payload: dict[str, Any]) -> Any:
+        event = payload.pop("event")
+        name = conversations.HOOK + _session(event, payload)
+        with alone, pool.account(agent_settings(who, "hook"), begins=True) as account:
+            is_first = not any(info.name == name for info in account.sandboxes())
+            reply = _brief(account, event, payload, is_first=is_first)
+            _hear(account, event, payload, name)
+        return rest_answers.answer(reply or {})
+
+    add_route(
+        app,
+        visitors,
+        "POST",
+        "/hooks/{event}",
+        hook,
+        _PAYLOAD,
+        section="server",
+        summary="Answer a coding agent's hook.",
+        is_narrowed=False,
+        is_strict=False,
+    )
+
+
+def _session(event: str, payload: dict[str, Any]) -> str:
     if event not in EVENTS:
         raise BadInput(f"hook event {event[:40]!r} is unknown", hint=f"use one of {', '.join(EVENTS)}")
     session = payload.get("session_id")
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
         raise BadInput("the hook's JSON has no usable session_id")
-    how = {"writes": True, "indexes": True, "begins": True, "words": True}
-    with opened(agent_settings(settings, "hook"), **how) as account:
-        match event:
-            case "session-start":
-                conversations.end_idle(account)
-                text = _start(account)
-            case "prompt":
-                prompt = payload.get("prompt")
-                query = prompt[:_QUERY] if _is_said(prompt) else None
-                text = briefing.brief(
-                    _Told(account), query, k=_RELEVANT, budget=_BUDGET, recall=account.recall
-                ).text
-            case _:
-                transcript = Path(str(payload.get("transcript_path", "")))
-                keep(settings, account, session, transcript, over=event == "stop")
-                text = ""
+    return session
+
+
+def _brief(
+    account: Account, event: str, payload: dict[str, Any], *, is_first: bool = False
+) -> dict[str, Any] | None:
+    """What goes into the context, in the client's form; a first prompt may be all that is told of a start."""
+    if event in _KEEPS:
+        return None
+    if event == "session-start" or is_first:
+        conversations.end_idle(account)
+    if event == "session-start":
+        text = _start(account)
+    else:
+        prompt = payload.get("prompt")
+        query = prompt[:_QUERY] if _is_said(prompt) else None
+        reader: Any = account if is_first else _Told(account)
+        text = briefing.brief(reader, query, k=_RELEVANT, budget=_BUDGET, recall=account.recall).text
     if not text:
         return None
     name = payload.get("hook_event_name", EVENTS[event])
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+
+
+def _hear(account: Account, event: str, payload: dict[str, Any], name: str) -> None:
+    """Keep what an event itself says, once; the conversation is part of the memory when it is over."""
+    speaker, field = ("user", "prompt") if event == "prompt" else ("assistant", "last_assistant_message")
+    text = payload.get(field)
+    if _is_said(text):
+        with conversations.held(account, name) as sandbox:
+            last = next(reversed(conversations.turns(sandbox.buffer)), None)
+            if last is None or (last.speaker, last.text) != (speaker, text[:_LONGEST]):
+                sandbox.turn(speaker, text[:_LONGEST])
+    if event == "stop":
+        conversations.end(account, name)
 
 
 def keep(settings: Settings, account: Account, session: str, transcript: Path, *, over: bool) -> int:

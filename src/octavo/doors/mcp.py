@@ -1,4 +1,4 @@
-"""The MCP door: ten tools, cores and spheres as resources, the brief as a prompt; over stdio or HTTP.
+"""The MCP door: ten tools, pages and files as resources, the brief as a prompt; over stdio or HTTP.
 
 The SDK loads when a server is made, a model when something is first recalled: a handshake waits for neither.
 """
@@ -16,10 +16,13 @@ from datetime import UTC, datetime
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
+from octavo.domain import mirror, mirror_places
 from octavo.domain.memory import SHARED, Memory, is_human
+from octavo.domain.mirror_places import Place
 from octavo.doors import conversations
 from octavo.doors.operations.compression import cores, show, spheres
 from octavo.doors.operations.performing import call, opened
@@ -34,7 +37,9 @@ from octavo.errors import BadInput, NotFound, OctavoError, Unavailable
 
 LOG = logging.getLogger(__name__)
 _BY_NAME = {tool.name: tool for tool in TOOLS}
-_PAGE = "octavo://pages/"
+_PAGE, _FILE = "octavo://pages/", "octavo://files/"
+_SHOWN = ("canon", "register", "fact", "skill", "assembly")  # in files; the rest has pages and tools
+_MOST_SHOWN = 2_000  # memories, the newest
 
 # Whose account a request means, from the client's name and, over HTTP, the request that carries the token.
 Holding = Callable[[str, Any], AbstractContextManager[Account]]
@@ -103,24 +108,19 @@ class _Answers:
     async def list_resources(self, ctx: Any, params: Any) -> Any:
         with _as_protocol_error():
             pages = await self._asked(ctx, _pages)
-        named = [
-            self._types.Resource(
-                uri=_PAGE + page.id,
-                name=page.id,
-                mime_type="text/markdown",
-                description=page.text.partition("\n")[0][:200],
-            )
-            for page in pages
+        resources = [
+            self._types.Resource(uri=uri, name=_path(uri), mime_type=_media(uri), description=what)
+            for uri, what in pages.items()
         ]
-        return self._types.ListResourcesResult(resources=named)
+        return self._types.ListResourcesResult(resources=resources)
 
     async def read_resource(self, ctx: Any, params: Any) -> Any:
-        id_ = str(params.uri).removeprefix(_PAGE)
+        uri = str(params.uri)
         with _as_protocol_error():
-            page = await self._asked(ctx, lambda account: call(show, account, {"id": id_}))
+            text = await self._asked(ctx, lambda account: _text_of(account, uri))
         types = self._types
-        text = types.TextResourceContents(uri=params.uri, mime_type="text/markdown", text=page.text)
-        return types.ReadResourceResult(contents=[text])
+        contents = types.TextResourceContents(uri=params.uri, mime_type=_media(uri), text=text)
+        return types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, ctx: Any, params: Any) -> Any:
         query = self._types.PromptArgument(name="query", description="What it shall be relevant to.")
@@ -139,8 +139,40 @@ class _Answers:
         return self._types.GetPromptResult(messages=[message])
 
 
-def _pages(account: Account) -> list[Memory]:
-    return [*call(spheres, account, {})["spheres"], *call(cores, account, {})["cores"]]
+def _pages(account: Account) -> dict[str, str]:
+    """The addresses of what can be read, each with its first line or what it holds."""
+    pages = [*call(spheres, account, {})["spheres"], *call(cores, account, {})["cores"]]
+    told = {_PAGE + page.id: page.text.partition("\n")[0][:200] for page in pages}
+    files = {_FILE + quote(path): f"{len(some)} memories" for path, (_, some) in _files(account).items()}
+    return {**told, **files}
+
+
+def _files(account: Account) -> dict[str, tuple[Place, list[Memory]]]:
+    """The files of the mirror as this handle may see them, whether or not there is one on a disk."""
+    places: dict[Place, list[Memory]] = {}
+    for memory in reversed(account.memories(kind=_SHOWN, newest=True, limit=_MOST_SHOWN)):
+        if (place := mirror_places.place_of(memory)) is not None:
+            places.setdefault(place, []).append(memory)
+    apart = {place: mirror_places.apart(place, some) for place, some in places.items()}
+    return {path: (place, some) for place, files in apart.items() for path, some in files.items()}
+
+
+def _text_of(account: Account, uri: str) -> str:
+    if not uri.startswith(_FILE):
+        return str(call(show, account, {"id": _path(uri)}).text)
+    path = _path(uri)
+    place, some = _files(account).get(path, (None, []))
+    if place is None:
+        raise NotFound(f"there is no file {path[:200]!r}", hint="list the resources to see which there are")
+    return mirror.render(place, path, some, account.uses(*(memory.id for memory in some))).decode()
+
+
+def _path(uri: str) -> str:
+    return unquote(uri.removeprefix(_PAGE).removeprefix(_FILE))
+
+
+def _media(uri: str) -> str:
+    return "application/json" if uri.endswith(".json") else "text/markdown"
 
 
 def http_app(holding: Holding, *, path: str = "/mcp", **more: Any) -> Any:

@@ -142,12 +142,14 @@ class Pool:
     @contextmanager
     def until_told(self) -> Iterator[Self]:
         """Serve until SIGINT or SIGTERM; each ends the block like a KeyboardInterrupt, then all is closed."""
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        told = (signal.SIGINT, signal.SIGTERM)  # both: what starts in a shell's background ignores the first
+        before = [signal.signal(number, signal.default_int_handler) for number in told]
         try:
             with self, suppress(KeyboardInterrupt):
                 yield self
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in zip(told, before, strict=True):
+                signal.signal(number, handler)
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,8 @@ from octavo.doors.operations import Operation
 from octavo.doors.plain import plain
 from octavo.errors import BadInput, NotFound, OctavoError, Stale
 
+Shape = Callable[[Any], tuple[Any, int]]  # a value as another document says it, and its status
+
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Any:
     """A value as a JSON answer; what is one's memory stays in no cache."""
@@ -76,10 +78,10 @@ def answer_errors(made: Any) -> None:
         made.add_exception_handler(kind, handler)
 
 
-def condition(request: Any) -> dict[str, Any]:
-    """The revision that `If-Match` insists on."""
+def condition(request: Any, operation: Operation) -> dict[str, Any]:
+    """The revision that `If-Match` insists on, where one can be insisted on."""
     tag = request.headers.get("if-match")
-    if tag is None or tag.strip() == "*":
+    if tag is None or tag.strip() == "*" or "rev" not in {p.name for p in operation.parameters}:
         return {}
     text = tag.strip().strip('"')
     if not text.isdecimal():
@@ -98,7 +100,7 @@ def idempotency(request: Any, operation: Operation) -> dict[str, Any]:
     return {"key": key}
 
 
-def shown(request: Any, operation: Operation, value: Any, shape: Callable[[Any], Any] | None) -> Any:
+def shown(request: Any, operation: Operation, value: Any, shape: Shape | None) -> Any:
     """The answer: its status from a verdict, its ETag from a revision, the next page as a link."""
     status, headers = 200, {}
     verdict = value if isinstance(value, Verdict) else None
@@ -120,4 +122,6 @@ def shown(request: Any, operation: Operation, value: Any, shape: Callable[[Any],
     if request.method == "GET" and isinstance(value, Mapping) and value.get("next") is not None:
         following = request.url.include_query_params(after=value["next"])
         headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
-    return answer(value if shape is None else shape(value), status, headers)
+    if shape is not None:
+        value, status = shape(value)
+    return answer(value, status, headers)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 
+from octavo.doors.operations import Parameter
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
+from octavo.doors.rest_routes import ACCOUNT, add_route
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.errors import BadInput, Busy
@@ -18,12 +19,12 @@ from octavo.errors import BadInput, Busy
 _POLL_SECONDS = 0.25
 _ALIVE_SECONDS = 15.0
 _PAGE = 100
+_AFTER = Parameter(name="after", type=int, least=0, summary="Begin behind this version.")
 
 
-def events(app: Any, pool: Pool, visitors: Visitors, most: int) -> Callable[..., Any]:
-    """The route that streams versions; at most so many clients listen at once."""
+def add(app: Any, pool: Pool, visitors: Visitors, most: int) -> None:
+    """Add the route that streams versions; at most so many clients listen at once."""
     from anyio import sleep, to_thread
-    from fastapi import Query, Request
     from fastapi.responses import StreamingResponse
 
     listening = 0
@@ -50,42 +51,27 @@ def events(app: Any, pool: Pool, visitors: Visitors, most: int) -> Callable[...,
         finally:
             listening -= 1
 
-    async def route(request: Any, account: str, after: int | None, scope: str | None) -> Any:
-        who = visitors.of(request, account, scope)
+    def listen(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         if listening >= most:
             raise Busy(f"{most} clients listen already")
-        newest = await to_thread.run_sync(_newest, pool, who)
-        seen = _last_seen(request.headers.get("last-event-id"), after, newest)
-        return StreamingResponse(
-            stream(who, seen), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        with pool.account(who) as account:
+            newest = account.version
+        seen = _last_seen(request.headers.get("last-event-id"), said.get("after", newest))
+        headers = {"Cache-Control": "no-store"}
+        return StreamingResponse(stream(who, seen), media_type="text/event-stream", headers=headers)
 
-    after = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Begin behind this version.")]
-    scope = Annotated[str | None, Query(description="See only `shared` and this scope.")]
-    kinds = {"request": Request, "account": str, "after": after, "scope": scope}
-    route.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=kind,
-                default=None if name in ("after", "scope") else inspect.Parameter.empty,
-            )
-            for name, kind in kinds.items()
-        ]
-    )
-    return route
+    told: dict[str, Any] = {
+        "section": "versions",
+        "summary": "Stream new versions.",
+        "media": "text/event-stream",
+    }
+    add_route(app, visitors, "GET", f"{ACCOUNT}/events", listen, [_AFTER], **told)
 
 
-def _newest(pool: Pool, who: Settings) -> int:
-    with pool.account(who) as account:
-        return account.version
-
-
-def _last_seen(header: str | None, after: int | None, newest: int) -> int:
-    """Behind which version to begin: the last event seen, else what is said, else only what is new."""
+def _last_seen(header: str | None, after: int) -> int:
+    """Behind which version to begin: the last event seen, else what is said or only what is new."""
     if header is None:
-        return newest if after is None else after
+        return after
     if not header.isdecimal() or len(header) > 12:
         raise BadInput(f"Last-Event-ID {header[:40]!r} is no version")
     return int(header)

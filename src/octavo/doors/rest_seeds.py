@@ -2,94 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal
+from collections import Counter
+from typing import Any, Literal
 
 from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.levels import LEVELS
 from octavo.documents.synthians import MemoryCore
-from octavo.doors.operations import OPERATIONS
+from octavo.doors.operations import Operation
 from octavo.doors.operations.memories import live
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
-from octavo.doors.rest import add_operation
-from octavo.doors.rest_answers import answer
+from octavo.doors.rest import BY_NAME, add_operation
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound
-
-# Paths of seed 003 that are operations of ours: an envelope is all that is added.
-STRUCTURES = (
-    ("GET", "/assemblies", "assemblies"),
-    ("GET", "/assemblies/{id}", "assembly"),
-    ("GET", "/assemblies/{id}/lineage", "lineage"),
-    ("GET", "/assemblies/{id}/explain_activation", "explain_activation"),
-    ("GET", "/assemblies/{id}/explain_merge", "explain_merge"),
-    ("GET", "/diagnostics/merge_log", "merge_log"),
-    ("GET", "/stats", "stats"),
-)
-Act = Callable[..., Any]
-
-
-def add(app: Any, pool: Pool, visitors: Visitors) -> None:
-    """Add every path of the documents; the account is the token's, or the server's own."""
-    by_name = {operation.name: operation for operation in OPERATIONS}
-    for method, path, name in STRUCTURES:
-        if name in by_name:  # a row of the table that is not there has no path either
-            add_operation(app, pool, visitors, by_name[name], method, path, shape=_enveloped)
-    for method, path, act in PATHS:
-        _add(app, pool, visitors, method, path, act)
-
-
-def _enveloped(value: Any) -> dict[str, Any]:
-    """A value in the envelope of seed 003."""
-    told = plain(value)
-    return _told(**(told if isinstance(told, dict) else {"result": told}))
-
-
-def _add(app: Any, pool: Pool, visitors: Visitors, method: str, path: str, act: Act) -> None:
-    """Add a path: its parameters are those of the function, in the path, the query or the body."""
-    from fastapi import Query, Request
-    from pydantic import ConfigDict, create_model
-
-    own = list(inspect.signature(act, eval_str=True).parameters.values())[1:]
-    in_path = [p for p in own if f"{{{p.name}" in path]
-    others = [p for p in own if p not in in_path]
-
-    def endpoint(request: Any, body: Any = None, **said: Any) -> Any:
-        who = visitors.of(request)
-        values = {name: value for name, value in said.items() if value is not None}
-        values |= body.model_dump(exclude_unset=True) if body is not None else {}
-        with pool.account(who, begins=method == "POST") as account:
-            done = act(account, **values)
-        value, status = done if isinstance(done, tuple) else (done, 200)
-        return answer(value, status)
-
-    def argument(name: str, type_: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=type_, default=default)
-
-    arguments = [argument("request", Request), *(argument(p.name, p.annotation) for p in in_path)]
-    if method == "GET":
-        arguments += [argument(p.name, Annotated[p.annotation, Query()], p.default) for p in others]
-    elif others:
-        fields: dict[str, Any] = {
-            p.name: (p.annotation, ... if p.default is inspect.Parameter.empty else p.default) for p in others
-        }
-        model: Any = create_model(act.__name__, __config__=ConfigDict(strict=True, extra="forbid"), **fields)
-        is_needed = any(p.default is inspect.Parameter.empty for p in others)
-        arguments.append(argument("body", model) if is_needed else argument("body", model | None, None))
-    endpoint.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
-    app.add_api_route(
-        path,
-        endpoint,
-        methods=[method],
-        name=act.__name__,
-        operation_id=f"seed_{method.lower()}_{act.__name__}_{len(app.routes)}",
-        summary=inspect.getdoc(act),
-        tags=["documents"],
-        response_model=None,
-    )
 
 
 def vault_add(
@@ -107,7 +33,7 @@ def vault_add(
         text, kind=tier, topic=topic_id, category=category, tags=tags or (), source=source, scope=scope
     )
     if verdict.proposal is not None:
-        return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}, 202
+        return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}
     memory = verdict.or_raise()
     status = "stored" if memory.rev == 1 else "updated"
     return {"status": status, "id": memory.id, "version": memory.rev}
@@ -122,9 +48,9 @@ def vault_stats(account: Account) -> Any:
         "active_count": len(held),
         "max_active": most,
         "utilization_pct": round(100 * len(held) / most, 1) if most else 0.0,
-        "by_scope": _tally(m.scope for m in held),
-        "by_tier": _tally(m.kind for m in held),
-        "by_category": _tally(m.category or "other" for m in held),
+        "by_scope": Counter(m.scope for m in held),
+        "by_tier": Counter(m.kind for m in held),
+        "by_category": Counter(m.category or "other" for m in held),
         "register_topics": sum(1 for m in held if m.kind == "register" and m.topic),
     }
 
@@ -134,7 +60,7 @@ def vault_delete(account: Account, memory_id: str) -> Any:
     live(account, memory_id)
     (verdict,) = account.forget(memory_id)
     if verdict.proposal is not None:
-        return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}, 202
+        return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}
     verdict.or_raise()
     return {"status": "deleted", "id": memory_id}
 
@@ -146,13 +72,6 @@ def vault_compact(account: Account) -> Any:
     return {"status": "ok", "lines_before": held, "lines_after": held, "lines_removed": 0}
 
 
-def _tally(names: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return counts
-
-
 def process_memory(
     account: Account,
     content: str,
@@ -161,7 +80,7 @@ def process_memory(
 ) -> Any:
     """Keep a text as a memory."""
     entry = MemoryCore(account).process_memory(content, embedding, metadata)
-    return _told(memory_id=entry.id, memory=entry.to_dict())
+    return {"memory_id": entry.id, "memory": entry.to_dict()}
 
 
 def retrieve_memories(
@@ -181,13 +100,13 @@ def provide_feedback(
     """Note how well a memory served, between -1 and 1."""
     live(account, memory_id)
     MemoryCore(account).provide_feedback(memory_id, was_relevant, delta)
-    return _told(memory_id=memory_id)
+    return {"memory_id": memory_id}
 
 
 def detect_contradictions(account: Account) -> Any:
     """List pairs of memories that contrast."""
     pairs = MemoryCore(account).detect_contradictions()
-    return _told(contradictions=pairs, count=len(pairs))
+    return {"contradictions": pairs, "count": len(pairs)}
 
 
 def get_memory(account: Account, memory_id: str) -> Any:
@@ -196,14 +115,14 @@ def get_memory(account: Account, memory_id: str) -> Any:
     entry = MemoryCore(account).get_memory(memory_id)
     if entry is None:
         raise NotFound(f"{memory_id!r} is an assembly", hint="/assemblies/{id} shows it")
-    return _told(memory=entry.to_dict())
+    return {"memory": entry.to_dict()}
 
 
 def update_quickrecal_score(account: Account, memory_id: str, delta: float) -> Any:
     """Raise or lower how much a memory matters."""
     score = min(max(live(account, memory_id).salience + delta, 0.0), 1.0)
     account.revise(memory_id, salience=score).or_raise()
-    return _told(memory_id=memory_id, new_quickrecal_score=score)
+    return {"memory_id": memory_id, "new_quickrecal_score": score}
 
 
 def calculate_quickrecal(
@@ -212,25 +131,25 @@ def calculate_quickrecal(
     mode: Literal["hpc_qr", "standard", "minimal", "custom"] = "hpc_qr",
 ) -> Any:
     """Show the factors of a memory's score and what they add up to."""
-    return _told(memory_id=memory_id, **MemoryCore(account).calculate_quickrecal(memory_id, mode))
+    return {"memory_id": memory_id, **MemoryCore(account).calculate_quickrecal(memory_id, mode)}
 
 
 def check_index_integrity(account: Account) -> Any:
     """Prove that the index holds what the ledger says."""
-    return _told(**MemoryCore(account).check_index_integrity())
+    return MemoryCore(account).check_index_integrity()
 
 
 def repair_index(
     account: Account, repair_type: Literal["auto", "recreate_mapping", "rebuild_from_persistence"] = "auto"
 ) -> Any:
     """Make the index anew from the ledger."""
-    return _told(repair_type=repair_type, **MemoryCore(account).repair_index(repair_type))
+    return {"repair_type": repair_type, **MemoryCore(account).repair_index(repair_type)}
 
 
 def trigger_retry_loop(account: Account) -> Any:
     """Try again at once what could not be indexed."""
     account.catch_up(force=True)
-    return _told(lag=account.lag())
+    return {"lag": account.lag()}
 
 
 def runtime_config(account: Account, service: str) -> Any:
@@ -238,12 +157,7 @@ def runtime_config(account: Account, service: str) -> Any:
     policy = plain(account.policy)
     if service not in ("memory-core", *policy):
         raise NotFound(f"there is no service {service!r}", hint=f"memory-core, {', '.join(policy)}")
-    return _told(service=service, config=policy if service == "memory-core" else policy[service])
-
-
-def _told(**said: Any) -> dict[str, Any]:
-    """An answer in the envelope of seed 003."""
-    return {"success": True, **said, "error": None}
+    return {"service": service, "config": policy if service == "memory-core" else policy[service]}
 
 
 def memory_search(account: Account, q: str, levels: str = ",".join(LEVELS), k: int = 10) -> Any:
@@ -267,7 +181,7 @@ def memory_write(account: Account, level: str, path: str, content: str | dict[st
     written = FilesystemMemory(account).write_memory(content, level, path)
     if written.refused and not written.ids:
         raise BadInput(f"nothing was written: {'; '.join(written.refused)}")
-    return written, 202 if written.proposal is not None else 200
+    return written
 
 
 def memory_consolidate(account: Account, max_age_days: float | None = None, promote: bool = False) -> Any:
@@ -285,11 +199,28 @@ def memory_retention(account: Account) -> Any:
     return FilesystemMemory(account).retention()
 
 
-PATHS: tuple[tuple[str, str, Act], ...] = (
-    ("POST", "/api/vault/add", vault_add),
-    ("GET", "/api/vault/stats", vault_stats),
-    ("POST", "/api/vault/delete", vault_delete),
-    ("POST", "/api/vault/compact", vault_compact),
+def _plainly(value: Any) -> tuple[Any, int]:
+    """A value as it is; what waits for a person is not done yet."""
+    told = plain(value)
+    return told, 202 if told.get("proposal") else 200
+
+
+def _enveloped(value: Any) -> tuple[Any, int]:
+    """A value in the envelope of seed 003."""
+    told = plain(value)
+    return {"success": True, **(told if isinstance(told, dict) else {"result": told}), "error": None}, 200
+
+
+# Method, path and what is done: a function of ours, or an operation by its name.
+_Path = tuple[str, str, Any]
+STRUCTURES: tuple[_Path, ...] = (
+    ("GET", "/assemblies", "assemblies"),
+    ("GET", "/assemblies/{id}", "assembly"),
+    ("GET", "/assemblies/{id}/lineage", "lineage"),
+    ("GET", "/assemblies/{id}/explain_activation", "explain_activation"),
+    ("GET", "/assemblies/{id}/explain_merge", "explain_merge"),
+    ("GET", "/diagnostics/merge_log", "merge_log"),
+    ("GET", "/stats", "stats"),
     ("POST", "/process_memory", process_memory),
     ("POST", "/retrieve_memories", retrieve_memories),
     ("POST", "/provide_feedback", provide_feedback),
@@ -302,6 +233,12 @@ PATHS: tuple[tuple[str, str, Act], ...] = (
     ("POST", "/diagnostics/trigger_retry_loop", trigger_retry_loop),
     ("GET", "/config/runtime/{service}", runtime_config),
     ("GET", "/diagnostics/runtime/config/{service}", runtime_config),
+)
+VAULT_AND_LEVELS: tuple[_Path, ...] = (
+    ("POST", "/api/vault/add", vault_add),
+    ("GET", "/api/vault/stats", vault_stats),
+    ("POST", "/api/vault/delete", vault_delete),
+    ("POST", "/api/vault/compact", vault_compact),
     ("GET", "/api/memory/search", memory_search),
     ("GET", "/api/memory/read/{level}/{path:path}", memory_read),
     ("POST", "/api/memory/write/{level}/{path:path}", memory_write),
@@ -309,3 +246,24 @@ PATHS: tuple[tuple[str, str, Act], ...] = (
     ("GET", "/api/memory/stats", memory_stats),
     ("GET", "/api/memory/retention", memory_retention),
 )
+
+
+def _operation(act: Any, method: str) -> Operation:
+    if isinstance(act, str):
+        return BY_NAME[act]
+    return Operation(
+        name=act.__name__, function=act, section="documents", example="", begins=method == "POST"
+    )
+
+
+PATHS = tuple(
+    (method, path, _operation(act, method), shape)
+    for paths, shape in ((STRUCTURES, _enveloped), (VAULT_AND_LEVELS, _plainly))
+    for method, path, act in paths
+)
+
+
+def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+    """Add every path of the documents; the account is the token's, or the server's own."""
+    for method, path, operation, shape in PATHS:
+        add_operation(app, pool, visitors, operation, method, path, shape)

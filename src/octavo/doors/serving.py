@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from octavo.doors import mcp, rest, rest_seeds
+from octavo.doors import hooks, mcp, rest, rest_seeds
 from octavo.doors.operations.table import Operation, operation
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
@@ -27,7 +27,7 @@ def serve(
     settings: Settings,
     *,
     host: Annotated[str, "Where to listen; beyond this machine a token is needed."] = "127.0.0.1",
-    port: Annotated[int, Meta(ge=0, le=65535), "The port; 0 takes a free one.", "-p"] = 8787,
+    port: Annotated[int, Meta(ge=0, le=65535), "The port; 0 takes a free one."] = 8787,
     allow_hosts: Annotated[list[str] | None, "A name by which it may be called; may be repeated."] = None,
     held: Annotated[int, Meta(ge=1, le=10_000), "At most so many accounts stay open."] = 100,
 ) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def serve(
     return {"served": place_of(settings.root).name, **pool.counts}
 
 
-MOUNTS = (rest_seeds.add, door.add, mcp.add)
+MOUNTS = (rest_seeds.add, hooks.add, door.add, mcp.add)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -81,7 +81,7 @@ def _uvicorn() -> Any:
 
 @operation("octavo open", writes=True, local=True)
 def open_(
-    settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port.", "-p"] = 8787
+    settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port."] = 8787
 ) -> dict[str, Any]:
     """Open the account's pages in the browser, and serve them until told to stop (the extra `server`)."""
     _uvicorn()

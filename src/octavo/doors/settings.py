@@ -23,7 +23,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     account: str = "default"
     scope: str | None = None
     actor: str = "human:owner"
-    debug: bool = False
     cache: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,21 +52,18 @@ def read(given: Mapping[str, str | None] | None = None) -> Settings:
 
     An empty variable counts as unset.
     """
-    said = {name: (given or {}).get(name) for name in VARIABLES}
-    found = {
-        name: os.environ.get(VARIABLES[name]) or None if value is None else value
-        for name, value in said.items()
-    }
-    for name, value in said.items():
-        if value == "":
+    said = given or {}
+    for name in VARIABLES:
+        if said.get(name) == "":
             raise BadInput(f"--{name} is empty", hint=f"name one, or leave --{name} out")
+    told = {name: said.get(name) or os.environ.get(variable) for name, variable in VARIABLES.items()}
+    root, cache = told["root"] or "~/.octavo", os.environ.get("OCTAVO_CACHE")
     return Settings(
-        root=_root(found["root"] or "~/.octavo"),
-        cache=Path(os.environ["OCTAVO_CACHE"]).expanduser() if os.environ.get("OCTAVO_CACHE") else None,
-        account=found["account"] or "default",
-        scope=found["scope"],
-        actor=found["actor"] or _login(),
-        debug=is_debugging(),
+        root=root if "://" in root else Path(root).expanduser(),
+        cache=Path(cache).expanduser() if cache else None,
+        account=told["account"] or "default",
+        scope=told["scope"] or None,
+        actor=told["actor"] or _login(),
         models=of_models(),
     )
 
@@ -75,11 +71,6 @@ def read(given: Mapping[str, str | None] | None = None) -> Settings:
 def of_models() -> dict[str, str]:
     """The variables that name an embedder, a reranker or a summariser's model, as found."""
     return {name: value for name, value in os.environ.items() if name.startswith(_OF_MODELS)}
-
-
-def _root(named: str) -> Path | str:
-    """A folder's path, or the URL of a place."""
-    return named if "://" in named else Path(named).expanduser()
 
 
 def client_home(client: str) -> Path:

@@ -17,10 +17,11 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, UNCOUNTED, Change, Memory, is_human
 from octavo.domain.ranking import Recipe, idf
 from octavo.domain.rules import tombstone
+from octavo.domain.state import Pending
 from octavo.domain.text import runs, terms_of_run
 from octavo.engine.composing import Composing
 from octavo.engine.indexing import Indexing
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
 from octavo.libraries import Array, np
 from octavo.storage import frequencies
@@ -142,7 +143,7 @@ def assemble(
     changed: dict[str, None] = {}
     if indexing.composing is None or spine.read_only or spine.policy.assemblies.mode == "off":
         return []
-    indexing.follow_composites()
+    indexing.compose()
     first, total = indexing.composing.assembled(), _reach(indexing)
     if total - first < least:
         return []
@@ -172,7 +173,7 @@ def _commit(spine: Spine, look: _Pass, indexing: Indexing) -> list[str]:
     mark, telling = indexing.watermark().version, rarity(indexing.units_now())
     changes: list[Change] = []
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         changes.clear()
         others = (m for m in view.memories(Filter(kinds=(KIND,))) if m.id not in look.more)
         names = {m.text: m.data.get("topics", ()) for m in others}
@@ -191,9 +192,9 @@ def _commit(spine: Spine, look: _Pass, indexing: Indexing) -> list[str]:
                 memory = checked(spine, assembling.told_apart(memory, names))
                 names[memory.text] = memory.data["topics"]
                 changes.append(memory)
-        return Plan(changes=list(changes), cause=f"assemble {mark}", actor="system")
+        pending.extend(changes)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"assemble {mark}", actor="system")
     return [m.id for m in changes if isinstance(m, Memory)]
 
 
@@ -228,8 +229,8 @@ def by_hand(
     id_ = f"asm_{spine.new_id()}"
     new = assembling.made(id_, members, formed("hand"), telling, name=name, tags=tags, approved=approved)
     memory = checked(spine, replace(new, actor=actor))
-    plan = Plan(changes=[memory], cause=f"assemble {id_}", actor=actor, scope=memory.scope)
-    spine.commit(lambda view: plan)
+    cause, scope = f"assemble {id_}", memory.scope
+    spine.commit(lambda pending, _: pending.apply(memory), cause=cause, actor=actor, scope=scope)
     return memory
 
 
@@ -237,14 +238,14 @@ def end_small(spine: Spine) -> list[str]:
     """End assemblies that have fewer than two live members left; returns their ids."""
     small: list[Memory] = []
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         whole = view.memories(Filter(kinds=(KIND,)))
         live = {m.id for m in live_members(view, {id_ for m in whole for id_ in members_of(m)})}
         small[:] = [m for m in whole if len(live.intersection(members_of(m))) < LEAST]
-        return Plan(changes=[tombstone(m, "system") for m in small], cause="end assemblies", actor="system")
+        pending.extend(tombstone(m, "system") for m in small)
 
     if spine.head().count(KIND):
-        spine.commit(decide)
+        spine.commit(act, cause="end assemblies", actor="system")
     return [m.id for m in small]
 
 

@@ -8,8 +8,9 @@ from octavo.domain import cores, gate, likeness
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Change, Link, Memory, Proposal
 from octavo.domain.sentences import split
+from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.storage.state_view import DbView
 
 _CHALLENGES, _CONTESTED_CONFIDENCE = 3, 0.4
@@ -88,14 +89,20 @@ def _contradicts(spine: Spine, belief: str, memory: Memory) -> bool:
 
 
 def _commit_contested(spine: Spine, belief: Memory) -> None:
-    def decide(view: DbView) -> Plan | None:
+    def act(pending: Pending, view: DbView) -> None:
         now = view.get(belief.id)
         if now is None or now.gone:
-            return None
+            return
         data = {**now.data, "epistemic_state": "contested"}
-        contested = replace(
-            now, rev=now.rev + 1, actor="system", approved=None, confidence=_CONTESTED_CONFIDENCE, data=data
+        pending.apply(
+            replace(
+                now,
+                rev=now.rev + 1,
+                actor="system",
+                approved=None,
+                confidence=_CONTESTED_CONFIDENCE,
+                data=data,
+            )
         )
-        return Plan(changes=[contested], cause=f"contest {belief.id}", actor="system")
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"contest {belief.id}", actor="system")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Protocol
 
-from octavo.domain import brief as pages
-from octavo.domain.brief import Brief, Counter
+from octavo.domain.brief import Brief, render
+from octavo.domain.brief_page import Counter, Item, Told
 from octavo.domain.hits import Hit
 from octavo.domain.memory import SHARED, Memory, check_scope
 from octavo.domain.orders import Order
@@ -77,7 +77,7 @@ def brief(
     scopes = None if scope is None else tuple(dict.fromkeys((SHARED, check_scope(scope))))
     standing = reader.memories(kind=_STANDING, scope=scopes)
     known = reader.memories(kind="fact", scope=scopes, limit=_NEWEST, newest=True)
-    relevant: list[pages.Item] = []
+    relevant: list[Item] = []
     until: dict[str, date] = {}
     orders: Sequence[Order] = ()
     grouped: Mapping[str, str] = {}
@@ -89,7 +89,7 @@ def brief(
         until = {h.memory.id: h.replaced.at.date() for h in hits if h.replaced and h.replaced.is_certain}
         orders = hits.orders
         grouped = reader.grouped(*(i.id for i in relevant if isinstance(i, Memory) and i.kind == "fact"))
-    return pages.render(
+    return render(
         standing,
         relevant,
         facts=profile(known, reader.uses(*(m.id for m in known)) if known else {}),
@@ -103,17 +103,17 @@ def brief(
     )
 
 
-def _told(hit: Hit) -> list[pages.Item]:
+def _told(hit: Hit) -> list[Item]:
     """A hit as lines: the turn that matched, and the question before it if it is short without that."""
     if hit.turn is None or hit.turn >= len(hit.memory.turns):
         return [hit.memory]
     turns = hit.memory.turns
-    lines: list[pages.Item] = [_line(hit, hit.turn)]
+    lines: list[Item] = [_line(hit, hit.turn)]
     if hit.turn and "?" in turns[hit.turn - 1].text and len(turns[hit.turn].text.split()) < _SHORT:
         lines.append(_line(hit, hit.turn - 1))
     return lines
 
 
-def _line(hit: Hit, turn: int) -> pages.Told:
+def _line(hit: Hit, turn: int) -> Told:
     said = hit.memory.turns[turn]
-    return pages.Told(memory=hit.memory, turn=turn, speaker=said.speaker, text=said.text)
+    return Told(memory=hit.memory, turn=turn, speaker=said.speaker, text=said.text)

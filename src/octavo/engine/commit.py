@@ -1,57 +1,22 @@
-"""The one way for candidates to become a version: rules and state checks at every attempt, all or nothing."""
+"""Candidates of writers become a version: rules and state checks at every attempt, all or nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby
 from types import MappingProxyType
 
 from octavo.domain import rules, screening
 from octavo.domain.buffer import Wrote
-from octavo.domain.memory import Refusal
 from octavo.domain.rules import Candidate
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
-from octavo.errors import SandboxClosed, Stale, StoreFull, VersionConflict
-from octavo.storage import refusals
-from octavo.storage.ledger import Version
+from octavo.errors import SandboxClosed, Stale, VersionConflict
 from octavo.storage.state_view import DbView
 
 Write = tuple[Writer, Candidate] | Verdict  # what passed the text checks, and by whom, or what did not
-
-
-def commit_changes(
-    spine: Spine,
-    act: Callable[[Pending, DbView], int | None],
-    *,
-    cause: str,
-    actor: str,
-    scope: str | None = None,
-    sandbox: str | None = None,
-) -> Version | None:
-    """Commit what `act` puts on top of the newest version; it runs again whenever another writer was first.
-
-    It answers with the ordinal of the session that this closes, if it closes one. Refusals go to their log
-    and make no version.
-    """
-    refused: list[Refusal] = []
-
-    def decide(view: DbView) -> Plan | None:
-        pending = Pending(view)
-        session = act(pending, view)
-        refused[:] = [change for change in pending.changes if isinstance(change, Refusal)]
-        changes = [change for change in pending.changes if not isinstance(change, Refusal)]
-        return Plan(changes=changes, cause=cause, actor=actor, scope=scope, session=session, sandbox=sandbox)
-
-    version = spine.commit(decide)
-    for refusal in refused:
-        with suppress(StoreFull):  # what was committed is; a log for people has no room for this line
-            clean = screening.screened(refusal, spine.policy.privacy)
-            refusals.add(spine.store, clean, keep=spine.policy.gate.refusals_kept)
-    return version
 
 
 def commit_writes(
@@ -86,7 +51,7 @@ def commit_writes(
                 verdict.or_raise()
         return None if closes is None else view.sessions(scope or "shared") + 1
 
-    commit_changes(spine, act, cause=cause, actor=actor, scope=scope, sandbox=closes)
+    spine.commit(act, cause=cause, actor=actor, scope=scope, sandbox=closes)
     return verdicts
 
 

@@ -1,32 +1,32 @@
-"""What a person did to the files of one place: three ways, block by block, edits told from conflicts."""
+"""What a person did to the files of a tree: three ways, block by block, edits told from conflicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from octavo.domain import blocks, mirror
+from octavo.domain import mirror, mirror_places, runs
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.mirror import Found
-from octavo.domain.mirror_places import EDITABLE, Place, is_file_of
+from octavo.domain.mirror_places import EDITABLE, Place
 from octavo.engine.mirror import Mirror
-from octavo.engine.spine import Spine
 from octavo.errors import BadInput
-from octavo.storage.mirror_tree import Manifest
-from octavo.storage.state_view import DbView
+from octavo.storage.mirror_tree import hash_of
 
 Take = Literal["ours", "theirs"]
+Action = Literal["remember", "revise", "forget"]
 _SHOWN = 80
 
 
 class Edit(Struct, frozen=True, kw_only=True):
     """One thing that a person did to a file, and what it asks for."""
 
-    action: Literal["remember", "revise", "forget"]
+    action: Action
     path: str
     line: int = 0
     id: str | None = None
@@ -42,233 +42,228 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, kw_only=True):
-    """The files of one place as a person left them, and what they ask for."""
+    """The files of one place: as a person left them, the revisions they showed, and what they ask for."""
 
     place: Place
-    seen: dict[str, bytes | None]
-    edits: list[tuple[Edit, dict[str, Any]]]
-    conflicts: list[Held]
-    refused: list[Held]
+    seen: dict[str, bytes | None] = field(default_factory=dict)
+    members: Mapping[str, Memory] = field(default_factory=dict)
+    base: Mapping[str, int] = field(default_factory=dict)
+    edits: list[tuple[Edit, dict[str, Any]]] = field(default_factory=list)
+    conflicts: list[Held] = field(default_factory=list)
+    refused: list[Held] = field(default_factory=list)
 
     @property
-    def is_clean(self) -> bool:
-        """Whether a person changed nothing that a memory says."""
-        return not (self.edits or self.conflicts or self.refused)
+    def is_held(self) -> bool:
+        """Whether it waits for a person."""
+        return bool(self.conflicts or self.refused)
 
 
-def read_group(
-    spine: Spine,
-    tree: Mirror,
-    manifest: Manifest,
-    disk: Mapping[str, bytes],
-    group: Group,
-    view: DbView,
-    take: Take | None,
-) -> None:
-    """Find a group's edits and conflicts; what cannot be read holds the whole group."""
-    place = group.place
-    if place.form not in EDITABLE and (place.form != "run" or spine.state.history(str(place.topic))):
-        return  # an episode or a derived page: nothing a person writes there comes back
-    members = {m.id: m for m in tree.members(place)}
-    rendered = tree.rendered([place])
-    for path in manifest.files:
-        if path in rendered or (place.form == "page" and is_file_of(path, place)):
-            group.seen.setdefault(path, disk.get(path))
-    base = {id_: rev for p in group.seen if p in manifest.files for id_, rev in manifest.files[p].ids.items()}
-    found: list[Found] = []
-    for path, data in group.seen.items():
-        try:
-            found += mirror.read(place, path, data.decode()) if data is not None else []
-        except (BadInput, UnicodeDecodeError) as error:
-            why = error.message if isinstance(error, BadInput) else "it is not UTF-8"
-            group.refused.append(Held(path=path, reason=why, line=1))
+class Comparison:
+    """What was shown, what the ledger says now and what a person left: `groups` of files that differ.
+
+    `alone` are the files that are nobody's; `take` decides conflicts.
+    """
+
+    def __init__(self, tree: Mirror, take: Take | None = None) -> None:
+        self._tree, self._take, self._state = tree, take, tree.spine.state
+        self.view, self.manifest = tree.spine.head(), tree.base()
+        self._disk, left = tree.tree.scan()
+        self.alone = [Held(path=path, reason=why) for path, why in left.items()]
+        groups: dict[str, Group] = {}
+        for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
+            shown, data = self.manifest.files.get(path), self._disk.get(path)
+            is_same = shown is not None and data is not None and hash_of(data) == shown.sha256
+            if is_same or mirror_places.is_copy(path):
+                continue
+            if (place := self._place(path, data)) is None:
+                self.alone.append(Held(path=path, reason="it is no file of the mirror"))
+            else:
+                groups.setdefault(place.path, Group(place=place)).seen[path] = data
+        self.groups = list(groups.values())
+        for group in self.groups:
+            self._compare(group)
+
+    def _place(self, path: str, data: bytes | None) -> Place | None:
+        """What a file is: by the memories it showed, or by its name."""
+        shown = self.manifest.files.get(path)
+        for id_, rev in (shown.ids if shown else {}).items():
+            return self._tree.place_of(self._state.revision(id_, rev))
+        return mirror_places.recognise(path, (data or b"").decode("utf-8", "replace"))
+
+    def _compare(self, group: Group) -> None:
+        """Find a group's edits and conflicts; what cannot be read holds the whole group."""
+        place, shown = group.place, self.manifest.files
+        if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
+            return  # an episode or a derived page: nothing a person writes there comes back
+        files = self._tree.files(place)
+        for path in shown:
+            if path in files or (place.form == "page" and place.is_at(path)):
+                group.seen.setdefault(path, self._disk.get(path))
+        group.members = {memory.id: memory for some in files.values() for memory in some}
+        group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
+        found: list[Found] = []
+        for path, data in group.seen.items():
+            try:
+                found += mirror.read(place, path, data.decode()) if data is not None else []
+            except (BadInput, UnicodeDecodeError) as error:
+                why = error.message if isinstance(error, BadInput) else "it is not UTF-8"
+                group.refused.append(Held(path=path, reason=why, line=1))
+                return
+        if place.form == "run":
+            self._take_run(group, found)
             return
-    if place.form == "run":
-        _take_run(spine, group, found)
-        return
-    own = {path: next(iter(one.ids)) for path, one in rendered.items()}
-    own |= {p: next(iter(manifest.files[p].ids), "") for p in group.seen if p in manifest.files}
+        own = {path: some[0].id for path, some in files.items()}
+        own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
+        self._tell_apart(group, [self._named(group, one, own) for one in found])
 
-    def renamed(id_: str) -> bool:
+    def _take_run(self, group: Group, found: list[Found]) -> None:
+        """A new folder of a robot's run is one episode; what is already kept under its id stays."""
+        head = next((one for one in found if one.id is not None), None)
+        if head is None or self._state.history(str(head.id)):
+            return
+        steps = [one.said for one in found if one.id is None]
+        try:
+            fields = runs.fields_of(head.said, steps)
+        except BadInput as error:
+            group.refused.append(Held(path=head.path, reason=error.message, line=1))
+            return
+        edit = Edit(action="remember", path=head.path, line=1, id=head.id, text=_short(fields["text"]))
+        group.edits.append((edit, fields))
+
+    def _named(self, group: Group, one: Found, own: Mapping[str, str]) -> Found:
+        """What was found with the id of its memory: it bears it, or its place or its name tells."""
+        match group.place.form:
+            case "page":
+                is_nobodys = one.id is not None and not self._state.history(one.id)
+                return mirror.unnamed(one) if is_nobodys else one
+            case "behaviors":
+                older = (self._state.revision(id_, rev) for id_, rev in group.base.items())
+                known = {mirror.name_of(m): m.id for m in (*older, *group.members.values())}
+                return replace(one, id=known.get(one.said["data"]["name"]))
+            case "skill" if one.path not in own and one.id is not None and self._is_renamed(group, one.id):
+                return one
+            case _:
+                return replace(one, id=own.get(one.path) or None)
+
+    def _is_renamed(self, group: Group, id_: str) -> bool:
         """Whether the folder of a skill has another name now, in the same layer."""
-        memory = view.get(id_)
-        before = tree.place_of(memory) if memory is not None and not memory.gone else None
-        is_alike = before is not None and before.path.split("/")[:-2] == place.path.split("/")[:-2]
-        return is_alike and not any(path in disk for path in tree.rendered([before] if before else []))
+        memory = self.view.get(id_)
+        before = self._tree.place_of(memory) if memory is not None and not memory.gone else None
+        if before is None or before.path.split("/")[:-2] != group.place.path.split("/")[:-2]:
+            return False
+        return not any(path in self._disk for path in self._tree.files(before))
 
-    named = [_named(place, one, own, members, spine, base, renamed) for one in found]
-    _Comparison(spine, tree, group, view, members, base, disk, take).compare(named)
-
-
-def _take_run(spine: Spine, group: Group, found: list[Found]) -> None:
-    """A new folder of a robot's run is one episode; what is already kept under its id is not taken again."""
-    head = next((one for one in found if one.id is not None), None)
-    if head is None or spine.state.history(str(head.id)):
-        return
-    steps = [one.said for one in found if one.id is None]
-    try:
-        fields = mirror.fields_of(group.place, [head.said, *steps], None)
-    except BadInput as error:
-        group.refused.append(Held(path=head.path, reason=error.message, line=1))
-        return
-    edit = Edit(action="remember", path=head.path, line=1, id=head.id, text=_short(fields["text"]))
-    group.edits.append((edit, fields))
-
-
-def _named(
-    place: Place,
-    one: Found,
-    own: Mapping[str, str],
-    members: Mapping[str, Memory],
-    spine: Spine,
-    base: Mapping[str, int],
-    renamed: Callable[[str], bool],
-) -> Found:
-    """What was found with the id of its memory: it bears it, or its place or its name tells."""
-    match place.form:
-        case "page" if one.id is not None and not spine.state.history(one.id):
-            section, text = one.said
-            said = blocks.whole(blocks.Block(text=text, id=one.id, section=section))
-            return replace(one, id=None, said=[section, said.text])
-        case "page":
-            return one
-        case "behaviors":
-            older = (spine.state.revision(id_, rev) for id_, rev in base.items())
-            known = {mirror.name_of(m): m.id for m in (*older, *members.values())}
-            return replace(one, id=known.get(one.said["name"]))
-        case "skill" if one.path not in own and one.id is not None and renamed(one.id):
-            return one
-        case _:
-            return replace(one, id=own.get(one.path) or None)
-
-
-class _Comparison:
-    """One group, three ways: what was shown, what the ledger says now, what the person left."""
-
-    def __init__(
-        self,
-        spine: Spine,
-        tree: Mirror,
-        group: Group,
-        view: DbView,
-        members: Mapping[str, Memory],
-        base: Mapping[str, int],
-        disk: Mapping[str, bytes],
-        take: Take | None,
-    ) -> None:
-        self._spine, self._tree, self._group, self._view = spine, tree, group, view
-        self._members, self._base, self._disk, self._take = members, base, disk, take
-        self._place = group.place
-
-    def compare(self, found: list[Found]) -> None:
-        """Note every edit and every conflict of the group."""
+    def _tell_apart(self, group: Group, found: list[Found]) -> None:
+        """Note every edit and every conflict of a group."""
         there: set[str] = set()
         new: list[Found] = []
         for one in found:
-            if one.id is None or one.id in there or self._is_copy(one.id):
+            if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(replace(one, id=None))
-                continue
-            there.add(one.id)
-            self._known(one, one.id)
-        unclaimed = [m for id_, m in self._members.items() if id_ not in there and id_ not in self._base]
-        if self._place.form == "page":
-            taken = self._taken_and_gone({one.said[1] for one in new})
+            else:
+                there.add(one.id)
+                self._known(group, one, one.id)
+        unclaimed = [m for id_, m in group.members.items() if id_ not in there and id_ not in group.base]
+        if group.place.form == "page" and new:
+            taken = self._taken_and_gone(group, {one.said["text"] for one in new})
             unclaimed += [memory for memory in taken if memory.id not in there]
         for one in new:
-            twin = next((m for m in unclaimed if mirror.says(self._place, m) == one.said), None)
+            twin = next((m for m in unclaimed if mirror.says(group.place, m) == one.said), None)
             if twin is None:
-                self._edit("remember", one, None)
+                self._edit(group, "remember", one, None)
             else:
-                # It was taken in before, and the file could not be written.
-                unclaimed = [memory for memory in unclaimed if memory.id != twin.id]
-        for id_ in self._base:
-            if id_ not in there:
-                self._missing(id_)
+                unclaimed.remove(twin)  # it was taken in before, and the file could not be written
+        for id_ in (id_ for id_ in group.base if id_ not in there):
+            self._missing(group, id_)
 
-    def _taken_and_gone(self, texts: Collection[str]) -> Iterator[Memory]:
+    def _taken_and_gone(self, group: Group, texts: Collection[str]) -> Iterator[Memory]:
         """Memories that a sync took in from here, and that went elsewhere before the file could say so."""
-        query = Filter(kinds=(self._place.kind,), scopes=(self._place.scope,))
-        for memory in self._view.memories(query) if texts else ():
-            if memory.text in texts and memory.id not in self._base:
-                (version, first), *_ = self._spine.state.history(memory.id)
-                was_here = self._spine.state.commit(version).cause == "sync"
-                if was_here and self._tree.place_of(first) == self._place:
+        for memory in self.view.memories(Filter(kinds=(group.place.kind,), scopes=(group.place.scope,))):
+            if memory.text in texts and memory.id not in group.base:
+                (version, first), *_ = self._state.history(memory.id)
+                was_here = self._state.commit(version).cause == "sync"
+                if was_here and self._tree.place_of(first) == group.place:
                     yield first
 
-    def _is_copy(self, id_: str) -> bool:
+    def _is_copied(self, group: Group, id_: str) -> bool:
         """Whether a block of another page was copied here rather than moved."""
-        memory = self._view.get(id_)
-        if memory is None or memory.gone or id_ in self._members:
+        memory = self.view.get(id_)
+        if memory is None or memory.gone or id_ in group.members:
             return False
         place = self._tree.place_of(memory)
-        if place is None or self._place.kind != memory.kind or place.form != "page":
-            return self._place.form == "page"
+        if place is None or group.place.kind != memory.kind or place.form != "page":
+            return group.place.form == "page"
         mark = f" ^{id_}".encode()
-        return any(mark in self._disk.get(path, b"") for path in self._tree.rendered([place]))
+        return any(mark in self._disk.get(path, b"") for path in self._tree.files(place))
 
-    def _known(self, one: Found, id_: str) -> None:
-        memory = self._view.get(id_)
+    def _known(self, group: Group, one: Found, id_: str) -> None:
+        memory = self.view.get(id_)
         if memory is None or memory.gone:
-            if id_ not in self._base:
-                self._edit("remember", one, None)
-            elif not self._was_shown(one, id_):
-                self._conflict(one, None, "it was forgotten meanwhile, and changed here")
+            if id_ not in group.base:
+                self._edit(group, "remember", one, None)
+            elif not self._was_shown(group, one, id_):
+                self._conflict(group, one, None, "it was forgotten meanwhile, and changed here")
             return
-        if id_ in self._base and one.said == mirror.says(
-            self._place, self._spine.state.revision(id_, self._base[id_])
-        ):
+        if id_ in group.base and one.said == self._said(group, id_, group.base[id_]):
             return  # left alone, wherever the account has it now
         place = self._tree.place_of(memory)
-        is_page = self._place.form in ("page", "skill")
-        is_moved = is_page and (place is None or place.path != self._place.path)
-        if not is_moved and (one.said == mirror.says(self._place, memory) or self._was_shown(one, id_)):
+        is_page = group.place.form in ("page", "skill")
+        is_moved = is_page and (place is None or place.path != group.place.path)
+        is_said = one.said == mirror.says(group.place, memory) or self._was_shown(group, one, id_)
+        if is_said and not is_moved:
             return
-        if self._is_unchanged(memory):
-            self._edit("revise", one, memory)
+        if self._is_unchanged(group, memory):
+            self._edit(group, "revise", one, memory)
         else:
-            self._conflict(one, memory, "it was changed here and in the account")
+            self._conflict(group, one, memory, "it was changed here and in the account")
 
-    def _missing(self, id_: str) -> None:
-        memory = self._members.get(id_)
+    def _missing(self, group: Group, id_: str) -> None:
+        memory = group.members.get(id_)
         if memory is None:
             return
-        mark = (f" ^{id_}" if self._place.form == "page" else f'octavo-id: "{id_}"').encode()
-        if self._place.form in ("page", "skill") and any(mark in data for data in self._disk.values()):
+        mark = (f" ^{id_}" if group.place.form == "page" else f'octavo-id: "{id_}"').encode()
+        if group.place.form in ("page", "skill") and any(mark in data for data in self._disk.values()):
             return  # moved to another page, or renamed
-        path = next(iter(self._group.seen))
-        gone = Found(said=None, path=path, id=id_, line=0)
-        if self._is_unchanged(memory):
-            self._edit("forget", gone, memory)
+        gone = Found(said={}, path=next(iter(group.seen)), id=id_, line=0)
+        if self._is_unchanged(group, memory):
+            self._edit(group, "forget", gone, memory)
         else:
-            self._conflict(gone, memory, "it was removed here and changed in the account")
+            self._conflict(group, gone, memory, "it was removed here and changed in the account")
 
-    def _is_unchanged(self, memory: Memory) -> bool:
+    def _said(self, group: Group, id_: str, rev: int) -> dict[str, Any]:
+        return mirror.says(group.place, self._state.revision(id_, rev))
+
+    def _is_unchanged(self, group: Group, memory: Memory) -> bool:
         """Whether the account still says what was shown."""
-        shown = self._base.get(memory.id, memory.rev)
-        old = self._spine.state.revision(memory.id, shown)
-        return bool(mirror.says(self._place, old) == mirror.says(self._place, memory))
+        shown = group.base.get(memory.id, memory.rev)
+        return self._said(group, memory.id, shown) == mirror.says(group.place, memory)
 
-    def _was_shown(self, one: Found, id_: str) -> bool:
+    def _was_shown(self, group: Group, one: Found, id_: str) -> bool:
         """Whether this is how the account itself said it at or after what is known to have been shown."""
-        first = self._base.get(id_, 1)
-        older = (m for _, m in self._spine.state.history(id_) if m.rev >= first and not m.gone)
-        return any(mirror.says(self._place, memory) == one.said for memory in older)
+        first = group.base.get(id_, 1)
+        older = (m for _, m in self._state.history(id_) if m.rev >= first and not m.gone)
+        return any(mirror.says(group.place, memory) == one.said for memory in older)
 
-    def _conflict(self, one: Found, memory: Memory | None, reason: str) -> None:
+    def _conflict(self, group: Group, one: Found, memory: Memory | None, reason: str) -> None:
         if self._take == "theirs":
-            action: Any = "forget" if one.said is None else "revise" if memory else "remember"
-            self._edit(action, one, memory)
+            action: Action = "forget" if not one.said else "revise" if memory else "remember"
+            self._edit(group, action, one, memory)
         elif self._take is None:
-            self._group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
+            why = f"{reason}; see {self.copy_of(one.path)}"
+            group.conflicts.append(Held(path=one.path, line=one.line, reason=why))
 
-    def _edit(
-        self, action: Literal["remember", "revise", "forget"], one: Found, memory: Memory | None
-    ) -> None:
-        fields = {} if action == "forget" else mirror.fields_of(self._place, one.said, memory)
+    def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
+        fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory)
         text = str(fields.get("text") or (memory.text if memory else ""))
         id_ = memory.id if memory else None
-        edit = Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text))
-        self._group.edits.append((edit, fields))
+        group.edits.append(
+            (Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text)), fields)
+        )
+
+    def copy_of(self, path: str) -> str:
+        """Where the account's own words are laid beside a file that is in conflict."""
+        pure = PurePosixPath(path)
+        return str(pure.with_name(f"{pure.stem}.octavo-{self.view.version}{pure.suffix}"))
 
 
 def _short(text: str) -> str:

@@ -60,7 +60,7 @@ class Composing:
         mark, seen, old = units.manifest.watermark, _seen(vectors), self.held().manifest
         if (old.watermark, old.vectors) == (mark, seen) or not mark.version:
             return
-        with writing(self._embedding.folder, "composing"):
+        with writing(self._embedding.index):
             before = self._read()
             if not self._is_ours(before.manifest.watermark, mark):
                 before = self._read(is_new=True)
@@ -86,7 +86,7 @@ class Composing:
     def note(self, **fields: int) -> None:
         """Note in the manifest up to which row memories were `assembled`, or when all was `verified`."""
         # Where another index took this one's place meanwhile, it is noted there by the next pass.
-        with suppress(FileNotFoundError), writing(self._embedding.folder, "composing"):
+        with suppress(FileNotFoundError), writing(self._embedding.index):
             now = self._read()
             composites.publish(self._embedding.folder, replace(now.manifest, **fields), now.halves)
 

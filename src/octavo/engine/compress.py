@@ -22,10 +22,11 @@ from octavo.domain.records import to_json
 from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.domain.sentences import SessionSource, split
+from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.engine.beliefs import hypotheses
 from octavo.engine.retirement import LOST, revived
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.errors import BadInput, BadPolicy, NotFound
 from octavo.models.summarisers import Summariser
 from octavo.storage.state_log import Commit
@@ -70,34 +71,31 @@ def make(spine: Spine, summariser: Summariser, due: Due, *, asked: bool = False)
     content, sources, made_from = made
     memory = memory_of(spine, due, content, sources, {**to_json(content), MADE_FROM: made_from})
 
-    def decide(now: DbView) -> Plan | None:
+    def act(pending: Pending, now: DbView) -> None:
         old = now.get(due.id)
         if not is_wanted(old, asked):
-            return None
-        changes: list[Change] = [replace(memory, rev=old.rev + 1 if old else 1)]
+            return
+        pending.apply(replace(memory, rev=old.rev + 1 if old else 1))
         if isinstance(content, Sphere) and (old is None or asked):
-            changes += hypotheses(spine, now, memory)
+            pending.extend(hypotheses(spine, now, memory))
         if old is not None and not old.gone:
-            changes += _outdated(now, due.id)
-        return Plan(changes=changes, cause=f"compress {due.id}", actor="system", scope=due.scope)
+            pending.extend(_outdated(now, due.id))
 
-    return memory if spine.commit(decide) else None
+    return memory if spine.commit(act, cause=f"compress {due.id}", actor="system", scope=due.scope) else None
 
 
 def uncompress(spine: Spine, actor: str, id_: str) -> list[str]:
     """Remove a core or sphere and what is made of it; originals retired for it come back."""
     removed: list[str] = []
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         removed.clear()
-        changes: list[Change] = []
         for memory in _with_dependents(view, id_):
-            changes.append(replace(tombstone(memory, actor), data={REMOVED: True}))
+            pending.apply(replace(tombstone(memory, actor), data={REMOVED: True}))
             removed.append(memory.id)
-            changes += revived(spine, view, memory, actor)
-        return Plan(changes=changes, cause=f"uncompress {id_}", actor=actor)
+            pending.extend(revived(spine, view, memory, actor))
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"uncompress {id_}", actor=actor)
     return removed
 
 

@@ -29,7 +29,7 @@ class AssemblyStats(Struct, frozen=True, kw_only=True):
 
 
 class Stats(Struct, frozen=True, kw_only=True):
-    """How much there is, counted without looking at every memory."""
+    """How much there is, counted without looking at every memory; `damage`: what was seen of it."""
 
     account: str
     version: int
@@ -40,6 +40,7 @@ class Stats(Struct, frozen=True, kw_only=True):
     by_category: Mapping[str, int]
     sessions: Mapping[str, int]
     proposals: int
+    damage: tuple[str, ...] = ()
     assemblies: AssemblyStats | None = None
 
 

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from octavo.domain.memory import (
-    Kind,
-    Memory,
-    Proposal,
-    Refusal,
-    Rejection,
-    check_id,
-)
+from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, check_id
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.verdicts import Verdict
-from octavo.engine import (
-    assemble,
-    attachments,
-    merging,
-    redaction,
-    restoring,
-    review,
-    writing,
-)
+from octavo.engine import assemble, attachments, merging, redaction, restoring, review
+from octavo.engine.fields import as_tags, as_text
 from octavo.engine.handle import Handle
 from octavo.engine.surface import public
 from octavo.errors import BadInput, NotFound
@@ -126,10 +112,8 @@ class Curator(Handle):
         self._spine.must_write()
         if ids:
             members = [self._member(id_) for id_ in dict.fromkeys(ids)]
-            fields = writing.revision({"tags": tags} | ({} if name is None else {"text": name}))
-            made = assemble.by_hand(
-                self._spine, self._indexing, self.actor, members, fields.get("text"), fields["tags"]
-            )
+            text = None if name is None else as_text(name)
+            made = assemble.by_hand(self._spine, self._indexing, self.actor, members, text, as_tags(tags))
             self._worker.wake()
             return [made]
         self._indexing.catch_up()
@@ -149,11 +133,6 @@ class Curator(Handle):
         made = merging.merge(self._spine, self._indexing, self.actor, one, two)
         self._worker.wake()
         return made
-
-    def finish_merge(self, id_: str) -> list[str]:
-        """End what an assembly was merged from, where a merge elsewhere did not come so far (import)."""
-        self._spine.must_write()
-        return merging.finish(self._spine, self.actor, self.explained.found(id_).id)
 
     def unmerge(self, id_: str) -> list[str]:
         """End an assembly that a merge made; those it was made of live again. Returns their ids."""

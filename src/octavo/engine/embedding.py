@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from octavo.domain.memory import Memory
 from octavo.domain.units import Unit, units_of
@@ -19,7 +19,7 @@ from octavo.libraries import np
 from octavo.models.embedders import Embedder
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED
-from octavo.storage.columns import writing
+from octavo.storage.columns import Columns, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
@@ -28,9 +28,8 @@ from octavo.storage.vectors import (
     append_vectors,
     checked_vectors,
     fill_vectors,
-    keep_retries,
     open_vectors,
-    stamp_vectors,
+    republish,
 )
 
 _log = logging.getLogger("octavo.embedding")
@@ -44,29 +43,69 @@ Progress = Callable[[int, int], None]
 Passage = tuple[str, int, int | None, int]  # memory, revision, turn, and the passage's number within it
 
 
-class Embedding:
-    """The vectors of one embedder for one account's index."""
+V = TypeVar("V", bound=Columns[Any])
 
-    def __init__(self, spine: Spine, folder: Path, embedder: Embedder) -> None:
+
+class Following(Generic[V]):
+    """Columns that follow the indexed passages, as they are published now; damaged ones are made anew."""
+
+    def __init__(self, spine: Spine, index: Path, what: str, model: str) -> None:
         self._spine = spine
         self._lock = threading.RLock()
-        self._held: tuple[object, Vectors] | None = None
-        self.index = folder
-        self.embedder = embedder
-        self.folder = folder / f"vectors-{re.sub(r'[^A-Za-z0-9._-]', '_', embedder.name)[:80]}"
-        self._kept: dict[bytes, Any] = {}  # vectors of texts that no index holds yet, by the texts' hashes
+        self._held: tuple[object, V] | None = None
+        self.index = index
+        self.folder = index / f"{what}-{re.sub(r'[^A-Za-z0-9._-]', '_', model)[:80]}"
 
-    def vectors(self) -> Vectors:
-        """The vectors as they are published now; none if they are damaged, they are made anew."""
+    def now(self) -> V:
+        """What is published now; nothing if it is damaged."""
         with self._lock:
             stamp = stamp_of(self.folder)
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._healed())
             return self._held[1]
 
-    def forget(self) -> None:
-        """Look at the files again."""
-        self._held = None
+    def verify(self, rows: int) -> None:
+        """Raise `Damaged` unless every byte is what was written, for passages that are indexed."""
+        published = self._open(self.folder)
+        published.verify()
+        if published.manifest.rows > rows:
+            raise Damaged(f"{self.folder.name} is about passages that are not indexed")
+
+    def _open(self, folder: Path) -> V:
+        raise NotImplementedError
+
+    def _history(self) -> str:
+        """What tells this ledger from every other."""
+        ledger = self._spine.ledger
+        return ledger.hash_of(1) if ledger.exists(1) else GENESIS
+
+    def _healed(self) -> V:
+        try:
+            return self._open(self.folder)
+        except Damaged as error:
+            return self._dropped(error)
+
+    def _dropped(self, error: Damaged) -> V:
+        """Nothing, because it is damaged."""
+        _log.warning("discarded %s reason=%s", self.folder.name, type(error).__name__)
+        if self._spine.read_only:
+            return self._open(self.folder / "nothing")
+        for path in self.folder.glob("*"):
+            path.unlink(missing_ok=True)
+        return self._open(self.folder)
+
+
+class Embedding(Following[Vectors]):
+    """The vectors of one embedder for one account's index."""
+
+    def __init__(self, spine: Spine, index: Path, embedder: Embedder) -> None:
+        super().__init__(spine, index, "vectors", embedder.name)
+        self.embedder = embedder
+        self._kept: dict[bytes, Any] = {}  # vectors of texts that no index holds yet, by the texts' hashes
+
+    def vectors(self) -> Vectors:
+        """The vectors as they are published now."""
+        return self.now()
 
     def missing(self, rows: int) -> int:
         """How many of the indexed passages have no vector."""
@@ -102,7 +141,7 @@ class Embedding:
         with writing(self.index):
             vectors = self._healed()
             if vectors.manifest.retries:
-                keep_retries(vectors, retries.made_due(vectors.manifest.retries, self._spine.now()))
+                republish(vectors, retries=retries.made_due(vectors.manifest.retries, self._spine.now()))
 
     def embed(self, texts: Sequence[str]) -> Any:
         """Texts as vectors of length one; `ModelFailed` if the embedder does not give one for each."""
@@ -157,21 +196,14 @@ class Embedding:
 
     def stamp(self) -> None:
         """Note that the vectors were verified just now; the caller holds the write lock."""
-        vectors = self._open()
+        vectors = self._open(self.folder)
         if vectors.manifest.rows:
-            stamp_vectors(vectors, retries.micros(self._spine.now()))
-
-    def verify(self, rows: int) -> None:
-        """Raise `Damaged` unless the vectors are what was written, for passages that are indexed."""
-        vectors = self._open()
-        vectors.verify()
-        if vectors.manifest.rows > rows:
-            raise Damaged(f"{self.folder.name} holds vectors of passages that are not indexed")
+            republish(vectors, verified=retries.micros(self._spine.now()))
 
     def notes(self) -> list[str]:
         """What a person should know of passages without vectors; nothing while they are damaged."""
         try:
-            vectors, units = self._open(), open_units(self.index)
+            vectors, units = self._open(self.folder), open_units(self.index)
         except Damaged:
             return []  # `verify` names it
         kept = retries.without_model(vectors.manifest.retries)
@@ -207,7 +239,8 @@ class Embedding:
         try:
             found, failed = self._tried(rows)
         except ModelFailed as error:
-            keep_retries(vectors, retries.after_attempt(old, [], {retries.MODEL: type(error).__name__}, now))
+            failure = {retries.MODEL: type(error).__name__}
+            republish(vectors, retries=retries.after_attempt(old, [], failure, now))
             _log.warning("embedding stopped rows=%d error=%s", len(rows), type(error).__name__)
             raise
         if failed:
@@ -254,29 +287,9 @@ class Embedding:
             (m.id, m.rev): v["values"] for m, v in given if isinstance(v, dict) and v.get("embedder") == name
         }
 
-    def _open(self, folder: Path | None = None) -> Vectors:
-        ledger = self._spine.ledger
-        return open_vectors(
-            folder or self.folder,
-            embedder=self.embedder.name,
-            dimension=self.embedder.dimension,
-            history=ledger.hash_of(1) if ledger.exists(1) else GENESIS,
-        )
-
-    def _healed(self) -> Vectors:
-        try:
-            return self._open()
-        except Damaged as error:
-            return self._dropped(error)
-
-    def _dropped(self, error: Damaged) -> Vectors:
-        """No vectors, because they are damaged."""
-        _log.warning("vectors discarded reason=%s", type(error).__name__)
-        if self._spine.read_only:
-            return self._open(self.folder / "nothing")
-        for path in self.folder.glob("*"):
-            path.unlink(missing_ok=True)
-        return self._open()
+    def _open(self, folder: Path) -> Vectors:
+        name, dimension = self.embedder.name, self.embedder.dimension
+        return open_vectors(folder, embedder=name, dimension=dimension, history=self._history())
 
 
 def stamp_of(folder: Path) -> object:

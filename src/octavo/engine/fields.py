@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 from msgspec.structs import fields
@@ -17,6 +17,45 @@ from octavo.errors import BadInput
 
 Feeling = str | Emotion | Mapping[str, Any] | None
 Links = Mapping[str, str | Sequence[str]] | Sequence[Link]
+
+
+class Changes(TypedDict, total=False):
+    """What a revision may set."""
+
+    text: str
+    topic: str | None
+    category: str | None
+    tags: Sequence[str]
+    at: datetime
+    salience: float
+    confidence: float
+    emotion: Feeling
+    links: Links
+    data: Mapping[str, Any]
+
+
+class Fields(TypedDict, total=False):
+    """What may be said of a new memory besides its text; `vector` is the caller's own, and whose it is.
+
+    Without a word it is a fact of now, half salient, and as sure as who writes it.
+    """
+
+    kind: str
+    topic: str | None
+    category: str | None
+    tags: Sequence[str]
+    source: str | None
+    at: datetime | None
+    salience: float | None
+    confidence: float | None
+    emotion: Feeling
+    links: Links
+    data: Mapping[str, Any] | None
+    id: str | None
+    vector: tuple[str, Sequence[float]] | None
+    supersedes: str | None
+    override: str | None
+
 
 MAX_LABEL = 200
 MAX_TAGS = 256

@@ -10,13 +10,7 @@ from typing import Self
 
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.compression import position
-from octavo.domain.memory import (
-    SHARED,
-    check_actor,
-    check_scope,
-    check_time,
-    is_human,
-)
+from octavo.domain.memory import SHARED, check_actor, check_scope, check_time, is_human
 from octavo.domain.outcomes import Guard
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
@@ -39,8 +33,8 @@ from octavo.engine.commit import Write, commit_writes
 from octavo.engine.counts import Session
 from octavo.engine.differences import Diff
 from octavo.engine.explain import Explainer
-from octavo.engine.follower import Follower
 from octavo.engine.indexing import Indexing
+from octavo.engine.proving import ChainProof
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.sandboxes import SandboxInfo
@@ -48,7 +42,7 @@ from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer
-from octavo.errors import Damaged, HumanOnly, NotFound, OutOfScope
+from octavo.errors import HumanOnly, NotFound, OutOfScope
 from octavo.models import summarisers
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
@@ -75,7 +69,7 @@ class Handle(Reader):
         guard: Guard | None = None,
     ) -> None:
         self._guard = guard
-        self._follower: Follower | None = None
+        self._proof = ChainProof(spine)
         self._worker = Worker(
             self._work, attempts=spine.policy.compression.attempts, delay_seconds=_TOGETHER_SECONDS
         )
@@ -98,17 +92,7 @@ class Handle(Reader):
 
     def sandboxes(self) -> list[SandboxInfo]:
         """Open sandboxes, oldest first; nothing removes them but their owners."""
-        found = []
-        for name in buffers.names(self._spine.store):
-            try:
-                buffer = buffers.read(self._spine.store, name)
-            except NotFound:
-                continue  # its owner closed it while we were listing
-            except Damaged:
-                continue  # `check` names it; the others can be listed all the same
-            if self.sees(buffer.opened.scope):
-                found.append(buffer)
-        return sandboxes.listed(found, self._spine.now())
+        return sandboxes.listed(self._spine, self.sees)
 
     def buffer(self, sandbox: str) -> SessionBuffer:
         """A sandbox's buffer as it stands, read without owning it."""
@@ -231,6 +215,7 @@ class Handle(Reader):
             for tree in mirror.listed(self._spine) or [mirror.Mirror(self._spine)]:
                 tree.follow()
         self._indexing.add_words()
+        self._proof.go_on(2, small=True)  # faster than commits come, or it never goes round
         if not self._indexing.is_used:
             return
         # A batch at a time: who closes the account does not wait for all of them.

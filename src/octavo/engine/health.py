@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from octavo.engine import projections, redaction
 from octavo.engine.attachments import unswept
-from octavo.engine.spine import Spine, must_be_its_key
+from octavo.engine.spine import Spine, identify, must_be_its_key
 from octavo.errors import Damaged, IndexDamaged, OctavoError
 from octavo.storage import buffers, codec, refusals
 from octavo.storage.ledger import GENESIS, key_of, listed
@@ -18,6 +18,8 @@ from octavo.storage.projections import Projection
 from octavo.storage.stores.entries import every
 
 Progress = Callable[[int, int], None]
+# All that a handle of one scope is told of damage.
+DAMAGED = ("the account is damaged; its owner's `octavo check` says where",)
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -65,7 +67,7 @@ def check(spine: Spine, walk: Sequence[Projection] | None = None, progress: Prog
 
 def within_scope(report: Report, sandboxes: int) -> Report:
     """A report for a handle of one scope: whether all is well, and nothing of what lies in the others."""
-    told = ("the account is damaged; its owner's `octavo check` says where",) if report.problems else ()
+    told = DAMAGED if report.problems else ()
     return replace(report, lines=0, sandboxes=sandboxes, problems=told, notes=())
 
 
@@ -118,7 +120,8 @@ def _check_archive(spine: Spine) -> Iterator[tuple[str, str]]:
 
 def _check_key(spine: Spine) -> list[str]:
     try:
-        must_be_its_key(spine.ledger, spine.identity)
+        now = identify(spine.store, spine.identity.account, spine.now(), create=False)
+        must_be_its_key(spine.ledger, now)
     except Damaged as error:
         return [error.message]
     return []

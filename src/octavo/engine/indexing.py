@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import STATE, Memory
@@ -29,6 +31,7 @@ from octavo.storage.index import Index, beside, clear, current, extend, swap
 from octavo.storage.rows import Units, open_units
 from octavo.storage.vectors import Vectors
 
+T = TypeVar("T")
 _log = logging.getLogger("octavo.indexing")
 _PASS = 50_000  # revisions an indexing pass takes at a time: fewer passes, fewer parts to search
 _PROVED_ROWS = 200_000
@@ -185,7 +188,7 @@ class Indexing:
         """Bring words and vectors up to the ledger; `ModelFailed` while the model is out."""
         self.add_words(progress)
         if force and self.embedding is not None:
-            self.embedding.make_due()
+            self._on_current(lambda: self.embedding.make_due() if self.embedding else None)
         self.add_vectors(progress)
         self.add_tokens()
         self.follow_composites()
@@ -244,22 +247,18 @@ class Indexing:
             if mark.version >= head:
                 return
             upto = self._spine.state.version_after(mark.version, _PASS, head)
-            try:
-                self._add_words(mark, upto)
-            except (FileNotFoundError, Damaged) as error:
-                if self.has_moved():
-                    continue
-                raise damaged(self.folder, "a file is gone or wrong") from error
+            if not self._on_current(partial(self._add_words, mark, upto)):
+                continue
             if progress:
                 progress(upto, head)
 
     @without_gc()
-    def _add_words(self, mark: Watermark, upto: int) -> None:
-        """One pass: words and ends of the versions behind the watermark up to one of them."""
+    def _add_words(self, mark: Watermark, upto: int) -> bool:
+        """One pass from the watermark up to a version: words and ends; False if it stands elsewhere now."""
         new = self.units(mark.version, upto)
         ends = [End(memory=m, rev=r, valid_to=v) for m, r, v in self._spine.state.ended(mark.version, upto)]
         reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
-        extend(self.folder, new, ends, reached, since=mark)
+        return extend(self.folder, new, ends, reached, since=mark)
 
     def add_vectors(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still."""
@@ -268,25 +267,36 @@ class Indexing:
         self.is_used = True
         if limit is not None and not self.embedding.has_work(self.index.units().manifest.rows):
             return 0  # most recalls find nothing to do, and need no lock to know it
-        return self.embedding.add(progress, limit=limit)
+        return self._on_current(lambda: self.embedding.add(progress, limit=limit) if self.embedding else 0)
 
     def add_tokens(self, limit: int | None = None) -> int:
         """Encode passages for the second look; returns how many are left."""
         if self.second_look is None or self._spine.read_only:
             return 0
-        return self.second_look.add(limit)
+        return self._on_current(lambda: self.second_look.add(limit) if self.second_look else 0)
 
     def follow_composites(self) -> None:
         """Bring the composites of assemblies up to words and vectors."""
-        while self.composing is not None:
+        if self.composing is not None:
             self.add_words()
+            self.compose()
+
+    def compose(self) -> None:
+        """Bring the composites up to what is indexed."""
+        self._on_current(lambda: self.composing.follow() if self.composing else None)
+
+    def _on_current(self, act: Callable[[], T]) -> T:
+        """Do something to the index that counts; again where another one takes its place meanwhile."""
+        while True:
+            folder = self.folder
             try:
-                self.composing.follow()
-            except FileNotFoundError as error:
-                if not self.has_moved():
-                    raise damaged(self.folder, "a file is gone") from error
-            else:
-                return
+                return act()
+            except (FileNotFoundError, Damaged) as error:
+                if self.has_moved() or self.folder != folder:  # another thread may have noticed first
+                    continue
+                if isinstance(error, Damaged):
+                    raise
+                raise damaged(self.folder, "a file is gone") from error
 
     def embedded(self) -> Vectors:
         """The vectors of the embedder in use."""
@@ -318,16 +328,21 @@ class Indexing:
 
         That changes nothing, unless `stamp` is asked for: then vectors that are right are noted as verified.
         """
+        try:
+            return self._on_current(lambda: self._verified(stamp))
+        except Damaged as error:
+            if self.has_moved():  # it was made anew meanwhile
+                return self.verify(stamp=stamp)
+            return [f"index/recall: {error.message}"]
+
+    def _verified(self, stamp: bool) -> list[str]:
         is_alone = self._spine.read_only or not self.folder.exists()
         still: AbstractContextManager[None] = nullcontext() if is_alone else writing(self.folder)
-        try:
-            with still:
-                problems = self._problems()
-                if stamp and not problems and not is_alone and self.embedding is not None:
-                    self.embedding.stamp()
-                return problems
-        except Damaged as error:
-            return [f"index/recall: {error.message}"]
+        with still:
+            problems = self._problems()
+            if stamp and not problems and not is_alone and self.embedding is not None:
+                self.embedding.stamp()
+        return problems
 
     def notes(self) -> list[str]:
         """What a person should know of passages that have no vector."""

@@ -9,22 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from octavo.domain import ageing, screening
-from octavo.domain.memory import (
-    SHARED,
-    Memory,
-    check_id,
-)
+from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.ports import Place
-from octavo.engine import (
-    compress,
-    copying,
-    health,
-    mirror,
-    projections,
-    retirement,
-    syncing,
-    writing,
-)
+from octavo.engine import compress, copying, health, mirror, projections, retirement, syncing, writing
 from octavo.engine import upkeep as upkeeping
 from octavo.engine.comparison import Take
 from octavo.engine.counts import Stats
@@ -36,6 +23,8 @@ from octavo.engine.syncing import Synced
 from octavo.engine.upkeep import Upkeep
 from octavo.errors import NotFound
 
+_PROVED_AT_ONCE = 256  # versions that a round of upkeep reads again
+
 
 @public
 class Keeper(Curator):
@@ -46,6 +35,7 @@ class Keeper(Curator):
         writer = writing.Writer(spine=self._spine, actor="system", scope=SHARED)
         walk = [*projections.outside(self._spine), *projections.of_index(self._indexing)]
         done = upkeeping.upkeep(self._spine, writer, self._summariser, self._indexing, walk)
+        done = replace(done, problems=(*done.problems, *self._proof.go_on(_PROVED_AT_ONCE)))
         if self.policy.retention.mode == "on" and self.scope is None:
             gone = (id_ for ids in self.retire_aged().values() for id_ in ids)
             done = replace(done, retired=(*done.retired, *gone))
@@ -110,7 +100,9 @@ class Keeper(Curator):
         """Counts by kind, scope and category, and what there is of assemblies."""
         told = super().stats()
         has_any = "assembly" in told.by_kind
-        return replace(told, assemblies=self.explained.stats()) if has_any else told
+        told = replace(told, assemblies=self.explained.stats()) if has_any else told
+        damage = self._proof.problems
+        return replace(told, damage=damage if self.scope is None else damage and health.DAMAGED)
 
     def lag(self) -> Lag:
         """How far the index is behind the newest version, and what could not be embedded."""
@@ -156,7 +148,7 @@ class Keeper(Curator):
         self._spine.must_write()
         self._must_be_owner("mirror")
         folder = None if path is None else Path(screening.check_name(str(path), "path"))
-        return syncing.show(self._spine, mirror.Mirror(self._spine, folder))
+        return syncing.show(mirror.Mirror(self._spine, folder))
 
     def sync(
         self,
@@ -175,9 +167,9 @@ class Keeper(Curator):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.preview(self._spine, tree, take)
+            return syncing.preview(tree, take)
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
-        done = syncing.sync(self._spine, tree, self._writer, take=take, delete=delete, endings=endings)
+        done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)
         self._worker.wake()
         return done

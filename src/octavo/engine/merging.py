@@ -11,9 +11,10 @@ from octavo.domain import assembling
 from octavo.domain.assembling import LEAST, MERGED_FROM, PART, formed, live_members, members_of
 from octavo.domain.memory import Memory, Proposal, is_human
 from octavo.domain.rules import tombstone
+from octavo.domain.state import Pending
 from octavo.engine.assemble import checked, live, rarity
 from octavo.engine.indexing import Indexing
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.errors import BadInput, HumanOnly, NotFound
 from octavo.libraries import np
 from octavo.storage.composites import Composites
@@ -37,13 +38,13 @@ def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: M
     held = indexing.composing.held() if indexing.composing else None
     if held is not None and set(pair) <= held.places.keys():
         cosine = held.cosine(first.id, held.floats[held.places[second.id]])
-    done: list[Memory] = []
+    done, new = list[Memory](), f"asm_{spine.new_id()}"
 
-    def decide(view: DbView) -> Plan:  # who merges by hand needs no threshold
-        done[:] = _merged(spine, view, indexing, pair, cosine, None)
-        return Plan(changes=list(done), cause=f"merge {done[0].id}", actor=actor, scope=first.scope)
+    def act(pending: Pending, view: DbView) -> None:  # who merges by hand needs no threshold
+        done[:] = _merged(spine, view, indexing, new, pair, cosine, None)
+        pending.extend(done)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"merge {new}", actor=actor, scope=first.scope)
     return done[0]
 
 
@@ -52,44 +53,41 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     policy, composing = spine.policy.assemblies, indexing.composing
     if composing is None or policy.merging == "off" or policy.mode == "off" or spine.read_only:
         return []
-    done: dict[Pair, str] = {}
+    asks, done = policy.merging == "propose", list[str]()
 
-    def decide(pair: Pair, cosine: float, view: DbView) -> Plan | None:
-        if policy.merging == "auto" and any(live(view, id_).approved for id_ in pair):
-            return None  # what a person put together is not taken apart by itself
-        whole, *ended = _merged(spine, view, indexing, pair, cosine, policy.merge_likeness)
-        if policy.merging == "propose":
-            return _proposed(spine, view, whole, pair)
-        done[pair] = whole.id
-        changes = [whole, *ended]
-        return Plan(changes=list(changes), cause=f"merge {whole.id}", actor="system", scope=whole.scope)
+    def act(pair: Pair, cosine: float, new: str, pending: Pending, view: DbView) -> None:
+        if not asks and any(live(view, id_).approved for id_ in pair):
+            return  # what a person put together is not taken apart by itself
+        changes = _merged(spine, view, indexing, new, pair, cosine, policy.merge_likeness)
+        pending.extend(_proposed(spine, view, changes[0], pair) if asks else changes)
 
-    for cosine, pair in _alike(spine, composing.held()):
+    for cosine, scope, pair in _alike(spine, composing.held()):
+        new = f"asm_{spine.new_id()}"
+        cause = f"{'propose merge' if asks else 'merge'} {new}"
         try:
-            spine.commit(partial(decide, pair, cosine))
+            made = spine.commit(partial(act, pair, cosine, new), cause=cause, actor="system", scope=scope)
+            done += [new] if made and not asks else []
         except (BadInput, NotFound) as error:  # one of them changed meanwhile
-            done.pop(pair, None)
             _log.info("merge left out reason=%s", type(error).__name__)
     if done:
         indexing.follow_composites()
-    return list(done.values())
+    return done
 
 
 def unmerge(spine: Spine, actor: str, id_: str) -> list[str]:
     """End an assembly that a merge made; those it was made of live again. Returns their ids."""
     revived: list[Memory] = []
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         whole = live(view, id_)
         if not whole.linked(MERGED_FROM):
             hint = "`octavo merge-log` lists those that were"
             raise BadInput(f"{id_} was not formed by a merge", hint=hint)
         back = (_revived(spine, view, source) for source in whole.linked(MERGED_FROM))
         revived[:] = [memory for memory in back if memory]
-        changes = [tombstone(whole, actor), *revived]
-        return Plan(changes=list(changes), cause=f"unmerge {id_}", actor=actor, scope=whole.scope)
+        pending.extend([tombstone(whole, actor), *revived])
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"unmerge {id_}", actor=actor, scope=live(spine.head(), id_).scope)
     return [m.id for m in revived]
 
 
@@ -107,12 +105,12 @@ def finish(spine: Spine, actor: str, id_: str) -> list[str]:
     """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
     ended: list[Memory] = []
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         sources = [m for source in live(view, id_).linked(MERGED_FROM) if (m := view.get(source))]
         ended[:] = [assembling.ended_into(m, id_, actor) for m in sources if not m.gone and m.id != id_]
-        return Plan(changes=list(ended), cause=f"finish merge {id_}", actor=actor)
+        pending.extend(ended)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"finish merge {id_}", actor=actor)
     return [m.id for m in ended]
 
 
@@ -120,6 +118,7 @@ def _merged(
     spine: Spine,
     view: DbView,
     indexing: Indexing,
+    new: str,
     pair: Pair,
     cosine: float | None,
     threshold: float | None,
@@ -133,15 +132,15 @@ def _merged(
     if len(members) < LEAST:
         raise BadInput(f"{first.id} and {second.id} have no two live members")
     came_by = formed("merge", similarity=cosine, threshold=threshold)
-    new, telling = f"asm_{spine.new_id()}", rarity(indexing.units_now())
+    telling = rarity(indexing.units_now())
     whole, *ended = assembling.merged(first, second, members, came_by, new, telling)
     return [checked(spine, whole), *ended]
 
 
-def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Pair) -> Plan | None:
+def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Pair) -> list[Proposal]:
     asked = [p.memory for p in view.proposals() if p.action == "merge"]
     if any(set(pair) & set(memory.linked(MERGED_FROM)) for memory in asked):
-        return None
+        return []
     proposal = Proposal(
         id=spine.new_id(),
         action="merge",
@@ -149,18 +148,18 @@ def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Pair) -> Plan | N
         reason=f"the assemblies {pair[0]} and {pair[1]} are nearly the same",
         at=spine.now(),
     )
-    return Plan(changes=[proposal], cause=f"propose merge {whole.id}", actor="system", scope=whole.scope)
+    return [proposal]
 
 
-def _alike(spine: Spine, held: Composites) -> list[tuple[float, Pair]]:
+def _alike(spine: Spine, held: Composites) -> list[tuple[float, str, Pair]]:
     """Pairs of fresh assemblies of one scope, best first, each assembly once, as many as one pass merges."""
     policy = spine.policy.assemblies
     scopes: dict[str, list[int]] = {}
     for place, row in enumerate(held.manifest.rows):
         if row.used >= LEAST:
             scopes.setdefault(row.scope, []).append(place)
-    able: list[tuple[float, Pair]] = []
-    for places in scopes.values():
+    able: list[tuple[float, str, Pair]] = []
+    for scope, places in scopes.items():
         own = held.floats[places]
         for start in range(0, len(places), _BLOCK):
             cosines = own[start : start + _BLOCK] @ own[start:].T
@@ -170,11 +169,11 @@ def _alike(spine: Spine, held: Composites) -> list[tuple[float, Pair]]:
                 # What grows together stays about one thing: members are as alike as those that join.
                 mean = cosine * first.length * second.length / (first.used * second.used)
                 if first.members + second.members <= policy.max_members and mean >= policy.likeness:
-                    able.append((-cosine, (first.id, second.id)))
+                    able.append((-cosine, scope, (first.id, second.id)))
     taken: set[str] = set()
     best = []
-    for cosine, pair in sorted(able):
+    for cosine, scope, pair in sorted(able):
         if taken.isdisjoint(pair):
-            best.append((-cosine, pair))
+            best.append((-cosine, scope, pair))
             taken.update(pair)
     return best[: policy.merges_per_pass]

@@ -18,6 +18,7 @@ from octavo.engine import redaction
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine
 from octavo.engine.spines import open_spine
+from octavo.engine.surface import fitted
 from octavo.errors import Busy, IndexDamaged, Unavailable
 from octavo.models import embedders, rerank
 from octavo.models.embedders import Embedder
@@ -28,6 +29,7 @@ from octavo.storage.stores.places import place_of
 _log = logging.getLogger(__name__)
 
 
+@fitted
 def open(  # noqa: A001  # octavo.open is the public name
     root: str | Path | Place,
     account: str = "default",
@@ -82,6 +84,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     return handle
 
 
+@fitted
 def accounts(root: str | Path | Place, after: str = "", limit: int | None = None) -> list[str]:
     """The accounts in a place, or those beyond one of them, at most so many."""
     place, names = place_of(root), list[str]()
@@ -95,6 +98,7 @@ def accounts(root: str | Path | Place, after: str = "", limit: int | None = None
     return names
 
 
+@fitted
 def delete_account(root: str | Path | Place, account: str) -> None:
     """Delete an account whole, with its history; nothing can bring it back."""
     place_of(root).delete(account)

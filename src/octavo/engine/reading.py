@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from octavo.domain import brief as briefs
 from octavo.domain import hits as hit_values
-from octavo.domain.brief import Brief, Counter
+from octavo.domain.brief import BUDGET, Brief
+from octavo.domain.brief_page import Counter, count_tokens
 from octavo.domain.filters import Filter
 from octavo.domain.hits import Hit, Hits, Query
 from octavo.domain.memory import (
@@ -28,10 +28,10 @@ from octavo.domain.orders import Order
 from octavo.domain.state import View
 from octavo.engine import briefing, counts, indexing, recall
 from octavo.engine.counts import Stats
+from octavo.engine.fields import Feeling, feeling
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
-from octavo.engine.writing import Feeling, feeling
 from octavo.errors import BadInput, OutOfScope, Unavailable
 from octavo.storage.state_view import DbView
 
@@ -144,7 +144,7 @@ class Reader:
         *,
         scope: str | None = None,
         k: int = 60,
-        budget: int | None = briefs.BUDGET,
+        budget: int | None = BUDGET,
         format: str = "markdown",  # noqa: A002  # the glossary's word
         count: Counter | None = None,
     ) -> Brief:
@@ -201,20 +201,12 @@ class Reader:
             since=since,
             until=until,
         )
-        if unit not in ("episode", "turn"):
-            raise BadInput(f"unit {unit!r} is unknown", hint="use 'episode' or 'turn'")
-        if strategy not in ("mixed", "layered"):
-            raise BadInput(f"strategy {strategy!r} is unknown", hint="use 'mixed' or 'layered'")
-        if not isinstance(k, int) or k < 0:
-            raise BadInput(f"k {k!r} is not a number of hits")
-        base = self._base()
-        request = Query(
+        hits = self._answer(
+            strategy,
             text=query,
             k=k,
             unit=unit,
             filter=filter_,
-            version=base.version,
-            now=self._spine.now(),
             streams=weights,
             emotion=emotion,
             mood=feeling(mood),
@@ -222,30 +214,36 @@ class Reader:
             diverse=diverse,
             rerank=rerank,
         )
-        hits = self._answer(base, request, strategy)
         if budget is not None:
-            within = hit_values.within(hits, budget, count or briefs.count_tokens)
+            within = hit_values.within(hits, budget, count or count_tokens)
             hits = Hits(within, notes=hits.notes, trail=hits.trail, orders=hits.orders)
         self._note_uses(hits)
         return hits
 
     def orders(self, *, scope: Many = None) -> list[Order]:
-        """What the user asked for once and for all, the later first; forgetting its memory ends it."""
-        if self._recaller is None:
-            raise Unavailable(
-                "this handle has no index to recall from", hint="open the account by octavo.open"
-            )
+        """What the user asked for once and for all, the later first; `end_order` ends one."""
         base = self._base()
-        return self._recaller().orders(
-            base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
-        )
+        return self._index().orders(base, self._view(base), self._scopes(recall.seen_by(scope, self.scope)))
 
-    def explain(self, query: str, id_: str, **more: Any) -> str:
-        """Why a memory came for a query, or why it did not, in words."""
+    def explain(
+        self,
+        query: str,
+        id_: str,
+        *,
+        scope: Many = None,
+        kinds: Many = None,
+        layers: Many = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        strategy: str = "mixed",
+    ) -> str:
+        """Why a memory came for a query, or why it did not, in words; that is no use of it."""
         memory = self.get(id_)
         if memory is None:
             return f"{id_} is not among the live memories that this handle sees at version {self.version}."
-        hits = self.recall(query, k=_EXPLAINED, **more)
+        seen = recall.seen_by(scope, self.scope)
+        narrowed = self._filter(kind=kinds, layer=layers, scope=seen, since=since, until=until)
+        hits = self._answer(strategy, text=query, k=_EXPLAINED, filter=narrowed)
         for rank, hit in enumerate(hits, start=1):
             if hit.memory.id == id_:
                 drift = f"; drifted: {DRIFTED}" if self.drifted([hit]) else ""
@@ -309,16 +307,26 @@ class Reader:
             **more,
         )
 
-    def _answer(self, base: DbView, query: Query, strategy: str) -> Hits:
-        if self._recaller is None:
-            raise Unavailable(
-                "this handle has no index to recall from", hint="open the account by octavo.open"
-            )
+    def _answer(self, strategy: str, *, k: int, unit: str = "episode", **asked: Any) -> Hits:
+        """What a recall finds, which notes no use of it."""
+        if unit not in ("episode", "turn"):
+            raise BadInput(f"unit {unit!r} is unknown", hint="use 'episode' or 'turn'")
+        if strategy not in ("mixed", "layered"):
+            raise BadInput(f"strategy {strategy!r} is unknown", hint="use 'mixed' or 'layered'")
+        if k < 0:
+            raise BadInput(f"k {k!r} is not a number of hits")
+        base, recaller = self._base(), self._index()
+        query = Query(k=k, unit=unit, version=base.version, now=self._spine.now(), **asked)
         if not query.text.strip() or query.k == 0:
             return Hits()
-        recaller = self._recaller()
         way = recaller.layered if strategy == "layered" else recaller.recall
         return way(base, self._view(base), query)
+
+    def _index(self) -> Recaller:
+        if self._recaller is None:
+            hint = "open the account by octavo.open"
+            raise Unavailable("this handle has no index to recall from", hint=hint)
+        return self._recaller()
 
     def _note_uses(self, hits: Hits) -> None:
         """Note what was recalled; only who may write and is asked in a conversation does so."""

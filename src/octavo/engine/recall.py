@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import state as states
@@ -25,11 +24,13 @@ from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
+from octavo.libraries import Array
 from octavo.models.rerank import TOP, Scorer
 from octavo.storage.index import ScoredUnit, Unindexed
 from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
 from octavo.storage.tokens import Encoded, Tokens
+from octavo.storage.vectors import checked_vectors
 
 _ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
@@ -39,13 +40,6 @@ _CONCRETE = ("episode", "fact", "register", "canon", "skill")
 _SUFFICIENT = 0.9
 _FEW = 15  # so many at least, or half as many again as are asked for: uses and links move some
 _MANY = 60  # under other weights than those the index orders by, more may move
-
-
-class _Meaning(Struct, frozen=True, kw_only=True):
-    """The question as a vector, and whose vectors it can be compared with."""
-
-    vector: object = None
-    source: Embedding | None = None
 
 
 class Recaller:
@@ -83,13 +77,16 @@ class Recaller:
 
         An index that another one took the place of meanwhile is left for that, a damaged one thrown away.
         """
+        failed: object = None
         for _ in range(_ATTEMPTS):
             folder = self._indexing.folder
             try:
                 return self._recall(base, view, query)
             except (Damaged, FileNotFoundError, msgspec.DecodeError):
-                if not self._indexing.has_moved() and self._indexing.folder == folder:
+                # Once may be a writer who published and swept meanwhile; what fails twice is damaged.
+                if failed == folder and not self._indexing.has_moved() and self._indexing.folder == folder:
                     self._indexing.discard()
+                failed = folder
         return self._recall(base, view, query)
 
     def _recall(self, base: DbView, view: View, query: Query) -> Hits:
@@ -107,12 +104,29 @@ class Recaller:
             units=units,
             **self._names(base, view, query.filter.scopes),
         )
-        meaning = self._meaning(question, query, notes)
-        unindexed = self._with_vectors(unindexed, view, meaning, notes)
-        if meaning.source is not None and meaning.source.index != units.folder:
+        vector, source = self._meaning(question, query, notes)
+        if vector is not None and source is not None:
+            unindexed = self._with_vectors(unindexed, view, source, notes)
+        if source is not None and source.index != units.folder:
             return self._recall(base, view, query)  # another index took the place of this one
         tokens, asked = self._second_look(question, query, notes)
-        scored = self._search(base, query, question, meaning, unindexed, units, tokens, asked)
+        scored = self._indexing.index.search(
+            question,
+            query.filter,
+            units=units,
+            version=query.version,
+            limit=self._enough(query),
+            least=query.k,
+            apart=ABSTRACT if query.filter.kinds is None and self._holds(base)[0] else (),
+            each="turn" if query.unit == "turn" else "memory",
+            aging=Aging(query.now.timestamp(), self._factors),
+            vectors=source.now() if source else None,
+            query=vector,
+            unindexed=unindexed,
+            tokens=tokens,
+            asked=asked,
+        )
+        scored = [unit for unit in scored if _is_asked_for(unit)]
         recalled = Recalled(
             query=query,
             question=question,
@@ -126,26 +140,23 @@ class Recaller:
             changed=frozenset(
                 (*(unit.memory for unit in unindexed.units), *(memory for memory, _ in unindexed.ends))
             ),
-            vector=meaning.vector,
-            embedding=meaning.source,
+            vector=vector,
+            embedding=source,
         )
         concrete = scored if query.filter.kinds else [unit for unit in scored if unit.kind not in ABSTRACT]
         hits = self._hits(view, base, query, mark, concrete)
         hits = ordered(hits if query.unit == "turn" else per_memory(hits))
         for boost in self.boosts:
             hits = ordered(boost(recalled, hits))
+        # What the user asked for stands beside the hits and takes no place.
         orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
-        applying = self._applying(query, orders, meaning)
+        keep = not self._spine.read_only
+        applying = self._standing.applying(query.text, orders, vector, source, keep=keep)
         return Hits(_spread(hits, query)[: query.k], notes=notes, orders=applying)
 
     def orders(self, base: DbView, view: View, scopes: Sequence[str] | None) -> list[Order]:
         """The standing orders and wishes that hold, the later first."""
         return self._standing.orders(base, _own(view), scopes)
-
-    def _applying(self, query: Query, orders: Sequence[Order], meaning: _Meaning) -> list[Order]:
-        """What of the user's orders applies to the question; it stands beside the hits and takes no place."""
-        keep = not self._spine.read_only
-        return self._standing.applying(query.text, orders, meaning.vector, meaning.source, keep=keep)
 
     def _wishes(self, recalled: Recalled, hits: list[Hit]) -> list[Hit]:
         """A boost: what the user wishes, a little higher when something is asked for."""
@@ -222,13 +233,16 @@ class Recaller:
             (kept if is_kept else others).append(unit)
         return Unindexed(units=tuple(kept), others=tuple(others), ends=frozenset(ends))
 
-    def _meaning(self, question: Question, query: Query, notes: list[str]) -> _Meaning:
+    def _meaning(
+        self, question: Question, query: Query, notes: list[str]
+    ) -> tuple[Array | None, Embedding | None]:
+        """The question as a vector, and whose vectors it can be compared with."""
         own = self._indexing.embedding
-        if query.vector is not None:
-            return _Meaning(vector=query.vector, source=own)
+        if query.vector is not None and own is not None:
+            return checked_vectors(query.vector, own.embedder.dimension)[0], own
         if own is None or not query.uses("meaning"):
             notes.append("found by words alone; no embedder is in use")
-            return _Meaning()
+            return None, None
         failure = self._embed_some()
         source = self._indexing.serving() or own
         if missing := self._indexing.missing():
@@ -237,10 +251,10 @@ class Recaller:
         try:
             if failure and source is own:
                 raise failure  # it is not asked again at once
-            return _Meaning(vector=source.embed(list(question.phrasings)).sum(axis=0), source=source)
+            return source.embed(list(question.phrasings)).sum(axis=0), source
         except ModelFailed as error:
             notes.append(f"found by words alone: {error.message}")
-            return _Meaning()
+            return None, None
 
     def _second_look(
         self, question: Question, query: Query, notes: list[str]
@@ -260,7 +274,7 @@ class Recaller:
             return None, None
         if asked is not None and look.missing(self._indexing.index.units().manifest.rows):
             self._wake()
-        return look.tokens(), asked
+        return look.now(), asked
 
     def _embed_some(self) -> ModelFailed | None:
         """Embed what little is missing while the question waits, and leave the rest to the worker."""
@@ -272,49 +286,20 @@ class Recaller:
         return None
 
     def _with_vectors(
-        self, unindexed: Unindexed, view: View, meaning: _Meaning, notes: list[str]
+        self, unindexed: Unindexed, view: View, source: Embedding, notes: list[str]
     ) -> Unindexed:
         """Vectors for what is above the watermark, so that it competes on equal terms."""
-        if meaning.vector is None or not unindexed.units or meaning.source is None:
+        if not unindexed.units:
             return unindexed
         if len(unindexed.units) > _EMBED_INLINE:
             notes.append(f"{len(unindexed.units)} new memories are compared by words only")
             return unindexed
         memories = [memory for _, memory in view.many({unit.memory for unit in unindexed.units}).values()]
         try:
-            return replace(unindexed, vectors=meaning.source.embed_units(unindexed.units, memories))
+            return replace(unindexed, vectors=source.embed_units(unindexed.units, memories))
         except (ModelFailed, BadVector) as error:
             notes.append(f"new memories are compared by words only: {error.message}")
             return unindexed
-
-    def _search(
-        self,
-        base: DbView,
-        query: Query,
-        question: Question,
-        meaning: _Meaning,
-        unindexed: Unindexed,
-        units: Units,
-        tokens: Tokens | None,
-        asked: Encoded | None,
-    ) -> list[ScoredUnit]:
-        scored = self._indexing.index.search(
-            question,
-            query.filter,
-            units=units,
-            version=query.version,
-            limit=self._enough(query),
-            least=query.k,
-            apart=ABSTRACT if query.filter.kinds is None and self._holds(base)[0] else (),
-            each="turn" if query.unit == "turn" else "memory",
-            aging=Aging(query.now.timestamp(), self._factors),
-            vectors=meaning.source.vectors() if meaning.source else None,
-            query=meaning.vector,
-            unindexed=unindexed,
-            tokens=tokens,
-            asked=asked,
-        )
-        return [unit for unit in scored if _is_asked_for(unit)]
 
     def _enough(self, query: Query) -> int:
         """How many units to look at closely, so that none of the best is missed."""

@@ -23,13 +23,14 @@ from octavo.domain.erasure import (
 )
 from octavo.domain.memory import SHARED, Change, Decision, Memory, Merge, Proposal, Redaction, Refusal
 from octavo.domain.rules import tombstone
+from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.engine import projections
 from octavo.engine.attachments import erasure_of, unswept
 from octavo.engine.reading import Reader
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
-from octavo.errors import Damaged, NotFound, SandboxBusy
+from octavo.errors import Damaged, NotFound, SandboxBusy, Unavailable
 from octavo.storage import buffers, checkpoints, refusals, sweeps
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
@@ -82,7 +83,7 @@ def redact(
         raise NotFound(f"the text of {id_} is erased, so nobody can tell what else contains it", hint=hint)
     found = _Found()
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         found.look(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)
         gone = [id_, *(found.also if everywhere else ()), *found.derived]
         changes: list[Change] = [
@@ -94,10 +95,13 @@ def redact(
         changes += [_line(id_, key, reason, writer) for key in keys or [spine.keyed(f"id {id_}")]]
         others = [*gone[1:], *found.masked]
         changes += [_line(other, spine.keyed(f"id {other}"), reason, writer) for other in others]
-        return Plan(changes=changes, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
+        pending.extend(changes)
 
-    spine.commit(decide)
-    done = sweep(spine)
+    spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
+    try:
+        done = sweep(spine)
+    except Unavailable as error:  # it is committed, so reads mask the text; the sweep goes on when it can
+        done = Swept(unreached=(error.message,))
     return Redacted(
         memory=id_,
         versions=done.versions,
@@ -195,6 +199,7 @@ def _left(memory: Memory | None, keys: Collection[str], *, whole: bool) -> Memor
 
 def sweep(spine: Spine) -> Swept:
     """Erase what the redactions name, wherever it is; what cannot be done now is left for the next time."""
+    spine.head()  # a full disk may have left the state behind the redaction
     pending = unswept(spine)
     if not pending:
         return Swept()
@@ -216,7 +221,7 @@ def sweep(spine: Spine) -> Swept:
         projection.erase(erasure)
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
-        spine.commit(lambda view: Plan(changes=done, cause="swept", actor="system"))
+        spine.commit(lambda pending, _: pending.extend(done), cause="swept", actor="system")
     return Swept(versions=tuple(versions), waiting=tuple(waiting))
 
 

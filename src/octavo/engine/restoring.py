@@ -10,9 +10,8 @@ from octavo.domain import gate
 from octavo.domain.memory import Change, Decision, Memory, Proposal, Rejection
 from octavo.domain.outcomes import RuleContext
 from octavo.domain.state import Pending, View
-from octavo.engine.commit import commit_changes
 from octavo.engine.reading import Reader
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.errors import NotFound, Stale
 from octavo.storage.codec import REDACTED
@@ -23,17 +22,15 @@ from octavo.storage.state_view import DbView
 def restore(spine: Spine, target: int, actor: str) -> Version | None:
     """Commit what makes the newest version say what an older one said; None if it does already."""
 
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         old = spine.state.at(target)
-        changes: list[Memory] = []
         for id_ in sorted(spine.state.ids_changed(target, view.version)):
             now, then = view.get(id_), old.get(id_)
             back = _back(now, then, actor) if now else None
             if back is not None and not _stays_out(spine, view, back):
-                changes.append(back)
-        return Plan(changes=changes, cause=f"restore {target}", actor=actor)
+                pending.apply(back)
 
-    return spine.commit(decide)
+    return spine.commit(act, cause=f"restore {target}", actor=actor)
 
 
 def revert(spine: Spine, writer: Writer, version: int) -> Version | None:
@@ -50,7 +47,7 @@ def revert(spine: Spine, writer: Writer, version: int) -> Version | None:
             _take_back(spine, pending, memory, before.get(memory.id), writer.actor)
         _ask_again(spine, pending, changes, writer.context())
 
-    return commit_changes(spine, act, cause=f"revert {version}", actor=writer.actor)
+    return spine.commit(act, cause=f"revert {version}", actor=writer.actor)
 
 
 def reopen(spine: Spine, reader: Reader, writer: Writer, id_: str) -> str:
@@ -80,7 +77,7 @@ def reopen(spine: Spine, reader: Reader, writer: Writer, id_: str) -> str:
         if not asked:
             raise Stale(f"proposal {id_} waits again already", hint="`octavo proposals` lists it")
 
-    commit_changes(spine, act, cause=f"reopen {id_}", actor=writer.actor)
+    spine.commit(act, cause=f"reopen {id_}", actor=writer.actor)
     return asked[0]
 
 

@@ -9,7 +9,8 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import STATE, Change, Memory, Proposal
 from octavo.domain.review import RETIRE, RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
-from octavo.engine.spine import Plan, Spine
+from octavo.domain.state import Pending
+from octavo.engine.spine import Spine
 from octavo.storage import codec
 from octavo.storage.state_view import DbView
 
@@ -60,9 +61,9 @@ def age(spine: Spine, rule: str, episodes: list[Memory]) -> list[str]:
 
 
 def _ask(spine: Spine, name: str, ids: list[str]) -> None:
-    def decide(view: DbView) -> Plan | None:
+    def act(pending: Pending, view: DbView) -> None:
         if any(p.action == "retire" and p.memory.id == name for p in view.proposals()):
-            return None
+            return
         memory = Memory(id=name, kind="register", category=STATE, at=spine.now(), data={RETIRE: ids})
         proposal = Proposal(
             id=spine.new_id(),
@@ -71,9 +72,9 @@ def _ask(spine: Spine, name: str, ids: list[str]) -> None:
             reason=f"{len(ids)} episodes are past the limit of {name}",
             at=spine.now(),
         )
-        return Plan(changes=[proposal], cause=f"propose {name}", actor="system")
+        pending.apply(proposal)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"propose {name}", actor="system")
 
 
 def _verified(view: DbView) -> list[str]:
@@ -91,10 +92,10 @@ def _verified(view: DbView) -> list[str]:
 def _propose(spine: Spine, core: str, ids: list[str]) -> None:
     """Ask a person, once for each core."""
 
-    def decide(view: DbView) -> Plan | None:
+    def act(pending: Pending, view: DbView) -> None:
         memory = view.get(core)
         if memory is None or any(p.action == "retire" and p.memory.id == core for p in view.proposals()):
-            return None
+            return
         proposal = Proposal(
             id=spine.new_id(),
             action="retire",
@@ -104,9 +105,9 @@ def _propose(spine: Spine, core: str, ids: list[str]) -> None:
             by="system",
             at=spine.now(),
         )
-        return Plan(changes=[proposal], cause=f"propose retirement {core}", actor="system")
+        pending.apply(proposal)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"propose retirement {core}", actor="system")
 
 
 def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change]:
@@ -146,9 +147,8 @@ def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:
 
 
 def _commit(spine: Spine, core: str, ids: list[str]) -> None:
-    def decide(view: DbView) -> Plan:
+    def act(pending: Pending, view: DbView) -> None:
         live = [m for id_ in ids if (m := view.get(id_)) and not m.gone]
-        changes = [replace(tombstone(m, "system"), data={RETIRED: core}) for m in live]
-        return Plan(changes=changes, cause=f"retire {core}", actor="system")
+        pending.extend(replace(tombstone(m, "system"), data={RETIRED: core}) for m in live)
 
-    spine.commit(decide)
+    spine.commit(act, cause=f"retire {core}", actor="system")

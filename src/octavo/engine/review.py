@@ -16,7 +16,6 @@ from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict
-from octavo.engine.commit import commit_changes
 from octavo.engine.differences import Diff
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
@@ -276,4 +275,4 @@ def _commit(
     def attempt(pending: Pending, view: DbView) -> None:
         act(pending, writer.context(), view)
 
-    commit_changes(spine, attempt, cause=cause, actor=writer.actor)
+    spine.commit(attempt, cause=cause, actor=writer.actor)

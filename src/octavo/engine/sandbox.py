@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
-
-from msgspec import Struct
+from typing import Any, Self, TypeVar, Unpack
 
 from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
@@ -16,25 +14,17 @@ from octavo.domain.hits import Hits
 from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit, check_words
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
+from octavo.engine.fields import Changes, Feeling, Fields, feeling, plain_json
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
-from octavo.engine.spine import Plan, Spine
+from octavo.engine.spine import Spine
 from octavo.engine.surface import public
-from octavo.engine.writing import UNSET, Feeling, Links, Unset, Writer, feeling, plain_json, said
+from octavo.engine.writing import Writer
 from octavo.errors import BadInput, Immutable, OctavoError, Refused, SandboxClosed, VersionConflict
 from octavo.storage.buffers import Buffer
 from octavo.storage.state_view import DbView
 
 E = TypeVar("E", Spoke, Used, Wrote | SetState | Revised | Forgot)
-
-
-class SandboxHooks(Struct, frozen=True, kw_only=True):
-    """What a sandbox has of the handle that holds it: who acts, how to recall, what follows its end."""
-
-    actor: str
-    is_owner: bool
-    closed: Callable[[Consolidation], None]
-    recaller: Callable[[], Recaller] | None
 
 
 @public
@@ -50,23 +40,29 @@ class Sandbox(Reader):
         buffer: Buffer | None,
         opened: Opened,
         result: Consolidation | None,
-        hooks: SandboxHooks,
+        *,
+        actor: str,
+        is_owner: bool,
+        closed: Callable[[Consolidation], None],
+        recaller: Callable[[], Recaller],
     ) -> None:
-        super().__init__(spine, opened.scope, hooks.recaller)
+        """Hold a buffer for an actor; `closed` is called when it was consolidated."""
+        super().__init__(spine, opened.scope, recaller)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
         self.result = result
         self._opened = opened
         self._buffer = buffer
-        self._hooks = hooks
+        self._actor = actor
+        self._closed = closed
         self._writer = Writer(
             spine=spine,
-            actor=hooks.actor,
+            actor=actor,
             scope=opened.scope,
             sandbox=opened.sandbox,
             visible=frozenset({SHARED, opened.scope}),
-            may_name=hooks.is_owner,
+            may_name=is_owner,
         )
         self._overlay: Pending | None = None
         self._recalled: list[str] = []  # what was recalled, until the buffer takes it with what was written
@@ -128,13 +124,9 @@ class Sandbox(Reader):
             raise Refused(f"the turn was refused by {outcome.check}: {outcome.detail}", hint=outcome.advice)
         return outcome.turns[0]
 
-    def write_episode(
-        self, episode: Mapping[str, Any] | None = None, /, *, ri_level: str | None = None, **fields: Any
-    ) -> str:
+    def write_episode(self, episode: Mapping[str, Any], *, ri_level: str | None = None) -> str:
         """Add a whole episode in the documents' form (turn_1, turn_2, RI_global …); returns its id."""
-        given = {**(episode or {}), **fields}
-        level = ri_level or given.get("ri_level")
-        wrote = self._writer.episode(given, level=level)
+        wrote = self._writer.episode(episode, level=ri_level or episode.get("ri_level"))
         self._make_room(1)
         if self._fresh_state().get(wrote.memory.id) is not None:
             raise Immutable(f"episode {wrote.memory.id} is already there and never changes")
@@ -146,82 +138,18 @@ class Sandbox(Reader):
         self._append(outcome)
         return outcome.memory.id
 
-    def remember(
-        self,
-        text: str,
-        *,
-        kind: str = "fact",
-        topic: str | None = None,
-        category: str | None = None,
-        tags: Sequence[str] = (),
-        source: str | None = None,
-        at: datetime | None = None,
-        salience: float | None = None,
-        confidence: float | None = None,
-        emotion: Feeling = None,
-        links: Links = (),
-        data: Mapping[str, Any] | None = None,
-        id: str | None = None,  # noqa: A002  # the glossary's word
-        vector: tuple[str, Sequence[float]] | None = None,
-        supersedes: str | None = None,
-        override: str | None = None,
-    ) -> Verdict:
-        """Add a candidate; the verdict is advisory, the final one is in the consolidation."""
-        wrote = self._writer.candidate(
-            text,
-            kind=kind,
-            topic=topic,
-            category=category,
-            tags=tags,
-            source=source,
-            at=at,
-            salience=salience,
-            confidence=confidence,
-            emotion=emotion,
-            links=links,
-            data=data,
-            id=id,
-            vector=vector,
-            supersedes=supersedes,
-            override=override,
-        )
-        outcome = self._writer.checked(wrote)
+    def remember(self, text: str, **fields: Unpack[Fields]) -> Verdict:
+        """Add a candidate (`fields.Fields`); the verdict is advisory, the consolidation has the final one."""
+        outcome = self._writer.checked(self._writer.candidate(text, **fields))
         return outcome if isinstance(outcome, Verdict) else self._append(outcome)
 
     def update_state(self, name: str, data: Mapping[str, Any], *, patch: bool = False) -> Verdict:
         """Replace a named state, or merge into it by RFC 7396."""
         return self._append(self._writer.state(name, data, patch=patch))
 
-    def revise(
-        self,
-        id_: str,
-        *,
-        text: str | Unset = UNSET,
-        topic: str | Unset | None = UNSET,
-        category: str | Unset | None = UNSET,
-        tags: Sequence[str] | Unset = UNSET,
-        salience: float | Unset = UNSET,
-        confidence: float | Unset = UNSET,
-        emotion: Feeling | Unset = UNSET,
-        links: Links | Unset = UNSET,
-        data: Mapping[str, Any] | Unset = UNSET,
-        at: datetime | Unset = UNSET,
-        override: str | None = None,
-    ) -> Verdict:
-        """Ask for new values of some fields of a memory."""
-        changes = said(
-            text=text,
-            topic=topic,
-            category=category,
-            tags=tags,
-            salience=salience,
-            confidence=confidence,
-            emotion=emotion,
-            links=links,
-            data=data,
-            at=at,
-        )
-        outcome = self._writer.revision(self.get(id_), id_, changes, override)
+    def revise(self, id_: str, *, override: str | None = None, **changes: Unpack[Changes]) -> Verdict:
+        """Ask for new values of some fields of a memory (`fields.Changes`)."""
+        outcome = self._writer.revision(self.get(id_), id_, override, **changes)
         return outcome if isinstance(outcome, Verdict) else self._append(outcome)
 
     def forget(self, id_: str) -> Verdict:
@@ -234,13 +162,6 @@ class Sandbox(Reader):
             raise BadInput(f"feedback {feedback!r} is not between -1 and 1")
         used = Used(memories=(check_id(id_),), feedback=float(feedback), actor=self._signature)
         self._held().append(self._screened(used))
-
-    def explain(self, query: str, id_: str, **more: Any) -> str:
-        """Why a memory came for a query, or why it did not, in words; that is no use of it."""
-        before = len(self._recalled)
-        told = super().explain(query, id_, **more)
-        del self._recalled[before:]
-        return told
 
     def consolidate(self) -> Consolidation:
         """Apply the rules and commit, all or nothing; a second call returns the same result."""
@@ -255,10 +176,11 @@ class Sandbox(Reader):
         except OctavoError:
             held.append(entries.Reopened(at=self._spine.now()))
             raise
-        self.result = self._committed() or Consolidation(version=self._spine.head().version)
+        done = committed(self._spine, self.id)
+        self.result = done or Consolidation(version=self._spine.head().version)
         held.delete()
         self._buffer = None
-        self._hooks.closed(self.result)
+        self._closed(self.result)
         return self.result
 
     def discard(self) -> None:
@@ -299,35 +221,27 @@ class Sandbox(Reader):
         self._recalled = []
 
     def _commit(self, buffer: SessionBuffer) -> None:
-        def decide(view: DbView) -> Plan | None:
+        def act(pending: Pending, view: DbView) -> int | None:
             done = max((last for _, last, _ in self._spine.state.commits_of(self.id)), default=0)
             wanted = entries.candidates(entries.beyond(buffer, done))
-            if not wanted:
-                return None
-            if self._opened.strict and view.version != self.parent_version:
+            if wanted and self._opened.strict and view.version != self.parent_version:
                 raise VersionConflict(
                     f"sandbox {self.id!r} began on version {self.parent_version}, "
                     f"the account is at {view.version}",
                     hint="look at the difference, then resume it without strict, or discard it",
                 )
-            parent = self._spine.state.at(self.parent_version)
-            state = Pending(view)
-            rules.consolidate(state, wanted, self._writer.context(parent=parent))
-            counted = rules.episodes_in(state.changes)
-            return Plan(
-                changes=state.changes,
-                cause="consolidate",
-                actor=self._hooks.actor,
-                scope=self._opened.scope,
-                session=view.sessions(self._opened.scope) + 1 if counted else None,
-                sandbox=self.id,
-                last_line=buffer.last_line,
-            )
+            rules.consolidate(pending, wanted, self._writer.context(parent=self._base()))
+            counted = rules.episodes_in(pending.changes)
+            return view.sessions(self._opened.scope) + 1 if counted else None
 
-        self._spine.commit(decide)
-
-    def _committed(self) -> Consolidation | None:
-        return committed(self._spine, self.id)
+        self._spine.commit(
+            act,
+            cause="consolidate",
+            actor=self._actor,
+            scope=self._opened.scope,
+            sandbox=self.id,
+            last_line=buffer.last_line,
+        )
 
     def _append(self, entry: Wrote | SetState | Revised | Forgot) -> Verdict:
         """Make an entry durable, then say what it would become on what the sandbox sees."""
@@ -342,7 +256,7 @@ class Sandbox(Reader):
     @property
     def _signature(self) -> str | None:
         """Whose entry it is, if not the opener's."""
-        return None if self._hooks.actor == self._opened.actor else self._hooks.actor
+        return None if self._actor == self._opened.actor else self._actor
 
     def _make_room(self, more: int) -> None:
         limit = self._spine.policy.sandbox.max_episodes

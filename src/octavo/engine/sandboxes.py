@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -10,9 +11,9 @@ from msgspec import Struct
 from octavo.domain import buffer as entries
 from octavo.domain.buffer import Opened, SessionBuffer
 from octavo.domain.memory import check_id
-from octavo.engine.sandbox import Sandbox, SandboxHooks, committed
+from octavo.engine.sandbox import Sandbox, committed
 from octavo.engine.spine import Spine
-from octavo.errors import NotFound, SandboxClosed
+from octavo.errors import Damaged, NotFound, SandboxClosed
 from octavo.storage import buffers
 from octavo.storage.buffers import Buffer
 
@@ -43,7 +44,7 @@ def must_be_seen(spine: Spine, sandbox: str, sees: Callable[[str], bool]) -> Non
         raise absent(sandbox)
 
 
-def resume(spine: Spine, sandbox: str, hooks: SandboxHooks, sees: Callable[[str], bool]) -> Sandbox:
+def resume(spine: Spine, sandbox: str, hold: Callable[..., Sandbox], sees: Callable[[str], bool]) -> Sandbox:
     """Take up a sandbox again after a crash or a restart; a finished one comes back with its result."""
     must_be_seen(spine, sandbox, sees)
     try:
@@ -52,15 +53,15 @@ def resume(spine: Spine, sandbox: str, hooks: SandboxHooks, sees: Callable[[str]
         result = committed(spine, sandbox)
         if result is None or not sees((ghost := _ghost(spine, sandbox)).scope):
             raise absent(sandbox) from None
-        return Sandbox(spine, None, ghost, result, hooks)
+        return hold(None, ghost, result)
     try:
-        return _resumed(spine, held, hooks)
+        return _resumed(spine, held, hold)
     except BaseException:
         held.close()
         raise
 
 
-def _resumed(spine: Spine, held: Buffer, hooks: SandboxHooks) -> Sandbox:
+def _resumed(spine: Spine, held: Buffer, hold: Callable[..., Sandbox]) -> Sandbox:
     found = held.read()
     if found.is_discarded:
         held.delete()
@@ -70,10 +71,10 @@ def _resumed(spine: Spine, held: Buffer, hooks: SandboxHooks) -> Sandbox:
     if done >= found.last_line:
         spine.make_durable(spine.state.watermark()[0])
         held.delete()
-        return Sandbox(spine, None, found.opened, committed(spine, held.sandbox), hooks)
+        return hold(None, found.opened, committed(spine, held.sandbox))
     if found.is_sealed:
         held.append(entries.Reopened(at=spine.now()))
-    return Sandbox(spine, held, found.opened, None, hooks)
+    return hold(held, found.opened, None)
 
 
 def _ghost(spine: Spine, sandbox: str) -> Opened:
@@ -90,8 +91,13 @@ def _ghost(spine: Spine, sandbox: str) -> Opened:
     )
 
 
-def listed(held: Sequence[SessionBuffer], now: datetime) -> list[SandboxInfo]:
-    """Open sandboxes, oldest first."""
+def listed(spine: Spine, sees: Callable[[str], bool]) -> list[SandboxInfo]:
+    """Open sandboxes that a handle sees, oldest first."""
+    held: list[SessionBuffer] = []
+    for name in buffers.names(spine.store):
+        # One may close while we are listing, `check` names one that is damaged: the others are listed.
+        with suppress(NotFound, Damaged):
+            held.append(buffers.read(spine.store, name))
     return [
         SandboxInfo(
             id=b.opened.sandbox,
@@ -100,10 +106,10 @@ def listed(held: Sequence[SessionBuffer], now: datetime) -> list[SandboxInfo]:
             parent_version=b.opened.parent,
             actor=b.opened.actor,
             started_at=b.opened.at,
-            age=now - b.opened.at,
+            age=spine.now() - b.opened.at,
             lines=len(b.entries),
             is_sealed=b.is_sealed,
         )
         for b in sorted(held, key=lambda b: b.opened.at)
-        if not b.is_discarded
+        if not b.is_discarded and sees(b.opened.scope)
     ]

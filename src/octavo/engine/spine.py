@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,9 +20,10 @@ import msgspec
 from msgspec.structs import replace
 
 from octavo.domain import screening
-from octavo.domain.memory import Change, Decision, Memory
+from octavo.domain.memory import Change, Decision, Memory, Refusal
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
+from octavo.domain.state import Pending
 from octavo.errors import (
     Busy,
     Damaged,
@@ -31,9 +32,10 @@ from octavo.errors import (
     NewerFormat,
     NotFound,
     ReadOnly,
+    StoreFull,
     Unavailable,
 )
-from octavo.storage import codec
+from octavo.storage import codec, refusals
 from octavo.storage.ledger import GENESIS, Ledger, Plan, Version, key_of
 from octavo.storage.projections import Projection
 from octavo.storage.state_db import StateDb
@@ -44,17 +46,6 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 _KEY = re.compile("[0-9a-f]{64}")
 _BACKOFF_SECONDS = 0.002
-
-__all__ = [
-    "Identity",
-    "Plan",
-    "Spine",
-    "fingerprint",
-    "identify",
-    "must_be_its_key",
-    "whole_until",
-    "without_gc",
-]
 
 
 class Identity(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -124,27 +115,57 @@ class Spine:
         """The newest version, after following the ledger to it."""
         return self.state.at(self.state.catch_up(self.ledger))
 
-    def commit(self, decide: Callable[[DbView], Plan | None]) -> Version | None:
-        """Run a decision on the newest version and make its plan the next one, all or nothing.
+    def commit(
+        self,
+        act: Callable[[Pending, DbView], int | None],
+        *,
+        cause: str,
+        actor: str,
+        scope: str | None = None,
+        sandbox: str | None = None,
+        last_line: int | None = None,
+    ) -> Version | None:
+        """Make what `act` puts on top of the newest version the next one, whole; None if it is nothing.
 
-        Losing the race runs the decision again; None means there was nothing to write.
+        It runs again whenever another writer was first, and answers with the ordinal of the session that this
+        closes, if it closes one. Refusals go to their log and make no version, but those of a sandbox, taken
+        in up to the `last_line` of its buffer, are part of its result.
         """
         self.must_write()
         commit_id = secrets.token_hex(16)
         for attempt in range(self.policy.commit.attempts):
             with self.store.lock(self.policy.commit.wait_seconds):
                 view = self.head()
-                plan = decide(view)
-                if plan is None or not plan.changes:
-                    self.make_durable(view.version)
-                    return None
-                version = self._write(self._screened(plan), view.version, commit_id)
+                pending = Pending(view)
+                session = act(pending, view)
+                refused = [c for c in pending.changes if last_line is None and isinstance(c, Refusal)]
+                changes = [c for c in pending.changes if not (refused and isinstance(c, Refusal))]
+                plan = Plan(
+                    changes=changes,
+                    cause=cause,
+                    actor=actor,
+                    scope=scope,
+                    session=session,
+                    sandbox=sandbox,
+                    last_line=last_line,
+                )
+                version = self._write(self._screened(plan), view.version, commit_id) if changes else None
                 if version is not None:
                     self._durable = self._proved = version.header.version
                     self._follow(version)
-                    return version
+                elif not changes:
+                    self.make_durable(view.version)
+            if version is not None or not changes:
+                self._log_refusals(refused)
+                return version
             time.sleep(_BACKOFF_SECONDS * secrets.randbelow(2 ** min(attempt + 1, 8)))
         raise Busy(f"{self.policy.commit.attempts} attempts to commit all lost to other writers")
+
+    def _log_refusals(self, refused: Sequence[Refusal]) -> None:
+        for refusal in refused:
+            with suppress(StoreFull):  # what was committed is; a log for people has no room for this line
+                clean = screening.screened(refusal, self.policy.privacy)
+                refusals.add(self.store, clean, keep=self.policy.gate.refusals_kept)
 
     def _follow(self, version: Version) -> None:
         """Bring the state up to a version that is committed, whatever becomes of what is derived from it."""
@@ -225,11 +246,13 @@ def fingerprint(key: str) -> str:
 def whole_until(ledger: Ledger) -> int:
     """The last version before the first damage: all up to it are there and stand on each other."""
     version, before = 0, GENESIS
-    while ledger.exists(version + 1):
+    while True:
         try:
+            if not ledger.exists(version + 1):
+                break
             found = ledger.read(version + 1)
             deque(found.changes(), maxlen=0)
-        except LedgerDamaged:
+        except Damaged:
             break
         if found.header.parent_hash != before:
             break
@@ -241,7 +264,7 @@ def must_be_its_key(ledger: Ledger, identity: Identity) -> None:
     """Raise if the account's file holds another key than the ledger was begun with."""
     try:
         known = ledger.header(1)[0].key if ledger.exists(1) else None
-    except LedgerDamaged:
+    except Damaged:
         return  # who reads the ledger tells of it
     if known is not None and known != fingerprint(identity.key):
         hint = "put account.json back from a backup; until then it can be read with read_only=True"

@@ -10,13 +10,13 @@ from pathlib import Path
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Place, Store
 from octavo.engine.spine import Spine, identify, must_be_its_key, whole_until
-from octavo.errors import IndexDamaged, NotFound, Unavailable
+from octavo.errors import IndexDamaged, NotFound
 from octavo.storage import cache, checkpoints, codec
 from octavo.storage.index import clear
 from octavo.storage.ledger import GENESIS, Ledger
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_file import remove
-from octavo.storage.stores.disk import Disk, replace_file
+from octavo.storage.stores.disk import Disk, failure, replace_file
 from octavo.storage.stores.places import place_of
 
 
@@ -119,8 +119,7 @@ def _hide_from_git(index: Path) -> None:
         if not (index / ".gitignore").exists():
             replace_file(Disk(), index / ".gitignore", b"*\n")
     except OSError as error:
-        hint = "check the folder's permissions, or open the account with read_only=True"
-        raise Unavailable(f"writing {index}: {error.strerror}", hint=hint) from error
+        raise failure(f"writing {index}", error) from error
 
 
 def _state_to_read(home: Path, ledger: Ledger) -> StateDb:

@@ -31,6 +31,7 @@ Fits = Callable[[Any], bool]
 MAX_TEXT = 4_000_000
 MAX_NUMBER = 2**53
 MAX_DEPTH = 64
+_MOST_NAME, _MOST_PATH = 255, 4000  # what file systems take
 
 _SECRETS = PrivacyPolicy(phone="allow", email="allow")
 _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
@@ -39,15 +40,19 @@ _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
 def public(cls: C) -> C:
     """Let every public method of a class answer an argument that does not fit with `BadInput`."""
     for name, method in list(vars(cls).items()):
-        if inspect.isfunction(method) and not name.startswith("_"):
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(method):
             setattr(cls, name, fitted(method))
+        elif isinstance(method, classmethod | staticmethod):
+            setattr(cls, name, type(method)(fitted(method.__func__)))
     return cls
 
 
 def fitted(method: F) -> F:
     """A function that proves its arguments before it runs, and whose errors repeat no secret."""
-    parameters = list(inspect.signature(method).parameters.values())
-    prove = _prover(method, parameters)
+    signature = _spelt_out(method)
+    prove = _prover(method, signature)
 
     @wraps(method)
     def call(*args: Any, **named: Any) -> Any:
@@ -60,34 +65,56 @@ def fitted(method: F) -> F:
             trace = error.__traceback__
             if trace is None or trace.tb_next is not None:
                 raise  # it comes from inside, not from how the method was called
-            taken = [p.name for p in parameters if p.name != "self"]
             said = str(error).partition("() ")[2] or str(error)
-            hint = f"it takes {', '.join(taken)}"
-            raise _without_secrets(BadInput(f"{method.__name__}: {said}", hint=hint)) from None
+            raise _without_secrets(_misfit(method, signature, said)) from None
 
+    call.__signature__ = signature  # type: ignore[attr-defined]  # what inspect and help read
     return typing.cast(F, call)
 
 
+def _spelt_out(method: Callable[..., Any]) -> inspect.Signature:
+    """A method's signature, with the keys of its `**fields: Unpack[...]` as parameters of their own."""
+    signature = inspect.signature(method)
+    *parameters, last = signature.parameters.values()
+    if last.kind is not last.VAR_KEYWORD or not str(last.annotation).startswith("Unpack["):
+        return signature
+    (fields,) = typing.get_args(typing.get_type_hints(method)[last.name])
+    more = [
+        last.replace(name=name, kind=last.KEYWORD_ONLY, default=..., annotation=hint)
+        for name, hint in typing.get_type_hints(fields).items()
+    ]
+    return signature.replace(parameters=[*parameters, *more])
+
+
 def _prover(
-    method: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+    method: Callable[..., Any], signature: inspect.Signature
 ) -> Callable[[tuple[Any, ...], Mapping[str, Any]], None]:
     """What proves the arguments of a call: those by place, then those by name."""
+    parameters = signature.parameters.values()
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
-    more = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None)
+    is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
     fits: dict[str, tuple[Fits, str]] = {}
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         if not fits:  # at the first call, when every name of an annotation can be resolved
             hints = typing.get_type_hints(method)
-            fits.update((p.name, (_fit(hints.get(p.name, Any)), _spelt(p))) for p in parameters)
+            for p in parameters:
+                hint = hints.get(p.name, Any if isinstance(p.annotation, str) else p.annotation)
+                fits[p.name] = _fit(hint), _spelt(p)
         by_place = zip_longest(names[: len(args)], args, fillvalue=rest)
         for name, value in (*by_place, *named.items()):
-            field = name if name in fits else more
-            if name is not None and field is not None:  # else the call itself says what is wrong
-                _must_fit(method.__name__, name, value, *fits[field])
+            if name in fits:
+                _must_fit(method.__name__, name, value, *fits[name])
+            elif name in named and not is_open:
+                raise _misfit(method, signature, f"got an unexpected keyword argument {name!r}")
 
     return prove
+
+
+def _misfit(method: Callable[..., Any], signature: inspect.Signature, said: str) -> BadInput:
+    taken = [name for name in signature.parameters if name != "self"]
+    return BadInput(f"{method.__name__}: {said}", hint=f"it takes {', '.join(taken)}")
 
 
 def _must_fit(method: str, name: str, value: Any, fits: Fits, spelt: str) -> None:
@@ -97,6 +124,8 @@ def _must_fit(method: str, name: str, value: Any, fits: Fits, spelt: str) -> Non
         raise error(f"{method}: {name} is {what}", hint=f"{name} is {spelt}")
     if not isinstance(value, int | float | None):
         _must_be_whole(value, name, 0)
+        if "Path" in spelt and isinstance(value, str | Path):
+            _must_name_a_place(value, name)
 
 
 def _must_be_whole(value: Any, name: str, depth: int) -> None:
@@ -116,6 +145,14 @@ def _must_be_whole(value: Any, name: str, depth: int) -> None:
             for part in parts:
                 if not isinstance(part, int | None):
                     _must_be_whole(part, name, depth + 1)
+
+
+def _must_name_a_place(value: str | Path, name: str) -> None:
+    parts = [part.encode(errors="surrogatepass") for part in str(value).split("/")]
+    if any(b"\0" in part or len(part) > _MOST_NAME for part in parts) or len(str(value)) > _MOST_PATH:
+        raise BadInput(
+            f"{name} can be no path", hint=f"each name in it has at most {_MOST_NAME} bytes, no NUL"
+        )
 
 
 def _must_be_unicode(text: str, name: str) -> None:
@@ -139,7 +176,9 @@ def _fit(hint: Any) -> Fits:
     if origin in (Sequence, Iterable, list, frozenset):
         each = _fit(inner[0])
         lazy = origin is Iterable  # a generator is taken once, so nothing is proved of what it gives
-        return lambda value: _is_many(value, lazy=lazy) and (lazy or all(map(each, value)))
+        return lambda value: (
+            _is_many(value, lazy=lazy) and (not hasattr(value, "__len__") or all(map(each, value)))
+        )
     if origin in (Mapping, dict):
         return lambda value: isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
     if origin is not None:  # Callable and the like
@@ -152,13 +191,15 @@ def _single(hint: Any) -> Fits:
         return lambda value: _is_number(value) and math.isfinite(value) and abs(value) <= MAX_NUMBER
     if hint is int:
         return lambda value: isinstance(value, int) and _is_number(value)
-    if hint is msgspec.UnsetType:
-        return lambda value: value is msgspec.UNSET
     if hint is None or hint in _PLAIN:
         plain = NoneType if hint is None else hint
         return lambda value: isinstance(value, plain)
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return lambda value: isinstance(value, hint)
+    if getattr(hint, "_is_protocol", False):
+        told = {name for one in hint.__mro__ for name in (*vars(one), *inspect.get_annotations(one))}
+        names = [name for name in told if not name.startswith("_")]
+        return lambda value: callable(value) if not names else all(hasattr(value, name) for name in names)
     return lambda value: True
 
 
@@ -186,7 +227,9 @@ def _is_many(value: Any, *, lazy: bool) -> bool:
 
 
 def _spelt(parameter: inspect.Parameter) -> str:
-    return str(parameter.annotation).replace("typing.", "").replace("Unset | ", "").replace(" | Unset", "")
+    hint = parameter.annotation
+    spelt = hint.__name__ if isinstance(hint, type) else str(hint)
+    return spelt.replace("typing.", "").replace("collections.abc.", "")
 
 
 def _without_secrets(error: OctavoError) -> OctavoError:

@@ -6,21 +6,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from octavo.engine import (
-    assemble,
-    beliefs,
-    compress,
-    merging,
-    packing,
-    projections,
-    redaction,
-    retirement,
-    review,
-)
+from octavo.engine import assemble, beliefs, compress, merging, projections, redaction, retirement, review
+from octavo.engine.attachments import unswept
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.models.summarisers import Summariser
+from octavo.storage import checkpoints, sweeps
 from octavo.storage.projections import Projection
 
 
@@ -57,7 +49,7 @@ def upkeep(
     may_group = spine.policy.assemblies.mode != "manual" and indexing.is_used and not problems
     grouped = assemble.assemble(spine, indexing) if may_group else []
     merged = merging.merge_alike(spine, indexing) if may_group else ()
-    sealed, checkpoint = packing.pack(spine)
+    sealed, checkpoint = _pack(spine)
     return Upkeep(
         swept=len(swept.versions),
         made=tuple(memory.id for memory in made),
@@ -70,3 +62,13 @@ def upkeep(
         checkpoint=checkpoint,
         problems=tuple(problems),
     )
+
+
+def _pack(spine: Spine) -> tuple[int, int | None]:
+    """Seal whole thousands of versions, and keep a checkpoint; says how many, and of which version."""
+    mark = sweeps.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
+    head = spine.head().version
+    if unswept(spine):  # this machine's state may still hold what is being erased
+        return 0, None
+    sealed = spine.ledger.seal(head, unless=mark)
+    return sealed, checkpoints.make(spine.store, spine.state, unless=mark)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -32,39 +30,13 @@ from octavo.domain.outcomes import Guard, RuleContext
 from octavo.domain.rules import KEYED
 from octavo.domain.state import View
 from octavo.domain.verdicts import Verdict
-from octavo.engine.fields import (
-    Feeling,
-    Links,
-    as_data,
-    as_label,
-    as_links,
-    as_tags,
-    as_text,
-    feeling,
-    plain_json,
-)
+from octavo.engine.fields import Changes, Fields, as_data, as_label, as_links, as_tags, as_text, feeling
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, BadVector, HumanOnly
 from octavo.storage import refusals
 
-Unset = msgspec.UnsetType
-UNSET = msgspec.UNSET
-
 MADE = ("core", "sphere", "assembly")
-
-
-__all__ = [
-    "MADE",
-    "UNSET",
-    "Feeling",
-    "Links",
-    "Unset",
-    "Writer",
-    "feeling",
-    "plain_json",
-    "revision",
-    "said",
-]
+_ITEM = frozenset(Fields.__annotations__) | {"text", "scope", "key"}
 
 
 class Writer(Struct, frozen=True, kw_only=True):
@@ -82,58 +54,41 @@ class Writer(Struct, frozen=True, kw_only=True):
     guard: Guard | None = None
     may_name: bool = True
 
-    def candidate(
-        self,
-        text: str,
-        *,
-        kind: str = "fact",
-        topic: str | None = None,
-        category: str | None = None,
-        tags: Sequence[str] = (),
-        source: str | None = None,
-        at: datetime | None = None,
-        salience: float | None = None,
-        confidence: float | None = None,
-        emotion: Feeling = None,
-        links: Links = (),
-        data: Mapping[str, Any] | None = None,
-        id: str | None = None,  # noqa: A002  # the glossary's word
-        key: str | None = None,
-        vector: tuple[str, Sequence[float]] | None = None,
-        supersedes: str | None = None,
-        override: str | None = None,
-    ) -> Wrote:
+    def candidate(self, text: str, *, key: str | None = None, **fields: Unpack[Fields]) -> Wrote:
         """A memory to write, every field checked."""
-        if check_kind(kind) in MADE:
+        kind = check_kind(fields.get("kind", "fact"))
+        if kind in MADE:
             raise BadInput(f"a {kind} is made by the engine, not written", hint="write what it is made of")
-        self.must_be_allowed(id, override)
-        id = id if key is None else self._key_id(key)  # noqa: A001
-        sure = 1.0 if is_human(self.actor) else 0.8
-        temporary = id is not None and is_temporary(id)
+        id_, override = fields.get("id"), fields.get("override")
+        self.must_be_allowed(id_, override)
+        id_ = id_ if key is None else self._key_id(key)
+        temporary = id_ is not None and is_temporary(id_)
+        at, salience, sure = fields.get("at"), fields.get("salience"), fields.get("confidence")
+        vector, supersedes = fields.get("vector"), fields.get("supersedes")
         memory = Memory(
-            id=self.spine.new_id() if id is None or temporary else check_id(id),
-            kind=check_kind(kind),
+            id=self.spine.new_id() if id_ is None or temporary else check_id(id_),
+            kind=kind,
             text=as_text(text),
             scope=self.scope,
-            topic=as_label(topic, "topic"),
-            category=as_label(category, "category"),
-            tags=as_tags(tags),
-            source=check_source(source or ("manual" if is_human(self.actor) else "chat")),
+            topic=as_label(fields.get("topic"), "topic"),
+            category=as_label(fields.get("category"), "category"),
+            tags=as_tags(fields.get("tags", ())),
+            source=check_source(fields.get("source") or ("manual" if self.is_human else "chat")),
             actor=self.actor,
             at=self.spine.now() if at is None else check_time(at),
             salience=0.5 if salience is None else check_unit(salience, "salience"),
-            confidence=sure if confidence is None else check_unit(confidence, "confidence"),
-            emotion=feeling(emotion),
-            links=as_links(links),
+            confidence=(1.0 if self.is_human else 0.8) if sure is None else check_unit(sure, "confidence"),
+            emotion=feeling(fields.get("emotion")),
+            links=as_links(fields.get("links", ())),
             sandbox=self.sandbox,
-            data=as_data(data) | (self._vector(*vector) if vector is not None else {}),
+            data=as_data(fields.get("data")) | (self._vector(*vector) if vector is not None else {}),
         )
-        if memory.kind == "episode":
+        if kind == "episode":
             memory = replace(memory, turns=(Turn(speaker=_speaker(self.actor), text=text),))
             memory = replace(memory, text=transcript(memory.turns))
         return Wrote(
             memory=memory,
-            alias=id if temporary else None,
+            alias=id_ if temporary else None,
             supersedes=None if supersedes is None else as_text(supersedes),
             override=override,
         )
@@ -182,7 +137,7 @@ class Writer(Struct, frozen=True, kw_only=True):
         )
 
     def revision(
-        self, old: Memory | None, id_: str, changes: Mapping[str, Any], override: str | None = None
+        self, old: Memory | None, id_: str, override: str | None = None, **changes: Unpack[Changes]
     ) -> Revised | Verdict:
         """New values for a memory, checked as if it were written anew; a missing one is left to the rules."""
         self.must_be_allowed(override=override)
@@ -287,12 +242,18 @@ class Writer(Struct, frozen=True, kw_only=True):
         return f"{KEYED}{self.spine.keyed(f'key {self.scope} {key}')[:24]}"
 
 
-def said(**values: Any) -> dict[str, Any]:
-    """Those of some values that were handed in."""
-    return {name: value for name, value in values.items() if value is not UNSET}
+def candidate_of(writer: Callable[[str | None], Writer], item: Mapping[str, Any]) -> tuple[Writer, Wrote]:
+    """An item of `remember_many` as a candidate, and whose it is; BadInput if it cannot be one."""
+    if not isinstance(item, Mapping) or not set(item) <= _ITEM:
+        unknown = sorted(map(str, set(item) - _ITEM)) if isinstance(item, Mapping) else [repr(item)[:80]]
+        hint = f"it may have {', '.join(sorted(_ITEM))}"
+        raise BadInput(f"an item to remember has {', '.join(unknown)}", hint=hint)
+    fields = dict(item)
+    own = writer(fields.pop("scope", None))
+    return own, own.candidate(fields.pop("text", ""), **fields)
 
 
-def revision(changes: Mapping[str, Any]) -> dict[str, Any]:
+def revision(changes: Changes) -> dict[str, Any]:
     """The fields a revision may set, checked."""
     checks: dict[str, Callable[[Any], Any]] = {
         "text": as_text,

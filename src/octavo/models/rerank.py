@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from octavo.errors import ModelFailed
-from octavo.libraries import Array, np
+from octavo.libraries import Array, np, product
 from octavo.models.embedders import JsonEndpoint
 
 Encoded = tuple[Array, Array]  # the tokens' ids, and a vector of length one for each
@@ -130,7 +130,7 @@ class _MiniLm:
 
     def _projected(self, states: Array) -> Array:
         """The directions in which tokens differ most, at length one: a quarter of the numbers."""
-        vectors = states @ self._axes
+        vectors = product(states, self._axes)
         found: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         return found
 

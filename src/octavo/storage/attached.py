@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from octavo.domain.ports import Store
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
-from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file
+from octavo.storage.stores.disk import TEMPORARY, Disk, failure, replace_file
 
 KEY = "attached.json"
 INSIDE = "mirror"  # the one tree inside the account's folder, so that a copy of the folder has its own
@@ -209,4 +209,4 @@ def _saying(what: str, place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         hint = "make it writable and try again; what was remembered is stored"
-        raise Unavailable(f"{what} {place}: {error.strerror}", hint=hint) from error
+        raise failure(f"{what} {place}", error, hint) from error

@@ -17,8 +17,7 @@ from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import gram_size, passages, runs, terms_of_run
 from octavo.domain.units import End, Unit, address, is_person, substance
 from octavo.libraries import Array, np
-from octavo.storage.columns import append, size_of
-from octavo.storage.rows import END, FILES, NO_POSITION, ROW, RUN, Manifest, Units, key_code
+from octavo.storage.rows import END, NO_POSITION, ROW, RUN, Manifest, Units, key_code
 
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
@@ -236,12 +235,6 @@ def write_ends(
 
 def _appended(folder: Path, manifest: Manifest, arrays: Mapping[str, Array]) -> Manifest:
     """Append to files durably what no manifest counts yet."""
-    counts, checksums = dict(manifest.counts), dict(manifest.checksums)
-    for name, array in arrays.items():
-        if len(array) == 0:
-            continue
-        data = array.tobytes()
-        append(folder / f"{name}.bin", data, at=counts[name] * size_of(FILES[name]))
-        counts[name] += len(array)
-        checksums[name] = zlib.crc32(data, checksums[name])
+    checksums = Units(folder, manifest).add(arrays)
+    counts = {name: count + len(arrays.get(name, ())) for name, count in manifest.counts.items()}
     return replace(manifest, counts=counts, checksums=checksums)

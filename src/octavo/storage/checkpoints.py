@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import secrets
 import tempfile
 import zlib
 from pathlib import Path
@@ -16,6 +14,7 @@ from octavo.domain.ports import Store
 from octavo.storage.ledger import Ledger
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_file import SCHEMA
+from octavo.storage.stores.disk import Disk, through_temporary
 from octavo.storage.stores.entries import every
 
 FOLDER = "checkpoints/"
@@ -75,14 +74,15 @@ def remove(store: Store) -> None:
 
 def _lay(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".tmp-{secrets.token_hex(8)}")
-    fd = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
+    through_temporary(Disk(), path, data, _begun)
+
+
+def _begun(temporary: Path, path: Path) -> None:
+    """Give a state file its name, ready for many readers."""
     db = apsw.Connection(str(temporary))
     db.pragma("journal_mode", "wal")
     db.close()
-    temporary.replace(path)
+    Disk().replace(temporary, path)
 
 
 def _version_of(key: str) -> int:

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Hashable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -112,11 +112,11 @@ def body_hash(salt: str, body: bytes) -> str:
 def encode_change(change: Change, salt: str) -> Line:
     """A change as a line."""
     tag = _TAGS[type(change)]
-    halves = _halves(tag)
-    envelope = encode_json(msgspec.convert(change, halves.envelope, from_attributes=True))
-    if halves.body is None:
+    outer, inner = _halves(tag)
+    envelope = encode_json(msgspec.convert(change, outer, from_attributes=True))
+    if inner is None:
         return Line(t=tag, hash=line_hash(tag, envelope, ""), envelope=msgspec.Raw(envelope))
-    body = msgspec.convert(change, halves.body, from_attributes=True)
+    body = msgspec.convert(change, inner, from_attributes=True)
     if isinstance(change, Memory) and change.turns and change.text == records.transcript(change.turns):
         body.text = ""  # an episode's text follows from its turns
     raw = encode_json(body)
@@ -133,11 +133,11 @@ def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
     """A line's envelope and body as a change; an erased body reads as `[redacted]`."""
     if tag not in _BODIES:
         raise NewerFormat(f"a line has the unknown tag {tag!r}")
-    halves = _halves(tag)
-    if body is None and halves.body is not None:
+    cls, in_body = _BODIES[tag]
+    if body is None and in_body:
         body = _mask(tag, envelope)
     try:
-        return _told(halves.whole.decode(_joined(envelope, body)))
+        return _told(_reader(cast(Hashable, cls)).decode(_joined(envelope, body)))
     except msgspec.ValidationError as error:
         raise NewerFormat(f"a {tag} line holds what this Octavo does not know: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -308,23 +308,12 @@ def _mask(tag: str, envelope: bytes) -> bytes:
             return b"{}"
 
 
-class _Halves(NamedTuple):
-    """A record whole, and as the two parts it is written in."""
-
-    whole: msgspec.json.Decoder[Any]
-    envelope: type[Any]
-    body: type[Any] | None
-
-
 @cache
-def _halves(tag: str) -> _Halves:
+def _halves(tag: str) -> tuple[type[Any], type[Any] | None]:
+    """A record as the two parts it is written in: its envelope, and its body if it has one."""
     cls, in_body = _BODIES[tag]
     names = set(cls.__struct_fields__)
-    return _Halves(
-        _reader(cast(Hashable, cls)),
-        _part(cls, names - in_body),
-        _part(cls, set(in_body)) if in_body else None,
-    )
+    return _part(cls, names - in_body), _part(cls, set(in_body)) if in_body else None
 
 
 def _default(f: msgspec.structs.FieldInfo) -> tuple[Any, ...]:

@@ -1,7 +1,8 @@
 """Columns: files that only grow, memory-mapped, with one manifest that says how much of them counts.
 
 A manifest is replaced atomically. Bytes behind what it counts are a torn pass and are cut off by the next
-writer; one writes at a time, over all processes. Rows and vectors are both kept this way.
+writer; one writes at a time, over all processes. Rows, vectors and token vectors are all kept this way.
+No byte that was ever published is cut off: who begins anew makes new files, for others may look at the old.
 """
 
 from __future__ import annotations
@@ -11,16 +12,75 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from octavo.errors import Damaged, StoreFull, Unavailable
+from octavo.errors import Damaged, OctavoError, StoreFull
 from octavo.libraries import Array, np
+from octavo.storage.stores.disk import Disk, failure
 
+GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made beside another
 _OTHERS = 0o077
+_NO_SPACE = "No space left on device"
+Files = Mapping[str, tuple[Any, tuple[int, ...]]]  # each file's type, and how much of it counts
+M = TypeVar("M")
+disk = Disk()  # tests put one in its place that stops, or fails
+
+
+class Columns(Generic[M]):
+    """A reader's or writer's view of some columns, pinned to one manifest."""
+
+    def __init__(self, folder: Path, manifest: M, files: Files, checksums: Mapping[str, int]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._files = files
+        self._checksums = checksums
+        self._maps: dict[str, Array] = {}
+
+    def column(self, name: str) -> Array:
+        """A file as an array, as far as it counts; mapped when first asked for."""
+        if name not in self._maps:
+            dtype, shape = self._files[name]
+            self._maps[name] = _mapped(self.folder / f"{name}.bin", dtype, shape)
+        return self._maps[name]
+
+    def must_hold(self) -> None:
+        """Raise `Damaged` unless the files hold as many bytes as were published."""
+        for name in self._files:
+            path, size = self.folder / f"{name}.bin", self._size(name)
+            if size and (not path.exists() or path.stat().st_size < size):
+                raise damaged(path, f"it is shorter than the {size} bytes that were published")
+
+    def verify(self) -> None:
+        """Raise `Damaged` unless every byte that counts is what was written."""
+        for name, checksum in self.found().items():
+            if checksum != self._checksums.get(name, 0):
+                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
+
+    def found(self) -> dict[str, Any]:
+        """What the bytes that count add up to, file by file."""
+        return {name: zlib.crc32(self.column(name).reshape(-1).view("u1").data) for name in self._files}
+
+    def add(self, arrays: Mapping[str, Array]) -> dict[str, Any]:
+        """Append to the files durably; returns the checksums for the manifest that will publish it."""
+        checksums = dict(self._checksums)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, array in arrays.items():
+            if len(array):
+                data = array.tobytes()
+                append(self.folder / f"{name}.bin", data, at=self._size(name))
+                checksums[name] = zlib.crc32(data, checksums.get(name, 0))
+        return checksums
+
+    def _size(self, name: str) -> int:
+        dtype, shape = self._files[name]
+        return int(np.dtype(dtype).itemsize) * prod(shape)
 
 
 def read_body(folder: Path, format_: int) -> dict[str, Any] | None:
@@ -46,14 +106,7 @@ def publish_body(folder: Path, format_: int, body: dict[str, Any]) -> None:
     replace_file(folder / "manifest.json", json.dumps({"body": body, "hash": _digest(body)}).encode())
 
 
-def must_hold(path: Path, size: int) -> None:
-    """Raise `Damaged` unless a file holds as many bytes as were published."""
-    if size and (not path.exists() or path.stat().st_size < size):
-        raise damaged(path, f"it is shorter than the {size} bytes that were published")
-
-
-def mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """A file as an array, as far as it counts."""
+def _mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
     if shape[0] == 0:
         return np.empty(shape, dtype=dtype)
     try:
@@ -64,51 +117,59 @@ def mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
 
 def append(path: Path, data: bytes, *, at: int) -> None:
     """Write bytes behind the first `at` of a file, which are all that counts of it, durably."""
-    with path.open("r+b" if path.exists() else "w+b") as file:
-        file.truncate(at)
-        file.seek(at)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    if at == 0 and disk.exists(path):  # who has mapped an earlier one keeps it: a cut would kill
+        disk.remove(path)
+    write_into(path, [(at, data)], cut=at)
+
+
+def write_into(path: Path, parts: Iterable[tuple[int, bytes]], *, cut: int | None = None) -> None:
+    """Write bytes at their places in a file, durably; `cut` is how much of it is kept before that."""
+    fd = disk.open_lock(path)
+    try:
+        if cut is not None:
+            disk.truncate(fd, cut)
+        for place, data in parts:
+            disk.write_at(fd, data, place)
+        disk.sync(fd)
+    finally:
+        disk.close(fd)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in the place of an older one, atomically and durably."""
+    """Put a file in the place of an older one, atomically and durably; the caller holds the write lock."""
     temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_into(temporary, [(0, data)], cut=0)
+    disk.replace(temporary, path)
+    disk.sync_folder(path.parent)
 
 
 @contextmanager
 def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     """Hold the index's write lock: one indexing pass at a time, over all processes.
 
-    A disk that is full or fails is `StoreFull` or `Unavailable`; a file that is gone is the caller's matter.
+    A disk that is full or fails is `StoreFull` or `Unavailable`; a file that is gone is the caller's matter,
+    and so is a folder that went with its lock while we stood in line: another index has taken its place.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _begin(folder)
         with (folder / name).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            if not os.path.samestat(os.fstat(file.fileno()), (folder / name).stat()):
+                raise FileNotFoundError(errno.ENOENT, "another index took its place", str(folder))
             yield
             _make_private(folder)
     except FileNotFoundError:
         raise
     except OSError as error:
-        kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else Unavailable
-        raise kind(f"writing the index in {folder.name}: {error.strerror}") from error
+        raise failure(f"writing the index in {folder.name}", error) from error
+
+
+def _begin(folder: Path) -> None:
+    """Make a folder to write to; one of an index that was replaced is not made again."""
+    if GENERATION.fullmatch(folder.name):
+        folder.stat()
+    else:
+        folder.mkdir(parents=not GENERATION.fullmatch(folder.parent.name), exist_ok=True)
 
 
 def _make_private(folder: Path) -> None:
@@ -121,17 +182,14 @@ def _make_private(folder: Path) -> None:
                     path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
 
 
-def size_of(dtype: Any) -> int:
-    """How many bytes one entry of a file takes."""
-    return int(np.dtype(dtype).itemsize)
-
-
 def _digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def damaged(path: Path, why: str) -> Damaged:
-    """The error of an index file that is not what was written."""
+def damaged(path: Path, why: str) -> OctavoError:
+    """The error of an index file that is not what was written, or that a full disk let nobody write."""
+    if _NO_SPACE in why:  # all that tantivy tells of it
+        return StoreFull(f"writing the index in {path.name}: {_NO_SPACE}")
     return Damaged(
         f"the index file {path.name} cannot be used: {why}",
         hint="the index is derived; `octavo reindex` rebuilds it from the ledger",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -22,14 +22,14 @@ from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, write_ends
-from octavo.storage.columns import replace_file, writing
+from octavo.storage.columns import GENERATION, replace_file, writing
 from octavo.storage.rows import Units, open_units, publish, read_manifest
 from octavo.storage.search import Limits, ScoredUnit, Search, Unindexed
 from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors
 from octavo.storage.words import Words
 
-_CURRENT, _NAMED = "current", re.compile("g[0-9]{1,9}")
+_CURRENT = "current"
 _STAYING = (_CURRENT, "lock", "making", "swapping")
 _FEW = 1_000  # units that make a small pass
 _AT_ONCE = 10_000  # units that are analysed together: as many as stay near the processor
@@ -187,13 +187,13 @@ def current(folder: Path) -> Path:
         name = (folder / _CURRENT).read_text(errors="replace")
     except FileNotFoundError:
         return folder
-    return folder / name if _NAMED.fullmatch(name) else folder
+    return folder / name if GENERATION.fullmatch(name) else folder
 
 
 def beside(folder: Path) -> Path:
     """An empty folder to make another index in, while this one is read on."""
     number = 1 + max(
-        (int(path.name[1:]) for path in folder.glob("g*") if _NAMED.fullmatch(path.name)), default=0
+        (int(path.name[1:]) for path in folder.glob("g*") if GENERATION.fullmatch(path.name)), default=0
     )
     made = folder / f"g{number}"
     made.mkdir()
@@ -205,13 +205,15 @@ def swap(folder: Path, made: Path) -> bool:
 
     Who reads the old one loses its files and asks again; who waits to write to it finds it gone.
     """
-    with writing(folder, "swapping"), writing(current(folder)):
+    with writing(folder, "swapping"), writing(old := current(folder)):
         if not made.exists():
             return False
         replace_file(folder / _CURRENT, made.name.encode())
         for path in folder.iterdir():
             if path.is_dir() and path != made:
-                shutil.rmtree(path, ignore_errors=True)
+                # Who is in the middle of a pass ends it first, or would leave half a folder behind.
+                with nullcontext() if path == old else writing(path):
+                    shutil.rmtree(path, ignore_errors=True)
             elif not path.is_dir() and path.name not in _STAYING:
                 path.unlink(missing_ok=True)
     return True

@@ -14,26 +14,26 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import Struct, field
 
-from octavo.errors import BadInput, NewerFormat, StoreFull, Unavailable
+from octavo.domain.mirror_places import RESERVED
+from octavo.errors import BadInput, NewerFormat
 from octavo.storage import codec
-from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file
+from octavo.storage.stores.disk import TEMPORARY, Disk, failure, replace_file
 
 MANIFEST = ".octavo/mirror.json"
 IGNORED, SESSION = ".gitignore", "session_state.json"
 LOCAL = (IGNORED, SESSION)  # what is derived and no memory's
 _FORMAT = 1
-_FULL = (28, 122)  # ENOSPC, EDQUOT
 _LARGEST = 16_000_000
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _OWN = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
-class Shown(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file as it was last written: its hash, and the revisions it shows."""
+class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A file as it was last written: its hash, what it shows, and whether a person keeps newer words out."""
 
     sha256: str
     ids: Mapping[str, int] = field(default_factory=dict)
+    is_behind: bool = False
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -173,7 +173,7 @@ def _unfit(path: str) -> str | None:
         return "it is not relative"
     if any(part in ("", ".", "..") for part in parts) or any(ord(c) < 32 for c in path):
         return "it does not stay inside, or holds a control character"
-    if any(_RESERVED.fullmatch(part) or part.endswith((".", " ")) for part in parts):
+    if any(RESERVED.fullmatch(part) or part.endswith((".", " ")) for part in parts):
         return "its name is reserved on some systems"
     return None
 
@@ -203,7 +203,5 @@ def _saying(what: str, place: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        if error.errno in _FULL:
-            raise StoreFull(f"{what} {place}: {error.strerror}") from error
         hint = "make it writable and try again; what was remembered is stored"
-        raise Unavailable(f"{what} {place}: {error.strerror}", hint=hint) from error
+        raise failure(f"{what} {place}", error, hint) from error

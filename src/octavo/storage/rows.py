@@ -6,7 +6,6 @@ The manifest also says what the codes in the records mean, and up to which versi
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from msgspec import Struct, field
 
 from octavo.domain.units import Watermark
 from octavo.libraries import Array, np
-from octavo.storage.columns import damaged, mapped, must_hold, publish_body, read_body, size_of
+from octavo.storage.columns import Columns, publish_body, read_body
 
 FORMAT = 6
 OPEN = 2**63 - 1
@@ -100,22 +99,15 @@ class Turns(NamedTuple):
 EMPTY = Manifest(watermark=Watermark(version=0, header=""))
 
 
-class Units:
-    """One reader's or writer's view of the columns, pinned to one manifest."""
+class Units(Columns[Manifest]):
+    """One reader's or writer's view of the rows, pinned to one manifest."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
+        files = {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
+        super().__init__(folder, manifest, files, manifest.checksums)
         self.counted: tuple[Array, Array] | None = None  # mapped by `frequencies` with the first question
-        self._maps: dict[str, Array] = {}
         self._ends: Array | None = None
         self._turns: Turns | None = None
-
-    def column(self, name: str) -> Array:
-        """A file as an array, mapped when first asked for."""
-        if name not in self._maps:
-            self._maps[name] = mapped(self.folder / f"{name}.bin", FILES[name], (self.manifest.counts[name],))
-        return self._maps[name]
 
     def valid_to(self) -> Array:
         """The version at which each row ceases to be valid."""
@@ -197,13 +189,6 @@ class Units:
         named = ((self.name_of(record).memory, int(record["rev"])) for record in records)
         return [(int(row), name) for row, name in zip(found, named, strict=True) if name in wanted]
 
-    def verify(self) -> None:
-        """Raise `Damaged` unless every byte that counts is what was written."""
-        for name in FILES:
-            data = self.column(name)
-            if zlib.crc32(data.tobytes()) != self.manifest.checksums[name]:
-                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
-
 
 def read_manifest(folder: Path) -> Manifest:
     """The published manifest, an empty one if there is none; `Damaged` if it is not what was written."""
@@ -213,10 +198,9 @@ def read_manifest(folder: Path) -> Manifest:
 
 def open_units(folder: Path) -> Units:
     """The columns as last published; `Damaged` if a file is shorter than it must be."""
-    manifest = read_manifest(folder)
-    for name, dtype in FILES.items():
-        must_hold(folder / f"{name}.bin", manifest.counts[name] * size_of(dtype))
-    return Units(folder, manifest)
+    units = Units(folder, read_manifest(folder))
+    units.must_hold()
+    return units
 
 
 def publish(folder: Path, manifest: Manifest) -> None:

@@ -12,18 +12,22 @@ from typing import Any, cast
 import apsw
 
 from octavo.domain.likeness import filed_under
-from octavo.domain.memory import (
-    COMPARED,
-    Memory,
-    Redaction,
-)
+from octavo.domain.memory import COMPARED, Memory, Redaction
 from octavo.domain.names import called_in
 from octavo.domain.orders import holds_order
-from octavo.errors import IndexDamaged, LedgerTruncated
+from octavo.errors import IndexDamaged, LedgerTruncated, StoreFull
 from octavo.storage import codec
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
-from octavo.storage.state_file import begin_at_zero, failure, opened, reading, reference, remove
+from octavo.storage.state_file import (
+    begin_at_zero,
+    copied_to_memory,
+    failure,
+    opened,
+    reading,
+    reference,
+    remove,
+)
 from octavo.storage.state_log import StateLog
 from octavo.storage.state_view import OPEN, ROW_BITS, DbView
 
@@ -44,6 +48,7 @@ class StateDb(StateLog):
         self.when_closed: Callable[[], None] | None = None
         self.when_redacted: Callable[[], None] | None = None  # and swept, by somebody else
         self._db = opened(self.path, read_only=self._read_only)
+        self._is_spare = False  # whether it is a copy in memory, because the disk is full
 
     @classmethod
     def private(cls, path: Path | None) -> StateDb:
@@ -124,9 +129,40 @@ class StateDb(StateLog):
 
         A handle opened to read leaves this to the writers and reads what they have derived.
         """
-        version, hash_ = self.watermark()
+        if self._is_spare:
+            self._leave_memory(ledger)
+        version, _ = self.watermark()
         if self._read_only or not ledger.goes_beyond(version):
             return version
+        try:
+            return self._newest(ledger)
+        except StoreFull:
+            self._go_into_memory()
+            return self._newest(ledger)
+
+    def _go_into_memory(self) -> None:
+        """Go on with a copy that can follow a ledger on a full disk: what is committed can be read."""
+        with self._lock:
+            copy = copied_to_memory(self.path, self._db)
+            self._db.close()
+            self._db, self._is_spare = copy, True
+
+    def _leave_memory(self, ledger: Ledger) -> None:
+        """Go back to the file if there is room for it again."""
+        with self._lock:
+            spare = self._db
+            try:
+                self._db = opened(self.path, read_only=False)
+                self._newest(ledger)
+            except StoreFull:
+                if self._db is not spare:
+                    self._db.close()
+                self._db = spare
+            else:
+                self._is_spare = False
+                spare.close()
+
+    def _newest(self, ledger: Ledger) -> int:
         with self._writing():
             version, hash_ = self.watermark()
             is_swept = False
@@ -150,18 +186,7 @@ class StateDb(StateLog):
         if self.is_damaged():
             self._remake()
         with self._writing():
-            for name in (
-                "revision",
-                "filed",
-                "tagged",
-                "link",
-                "standing_order",
-                "called",
-                "version",
-                "other",
-                "tally",
-                "meta",
-            ):
+            for (name,) in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'"):
                 self._db.execute(f"DELETE FROM {name}")  # our own table names
             begin_at_zero(self._db)
             for found in ledger.chain(1, head, GENESIS):
@@ -289,6 +314,8 @@ class StateDb(StateLog):
 
     def scrub(self) -> None:
         """Rewrite the file without what was erased, its write-ahead log included."""
+        if self._is_spare:
+            raise StoreFull(f"{self.path} cannot be written anew without what was erased")
         with self._lock:
             try:
                 self._db.execute("VACUUM")
@@ -327,39 +354,25 @@ class StateDb(StateLog):
         return None if found is None or found[3] else (found[0], found[1], found[2])
 
     def _index(self, first: int, memories: Sequence[Memory]) -> None:
-        links = [
-            (link.to, link.name, row)
-            for row, memory in enumerate(memories, start=first + 1)
-            for link in memory.links
+        rows = list(enumerate(memories, start=first + 1))
+        places = [(place,) for row, m in rows if not m.gone for place in _places(row, m)]
+        every: list[tuple[str, list[tuple[Any, ...]]]] = [
+            (
+                "INSERT OR IGNORE INTO link VALUES (?, ?, ?)",
+                [(k.to, k.name, row) for row, m in rows for k in m.links],
+            ),
+            (
+                "INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)",
+                [(tag, codec.micros(m.at), m.id, row) for row, m in rows for tag in m.tags],
+            ),
+            ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if holds_order(m)]),
+            (_CALL, [(n, who, row, n, who) for row, m in rows if m.turns for n, who in called_in(m)]),
+            # In their order, because neighbours lie on one page.
+            ("INSERT OR IGNORE INTO filed VALUES (?)", sorted(places)),
         ]
-        if links:
-            self._db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", links)
-        tagged = [
-            (tag, codec.micros(memory.at), memory.id, row)
-            for row, memory in enumerate(memories, start=first + 1)
-            for tag in memory.tags
-        ]
-        if tagged:
-            self._db.executemany("INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)", tagged)
-        orders = [(row,) for row, memory in enumerate(memories, start=first + 1) if holds_order(memory)]
-        if orders:
-            self._db.executemany("INSERT INTO standing_order VALUES (?)", orders)
-        called = [
-            (name, speaker, row, name, speaker)
-            for row, memory in enumerate(memories, start=first + 1)
-            if memory.turns
-            for name, speaker in called_in(memory)
-        ]
-        if called:
-            self._db.executemany(_CALL, called)
-        places = [
-            (place,)
-            for row, memory in enumerate(memories, start=first + 1)
-            if not memory.gone
-            for place in _places(row, memory)
-        ]
-        if places:  # in their order, because neighbours lie on one page
-            self._db.executemany("INSERT OR IGNORE INTO filed VALUES (?)", sorted(places))
+        for sql, values in every:
+            if values:
+                self._db.executemany(sql, values)
 
     def _record(self, header: Header, hash_: str) -> None:
         self._db.execute(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -25,6 +26,7 @@ from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage.ledger import GENESIS
 
 SCHEMA = 7
+_MOST_BYTES_IN_MEMORY = 1 << 29
 _BUSY_MILLISECONDS = 60_000
 _CACHE_KIBIBYTES = 16_000  # numbers of texts lie all over; with less, one commit reads a page many times
 
@@ -76,8 +78,10 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
                 raise IndexDamaged(f"{path} is not laid out as this Octavo does it")
             return db
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # SQLite gives what it writes beside the file the file's own mode.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        # SQLite gives what it writes beside the file the file's own mode. A file that is there is not opened:
+        # closing it would drop the locks that other connections of this process hold on it.
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         db = apsw.Connection(str(path))
         db.set_busy_timeout(_BUSY_MILLISECONDS)
         if db.pragma("user_version") != SCHEMA:
@@ -118,6 +122,16 @@ def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
         return Unavailable(f"{path} is a folder", hint="move the folder elsewhere; the file is made anew")
     hint = "check the folder's permissions, or open the account with read_only=True"
     return Unavailable(f"{path} cannot be used: {error}", hint=hint)
+
+
+def copied_to_memory(path: Path, db: apsw.Connection) -> apsw.Connection:
+    """A copy of a state file that needs no disk, unless it is too large for that."""
+    if path.stat().st_size > _MOST_BYTES_IN_MEMORY:
+        raise StoreFull(f"{path} cannot follow the ledger, in which everything acknowledged stands")
+    copy = apsw.Connection(":memory:")
+    with copy.backup("main", db, "main") as task:
+        task.step()
+    return copy
 
 
 def remove(path: Path) -> None:

@@ -60,23 +60,21 @@ class StateLog(ABC):
 
     def commits(self, *, after: int = 0, limit: int = -1) -> list[Commit]:
         """Versions in order."""
-        rows = self.rows(
-            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
-            "WHERE version > ? ORDER BY version LIMIT ?",
-            (after, limit),
-        )
-        return [_commit(row) for row in rows]
+        return self._commits("version > ? ORDER BY version LIMIT ?", (after, limit))
 
     def commit(self, version: int) -> Commit:
         """One version, or NotFound."""
-        rows = self.rows(
-            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
-            "WHERE version = ?",
-            (version,),
-        )
-        for row in rows:
-            return _commit(row)
+        for commit in self._commits("version = ?", (version,)):
+            return commit
         raise NotFound(f"there is no version {version}", hint="`octavo versions` lists them")
+
+    def _commits(self, where: str, values: Sequence[Any]) -> list[Commit]:
+        fields = Commit.__struct_fields__
+        rows = self.rows(f"SELECT {', '.join(fields)} FROM version WHERE {where}", values)
+        return [
+            Commit(version=version, at=codec.moment_of(at), **dict(zip(fields[2:], rest, strict=True)))
+            for version, at, *rest in rows
+        ]
 
     def versions_beyond(self, scopes: Sequence[str], after: int) -> set[int]:
         """The versions after one that hold nothing of these scopes, or say that they are another's."""
@@ -91,12 +89,7 @@ class StateLog(ABC):
 
     def sessions(self, scope: str, first: int, last: int) -> list[Commit]:
         """The versions that closed the sessions first..last of a scope, in order."""
-        rows = self.rows(
-            "SELECT version, at, cause, actor, scope, session, sandbox, changes, hash FROM version "
-            "WHERE scope = ? AND session BETWEEN ? AND ? ORDER BY session",
-            (scope, first, last),
-        )
-        return [_commit(row) for row in rows]
+        return self._commits("scope = ? AND session BETWEEN ? AND ? ORDER BY session", (scope, first, last))
 
     def scopes(self) -> set[str]:
         """The scopes that hold memories or ever did."""
@@ -205,11 +198,17 @@ class StateLog(ABC):
         rows = self.rows(f"SELECT id, min(row) FROM revision{where} GROUP BY id", tuple(ids) if few else ())
         return {str(id_): int(row) for id_, row in rows}
 
-    def numbers_in(self, kind: str, scope: str, category: str | None) -> dict[str, int]:
-        """Of all memories that ever were in a category, which one each was, from 0."""
-        which = "kind = ? AND scope = ? AND category IS ?"
-        sql = f"SELECT id FROM revision WHERE {which} GROUP BY id ORDER BY min(row)"
-        return {str(row[0]): n for n, row in enumerate(self.rows(sql, (kind, scope, category)))}
+    def ids_in(self, kind: str, scope: str, category: str | None, unnamed: str) -> list[tuple[str, bool]]:
+        """All memories that ever were in a category (None: in any), and whether they live there now.
+
+        They stand in the order in which they first came there; `unnamed` is the category of those with none.
+        """
+        rows = self.rows(
+            f"SELECT id, max(until = {OPEN} AND gone = 0) FROM revision WHERE kind = ?1 AND scope = ?2 "
+            "AND (?3 IS NULL OR coalesce(category, ?4) = ?3) GROUP BY id ORDER BY min(row)",
+            (kind, scope, category, unnamed),
+        )
+        return [(str(id_), bool(is_live)) for id_, is_live in rows]
 
     def ids_changed(self, low: int, high: int, kind: str | None = None) -> list[str]:
         """Memories with a revision that began in (low, high], of any kind or of one."""
@@ -302,18 +301,3 @@ class StateLog(ABC):
         """The versions with a merge into a memory or a clash about it."""
         rows = self.rows("SELECT version FROM other WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
         return [int(row[0]) for row in rows]
-
-
-def _commit(row: tuple[Any, ...]) -> Commit:
-    version, at, cause, actor, scope, session, sandbox, changes, hash_ = row
-    return Commit(
-        version=version,
-        at=codec.moment_of(at),
-        cause=cause,
-        actor=actor,
-        scope=scope,
-        session=session,
-        sandbox=sandbox,
-        changes=changes,
-        hash=hash_,
-    )

@@ -222,14 +222,21 @@ class DbView:
         rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target IN ({marks})", tuple(ids))
         return {str(row[0]) for row in rows}
 
-    def with_orders(self, limit: int) -> list[tuple[int, Memory]]:
-        """The newest live memories that hold a standing order or a wish, with the versions they came in."""
+    def with_orders(self, limit: int) -> list[int]:
+        """The rows of the newest live memories that hold a standing order or a wish."""
         rows = self._db.rows(
-            "SELECT r.since, r.envelope, r.body FROM standing_order s CROSS JOIN revision r USING (row) "
+            "SELECT s.row FROM standing_order s CROSS JOIN revision r USING (row) "
             f"WHERE r.gone = 0 AND {_VALID} ORDER BY s.row DESC LIMIT ?",
             (*self._now, limit),
         )
-        return [(since, decode_memory(envelope, body)) for since, envelope, body in rows]
+        return [int(row) for (row,) in rows]
+
+    def at_rows(self, rows: Sequence[int]) -> list[tuple[int, int, Memory]]:
+        """The memories of some rows, each with its row and the version it came in."""
+        sql = f"SELECT row, since, envelope, body FROM revision WHERE row IN ({','.join(map(str, rows))})"
+        return [
+            (row, since, decode_memory(envelope, body)) for row, since, envelope, body in self._db.rows(sql)
+        ]
 
     def called(self, scopes: Sequence[str] | None) -> list[tuple[str, str, int]]:
         """The names that speakers were called by, with who was meant and how often, as some scopes see it."""

@@ -18,7 +18,7 @@ from octavo.domain.ranking import (
     retention,
     saturated,
 )
-from octavo.libraries import Array, np
+from octavo.libraries import Array, np, product
 from octavo.storage.frequencies import matches
 from octavo.storage.rows import NO_POSITION, Units, distinct, picked, ranges, tallied
 from octavo.storage.vectors import Vectors
@@ -180,7 +180,8 @@ def words_part(nearby: Surroundings, units: Array, weights: Array, average: floa
         total += _from_beside(nearby, held, ordinal, total.shape, recipe)
     kept = ordinal[held.row] >= 0
     total[ordinal[held.row[kept]], held.term[kept]] += held.own[kept]
-    return nearby.best(saturated(total, recipe) @ (weights / weights.sum()).astype(np.float32), starts)
+    shares = (weights / weights.sum()).astype(np.float32)
+    return nearby.best(product(saturated(total, recipe), shares), starts)
 
 
 class _Held(NamedTuple):
@@ -252,7 +253,7 @@ def meaning_part(
     cosines[stored] = vectors.cosines(query, rows[stored])
     if tail.vectors is not None:
         fresh = rows >= tail.first
-        cosines[fresh] = tail.vectors[rows[fresh] - tail.first] @ query
+        cosines[fresh] = product(tail.vectors[rows[fresh] - tail.first], query)
     near, faded = np.zeros(nearby.span, dtype=np.float32), np.zeros(nearby.span, dtype=np.float32)
     values = nearby.best(cosines, starts) - np.float32(shift)
     near[nearby.places[wanted]] = values

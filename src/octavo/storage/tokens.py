@@ -6,7 +6,6 @@ The files only grow; the manifest says how much of them counts.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.domain.ranking import Recipe
-from octavo.libraries import Array, np
-from octavo.storage.columns import append, damaged, mapped, must_hold, publish_body, read_body
+from octavo.libraries import Array, np, product
+from octavo.storage.columns import Columns, publish_body, read_body
 from octavo.storage.rows import ranges
 from octavo.storage.surroundings import Surroundings
 
@@ -37,20 +36,16 @@ class TokenManifest(Struct, frozen=True, kw_only=True):
     checksums: dict[str, int] = field(default_factory=dict)
 
 
-class Tokens:
+class Tokens(Columns[TokenManifest]):
     """A reader's or writer's view of the token vectors, pinned to one manifest."""
 
     def __init__(self, folder: Path, manifest: TokenManifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        self._maps: dict[str, Array] = {}
-
-    def column(self, name: str) -> Array:
-        """A file as an array, mapped when first asked for."""
-        if name not in self._maps:
-            dtype, shape = _files(self.manifest)[name]
-            self._maps[name] = mapped(self.folder / f"{name}.bin", dtype, shape)
-        return self._maps[name]
+        files = {
+            "ends": ("<u8", (manifest.rows,)),
+            "ids": ("<u2", (manifest.tokens,)),
+            "vectors": ("i1", (manifest.tokens, manifest.dimension)),
+        }
+        super().__init__(folder, manifest, files, manifest.checksums)
 
     def best(self, asked: Encoded, rows: Array) -> tuple[Array, Array, Array]:
         """How near some token of each row comes to each token asked; which rows have tokens; the weights.
@@ -65,9 +60,9 @@ class Tokens:
         if is_there.any() and len(ids):
             places, lengths = ranges(low, high), (high - low)[is_there]
             starts = np.cumsum(lengths) - lengths
-            cosines = np.take(self.column("vectors"), places, axis=0).astype(np.float32) @ vectors.T
+            cosines = product(np.take(self.column("vectors"), places, axis=0).astype(np.float32), vectors.T)
             near[is_there] = np.maximum.reduceat(cosines, starts, axis=0) / _SCALE
-            same = np.take(self.column("ids"), places)[:, None] == ids[None, :]
+            same = np.take(self.column("ids"), places)[:, None] == ids.astype("<u2")[None, :]
             counts = np.logical_or.reduceat(same, starts, axis=0).sum(axis=0)
         weights = np.log(1 + len(rows) / (1 + counts))
         return near, is_there, (weights / max(weights.sum(), 1e-9)).astype(np.float32)
@@ -78,13 +73,8 @@ class Tokens:
         low, high = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
         high[known] = ends[rows[known]]
         low[known] = np.where(rows[known] > 0, ends[rows[known] - 1], 0)
-        return low, high
-
-    def verify(self) -> None:
-        """Raise `Damaged` unless every byte that counts is what was written."""
-        for name in _files(self.manifest):
-            if zlib.crc32(self.column(name).tobytes()) != self.manifest.checksums.get(name, 0):
-                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
+        # Nobody reads every byte before a question: what is damaged must not point outside of the file.
+        return np.minimum(low, self.manifest.tokens), np.clip(high, low, self.manifest.tokens)
 
 
 def second_look(
@@ -105,7 +95,7 @@ def second_look(
     near, is_there, weights = tokens.best(asked, nearby.rows[places])
     own, before, behind = which.reshape(3, -1)
     best = np.maximum(near[own], np.float32(recipe.rerank_neighbour) * np.maximum(near[before], near[behind]))
-    fits, judged = best @ weights, is_there[own]
+    fits, judged = product(best, weights), is_there[own]
     if not judged.any():
         return np.zeros(len(matched), dtype=np.float32)
     return np.where(judged, np.float32(recipe.rerank) * (fits - fits[judged].mean()), np.float32(0))
@@ -117,38 +107,24 @@ def open_tokens(folder: Path, fresh: TokenManifest) -> Tokens:
     manifest = fresh if body is None else msgspec.convert(body, type=TokenManifest)
     if replace(manifest, rows=0, tokens=0, checksums={}) != fresh:
         manifest = fresh
-    for name, (dtype, shape) in _files(manifest).items():
-        must_hold(folder / f"{name}.bin", np.dtype(dtype).itemsize * int(np.prod(shape)))
-    return Tokens(folder, manifest)
+    tokens = Tokens(folder, manifest)
+    tokens.must_hold()
+    return tokens
 
 
 def append_tokens(tokens: Tokens, encoded: Sequence[Encoded]) -> Tokens:
     """Add the tokens of the next rows, durably and published at once; the caller holds the write lock."""
-    old, folder = tokens.manifest, tokens.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    old = tokens.manifest
     ends = old.tokens + np.cumsum([len(ids) for ids, _ in encoded], dtype="<u8")
-    none = np.empty((0, old.dimension))
-    vectors = np.concatenate([none, *(vectors for _, vectors in encoded)])
-    arrays = {
-        "ends": ends,
-        "ids": np.concatenate([np.empty(0), *(ids for ids, _ in encoded)]).astype("<u2"),
-        "vectors": np.rint(_SCALE * vectors).astype("i1"),
-    }
-    checksums: dict[str, int] = {}
-    for name, array in arrays.items():
-        dtype, shape = _files(old)[name]
-        data = array.tobytes()
-        append(folder / f"{name}.bin", data, at=np.dtype(dtype).itemsize * int(np.prod(shape)))
-        checksums[name] = zlib.crc32(data, old.checksums.get(name, 0))
+    ids = np.concatenate([np.empty(0), *(ids for ids, _ in encoded)])
+    vectors = np.concatenate([np.empty((0, old.dimension)), *(vectors for _, vectors in encoded)])
+    checksums = tokens.add(
+        {
+            "ends": ends,
+            "ids": ids.astype("<u2"),
+            "vectors": np.rint(_SCALE * np.clip(vectors, -1, 1)).astype("i1"),
+        }
+    )
     new = replace(old, rows=old.rows + len(encoded), tokens=int(ends[-1]), checksums=checksums)
-    publish_body(folder, FORMAT, msgspec.to_builtins(new))
-    return Tokens(folder, new)
-
-
-def _files(manifest: TokenManifest) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """The files, each with the type of its numbers and how many of them count."""
-    return {
-        "ends": ("<u8", (manifest.rows,)),
-        "ids": ("<u2", (manifest.tokens,)),
-        "vectors": ("i1", (manifest.tokens, manifest.dimension)),
-    }
+    publish_body(tokens.folder, FORMAT, msgspec.to_builtins(new))
+    return Tokens(tokens.folder, new)

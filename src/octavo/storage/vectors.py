@@ -7,8 +7,6 @@ is a torn pass and is cut off by the next writer.
 
 from __future__ import annotations
 
-import os
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.errors import BadVector
-from octavo.libraries import Array, faiss, np
-from octavo.storage.columns import append, damaged, mapped, must_hold, publish_body, read_body
+from octavo.libraries import Array, faiss, np, product
+from octavo.storage.columns import Columns, publish_body, read_body, write_into
 from octavo.storage.retries import Retries, without_model
 
 FORMAT = 2
@@ -49,35 +47,34 @@ class VectorManifest(Struct, frozen=True, kw_only=True):
     verified: int = 0  # when every row was last found to be right, in microseconds
 
 
-class Vectors:
+class Vectors(Columns[VectorManifest]):
     """A reader's or writer's view of the vectors, pinned to one manifest."""
 
     def __init__(self, folder: Path, manifest: VectorManifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        self._floats: Array | None = None
-        self._bits: Array | None = None
+        rows, dimension = manifest.rows, manifest.dimension
+        files = {
+            "floats": ("<f2", (rows, dimension)),
+            "bits": ("u1", (rows, code_bytes(dimension))),
+            "times": ("<i8", (rows, 1)),
+        }
+        super().__init__(folder, manifest, files, {name: getattr(manifest, name) for name in files})
         self._lacking: Array | None = None
         self._mean: tuple[int, Array] | None = None
 
     @property
     def floats(self) -> Array:
         """The vectors, one a row."""
-        if self._floats is None:
-            self._floats = self._column("floats")
-        return self._floats
+        return self.column("floats")
 
     @property
     def bits(self) -> Array:
         """The signs of the vectors, eight to a byte."""
-        if self._bits is None:
-            self._bits = self._column("bits")
-        return self._bits
+        return self.column("bits")
 
     @property
     def times(self) -> Array:
         """When each vector came, in microseconds; 0 where there is none, or nobody said."""
-        found: Array = self._column("times")[:, 0]
+        found: Array = self.column("times")[:, 0]
         return found
 
     @property
@@ -94,10 +91,6 @@ class Vectors:
             return self
         kept = tuple(retry for retry in self.manifest.retries if retry.row < rows)
         return Vectors(self.folder, replace(self.manifest, rows=rows, retries=kept))
-
-    def _column(self, name: str) -> Array:
-        dtype, width = _columns(self.manifest.dimension)[name]
-        return mapped(self.folder / f"{name}.bin", dtype, (self.manifest.rows, width))
 
     def mean(self, rows: int) -> Array:
         """A stand-in for the mean vector: that of the first few rows, which stay the first for ever."""
@@ -143,16 +136,15 @@ class Vectors:
     def cosines(self, query: Array, rows: Array) -> Array:
         """The cosines of some rows with a query of length one."""
         dimension = self.manifest.dimension
-        found = np.empty(len(rows), dtype=np.float32)
+        found = np.zeros(len(rows), dtype=np.float32)
         if dimension % 2:
-            return np.matmul(self.floats[rows].astype(np.float32), query, out=found)
+            return product(self.floats[rows].astype(np.float32), query)
         stored = self.floats.view(f"V{2 * dimension}").reshape(-1)
         even, odd = (query[some::2].astype(np.float32) * _WIDER for some in (0, 1))
         for first in range(0, len(rows), _AT_ONCE):
             right = np.take(stored, rows[first : first + _AT_ONCE]).view("<i4")
-            found[first : first + _AT_ONCE] = (
-                _widened(right << 16, len(even)) @ even + _widened(right, len(odd)) @ odd
-            )
+            lower, upper = _widened(right << 16, len(even)), _widened(right, len(odd))
+            found[first : first + _AT_ONCE] = product(lower, even) + product(upper, odd)
         return found
 
     def _near_many(self, code: Array, visible: Callable[[Array], Array], count: int) -> Array:
@@ -169,16 +161,6 @@ class Vectors:
             return rows
         return rows[_hamming(code, np.ascontiguousarray(self.bits[rows]), count)]
 
-    def verify(self) -> None:
-        """Raise `Damaged` unless every byte that counts is what was written."""
-        for name, found in self.checksums().items():
-            if found != getattr(self.manifest, name):
-                raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
-
-    def checksums(self) -> dict[str, Any]:
-        """What the bytes that count add up to, file by file."""
-        return {name: zlib.crc32(self._column(name).data) for name in _columns(self.manifest.dimension)}
-
 
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
     """The vectors as last published; none if they belong to another embedder or another ledger."""
@@ -187,9 +169,9 @@ def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -
     manifest = fresh if body is None else msgspec.convert(body, type=VectorManifest)
     if replace(manifest, rows=0, floats=0, bits=0, times=0, retries=(), verified=0) != fresh:
         manifest = fresh
-    for name, width in _widths(dimension).items():
-        must_hold(folder / f"{name}.bin", manifest.rows * width)
-    return Vectors(folder, manifest)
+    vectors = Vectors(folder, manifest)
+    vectors.must_hold()
+    return vectors
 
 
 def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, retries: Retries | None = None) -> Vectors:
@@ -197,17 +179,12 @@ def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, retries: Retries 
 
     `at` says when, in microseconds; `retries` are those that count from now on, the old ones if not given.
     """
-    manifest, folder = vectors.manifest, vectors.folder
+    manifest = vectors.manifest
     checked = checked_vectors(new, manifest.dimension)
     kept = manifest.retries if retries is None else retries
-    folder.mkdir(parents=True, exist_ok=True)
     rows = range(manifest.rows, manifest.rows + len(checked))
-    checksums: dict[str, Any] = {}
-    for name, array in _arrays(checked, rows, at, kept).items():
-        data = array.tobytes()
-        append(folder / f"{name}.bin", data, at=manifest.rows * _widths(manifest.dimension)[name])
-        checksums[name] = zlib.crc32(data, getattr(manifest, name))
-    return _published(folder, replace(manifest, rows=rows.stop, retries=kept, **checksums))
+    checksums = vectors.add(_arrays(checked, rows, at, kept))
+    return republish(vectors, rows=rows.stop, retries=kept, **checksums)
 
 
 def fill_vectors(
@@ -221,26 +198,18 @@ def fill_vectors(
     vectors.verify()
     checked = checked_vectors(new, vectors.manifest.dimension)
     for name, array in _arrays(checked, rows, at, retries).items():
-        width = _widths(vectors.manifest.dimension)[name]
-        with (vectors.folder / f"{name}.bin").open("r+b") as file:
-            for row, values in zip(rows, array, strict=True):
-                file.seek(row * width)
-                file.write(values.tobytes())
-            file.flush()
-            os.fsync(file.fileno())
-    filled: dict[str, Any] = Vectors(vectors.folder, vectors.manifest).checksums()
-    return _published(vectors.folder, replace(vectors.manifest, retries=retries, **filled))
+        width = array[:1].nbytes
+        parts = [(row * width, values.tobytes()) for row, values in zip(rows, array, strict=True)]
+        write_into(vectors.folder / f"{name}.bin", parts)
+    return republish(vectors, retries=retries, **Vectors(vectors.folder, vectors.manifest).found())
 
 
-def keep_retries(vectors: Vectors, retries: Retries) -> Vectors:
-    """Publish other retries with the same vectors; the caller holds the write lock."""
+def republish(vectors: Vectors, **changes: Any) -> Vectors:
+    """Make a manifest with some changes the one that counts; the caller holds the write lock."""
     vectors.folder.mkdir(parents=True, exist_ok=True)
-    return _published(vectors.folder, replace(vectors.manifest, retries=retries))
-
-
-def stamp_vectors(vectors: Vectors, at: int) -> Vectors:
-    """Publish that the vectors were verified; the caller has done so under the write lock it still holds."""
-    return _published(vectors.folder, replace(vectors.manifest, verified=at))
+    manifest = replace(vectors.manifest, **changes)
+    publish_body(vectors.folder, FORMAT, msgspec.to_builtins(manifest))
+    return Vectors(vectors.folder, manifest)
 
 
 def checked_vectors(new: Any, dimension: int) -> Array:
@@ -271,16 +240,6 @@ def code_bytes(dimension: int) -> int:
     return (dimension + 63) // 64 * 8
 
 
-def _columns(dimension: int) -> dict[str, tuple[str, int]]:
-    """The files, each with the type of its numbers and how many a row has."""
-    return {"floats": ("<f2", dimension), "bits": ("u1", code_bytes(dimension)), "times": ("<i8", 1)}
-
-
-def _widths(dimension: int) -> dict[str, int]:
-    """How many bytes a row takes in each file."""
-    return {name: np.dtype(dtype).itemsize * width for name, (dtype, width) in _columns(dimension).items()}
-
-
 def _arrays(checked: Array, rows: Sequence[int], at: int, retries: Retries) -> dict[str, Array]:
     """What the files hold of some rows; a row that has a retry has no time."""
     missing = {retry.row for retry in retries}
@@ -297,14 +256,9 @@ def _widened(halves: Array, width: int) -> Array:
 
 def _hamming(code: Array, bits: Array, count: int) -> Array:
     """The rows whose signs differ least from a code's, the nearest first."""
+    count = min(count, len(bits))  # for what is not there faiss would return -1
     faiss.omp_set_num_threads(1)
     # Few are counted into a box for each distance, which is quick; for many the boxes would be too large.
     distances, rows = faiss.knn_hamming(code, bits, count, "mc" if count <= _BOXED else "hc")
     found: Array = rows[0]
     return found if count <= _BOXED else found[np.lexsort((found, distances[0]))]
-
-
-def _published(folder: Path, manifest: VectorManifest) -> Vectors:
-    """Make a manifest the one that counts."""
-    publish_body(folder, FORMAT, msgspec.to_builtins(manifest))
-    return Vectors(folder, manifest)

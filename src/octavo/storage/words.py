@@ -146,8 +146,9 @@ class Adding:
         stamp = stamp_of(folder)
         if units.manifest.rows and stamp < units.manifest.words:
             raise damaged(folder, "it is older than what was published")
-        index = _open(folder)
-        self._folder, self._writer = folder, index.writer(_SMALL_HEAP_BYTES if is_small else _HEAP_BYTES, 1)
+        self._folder, index = folder, _open(folder)
+        with self._saying():
+            self._writer = index.writer(_SMALL_HEAP_BYTES if is_small else _HEAP_BYTES, 1)
         if stamp != units.manifest.words:
             unsigned = tantivy.FieldType.Unsigned
             rest = tantivy.Query.range_query(index.schema, "row", unsigned, units.manifest.rows, OPEN)

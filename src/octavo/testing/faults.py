@@ -1,9 +1,8 @@
-"""Disks and stores that stop, fail, forget, lose replies or dawdle, at a moment the test chooses."""
+"""Disks and stores that stop, fail, forget or lose replies, at a moment the test chooses."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,8 +17,8 @@ from octavo.storage.stores.disk import Disk
 # Taken from the class, so that a call added to Disk is stopped at without a word here.
 CALLS = tuple(name for name, value in vars(Disk).items() if callable(value) and not name.startswith("_"))
 WRITING = frozenset(
-    {"make_folder", "open_new", "open_append", "open_lock", "write", "truncate", "sync", "sync_folder"}
-    | {"link", "move_new", "replace", "remove"}
+    {"make_folder", "open_new", "open_append", "open_lock", "write", "write_at"}
+    | {"truncate", "sync", "sync_folder", "link", "move_new", "replace", "remove"}
 )
 
 
@@ -38,6 +37,10 @@ class TappedDisk(Disk):
         """One call; the subclasses decide what becomes of it."""
         self.calls.append(name)
         return getattr(self.inner, name)(*args)
+
+    def _half(self, name: str, fd: int, data: bytes, *place: int) -> None:
+        """Put down half of the bytes that a call was to write."""
+        getattr(self.inner, name)(fd, data[: len(data) // 2], *place)
 
 
 def _through_tap(name: str) -> Callable[..., Any]:
@@ -69,9 +72,8 @@ class StoppingDisk(TappedDisk):
         if self.stopped:
             raise Stopped
         if self.stop_at is not None and len(self.calls) + 1 >= self.stop_at:
-            if self.torn and name == "write":
-                fd, data = args
-                self.inner.write(fd, data[: len(data) // 2])
+            if self.torn and name in ("write", "write_at"):
+                self._half(name, *args)
             self.kill()
             raise Stopped
         result = super().tap(name, args)
@@ -115,8 +117,8 @@ class FailingDisk(TappedDisk):
             self._seen += 1
             if self._seen == self.at or (self.lasting and self._seen > self.at):
                 self.failed.append(name)
-                if name == "write":
-                    self.inner.write(args[0], args[1][: len(args[1]) // 2])
+                if name in ("write", "write_at"):
+                    self._half(name, *args)
                 if name == "close":
                     self.inner.close(args[0])
                 raise OSError(self.number, os.strerror(self.number))
@@ -284,20 +286,6 @@ class LosingStore(TappedStore):
             self.lose -= 1
             return False
         return created
-
-
-class SlowStore(TappedStore):
-    """A store that takes its time before each create."""
-
-    def __init__(self, inner: Any, *, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
-        super().__init__(inner)
-        self._seconds = seconds
-        self._sleep = sleep
-
-    def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
-        """Wait, then create."""
-        self._sleep(self._seconds)
-        return bool(self.inner.create(key, data, unless=unless))
 
 
 class UnlockedStore(TappedStore):

@@ -124,10 +124,19 @@ def changes() -> SearchStrategy[Change]:
 
 def buffer_entries() -> SearchStrategy[entries.Entry]:
     """Everything that a line of a session buffer can hold."""
+    ends = (entries.Sealed, entries.Reopened, entries.Discarded)
     return st.one_of(
         st.builds(
             entries.Opened, sandbox=ids, name=texts, scope=scopes, parent=numbers, actor=actors, at=moments
         ),
+        written_entries(),
+        *(st.builds(end, at=moments) for end in ends),
+    )
+
+
+def written_entries() -> SearchStrategy[entries.Entry]:
+    """The lines of a buffer that can follow each other in any order."""
+    return st.one_of(
         st.builds(entries.Spoke, episode=ids, turn=turns()),
         st.builds(
             entries.Wrote,
@@ -142,9 +151,6 @@ def buffer_entries() -> SearchStrategy[entries.Entry]:
         ),
         st.builds(entries.Forgot, memory=ids, at=moments),
         st.builds(entries.Used, memories=st.lists(ids, max_size=3).map(tuple), feedback=st.floats(-1, 1)),
-        st.builds(entries.Sealed, at=moments),
-        st.builds(entries.Reopened, at=moments),
-        st.builds(entries.Discarded, at=moments),
     )
 
 

@@ -11,34 +11,25 @@ from msgspec import Struct
 IntentKind = Literal[
     "START_TEACHING", "DONE", "CANCEL", "LIST", "FORGET", "DESCRIBE", "MOVE", "SPEED", "INVOKE", "UNKNOWN"
 ]
-MOVES = {
-    "forward": "forward",
-    "go forward": "forward",
-    "move forward": "forward",
-    "backward": "backward",
-    "back": "backward",
-    "go back": "backward",
-    "left": "left",
-    "turn left": "left",
-    "right": "right",
-    "turn right": "right",
-    "stop": "stop",
-    "wait": "wait",
-    "look": "look",
+_SAID = {
+    "forward": ("forward", "go forward", "move forward"),
+    "backward": ("backward", "back", "go back"),
+    "left": ("left", "turn left"),
+    "right": ("right", "turn right"),
+    **{word: (word,) for word in ("stop", "wait", "look")},
 }
-_TEACH = re.compile(r"(?:teach|learn|record|remember)\s+(.+)", re.IGNORECASE)
-_FORGET = re.compile(r"forget\s+(.+)", re.IGNORECASE)
-_DESCRIBE = re.compile(r"(?:describe|explain|what is)\s+(.+)", re.IGNORECASE)
-_RUN = re.compile(r"(?:do|run|perform|invoke)\s+(.+)", re.IGNORECASE)
+MOVES = {said: action for action, words in _SAID.items() for said in words}
 _SPEED = re.compile(r"(?:set\s+)?speed\s+(?:to\s+)?(\d+(?:\.\d+)?)", re.IGNORECASE)
+_NAMED: tuple[tuple[str, IntentKind], ...] = (
+    ("teach|learn|record|remember", "START_TEACHING"),
+    ("forget", "FORGET"),
+    ("describe|explain|what is", "DESCRIBE"),
+    ("do|run|perform|invoke", "INVOKE"),
+)
 _WORDS: dict[str, IntentKind] = {
-    "done": "DONE",
-    "save": "DONE",
-    "end": "DONE",
+    **dict.fromkeys(("done", "save", "end"), "DONE"),
+    **dict.fromkeys(("list", "list behaviors", "behaviors"), "LIST"),
     "cancel": "CANCEL",
-    "list": "LIST",
-    "list behaviors": "LIST",
-    "behaviors": "LIST",
 }
 
 
@@ -62,8 +53,8 @@ def understand(line: str, known: Collection[str] = ()) -> Intent:
         return Intent(kind="MOVE", action=MOVES[low])
     if speed := _SPEED.fullmatch(said):
         return Intent(kind="SPEED", action=f"speed {float(speed[1]):g}")
-    for pattern, kind in _NAMED:
-        if named := pattern.fullmatch(said):
+    for words, kind in _NAMED:
+        if named := re.fullmatch(rf"(?:{words})\s+(.+)", said, re.IGNORECASE):
             return Intent(kind=kind, name=plain_name(named[1]))
     return Intent(kind="UNKNOWN", name=plain_name(said))
 
@@ -71,11 +62,3 @@ def understand(line: str, known: Collection[str] = ()) -> Intent:
 def plain_name(said: str) -> str:
     """A behaviour's name as it is kept: lower-case, without quotes, one space between words."""
     return " ".join(said.strip("'\"“” ").lower().split())[:64]
-
-
-_NAMED: tuple[tuple[re.Pattern[str], IntentKind], ...] = (
-    (_TEACH, "START_TEACHING"),
-    (_FORGET, "FORGET"),
-    (_DESCRIBE, "DESCRIBE"),
-    (_RUN, "INVOKE"),
-)

@@ -11,16 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from octavo.domain.memory import Memory
+from octavo.domain.mirror_places import place_of
 from octavo.engine.account import Account
 from octavo.errors import BadInput
 
 LEVELS = ("episodic", "semantic", "procedural")
 DECAY = {"episodic": 0.9, "semantic": 0.99, "procedural": 0.999}
 _KEY = re.compile(r"[a-z0-9_-]{1,64}")
-_FILES = {"agents": "AGENTS.md"} | {
-    name: f"{name}.json" for name in ("capabilities", "guardrails", "sandbox_rules", "mcp")
-}
-_EPISODIC = {"event": "events/events.jsonl", "game_event": "events/game_events.jsonl"}
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -60,12 +57,10 @@ def read_memory(
     asked = tuple(dict.fromkeys(check_level(level) for level in levels))
     for level in weights or {}:
         check_level(level)
-    hits = account.recall(query, k=k, layers=asked) if asked else []
-    factors = dict(weights or {})
     entries = []
-    for hit in hits:
+    for hit in account.recall(query, k=k, layers=asked) if asked else []:
         prior = hit.parts.get("layer", 0.0) if weights is not None else 0.0
-        score = (hit.score - prior) * factors.get(hit.memory.layer, 1.0)
+        score = (hit.score - prior) * (weights or {}).get(hit.memory.layer, 1.0)
         entries.append(entry_of(hit.memory, score))
     ranked = _overridden(sorted(entries, key=lambda entry: -entry.score))
     by_level = {level: tuple(entry for entry in ranked if entry.level == level) for level in asked}
@@ -73,34 +68,18 @@ def read_memory(
 
 
 def entry_of(memory: Memory, score: float = 0.0) -> Entry:
-    """A memory as an entry of its level, with the place it has in the seed's tree."""
+    """A memory as an entry of its level, with the place it has in the tree of files."""
+    place = place_of(memory, lambda _: f"{memory.at:%Y-%m-%d}")
     return Entry(
         id=memory.id,
         key=memory.topic or memory.id,
-        path=path_of(memory),
+        path=place.path if place else "",
         content=memory.text,
         level=memory.layer,
         score=score,
         timestamp=memory.at,
         data=memory.data,
     )
-
-
-def path_of(memory: Memory) -> str:
-    """Where the seed's tree shows a memory."""
-    if memory.layer == "episodic":
-        if memory.category == "rlds":
-            return f"episodic/rlds_episodes/{memory.id}/metadata.json"
-        file = _EPISODIC.get(memory.category or "")
-        return f"episodic/{file}" if file else f"episodic/conversations/{memory.at:%Y-%m-%d}"
-    topic = memory.topic or memory.id
-    if memory.kind != "skill":
-        return f"semantic/knowledge/{memory.category or 'general'}.md"
-    if memory.category == "behavior":
-        return "semantic/behaviors/behaviors.json"
-    name = topic.removeprefix("skills/")
-    is_file = memory.layer == "procedural" and name in _FILES
-    return f"{memory.layer}/{_FILES[name]}" if is_file else f"{memory.layer}/skills/{name}/SKILL.md"
 
 
 def check_level(level: str) -> str:

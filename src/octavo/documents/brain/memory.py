@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -24,6 +23,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
+from octavo.engine.surface import public
 from octavo.errors import BadInput
 
 AGENT = "agent:brain_b"
@@ -50,6 +50,7 @@ class Written(Struct, frozen=True, kw_only=True):
         return bool(self.ids)
 
 
+@public
 class FilesystemMemory:
     """The memory of one robot in a folder, or in an open account; its actor decides what needs approval.
 
@@ -72,7 +73,7 @@ class FilesystemMemory:
         # Patterns are nobody's own word: not even a person's handle approves them by finding them.
         self._is_own = not isinstance(data_dir, Account)
         if isinstance(data_dir, Account):
-            self.account, self._clerk = data_dir, data_dir.as_agent()
+            self.account, self._clerk = data_dir, data_dir.intake.as_agent()
         else:
             self.account = opening.open(data_dir, account, actor=actor, clock=clock, **more)
             self._clerk = opening.open(data_dir, account, actor=CLERK, clock=clock, **more)
@@ -107,7 +108,8 @@ class FilesystemMemory:
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         match level:
             case "episodic":
-                return self._append(content, key)
+                event = {"payload": content} if isinstance(content, str) else content
+                return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
             case "semantic":
                 return self._replace_page(content, key)
             case _:
@@ -131,8 +133,8 @@ class FilesystemMemory:
     def log_event(self, event: Mapping[str, Any]) -> str:
         """Append one event (`event_type`, or the older `type`); the argument stays as it was."""
         kept = {"timestamp": self.now().isoformat(), **event}
-        kind = str(kept.pop("type", None) or kept.get("event_type") or "event")
-        kept["event_type"] = str(event.get("event_type") or kind)
+        older = kept.pop("type", None)
+        kept["event_type"] = str(kept.get("event_type") or older or "event")
         said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {_words(kept.get('payload', ''))}".strip()
         verdict = self.account.remember(
             said, kind="episode", category="event", at=runs.time_of(kept["timestamp"]), data=kept
@@ -254,15 +256,8 @@ class FilesystemMemory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _append(self, content: str | Mapping[str, Any], key: str) -> Written:
-        event = {"payload": content} if isinstance(content, str) else dict(content)
-        event.setdefault("event_type", key)
-        return Written(level="episodic", key=key, ids=(self.log_event(event),))
 
     def _replace_page(self, content: str | Mapping[str, Any], key: str) -> Written:
         """One commit: blocks that are there stay, others come, those that are missing end."""

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from octavo.documents import trees
+from octavo.documents.transfer import Imported, Tally
 from octavo.domain import runs
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
@@ -37,13 +38,6 @@ class Filter(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
             and (self.public is None or bool(metadata.get("public", True)) == self.public)
             and set(self.tags) <= set(memory.tags)
         )
-
-
-class Imported(Struct, frozen=True, kw_only=True):
-    """What came in: the episodes' ids, and every line or episode that did not, with its place and reason."""
-
-    episodes: tuple[str, ...]
-    problems: tuple[str, ...]
 
 
 def keep(account: Account, episode: Mapping[str, Any], *, tags: Sequence[str] = ()) -> str:
@@ -88,35 +82,36 @@ def filter_of(chosen: Mapping[str, Any]) -> Filter:
 
 def import_(account: Account, path: str | Path) -> Imported:
     """Take in every episode below a path, of any layout; what is there already stays as it is."""
-    ids: list[str] = []
-    problems: list[str] = []
-    for place, episode in read(Path(path), problems):
+    tally = Tally()
+    for place, episode in read(Path(path), tally):
         try:
-            ids.append(keep(account, episode))
+            verdict = account.remember(**runs.fields_of(episode["metadata"], episode["steps"]))
         except OctavoError as error:
-            problems.append(f"{place}: {error.message}")
-    return Imported(episodes=tuple(ids), problems=tuple(problems))
+            tally.leave_out(place, error.message)
+        else:
+            tally.note(place, verdict.memory, verdict)
+    return tally.imported(account, "rlds")
 
 
-def read(path: Path, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def read(path: Path, tally: Tally) -> Iterator[tuple[str, dict[str, Any]]]:
     """Episodes below a path: directories with steps.jsonl or steps/*.jsonl, and single files."""
     if path.is_file():
-        yield from _one_file(path, path.name, problems)
+        yield from _one_file(path, path.name, tally)
         return
     files, links = trees.files_below(path)
-    problems += [f"{link.place}: a link is not followed" for link in links]
+    tally.left_out += links
     for name in files:
         file = path / name
         if file.name == "metadata.json":
             place = str(Path(name).parent)
-            if (metadata := _json(file, name, problems)) is not None:
-                yield place, {"metadata": metadata, "steps": _steps(file.parent, place, problems)}
+            if (metadata := _json(file, name, tally)) is not None:
+                yield place, {"metadata": metadata, "steps": _steps(file.parent, place, tally)}
         elif file.name.startswith("robotgrid_") and file.suffix == ".json":
-            yield from _one_file(file, name, problems)
+            yield from _one_file(file, name, tally)
 
 
-def _one_file(path: Path, name: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    found = _json(path, name, problems)
+def _one_file(path: Path, name: str, tally: Tally) -> Iterator[tuple[str, dict[str, Any]]]:
+    found = _json(path, name, tally)
     if found is None:
         return
     metadata = runs.part_of(found, "metadata") or {
@@ -125,19 +120,19 @@ def _one_file(path: Path, name: str, problems: list[str]) -> Iterator[tuple[str,
     yield name, {"metadata": {"episode_id": path.stem, **metadata}, "steps": found.get("steps") or []}
 
 
-def _json(path: Path, name: str, problems: list[str]) -> dict[str, Any] | None:
+def _json(path: Path, name: str, tally: Tally) -> dict[str, Any] | None:
     try:
         found = trees.read_json(path)
     except BadFile as error:
-        problems.append(f"{name}: {error.message.removeprefix(f'{path}, ')}")
+        tally.leave_out(name, error.message.removeprefix(f"{path}, "))
         return None
     if isinstance(found, dict):
         return found
-    problems.append(f"{name}: no object")
+    tally.leave_out(name, "no object")
     return None
 
 
-def _steps(folder: Path, place: str, problems: list[str]) -> list[dict[str, Any]]:
+def _steps(folder: Path, place: str, tally: Tally) -> list[dict[str, Any]]:
     """The steps of a directory; one bad line costs one line and is named."""
     whole = folder / "steps.jsonl"
     files = [whole] if whole.is_file() else sorted((folder / "steps").glob("[0-9]*.jsonl"))
@@ -148,7 +143,7 @@ def _steps(folder: Path, place: str, problems: list[str]) -> list[dict[str, Any]
                 step = msgspec.json.decode(line, type=dict[str, Any]) if line.strip() else None
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 where = file.relative_to(folder).as_posix()
-                problems.append(f"{place}/{where}, line {number}: {error}")
+                tally.leave_out(f"{place}/{where}, line {number}", str(error))
                 continue
             steps += [step] if step else []
     return steps

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+import msgspec
 from msgspec import Struct
 
 from octavo.documents.brain import intents, permissions
 from octavo.documents.brain.memory import BEHAVIOR, FilesystemMemory
 from octavo.documents.brain.permissions import Denial
+from octavo.domain import mirror
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
@@ -53,7 +54,8 @@ class Teaching:
 
     def say(self, line: str) -> Reply:
         """One line of the dialogue, answered as the seed writes it."""
-        intent = intents.understand(line, self.behaviors())
+        known = self.behaviors()
+        intent = intents.understand(line, known)
         match intent.kind:
             case "START_TEACHING":
                 text = self.start(intent.name)
@@ -62,11 +64,7 @@ class Teaching:
             case "CANCEL":
                 text = self.cancel()
             case "LIST":
-                text = (
-                    f"I know: {', '.join(self.behaviors())}."
-                    if self.behaviors()
-                    else "I know no behaviors yet."
-                )
+                text = f"I know: {', '.join(known)}." if known else "I know no behaviors yet."
             case "FORGET":
                 text = self.forget_all() if intent.name == "all" else self.forget(intent.name)
             case "DESCRIBE":
@@ -110,11 +108,9 @@ class Teaching:
 
     def cancel(self) -> str:
         """Throw away what was shown."""
-        if self._recording is None:
-            return "Not currently recording."
         name = self.recording
         self._drop()
-        return f"Cancelled recording '{name}'."
+        return f"Cancelled recording '{name}'." if name else "Not currently recording."
 
     def behaviors(self) -> dict[str, Behavior]:
         """Every behaviour by name; how often it was invoked is counted in uses, not written into it."""
@@ -151,7 +147,7 @@ class Teaching:
             return Reply(text=self._unknown(name), intent=kind)
         if act is None:
             raise BadInput(f"nobody can perform {name!r}", hint="hand in an executor")
-        actions = _behavior(skill, 0).actions
+        actions = mirror.behavior_of(skill, 0)["actions"]
         for place, action in enumerate(actions):
             if (denial := self._denied(action, place)) is not None:
                 text = f"Stopped '{name}' after {place} actions: {denial.detail}."
@@ -219,15 +215,5 @@ def behaviors_of(account: Account) -> dict[str, Behavior]:
     """The behaviours of an account by name."""
     skills = account.memories(kind="skill", category=BEHAVIOR)
     uses = account.uses(*(skill.id for skill in skills))
-    return {b.name: b for b in (_behavior(skill, uses.get(skill.id, 0)) for skill in skills)}
-
-
-def _behavior(skill: Memory, uses: int) -> Behavior:
-    data: Mapping[str, Any] = skill.data
-    return Behavior(
-        name=str(data.get("name") or (skill.topic or "").removeprefix(f"{BEHAVIOR}/")),
-        actions=tuple(str(action) for action in data.get("actions", ())),
-        created_at=str(data.get("created_at") or skill.at.isoformat()),
-        description=str(data.get("description") or ""),
-        times_invoked=int(data.get("times_invoked") or 0) + uses,
-    )
+    told = (mirror.behavior_of(skill, uses.get(skill.id, 0)) for skill in skills)
+    return {one["name"]: msgspec.convert(one, Behavior) for one in told}

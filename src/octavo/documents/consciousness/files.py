@@ -17,7 +17,7 @@ from octavo.documents import trees
 from octavo.documents.consciousness import tree as layout
 from octavo.documents.consciousness.tree import COUNTERS, EPISODES, FOLDERS, SEQUENCES, document_of, scoped
 from octavo.documents.msp import stores
-from octavo.documents.transfer import Exported, Imported, Note
+from octavo.documents.transfer import ACCEPTED, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import compression
 from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
@@ -29,9 +29,7 @@ from octavo.engine.account import Account
 from octavo.engine.counts import Session
 from octavo.errors import BadInput, HumanOnly, OutOfScope
 
-_SKIP = frozenset({"duplicate", "capacity", "confidence"})
 _CAUSE = "import consciousness"
-_MASKED = "a secret was masked"
 _NOTES, _FILES = "consciousness", "consciousness/files/"
 _SEQUENCES = ("Session_seq", "Core_seq", "Sphere_seq")
 _COUNTED = (*_SEQUENCES, "Total_sessions", "last_update")
@@ -53,17 +51,8 @@ def import_(account: Account, path: Path) -> Imported:
         work.take_made(scope, planned)
         work.note_counters(scope, planned)
     work.take_files()
-    return Imported(
-        format="consciousness",
-        version=account.version,
-        account=account.name,
-        counts=dict(work.counts),
-        unchanged=work.unchanged,
-        changed=tuple(work.changed),
-        left_out=tuple(work.left_out),
-        notes=tuple(work.tree.notes),
-        files=tuple(sorted(work.tree.files)),
-    )
+    work.tally.files = sorted(work.tree.files)
+    return work.tally.imported(account, "consciousness")
 
 
 def export(account: Account, path: Path) -> Exported:
@@ -92,10 +81,7 @@ class _Import:
         self.at = datetime.now(UTC)
         self.policy = account.policy.compression
         self.tree = layout.read(path, self.policy, self.at)
-        self.counts: Counter[str] = Counter()
-        self.unchanged = 0
-        self.left_out: list[Note] = []
-        self.changed: list[Note] = []
+        self.tally = Tally(notes=self.tree.notes)
 
     def take_sessions(self, scope: str, planned: Sequence[str]) -> None:
         """Write the sessions of a scope, one commit each."""
@@ -105,7 +91,7 @@ class _Import:
             if memory.scope != scope:
                 continue
             if _is_there(self.account, memory):
-                self.unchanged += 1
+                self.tally.unchanged += 1
             else:
                 spoken.setdefault(memory.sandbox, []).append((relative, memory))
         for ordinal, name in enumerate(planned, start=1):
@@ -120,7 +106,7 @@ class _Import:
                 said.append(("", note.memory))
             if self._write(scope, said, closes=name):
                 closed.add(name)
-                self.counts["session"] += 1
+                self.tally.counts["session"] += 1
         for said in spoken.values():
             self._write(scope, said)
 
@@ -130,18 +116,14 @@ class _Import:
         if not rows:
             return False
         candidates = [Wrote(memory=memory) for _, memory in rows]
-        verdicts = self.account.write_many(candidates, cause=_CAUSE, skip=_SKIP, closes=closes, scope=scope)
-        for (relative, memory), verdict in zip(rows, verdicts, strict=True):
-            kept = verdict.memory
-            if not verdict or kept is None:
-                self._leave(relative, f"{verdict.check}: {verdict.detail}")
-            elif verdict.outcome == "unchanged":
-                self.unchanged += 1
-            elif relative:
-                self.counts[kept.kind] += 1
-                if (kept.turns, kept.data, kept.text) != (memory.turns, memory.data, memory.text):
-                    self.changed.append(Note(place=relative, reason=_MASKED))
-        return any(verdict and verdict.outcome != "unchanged" for verdict in verdicts)
+        verdicts = self.account.intake.write_many(
+            candidates, cause=_CAUSE, skip=ACCEPTED, closes=closes, scope=scope
+        )
+        is_new = [
+            self.tally.note(relative, memory, verdict)
+            for (relative, memory), verdict in zip(rows, verdicts, strict=True)
+        ]
+        return any(is_new)
 
     def take_made(self, scope: str, planned: Sequence[str]) -> None:
         """Take cores and spheres from the files where the same sessions have their places here."""
@@ -150,21 +132,23 @@ class _Import:
         for due in sorted(made, key=lambda due: (due.sessions[-1], due.kind)):
             first, last, document = due.sessions[0], due.sessions[-1], self.tree.made[due.id]
             if any(here.get(ordinal) != planned[ordinal - 1] for ordinal in due.sessions):
-                self._leave(due.id, f"sessions {first} to {last} are others here; it is made of those")
+                self.tally.leave_out(
+                    due.id, f"sessions {first} to {last} are others here; it is made of those"
+                )
                 continue
             try:
-                memory = self.account.adopt(due.id, document)
+                memory = self.account.intake.adopt(due.id, document)
             except (BadInput, HumanOnly) as error:
-                self._leave(due.id, error.message)
+                self.tally.leave_out(due.id, error.message)
                 continue
             if memory is not None:
-                self.counts[memory.kind] += 1
+                self.tally.counts[memory.kind] += 1
                 if _told(memory) != document:
-                    self.changed.append(Note(place=due.id, reason=_MASKED))
+                    self.tally.changed.append(Note(place=due.id, reason=MASKED))
             elif (there := self.account.get(due.id)) is not None and _told(there) == document:
-                self.unchanged += 1
+                self.tally.unchanged += 1
             else:
-                self._leave(due.id, "it was made or removed here already, which stays")
+                self.tally.leave_out(due.id, "it was made or removed here already, which stays")
 
     def note_counters(self, scope: str, planned: Sequence[str]) -> None:
         """Say where the tree counted otherwise; what is written again is counted by sessions."""
@@ -172,7 +156,7 @@ class _Import:
         counters = self.tree.counters.get(scope, {})
         if any(counters.get(name, value) != value for name, value in counted.items()):
             reason = f"does not fit the {len(planned)} sessions of the tree, which count"
-            self.tree.notes.append(Note(place=f"{scoped(COUNTERS, scope)}.json", reason=reason))
+            self.tally.say(f"{scoped(COUNTERS, scope)}.json", reason)
         places = {name: compression.position(n, self.policy) for n, name in enumerate(planned, start=1)}
         other = 0
         for memory in self.tree.episodes.values():
@@ -181,7 +165,7 @@ class _Import:
                 other += said != tuple(place[name] for name in SEQUENCES)
         if other:
             reason = f"{other} episodes had another compression_meta than their session has"
-            self.tree.notes.append(Note(place=EPISODES, reason=reason))
+            self.tally.say(EPISODES, reason)
 
     def take_files(self) -> None:
         """Keep what is no file of the seed, and what the pages and counters of sessions say beyond ours."""
@@ -207,14 +191,11 @@ class _Import:
         kept[f"{_NOTES}/root"] = root
         entries = [stores.file(name, value, at=self.at) for name, value in sorted(kept.items())]
         candidates = [Wrote(memory=entry.memory) for entry in entries]
-        verdicts = self.account.write_many(candidates, cause=_CAUSE, skip=_SKIP, scope=SHARED)
+        verdicts = self.account.intake.write_many(candidates, cause=_CAUSE, skip=ACCEPTED, scope=SHARED)
         for entry, verdict in zip(entries, verdicts, strict=True):
             if not verdict:
                 where = "/".join(entry.value.get("path", [_NOTES]))
-                self._leave(where, f"{verdict.check}: {verdict.detail}")
-
-    def _leave(self, place: str, reason: str) -> None:
-        self.left_out.append(Note(place=place, reason=reason))
+                self.tally.leave_out(where, f"{verdict.check}: {verdict.detail}")
 
 
 def _is_there(account: Account, memory: Memory) -> bool:

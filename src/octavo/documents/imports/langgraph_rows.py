@@ -14,18 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from octavo.documents import trees
-from octavo.documents.imports.taking import MOST_BYTES, Tally, must_be_bounded, objects_in, time_of
+from octavo.documents.imports.taking import (
+    MOST_BYTES,
+    must_be_bounded,
+    objects_in,
+    take_memories,
+    time_of,
+)
 from octavo.documents.transfer import Imported
 from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
-from octavo.engine.writing import plain_json
+from octavo.engine.fields import plain_json
 from octavo.errors import BadFile
 from octavo.storage.projections import Progress
 
 FORMAT = "langgraph"
-SKIP = frozenset({"duplicate", "capacity", "confidence"})
 _MOST_LABEL = 180
 
 
@@ -83,58 +88,27 @@ def words_of(value: Any) -> Iterator[str]:
 
 def import_(account: Account, path: Path, progress: Progress | None = None) -> Imported:
     """Take in rows of LangGraph's table `store` (prefix, key, value, times), an array or a row a line."""
-    rows, tally = _rows(path), Tally()
     scope, limit = account.scope or SHARED, account.policy.kinds.fact.max_length
-    for start in range(0, len(rows), 500):
-        writes = []
-        for number, row in enumerate(rows[start : start + 500], start=start + 1):
-            memory = _memory(row, scope, limit)
-            if memory is None:
-                tally.leave_out(f"row {number}", "it has no prefix, key and object value")
-            elif _is_older(account, memory):
-                tally.unchanged += 1
-            else:
-                writes.append((f"row {number}", memory))
-        verdicts = account.write_many(
-            [Wrote(memory=memory) for _, memory in writes], cause="import langgraph", skip=SKIP, scope=scope
-        )
-        for (place, memory), verdict in zip(writes, verdicts, strict=True):
-            tally.note(place, memory, verdict)
-        if progress is not None:
-            progress(min(start + 500, len(rows)), len(rows))
-    return tally.imported(account, FORMAT)
+    rows = enumerate(_rows(path), start=1)
+    items = [(f"row {number}", _memory(row, scope, limit)) for number, row in rows]
+    return take_memories(account, FORMAT, items, progress, _by_topic)
 
 
-def _is_older(account: Account, memory: Memory) -> bool:
-    """Whether the item is here already, at least as new."""
+def _by_topic(account: Account, memory: Memory) -> Wrote | None:
+    """An item that is not here, or newer than it is here."""
     there = account.memories(kind="fact", topic=memory.topic, scope=[memory.scope])
-    return bool(there) and there[0].at >= memory.at
+    return None if there and there[0].at >= memory.at else Wrote(memory=memory)
 
 
-def _memory(row: Mapping[str, Any], scope: str, limit: int | None) -> Memory | None:
-    prefix = row.get("prefix", row.get("namespace"))
-    namespace = prefix.split(".") if isinstance(prefix, str) else prefix
-    key, value = row.get("key"), row.get("value")
-    names = (
-        isinstance(namespace, list) and bool(namespace) and all(n and isinstance(n, str) for n in namespace)
-    )
-    if (
-        not names
-        or not isinstance(namespace, list)
-        or not isinstance(key, str)
-        or not isinstance(value, Mapping)
-    ):
-        return None
+def _memory(row: Mapping[str, Any], scope: str, limit: int | None) -> Memory | str:
+    prefix, key, value = row.get("prefix", row.get("namespace")), row.get("key"), row.get("value")
+    namespace: Any = prefix.split(".") if isinstance(prefix, str) else prefix
+    is_named = isinstance(namespace, list) and namespace and all(n and isinstance(n, str) for n in namespace)
+    if not is_named or not isinstance(key, str) or not isinstance(value, Mapping):
+        return "it has no prefix, key and object value"
     created = time_of(row.get("created_at"))
-    return item_memory(
-        namespace,
-        key,
-        value,
-        text="\n".join(words_of(value))[:limit],
-        at=time_of(row.get("updated_at"), created),
-        scope=scope,
-        created=created,
-    )
+    at, text = time_of(row.get("updated_at"), created), "\n".join(words_of(value))[:limit]
+    return item_memory(namespace, key, value, text=text, at=at, scope=scope, created=created)
 
 
 def _rows(path: Path) -> list[Mapping[str, Any]]:

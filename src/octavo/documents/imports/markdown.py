@@ -23,7 +23,7 @@ from octavo.storage.projections import Progress
 FORMAT = "markdown"
 _MOST_BYTES, _MOST_FRONT, _MOST_FILES = 4_000_000, 64_000, 200_000
 _FRONT = re.compile(r"\A---\r?\n(.*?)\r?\n---\s*?(?:\n|\Z)", re.DOTALL)
-_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})[^\]\n]{0,200}\]\]")
+_LINK = re.compile(r"\[\[([^][|#\n]{1,200}+)[^][\n]{0,200}+\]\]")
 _TIMES = ("modified", "updated", "updated_at", "created", "created_at", "date")
 
 

@@ -10,7 +10,7 @@ from octavo.documents.imports.taking import id_of, objects_in, read_export, take
 from octavo.documents.transfer import Imported
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
-from octavo.engine.writing import plain_json
+from octavo.engine.fields import plain_json
 from octavo.storage.projections import Progress
 
 FORMAT = "mem0"

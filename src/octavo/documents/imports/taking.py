@@ -8,81 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.documents import trees
-from octavo.documents.transfer import Imported, Note
+from octavo.documents.transfer import ACCEPTED, Imported, Tally
 from octavo.domain.buffer import Revised, Wrote
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
-from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.errors import BadFile
 from octavo.storage.projections import Progress
 
 MOST_BYTES = 512 * 1024 * 1024
 _BATCH = 500
-_SKIP = frozenset({"duplicate", "capacity", "confidence"})
-_MASKED = "a secret was masked"
 _FORGOTTEN = "it was forgotten here and stays so"
 _REVISED = ("text", "topic", "category", "tags", "at", "links", "data")
 _PAIR = 2
-
-
-class Conversation(Struct, frozen=True, kw_only=True):
-    """A foreign conversation: its turns in order, each with its foreign id in `data`."""
-
-    id: str
-    title: str
-    turns: tuple[Turn, ...]
-
-
-class Tally(Struct):
-    """What an import has done so far."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    revised: int = 0
-    unchanged: int = 0
-    changed: list[Note] = field(default_factory=list)
-    left_out: list[Note] = field(default_factory=list)
-
-    def leave_out(self, place: str, reason: str) -> None:
-        """Note what stayed outside."""
-        self.left_out.append(Note(place=place, reason=reason))
-
-    def note(self, place: str, wrote: Memory, verdict: Verdict) -> None:
-        """Note what became of one write."""
-        if not verdict or verdict.memory is None:
-            self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
-        elif verdict.outcome == "unchanged":
-            self.unchanged += 1
-        else:
-            if verdict.outcome == "superseding":
-                self.revised += 1
-            else:
-                self.counts[wrote.kind] += 1
-            if (verdict.memory.text, verdict.memory.data) != (wrote.text, wrote.data):
-                self.changed.append(Note(place=place, reason=_MASKED))
-
-    def imported(self, account: Account, format_: str) -> Imported:
-        """The report."""
-        return Imported(
-            format=format_,
-            version=account.version,
-            account=account.name,
-            counts=dict(self.counts),
-            revised=self.revised,
-            unchanged=self.unchanged,
-            changed=tuple(self.changed),
-            left_out=tuple(self.left_out),
-        )
 
 
 def read_export(path: Path, *names: str) -> Any:
@@ -129,96 +74,96 @@ def time_of(value: Any, otherwise: datetime | None = None) -> datetime:
     return moment
 
 
-def take_conversations(
-    account: Account, format_: str, conversations: Sequence[Conversation], progress: Progress | None
-) -> Imported:
-    """Take in conversations, each a session of its own: two speakers' turns make an episode."""
-    tally = Tally()
-    for number, conversation in enumerate(conversations, start=1):
-        _take_conversation(account, format_, conversation, tally)
-        if progress is not None:
-            progress(number, len(conversations))
-    return tally.imported(account, format_)
-
-
 def take_memories(
-    account: Account, format_: str, memories: Sequence[tuple[str, Memory]], progress: Progress | None
+    account: Account,
+    format_: str,
+    items: Sequence[tuple[str, Memory | str]],
+    progress: Progress | None,
+    change: Callable[[Account, Memory], Wrote | Revised | str | None] | None = None,
 ) -> Imported:
-    """Take in memories with their places, some hundred a commit; a foreign one that changed is revised."""
-    tally, left, done = Tally(), iter(memories), 0
-    while batch := list(islice(left, _BATCH)):
-        writes = [(p, m, w) for p, m in batch if (w := _wanted(account, p, m, tally)) is not None]
-        _write(account, format_, writes, tally)
-        done += len(batch)
+    """Take in memories with their places, some hundred a commit; a text in a memory's stead says why not.
+
+    `change` says how one is written: None is here already, a text says why it stays outside.
+    """
+    tally = Tally()
+    for start in range(0, len(items), _BATCH):
+        writes = []
+        for place, item in items[start : start + _BATCH]:
+            write = item if isinstance(item, str) else (change or _by_id)(account, item)
+            if isinstance(write, str):
+                tally.leave_out(place, write)
+            elif write is None:
+                tally.unchanged += 1
+            else:
+                writes.append((place, write))
+        if writes:
+            _write(account, format_, writes, tally)
         if progress is not None:
-            progress(done, len(memories))
+            progress(min(start + _BATCH, len(items)), len(items))
     return tally.imported(account, format_)
 
 
-def _wanted(account: Account, place: str, memory: Memory, tally: Tally) -> Wrote | Revised | None:
+def _by_id(account: Account, memory: Memory) -> Wrote | Revised | str | None:
+    """A memory that is new, or came with other content than ever before; what it became here since stays."""
     there = account.history(memory.id)
     if not there:
         return Wrote(memory=memory)
     old = there[-1].memory
     if old.gone:
-        tally.leave_out(place, _FORGOTTEN)
-        return None
+        return _FORGOTTEN
     if any(revision.memory.data == memory.data for revision in there):
-        tally.unchanged += 1  # it came before; whatever it has become here since stays
         return None
     new = replace(memory, kind=old.kind, scope=old.scope, rev=old.rev)
     return Revised(wanted=new, fields=_REVISED, at=memory.at)
 
 
-def _write(
+def take_conversations(
     account: Account,
     format_: str,
-    writes: Sequence[tuple[str, Memory, Wrote | Revised]],
-    tally: Tally,
-    closes: str | None = None,
+    conversations: Sequence[tuple[str, str, Sequence[Turn]]],
+    progress: Progress | None,
+) -> Imported:
+    """Take in conversations (id, title, turns), each a session; two speakers' turns make an episode."""
+    tally = Tally()
+    for number, (id_, title, turns) in enumerate(conversations, start=1):
+        _take_conversation(account, format_, id_, title, turns, tally)
+        if progress is not None:
+            progress(number, len(conversations))
+    return tally.imported(account, format_)
+
+
+def _take_conversation(
+    account: Account, format_: str, id_: str, title: str, turns: Sequence[Turn], tally: Tally
 ) -> None:
-    if not writes:
-        return
-    verdicts = account.write_many(
-        [write for _, _, write in writes],
-        cause=f"import {format_}",
-        skip=_SKIP,
-        closes=closes,
-        scope=account.scope or SHARED,
-    )
-    for (place, memory, _), verdict in zip(writes, verdicts, strict=True):
-        tally.note(place, memory, verdict)
-
-
-def _take_conversation(account: Account, format_: str, conversation: Conversation, tally: Tally) -> None:
-    tag = f"{format_}:{id_of(account, format_, conversation.id)}"
+    tag = f"{format_}:{id_of(account, format_, id_)}"
     there = account.memories(kind="episode", tags=[tag], scope=[account.scope or SHARED])
     known = {turn.data.get("id") for episode in there for turn in episode.turns}
     tally.unchanged += len(there)
-    fresh = [turn for turn in conversation.turns if turn.data["id"] not in known]
+    fresh = [turn for turn in turns if turn.data["id"] not in known]
     if not fresh:
         return
-    session = id_of(account, format_, conversation.id, str(fresh[0].data["id"]))
-    about = {"conversation": conversation.id, "title": conversation.title}
-    writes: list[tuple[str, Memory, Wrote | Revised]] = []
-    for turns in _paired(fresh):
+    session = id_of(account, format_, id_, str(fresh[0].data["id"]))
+    writes: list[tuple[str, Wrote | Revised]] = []
+    for pair in _paired(fresh):
+        first = str(pair[0].data["id"])
         episode = Memory(
-            id=id_of(account, format_, "episode", conversation.id, str(turns[0].data["id"])),
+            id=id_of(account, format_, "episode", id_, first),
             kind="episode",
-            text=transcript(turns),
-            turns=turns,
+            text=transcript(pair),
+            turns=pair,
             tags=(tag,),
-            at=turns[0].at or time_of(None),
+            at=pair[0].at or time_of(None),
             sandbox=session,
-            data={format_: about},
+            data={format_: {"conversation": id_, "title": title}},
         )
-        place = f"{conversation.title or conversation.id}, {turns[0].data['id']}"
+        place = f"{title or id_}, {first}"
         if account.history(episode.id):
             tally.leave_out(place, _FORGOTTEN)
         else:
-            writes.append((place, episode, Wrote(memory=episode)))
-    _write(account, format_, writes, tally, closes=session)
-    tally.counts["session"] += bool(writes)
+            writes.append((place, Wrote(memory=episode)))
+    if writes:
+        _write(account, format_, writes, tally, closes=session)
+        tally.counts["session"] += 1
 
 
 def _paired(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
@@ -231,3 +176,18 @@ def _paired(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
         else:
             pairs[-1] = (*last, turn)
     return pairs
+
+
+def _write(
+    account: Account,
+    format_: str,
+    writes: Sequence[tuple[str, Wrote | Revised]],
+    tally: Tally,
+    closes: str | None = None,
+) -> None:
+    """Write what has a place in the files through the gate, in one version; note what became of it."""
+    changes, scope = [write for _, write in writes], account.scope or SHARED
+    cause = f"import {format_}"
+    verdicts = account.intake.write_many(changes, cause=cause, skip=ACCEPTED, closes=closes, scope=scope)
+    for (place, write), verdict in zip(writes, verdicts, strict=True):
+        tally.note(place, write, verdict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,13 +15,11 @@ from octavo.documents import trees
 from octavo.documents.msp import saving, session_buffer, stores
 from octavo.documents.msp.forms import BUFFER_LISTS, BUFFER_OBJECTS, buffer_named, create_empty_buffer
 from octavo.documents.msp.items import ORIGINAL, canonical, when
-from octavo.documents.transfer import Exported, Imported, Note
-from octavo.domain.buffer import Revised, SessionBuffer, SetState, Wrote
+from octavo.documents.transfer import Exported, Imported, Note, Tally
+from octavo.domain.buffer import SessionBuffer
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, is_id
-from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
-from octavo.engine.bulk import Finished
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadFile, BadInput, NotFound, Refused, SandboxClosed
 from octavo.storage.stores.names import folder_of
@@ -64,34 +63,15 @@ def import_(account: Account, path: Path) -> Imported:
     extra.append(stores.file(_ROOT, {"folder": tree.folder}, at=at))
     extra += [stores.file(f"files/{name}", value, at=at) for name, value in sorted(tree.files.items())]
     steps, verdicts, total = saving.bring_up(account, tree.document, extra, at=at, cause="import msp")
-    counts: Counter[str] = Counter()
-    revised = 0
-    changed: list[Note] = []
-    stays = "it is there already and never changes"
-    left_out = [Note(place=label, reason=stays) for label, candidate, _ in steps if candidate is None]
-    asked = [step for step in steps if step[1] is not None]
-    for (label, candidate, is_new), verdict in zip(asked, verdicts, strict=True):
-        if not verdict:
-            left_out.append(Note(place=label, reason=f"{verdict.check}: {verdict.detail}"))
-            continue
-        if verdict.memory and verdict.outcome != "unchanged":
-            counts[verdict.memory.kind] += is_new
-            revised += not is_new
-        if _is_masked(candidate, verdict):
-            changed.append(Note(place=label, reason="a secret was masked"))
-    counts["sandbox"] = _open_sandboxes(account, folders, at, left_out, tree.notes)
-    return Imported(
-        format="msp",
-        version=account.version,
-        account=tree.user,
-        counts=dict(+counts),
-        revised=revised,
-        unchanged=total - len(steps),
-        changed=tuple(changed),
-        left_out=tuple(left_out),
-        notes=tuple(tree.notes),
-        files=tuple(sorted(tree.files)),
-    )
+    tally = Tally(unchanged=total - len(steps), notes=tree.notes, files=sorted(tree.files))
+    asked = [(label, candidate) for label, candidate in steps if candidate is not None]
+    for label, candidate in steps:
+        if candidate is None:
+            tally.leave_out(label, "it is there already and never changes")
+    for (label, candidate), verdict in zip(asked, verdicts, strict=True):
+        tally.note(label, candidate, verdict)
+    _open_sandboxes(account, folders, at, tally)
+    return tally.imported(account, "msp", user=tree.user)
 
 
 def export(account: Account, path: Path) -> Exported:
@@ -248,18 +228,16 @@ def _open_sandboxes(
     account: Account,
     folders: Mapping[str, tuple[dict[str, Any], dict[str, Any]]],
     now: datetime,
-    refused: list[Note],
-    notes: list[Note],
-) -> int:
+    tally: Tally,
+) -> None:
     """Open the sandboxes that are not there yet and count them; say what was refused or left alone."""
-    opened = 0
     buffers = [account.buffer(info.id) for info in account.sandboxes()]
     for folder, (document, note) in folders.items():
         place = f"{_SANDBOXES}/{folder}"
         there = next((b for b in buffers if folder in (b.opened.sandbox, _folder_of(b))), None)
         if there is not None:
             if canonical(session_buffer.document(there)) != canonical(document):
-                notes.append(Note(place=place, reason="is open here and differs; it was left alone"))
+                tally.say(place, "is open here and differs; it was left alone")
             continue
         topic = stores.topic_of(stores.FILE, note["name"])
         try:
@@ -272,31 +250,26 @@ def _open_sandboxes(
                 id=folder if is_id(folder) else None,
             )
         except SandboxClosed:
-            notes.append(Note(place=place, reason="was consolidated here; it was left alone"))
+            tally.say(place, "was consolidated here; it was left alone")
             continue
-        try:
-            _fill(sandbox, place, document, now, refused)
+        with closing(sandbox):
+            _fill(sandbox, place, document, now, tally)
             noted = sandbox.remember("", kind="register", category=stores.FILE, topic=topic, data=note)
             if not noted:
-                refused.append(Note(place=place, reason=f"{noted.check}: {noted.detail}"))
-        finally:
-            sandbox.close()
-        opened += 1
-    return opened
+                tally.leave_out(place, f"{noted.check}: {noted.detail}")
+        tally.counts["sandbox"] += 1
 
 
-def _fill(
-    sandbox: Sandbox, place: str, document: Mapping[str, Any], now: datetime, refused: list[Note]
-) -> None:
+def _fill(sandbox: Sandbox, place: str, document: Mapping[str, Any], now: datetime, tally: Tally) -> None:
     for number, episode in enumerate(document.get("new_episodes", ()), start=1):
         try:
             sandbox.write_episode(episode)
         except (BadInput, Refused) as error:
-            refused.append(Note(place=f"{place}/new_episodes/{number}", reason=error.message))
+            tally.leave_out(f"{place}/new_episodes/{number}", error.message)
     rest = {key: value for key, value in document.items() if key != "new_episodes"}
     for verdict in session_buffer.write(sandbox, rest, now=now):
         if not verdict and verdict.check in _UNKEPT:
-            refused.append(Note(place=place, reason=f"{verdict.check}: {verdict.detail}"))
+            tally.leave_out(place, f"{verdict.check}: {verdict.detail}")
 
 
 def _sandbox_files(account: Account) -> dict[str, bytes]:
@@ -331,17 +304,3 @@ def _metadata(buffer: SessionBuffer, user_id: str) -> dict[str, Any]:
 def _folder_of(buffer: SessionBuffer) -> str:
     note = session_buffer.marker(buffer)
     return str(note["folder"]) if note else buffer.opened.sandbox
-
-
-def _is_masked(candidate: Finished | None, verdict: Verdict) -> bool:
-    """Whether the gate put something else in place of a secret."""
-    kept = verdict.memory
-    if kept is None or verdict.outcome in ("unchanged", "merged"):
-        return False
-    match candidate:
-        case Wrote(memory=asked) | Revised(wanted=asked):
-            return (kept.text, kept.turns, kept.data) != (asked.text, asked.turns, asked.data)
-        case SetState(data=data):
-            return kept.data != data
-        case _:
-            return False

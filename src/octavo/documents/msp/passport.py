@@ -22,6 +22,7 @@ from octavo.engine.account import Account
 from octavo.engine.opening import accounts
 from octavo.engine.opening import open as open_account
 from octavo.engine.sandbox import Sandbox
+from octavo.engine.surface import fitted, public
 from octavo.errors import BadInput, NotFound
 
 P = ParamSpec("P")
@@ -34,13 +35,14 @@ class _OnClass(Generic[P, R]):
     """A method that the class answers to as well, as the seed calls it: `MSP.load_master_state(…)`."""
 
     def __init__(self, method: Callable[Concatenate[MSP, P], R]) -> None:
-        self._method = method
+        self._method = fitted(method)
         self.__doc__ = method.__doc__
 
     def __get__(self, msp: MSP | None, owner: type[MSP]) -> Callable[P, R]:
         return partial(self._method, owner.standing() if msp is None else msp)
 
 
+@public
 class MSP:
     """The Memory & Soul Passport over a folder of accounts; one instance serves any number of users.
 
@@ -69,11 +71,19 @@ class MSP:
         self._sandboxes: dict[str, tuple[str, Sandbox]] = {}
 
     @classmethod
-    def stand(cls, root: str | Path, user_id: str | None = None, **options: Any) -> MSP:
+    def stand(
+        cls,
+        root: str | Path,
+        user_id: str | None = None,
+        *,
+        actor: str = "human:operator",
+        policy: Policy | str | Path | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> MSP:
         """Make the instance that calls on the class act on; the one before it is closed."""
         if cls._standing is not None:
             cls._standing.close()
-        cls._standing = cls(root, user_id, **options)
+        cls._standing = cls(root, user_id, actor=actor, policy=policy, clock=clock)
         return cls._standing
 
     @classmethod

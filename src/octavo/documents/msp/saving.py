@@ -14,19 +14,19 @@ from octavo.documents.msp import stores
 from octavo.documents.msp.forms import MasterState, master_named
 from octavo.documents.msp.items import ORIGINAL, canonical
 from octavo.documents.msp.stores import Entry
+from octavo.documents.transfer import ACCEPTED
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.episodes import SPELLING, iso
 from octavo.domain.memory import SHARED
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
-from octavo.engine.bulk import Finished
+from octavo.engine.intake import Finished
 from octavo.engine.reading import Reader
 from octavo.errors import BadInput, Busy, Immutable, VersionConflict
 
-# One thing that a new master state asks for: where, the candidate (None: it can never change), is it new.
-Step = tuple[str, Finished | None, bool]
+# One thing that a new master state asks for: where, and the candidate (None: it can never change).
+Step = tuple[str, Finished | None]
 
-_SKIP = frozenset({"duplicate", "capacity", "confidence"})
 _ATTEMPTS = 20
 _AGAIN = "load the master state again and make the change on that"
 _MASTER = "master"
@@ -70,16 +70,16 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     new = stores.link_edges(list(stores.entries(document, at=at)), now)
     new += leftovers(document, _kept_frames(document, _frames_of(now)), at=at)
     steps = _difference(view, now, new, at=at, ends=lambda entry: _is_in(document, entry))
-    immutable = [label for label, candidate, _ in steps if candidate is None]
+    immutable = [label for label, candidate in steps if candidate is None]
     if immutable:
         raise Immutable(
             f"saving the master state of {account.name!r} would change or drop {', '.join(immutable[:5])}",
             hint="episodes and sensory records are only appended; forget one by its id instead",
         )
-    candidates = [candidate for _, candidate, _ in steps if candidate is not None]
+    candidates = [candidate for _, candidate in steps if candidate is not None]
     closes = _session_of(account, candidates)
     if candidates:
-        account.write_many(candidates, cause="save master state", base=head, whole=True, closes=closes)
+        account.intake.write_many(candidates, cause="save master state", base=head, whole=True, closes=closes)
     version = account.version
     if closes is not None and account.policy.compression.mode != "manual":
         account.compress()
@@ -105,9 +105,13 @@ def bring_up(
         new = stores.link_edges(list(stores.entries(document, at=at, keep_ids=True)), now)
         new += extra
         steps = _difference(view, now, new, at=at, doubles=True)
-        candidates = [candidate for _, candidate, _ in steps if candidate is not None]
+        candidates = [candidate for _, candidate in steps if candidate is not None]
         try:
-            return steps, account.write_many(candidates, cause=cause, base=head, skip=_SKIP), len(new)
+            return (
+                steps,
+                account.intake.write_many(candidates, cause=cause, base=head, skip=ACCEPTED),
+                len(new),
+            )
         except VersionConflict:
             continue
     raise Busy(f"{_ATTEMPTS} attempts to import into {account.name!r} all lost to other writers")
@@ -251,14 +255,14 @@ def _difference(
         old = held.pop(key, None)
         if old is None:
             kept = entry if store in unplaced else _placed(entry, counts[store])
-            steps.append((entry.label, _adding(reader, kept, key[-1] if doubles else 0, at), True))
+            steps.append((entry.label, _adding(reader, kept, key[-1] if doubles else 0, at)))
         elif canonical(old.value) != canonical(entry.value) or _leads_on(old, entry):
-            steps.append((old.label, _changing(old, entry, at), False))
+            steps.append((old.label, _changing(old, entry, at)))
         counts[store] += 1
     for entry in held.values():
         if ends(entry):
             forgot = None if entry.section in stores.LISTS else Forgot(memory=entry.memory.id, at=at)
-            steps.append((entry.label, forgot, False))
+            steps.append((entry.label, forgot))
     return steps
 
 

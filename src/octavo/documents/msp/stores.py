@@ -34,19 +34,27 @@ EMPTY: dict[str, dict[str, Any]] = {
     SEMANTIC: {"facts": [], "concepts": [], "relationships": []},
     CORE: {"identity": {}, "values": [], "worldview": {}},
 }
-# The lists of the semantic store, each with the category that its memories have unless they name one.
-KNOWLEDGE = {"facts": "fact", "concepts": "concept", "relationships": "relationship", "registers": None}
 CANON = ("identity", "values", "worldview", "notes")
+# Which memory stands for a value: the kind and category of each part of each section. A memory of another
+# category stands where its kind stands without one.
+PLACES: dict[tuple[str, str | None], tuple[Kind, str | None]] = {
+    (EPISODIC, None): ("episode", None),
+    (SENSORY, None): ("episode", "sensory"),
+    (SEMANTIC, "facts"): ("fact", "fact"),
+    (SEMANTIC, "concepts"): ("fact", "concept"),
+    (SEMANTIC, "relationships"): ("fact", "relationship"),
+    (SEMANTIC, "registers"): ("register", None),
+    **{(CORE, part): ("canon", None if part == "notes" else part) for part in CANON},
+    (PROFILE, None): ("register", "profile"),
+    (GKS, None): ("fact", "gks"),
+    (STATES, None): ("register", "state"),
+    (FILE, None): ("register", FILE),
+}
+_STANDS = {filed: place for place, filed in PLACES.items()} | {("fact", None): (SEMANTIC, "facts")}
+# The lists of the semantic store, each with the category that its memories have unless they name one.
+KNOWLEDGE = {str(part): category for (section, part), (_, category) in PLACES.items() if section == SEMANTIC}
 # The parts of a section that hold its values; in the knowledge system every part does.
 PARTS = {SEMANTIC: tuple(KNOWLEDGE), CORE: CANON}
-_KINDS: dict[str, Kind] = {
-    SEMANTIC: "fact",
-    SENSORY: "episode",
-    CORE: "canon",
-    PROFILE: "register",
-    GKS: "fact",
-}
-_CATEGORIES = {SENSORY: "sensory", PROFILE: "profile", GKS: "gks"}
 _IDS = ("id", "fact_id", "concept_id", "relationship_id", "sensory_id", "entry_id", "node_id", "edge_id")
 
 
@@ -81,41 +89,32 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 def entry_of(memory: Memory) -> Entry | None:
     """Where the master state shows a memory, None if it has no store for it."""
-    part: str | None = None
-    is_named = "name" in memory.data
-    match memory.kind, memory.category:
-        case "episode", "sensory":
-            section, is_named = SENSORY, False
-        case "episode", _:
-            value = episodes.to_document(memory)
-            known = _known(value, None, "episode_id")
-            return Entry(section=EPISODIC, identity=known, value=value, memory=memory)
-        case "fact", "gks":
-            listed = memory.data.get("part") if ORIGINAL in memory.data else "facts"
-            section, part = GKS, None if is_named else listed
-        case "fact", category:
-            section, is_named = SEMANTIC, False
-            part = next((p for p, c in KNOWLEDGE.items() if c and c == category), "facts")
-        case "canon", category:
-            section, part = CORE, category if category in CANON else "notes"
-            is_named = is_named or (memory.topic or "").startswith(f"{part}/")
-        case "register", "state":
-            known = ("key", memory.topic or memory.id)
-            return Entry(section=STATES, identity=known, value=dict(memory.data), memory=memory)
-        case "register", "file":
-            value = {name: v for name, v in memory.data.items() if name != "name"}
-            known = ("key", str(memory.data.get("name")))
-            return Entry(section=FILE, identity=known, value=value, memory=memory)
-        case "register", _:
-            is_named = (memory.topic or "").startswith("profile/")
-            section, part = (PROFILE, None) if is_named else (SEMANTIC, "registers")
-        case _:
-            return None
-    if is_named:
+    filed = _STANDS.get((memory.kind, memory.category)) or _STANDS.get((memory.kind, None))
+    if filed is None:
+        return None
+    (section, part), data, topic = filed, memory.data, memory.topic or ""
+    if memory.kind == "register" and section not in (STATES, FILE):
+        section, part = (PROFILE, None) if topic.startswith("profile/") else (SEMANTIC, "registers")
+    elif section == GKS and "name" not in data:
+        part = data.get("part") if ORIGINAL in data else "facts"
+    value: Any
+    if section == EPISODIC:
+        value = episodes.to_document(memory)
+        known = _known(value, None, "episode_id")
+    elif section == STATES:
+        value, known = dict(data), ("key", topic or memory.id)
+    elif section == FILE:
+        value = {name: item for name, item in data.items() if name != "name"}
+        known = ("key", str(data.get("name")))
+    elif section == PROFILE or (
+        section in (CORE, GKS) and ("name" in data or (section == CORE and topic.startswith(f"{part}/")))
+    ):
         key, value = items.to_entry(memory)
-        return Entry(section=section, part=part, identity=("key", key), value=value, memory=memory)
-    value = items.to_item(memory)
-    return Entry(section=section, part=part, identity=_known(value, part), value=value, memory=memory)
+        known = ("key", key)
+    else:
+        value = items.to_item(memory)
+        known = _known(value, part)
+    return Entry(section=section, part=part, identity=known, value=value, memory=memory)
 
 
 def entries(document: Mapping[str, Any], *, at: datetime, keep_ids: bool = False) -> Iterator[Entry]:
@@ -196,7 +195,7 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
 
     A concept is known by its name and its entries merge; a sensory record is an episode.
     """
-    category, topic = _CATEGORIES.get(section, None if part == "notes" else part), None
+    (kind, category), topic = PLACES.get((section, part)) or PLACES[section, None], None
     if section == SEMANTIC:
         category, topic = _filed(str(part), value)
     data = {ORIGINAL: value} if key is None else {"name": key, ORIGINAL: value}
@@ -209,7 +208,7 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
     confidence = items.confidence_of(value) if key is None else None
     memory = Memory(
         id="",
-        kind="register" if part == "registers" else _KINDS[section],
+        kind=kind,
         text=transcript(turns) if turns else text,
         category=category,
         topic=topic,

@@ -13,11 +13,13 @@ from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, clam
 from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
+from octavo.engine.surface import public
 from octavo.errors import BadInput, NotFound, OctavoError
 
 _REPAIRS = ("auto", "recreate_mapping", "rebuild_from_persistence")
 
 
+@public
 class MemoryCore:
     """The origin's core, on one account; every call may be made from any thread."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from msgspec.structs import asdict
 
 from octavo.documents import trees
 from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, moment, spelt, vector_problem
-from octavo.documents.transfer import Exported, Imported, Note
+from octavo.documents.transfer import ACCEPTED, Exported, Imported, Tally
 from octavo.domain.buffer import Wrote
 from octavo.domain.hits import salience_of
 from octavo.domain.memory import Emotion, Link, Memory, Turn, check_id, is_id, transcript
@@ -21,7 +20,6 @@ from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput, OctavoError
 
 FORMAT = "synthians"
-_SKIP = frozenset({"duplicate", "confidence", "capacity"})
 _ENTRIES, _ASSEMBLIES = "memories", "assemblies"
 _OWN = ("id", "content", "embedding", "timestamp", "quick_recal_score", "tags")
 _LABELS = ("label", "dominant_emotion", "emotion")
@@ -34,28 +32,17 @@ def import_(account: Account, path: Path) -> Imported:
             f"there is no folder {path}", hint="name the folder that holds memories/ and assemblies/"
         )
     names, links = trees.files_below(path)
-    left, notes = list(links), list[Note]()
-    entries = _read(path, names, _ENTRIES, MemoryEntry.from_dict, left)
-    groups = _read(path, names, _ASSEMBLIES, MemoryAssembly.from_dict, left)
-    wanted = [(place, _entry_memory(account, entry, place, notes)) for place, entry in entries]
-    kept = _write(account, wanted, left)
-    grouped = [(place, _assembly_memory(account, group, place, notes)) for place, group in groups]
+    tally = Tally(left_out=links)
+    entries = _read(path, names, _ENTRIES, MemoryEntry.from_dict, tally)
+    groups = _read(path, names, _ASSEMBLIES, MemoryAssembly.from_dict, tally)
+    _write(account, [(place, _entry_memory(account, entry, place, tally)) for place, entry in entries], tally)
+    grouped = [(place, _assembly_memory(account, group, place, tally)) for place, group in groups]
     made = [(place, memory) for place, memory in grouped if memory]
-    kept += _write(account, made, left)
+    _write(account, made, tally)
     for place, memory in made:
-        if account.get(memory.id) and (ended := account.finish_merge(memory.id)):
-            notes.append(Note(place=place, reason=f"its merge was finished: {', '.join(ended)} ended"))
-    fresh = {place for place, memory in (*wanted, *made) if memory in kept}
-    unchanged = len({place for place, _ in (*wanted, *made)} - fresh - {note.place for note in left})
-    return Imported(
-        format=FORMAT,
-        version=account.version,
-        account=account.name,
-        counts=dict(Counter(memory.kind for memory in kept)),
-        unchanged=unchanged,
-        left_out=tuple(left),
-        notes=tuple(notes),
-    )
+        if account.get(memory.id) and (ended := account.intake.finish_merge(memory.id)):
+            tally.say(place, f"its merge was finished: {', '.join(ended)} ended")
+    return tally.imported(account, FORMAT)
 
 
 def export(account: Account, path: Path) -> Exported:
@@ -125,7 +112,7 @@ def assembly_of(account: Account, id_: str) -> MemoryAssembly:
 
 
 def _read(
-    path: Path, names: Sequence[str], folder: str, made: Callable[[Mapping[str, Any]], Any], left: list[Note]
+    path: Path, names: Sequence[str], folder: str, made: Callable[[Mapping[str, Any]], Any], tally: Tally
 ) -> list[tuple[str, Any]]:
     read = []
     for name in names:
@@ -134,31 +121,29 @@ def _read(
         try:
             read.append((name, made(trees.read_json(path / name))))
         except (OctavoError, TypeError, ValueError) as error:
-            left.append(Note(place=name, reason=str(error)))
+            tally.leave_out(name, str(error))
     return read
 
 
-def _write(account: Account, wanted: Sequence[tuple[str, Memory]], left: list[Note]) -> list[Memory]:
+def _write(account: Account, wanted: Sequence[tuple[str, Memory]], tally: Tally) -> None:
     """Write what is not there yet through the gate in one commit; who stayed out is named."""
     new = [(place, memory) for place, memory in wanted if account.get(memory.id) is None]
-    verdicts = account.write_many([Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=_SKIP)
-    kept = []
+    verdicts = account.intake.write_many(
+        [Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=ACCEPTED
+    )
+    tally.unchanged += len(wanted) - len(new)
     for (place, memory), verdict in zip(new, verdicts, strict=True):
-        if verdict.outcome in ("admitted", "superseding"):
-            kept.append(memory)
-        else:
-            left.append(Note(place=place, reason=f"{verdict.outcome}: {verdict.check or verdict.detail}"))
-    return kept
+        tally.note(place, memory, verdict)
 
 
-def _entry_memory(account: Account, entry: MemoryEntry, place: str, notes: list[Note]) -> Memory:
+def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally) -> Memory:
     most = account.policy.kinds.fact.max_length
     is_long = most is not None and len(entry.content) > most
     if is_long:
-        notes.append(Note(place=place, reason="its text is longer than a fact may be: it is an episode"))
+        tally.say(place, "its text is longer than a fact may be: it is an episode")
     data: dict[str, Any] = {"original": {k: v for k, v in entry.to_dict().items() if k not in _OWN}}
     if problem := vector_problem(entry.embedding):
-        notes.append(Note(place=place, reason=f"{problem}; it came without one"))
+        tally.say(place, f"{problem}; it came without one")
     else:
         named = entry.metadata.get("embedder") or f"import:{len(entry.embedding)}"
         data["vector"] = {"embedder": str(named), "values": [float(v) for v in entry.embedding]}
@@ -178,20 +163,20 @@ def _entry_memory(account: Account, entry: MemoryEntry, place: str, notes: list[
     )
 
 
-def _assembly_memory(account: Account, group: MemoryAssembly, place: str, notes: list[Note]) -> Memory | None:
+def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally: Tally) -> Memory | None:
     members = [m for id_ in dict.fromkeys(group.memory_ids) if is_id(id_) and (m := account.get(id_))]
     if len(members) < 2:
-        notes.append(Note(place=place, reason=f"{len(members)} of its members are here: it is left out"))
+        tally.say(place, f"{len(members)} of its members are here: it is left out")
         return None
     foreign = dict(group.extra)
     if group.is_newer:
         foreign["assembly_schema_version"] = group.assembly_schema_version
-        notes.append(Note(place=place, reason=f"it has the newer schema {group.assembly_schema_version}"))
+        tally.say(place, f"it has the newer schema {group.assembly_schema_version}")
     data: dict[str, Any] = {"topics": group.topics, "schema_version": "1.0", "formed": {"by": "import"}}
     if foreign:
         data["foreign"] = foreign
     if problem := vector_problem(group.composite_embedding):
-        notes.append(Note(place=place, reason=f"{problem}; its composite is made of its members"))
+        tally.say(place, f"{problem}; its composite is made of its members")
     else:
         named = foreign.get("embedder") or f"import:{len(group.composite_embedding)}"
         data["vector"] = {"embedder": str(named), "values": [float(v) for v in group.composite_embedding]}

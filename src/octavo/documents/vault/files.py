@@ -156,7 +156,7 @@ def _write(
     for id_ in latest:
         series = sorted(by_id[id_], key=lambda line: line.record.version)
         wanted += _series(account, series, known.get(id_), held, problems)
-    verdicts = account.write_many(
+    verdicts = account.intake.write_many(
         [candidate for _, candidate in wanted],
         cause="import vault.jsonl",
         skip=frozenset({"duplicate", "capacity"}),

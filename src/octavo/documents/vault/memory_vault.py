@@ -22,6 +22,7 @@ from octavo.domain import gate
 from octavo.domain.memory import SHARED, Memory, check_scope
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
+from octavo.engine.surface import public
 from octavo.errors import BadInput, NotFound, Refused
 from octavo.storage.stores.names import folder_of
 
@@ -45,6 +46,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
         return False
 
 
+@public
 class MemoryVault(VaultReader):
     """A scoped vault of canon and registers; `vault.jsonl` is its live view, the ledger its history.
 
@@ -109,7 +111,7 @@ class MemoryVault(VaultReader):
         if self._is_actor_said or self._account is None:
             return self
         agents = copy(self)
-        agents._account, agents._is_actor_said = self._account.as_agent(), True
+        agents._account, agents._is_actor_said = self._account.intake.as_agent(), True
         return agents
 
     @property
@@ -288,7 +290,7 @@ class MemoryVault(VaultReader):
                 "id": secrets.token_hex(6),
             }
             if self._account is not None:
-                self._account.must_fit(item)
+                self._account.intake.must_fit(item)
         except BadInput:
             self._must_pass(text, tier)
             raise

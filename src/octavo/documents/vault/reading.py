@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from octavo.documents.vault.records import Entry, VaultMemory, newest, parse, time_of
 from octavo.documents.vault.view import VaultView
 from octavo.domain import brief, privacy
-from octavo.domain.brief import Counter as TokenCounter
+from octavo.domain.brief_page import Counter as TokenCounter
 from octavo.domain.memory import SHARED, Kind, Memory
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.text import UNSPACED, words
 from octavo.engine.account import Account
+from octavo.engine.surface import public
 from octavo.errors import BadInput
 
 JOURNAL, DIRECTIVE = "event", "directive"  # the categories of what stands beside the vault
@@ -29,6 +30,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 Scopes = str | Sequence[str] | None
 
 
+@public
 class VaultReader:
     """The reading half of a vault: without an account and a view it is switched off and holds nothing."""
 

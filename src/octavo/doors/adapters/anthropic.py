@@ -201,7 +201,9 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         if not writes:
             return
         try:
-            verdicts = self.account.write_many(writes, cause="memory tool", whole=True, scope=self._scope)
+            verdicts = self.account.intake.write_many(
+                writes, cause="memory tool", whole=True, scope=self._scope
+            )
             for verdict in verdicts:
                 verdict.or_raise()
         except OctavoError as error:

@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from octavo.documents.imports.langgraph_rows import FORMAT, SKIP, item_memory, tag_of, topic_of, words_of
-from octavo.domain.buffer import Forgot, Wrote
+from msgspec.structs import replace
+
+from octavo.documents.imports.langgraph_rows import FORMAT, item_memory, tag_of, topic_of, words_of
+from octavo.documents.transfer import ACCEPTED
+from octavo.domain.buffer import Forgot, Revised, Wrote
+from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
 from octavo.errors import Unavailable
@@ -74,11 +78,11 @@ class OctavoStore(BaseStore):
             match op:
                 case GetOp():
                     memory = self._find(op.namespace, op.key)
-                    results.append(None if memory is None else _item(memory))
+                    results.append(None if memory is None else Item(**_fields(memory)))
                     read |= {memory.id: memory} if memory and op.refresh_ttl else {}
                 case SearchOp():
                     hits = self._search(op)
-                    results.append([_search_item(memory, score) for memory, score in hits])
+                    results.append([SearchItem(**_fields(memory), score=score) for memory, score in hits])
                     read |= {memory.id: memory for memory, _ in hits} if op.refresh_ttl else {}
                 case ListNamespacesOp():
                     results.append(self._namespaces(op))
@@ -152,18 +156,24 @@ class OctavoStore(BaseStore):
 
     def _apply(self, puts: Mapping[str, PutOp], read: Mapping[str, Memory]) -> None:
         """Write what was put, deleted and refreshed in one version, or nothing at all."""
-        writes: list[Wrote | Forgot] = []
+        now = self._now()
+        writes: list[Wrote | Revised | Forgot] = []
         for op in puts.values():
             held = self._find(op.namespace, op.key)
             if op.value is not None:
                 writes.append(Wrote(memory=self._put(op, op.value, held)))
             elif held is not None:
-                writes.append(Forgot(memory=held.id, at=self._now()))
-        writes += [
-            Wrote(memory=fresh) for m in read.values() if (fresh := self._refreshed(m, puts)) is not None
-        ]
+                writes.append(Forgot(memory=held.id, at=now))
+        for memory in read.values():  # what was read has its time begun anew, unless it is written anyway
+            own = memory.data[FORMAT]
+            if own.get("ttl") is not None and memory.topic not in puts:
+                fresh = {**own, "expires": iso(now + timedelta(minutes=own["ttl"]))}
+                wanted = replace(memory, data={**memory.data, FORMAT: fresh})
+                writes.append(Revised(wanted=wanted, fields=("data",), at=now))
         if writes:
-            verdicts = self.account.write_many(writes, cause=FORMAT, skip=SKIP, whole=True, scope=self._scope)
+            verdicts = self.account.intake.write_many(
+                writes, cause=FORMAT, skip=ACCEPTED, whole=True, scope=self._scope
+            )
             for verdict in verdicts:
                 verdict.or_raise()
 
@@ -181,23 +191,6 @@ class OctavoStore(BaseStore):
             expires=None if op.ttl is None else now + timedelta(minutes=op.ttl),
         )
 
-    def _refreshed(self, memory: Memory, puts: Mapping[str, PutOp]) -> Memory | None:
-        """An item that was read, with its time begun anew; None if it has none, or is written anyway."""
-        own = memory.data[FORMAT]
-        if own.get("ttl") is None or memory.topic in puts:
-            return None
-        return item_memory(
-            own["namespace"],
-            own["key"],
-            own["value"],
-            text=memory.text,
-            at=memory.at,
-            scope=memory.scope,
-            created=datetime.fromisoformat(own["created"]),
-            ttl=own["ttl"],
-            expires=self._now() + timedelta(minutes=own["ttl"]),
-        )
-
     def _text(self, value: Mapping[str, Any], index: Sequence[str] | bool | None) -> str:
         """What recall finds an item by, within a fact's length; without an index it has no words."""
         if index is False:
@@ -208,14 +201,6 @@ class OctavoStore(BaseStore):
         else:
             texts = [text for path in paths for text in get_text_at_path(value, path)]
         return "\n".join(texts)[: self.account.policy.kinds.fact.max_length]
-
-
-def _item(memory: Memory) -> Item:
-    return Item(**_fields(memory))
-
-
-def _search_item(memory: Memory, score: float | None) -> SearchItem:
-    return SearchItem(**_fields(memory), score=score)
 
 
 def _fields(memory: Memory) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from octavo.documents.imports.langgraph_rows import words_of
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
 from octavo.engine.account import Account
-from octavo.engine.writing import plain_json
+from octavo.engine.fields import plain_json
 from octavo.errors import BadInput, Unavailable
 
 try:
@@ -77,7 +77,7 @@ class OctavoSession(SessionABC):
             before = self._episodes()
             first = before[-1].data[_OWN]["number"] + 1 if before else 1
             wrotes = [Wrote(memory=self._episode(item, n)) for n, item in enumerate(items, start=first)]
-            verdicts = self.account.write_many(wrotes, cause=_OWN, whole=True, scope=self._scope)
+            verdicts = self.account.intake.write_many(wrotes, cause=_OWN, whole=True, scope=self._scope)
             for verdict in verdicts:
                 verdict.or_raise()
 

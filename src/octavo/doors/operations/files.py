@@ -28,7 +28,7 @@ def sync(
     account: Account,
     path: Annotated[Path | None, "Which mirror; the only one if not said."] = None,
     *,
-    yes: Annotated[bool, "Take the edits in as one version; else they are only listed.", "-y"] = False,
+    yes: Annotated[bool, "Take the edits in as one version; else they are only listed."] = False,
     watch: Annotated[bool, "Go on: take edits in as they are saved, but never an ending."] = False,
     ours: Annotated[bool, "Decide conflicts for the account."] = False,
     theirs: Annotated[bool, "Decide conflicts for the files."] = False,

@@ -50,7 +50,7 @@ def learn(
     """Make knowledge of what repeats; running again revises and never doubles."""
     # Patterns are nobody's own word: not even a person's handle approves them by finding them.
     return consolidation.consolidate(
-        account.as_agent(), datetime.now(UTC), account.policy.patterns, promote=promote
+        account.intake.as_agent(), datetime.now(UTC), account.policy.patterns, promote=promote
     )
 
 

@@ -24,7 +24,7 @@ class Fields(TypedDict, total=False):
 
     topic: Annotated[str, "Its topic; a register or canon has one memory a topic."]
     category: Annotated[str, "A word of your own to filter by."]
-    tags: Annotated[list[str], "A tag; may be repeated.", "-t"]
+    tags: Annotated[list[str], "A tag; may be repeated."]
     at: Annotated[datetime, "When it happened (now if not said)."]
     salience: Annotated[Unit, "How much it matters, 0 to 1."]
     confidence: Annotated[Unit, "How sure it is, 0 to 1."]
@@ -46,7 +46,7 @@ class Filters(TypedDict, total=False):
     """What narrows a list of memories or a recall."""
 
     category: Annotated[str, "Only this category."]
-    tags: Annotated[list[str], "Only with this tag; may be repeated.", "-t"]
+    tags: Annotated[list[str], "Only with this tag; may be repeated."]
     from_sandbox: Annotated[str, "Only what came from this sandbox, by its id."]
     since: Annotated[datetime, "Not before this time."]
     until: Annotated[datetime, "Not after this time."]
@@ -125,7 +125,7 @@ def memories(
     layer: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,
     topic: Annotated[str | None, "Only this topic."] = None,
     newest: Annotated[bool, "Newest first."] = False,
-    limit: Annotated[Count, "At most so many.", "-n"] = 50,
+    limit: Annotated[Count, "At most so many."] = 50,
     after: Annotated[str | None, "Continue behind this memory's id."] = None,
     **filters: Unpack[Filters],
 ) -> dict[str, Any]:

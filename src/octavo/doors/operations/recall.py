@@ -8,37 +8,18 @@ from typing import Annotated, Any, Literal, Unpack
 
 from msgspec.structs import asdict
 
-from octavo.domain.brief import BUDGET, Brief, Format
-from octavo.domain.hits import Hit
+from octavo.domain.brief import BUDGET, Brief
+from octavo.domain.brief_page import Format
+from octavo.domain.hits import STREAM_NAMES, Hit
 from octavo.domain.memory import Kind, Layer
 from octavo.domain.orders import Order
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations.memories import Filters
-from octavo.doors.operations.table import Count, Progress, operation
+from octavo.doors.operations.table import Count, Progress, one_of, operation
 from octavo.engine.account import Account
 from octavo.engine.reading import Reader
 
 Query = Annotated[str, "The question, in any words and any language."]
-Stream = Literal[
-    "words",
-    "meaning",
-    "time",
-    "speaker",
-    "salience",
-    "emotion",
-    "links",
-    "neighbours",
-    "abstractions",
-    "hept",
-    "narrative",
-    "sensory",
-    "temporal",
-    "intuition",
-    "reflection",
-    "sphere",
-    "core",
-    "episode",
-]
 
 
 @operation('octavo recall "where does she live?" --why', indexes=True)
@@ -46,15 +27,17 @@ def recall(
     reader: Reader,
     query: Query,
     *,
-    k: Annotated[Count, "At most so many hits.", "-k"] = 10,
+    k: Annotated[Count, "At most so many hits."] = 10,
     unit: Annotated[Literal["episode", "turn"], "What a hit is."] = "episode",
     kinds: Annotated[list[Kind] | None, "Only this kind; may be repeated."] = None,
     layers: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,
-    budget: Annotated[Count | None, "At most so many tokens of text.", "-b"] = None,
-    streams: Annotated[list[Stream] | None, "Only this way of finding; may be repeated."] = None,
+    budget: Annotated[Count | None, "At most so many tokens of text."] = None,
+    streams: Annotated[
+        list[str] | None, one_of(STREAM_NAMES), "Only this way of finding; may be repeated."
+    ] = None,
     strategy: Annotated[Literal["mixed", "layered"], "How to look."] = "mixed",
     emotion: Annotated[str | None, "Prefer what felt like this."] = None,
-    why: Annotated[bool, "Show the parts of every score and where it comes from.", "-w"] = False,
+    why: Annotated[bool, "Show the parts of every score and where it comes from."] = False,
     once: Annotated[bool, "Take no second look, where the extra `rerank` would."] = False,
     **filters: Unpack[Filters],
 ) -> dict[str, Any]:
@@ -114,9 +97,9 @@ def brief(
     reader: Reader,
     query: Annotated[str | None, "The question; none for what stands alone."] = None,
     *,
-    k: Annotated[Count, "At most so many relevant lines.", "-k"] = 60,
-    budget: Annotated[Count | None, "At most so many tokens.", "-b"] = BUDGET,
-    format: Annotated[Format, "How to write it.", "-f"] = "markdown",
+    k: Annotated[Count, "At most so many relevant lines."] = 60,
+    budget: Annotated[Count | None, "At most so many tokens."] = BUDGET,
+    format: Annotated[Format, "How to write it."] = "markdown",
 ) -> Brief:
     """Write the text for a prompt: what stands, and what is relevant to a question."""
     return reader.brief(query, k=k, budget=budget, format=format)
@@ -124,8 +107,19 @@ def brief(
 
 @operation("octavo orders", result="orders")
 def orders(reader: Reader) -> list[Order]:
-    """List what the user asked for once and for all, the later first; forgetting its memory ends it."""
+    """List what the user asked for once and for all, the later first; `end-order` ends one."""
     return reader.orders()
+
+
+@operation("octavo end-order 01kajx2f6w9m4d8c7t5s --turn 2", writes=True, result="verdicts")
+def end_order(
+    account: Account,
+    id: Annotated[str, "The id of the memory in which it was asked for."],
+    *,
+    turn: Annotated[int | None, "Only what was asked for in this turn."] = None,
+) -> list[Verdict]:
+    """End what the user asked for in a memory, which itself stays. Only a human actor may."""
+    return account.end_order(id, turn)
 
 
 @operation("octavo alias Kate Emi", writes=True)

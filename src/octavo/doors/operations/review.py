@@ -15,7 +15,7 @@ from octavo.engine.review import Waiting
 
 ProposalId = Annotated[str, "The proposal's id."]
 Id = Annotated[str, "The memory's id."]
-Reason = Annotated[str, "Why.", "-m"]
+Reason = Annotated[str, "Why."]
 
 
 @operation("octavo proposals", result="proposals")
@@ -90,7 +90,7 @@ def redact(
     account: Account,
     id: Id,
     *,
-    reason: Annotated[str, "Why; it stays in the ledger.", "-m"],
+    reason: Annotated[str, "Why; it stays in the ledger."],
     everywhere: Annotated[bool, "Erase what only contains it, too."] = False,
 ) -> Redacted:
     """Erase a memory's text from every version, leaving its hash."""
@@ -103,7 +103,7 @@ def promote(
     id: Id,
     text: Annotated[str | None, "Its wording there, if another."] = None,
     *,
-    tags: Annotated[list[str] | None, "A tag; may be repeated.", "-t"] = None,
+    tags: Annotated[list[str] | None, "A tag; may be repeated."] = None,
 ) -> Verdict:
     """Raise a memory to the next kind, or ask a person to."""
     return account.promote(id, text, tags=tags)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -18,13 +18,35 @@ from octavo.engine.sandbox import Sandbox
 
 Progress = Callable[[int, int], None]
 
+# The letter of an option is the same in every command that has it.
+LETTERS = {
+    "account": "-a",
+    "budget": "-b",
+    "format": "-f",
+    "k": "-k",
+    "reason": "-m",
+    "limit": "-n",
+    "port": "-p",
+    "sandbox": "-s",
+    "tag": "-t",
+    "tags": "-t",
+    "why": "-w",
+    "yes": "-y",
+}
 EXISTS = Meta(extra={"exists": True})  # a file or folder that must be there before anything is opened
+
+
+def one_of(names: Iterable[str]) -> Meta:
+    """A note that a text may only be one of these names."""
+    return Meta(extra={"one_of": tuple(names)})
+
+
 Count = Annotated[int, Meta(ge=0)]
 Unit = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """One parameter of an operation: `type` is without None, `short` its one-letter option, if it has one."""
+    """One parameter of an operation: `type` is without None."""
 
     name: str
     summary: str
@@ -32,10 +54,14 @@ class Parameter(Struct, frozen=True, kw_only=True):
     default: Any = None
     is_required: bool = False
     is_positional: bool = False
-    short: str | None = None
     least: float | None = None
     most: float | None = None
     must_exist: bool = False
+
+    @property
+    def short(self) -> str | None:
+        """Its option of one letter, if it has one."""
+        return None if self.is_positional else LETTERS.get(self.name)
 
     @property
     def is_many(self) -> bool:
@@ -50,7 +76,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
 
 
 AT = Parameter(name="at", type=int | datetime, summary="Read an older version: its number, or a time.")
-SANDBOX = Parameter(name="sandbox", short="-s", summary="Do it inside this open sandbox.")
+SANDBOX = Parameter(name="sandbox", summary="Do it inside this open sandbox.")
 IN_SANDBOX = Parameter(
     name="sandbox",
     summary="The sandbox's id, or its name if only one has it.",
@@ -152,20 +178,22 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
 
 def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool = False) -> Parameter:
     type_, notes = _unwrapped(hint)
-    words = [note for note in notes if isinstance(note, str)]
     bounds = [note for note in notes if isinstance(note, Meta)]
+    extra = {name: value for note in bounds for name, value in (note.extra or {}).items()}
+    if "one_of" in extra:
+        name_of: Any = Literal[extra["one_of"]]
+        type_ = list[name_of] if _is_list(type_) else name_of
     is_required = default is inspect.Parameter.empty
     return Parameter(
         name=name,
-        summary=next(word for word in words if not word.startswith("-")),
+        summary=next((note for note in notes if isinstance(note, str) and not note.startswith("-")), ""),
         type=type_,
         default=None if is_required else default,
         is_required=is_required,
         is_positional=is_positional,
-        short=next((word for word in words if word.startswith("-")), None),
         least=next((note.ge for note in bounds if note.ge is not None), None),
         most=next((note.le for note in bounds if note.le is not None), None),
-        must_exist=any((note.extra or {}).get("exists", False) for note in bounds),
+        must_exist="exists" in extra,
     )
 
 

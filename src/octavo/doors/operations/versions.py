@@ -15,7 +15,7 @@ def versions(
     account: Account,
     *,
     after: Annotated[Count | None, "Begin behind this version instead."] = None,
-    limit: Annotated[Count, "At most so many.", "-n"] = 20,
+    limit: Annotated[Count, "At most so many."] = 20,
 ) -> dict[str, Any]:
     """List the newest versions: when, why, by whom."""
     begin = max(account.version - limit, 0) if after is None else after

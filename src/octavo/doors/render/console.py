@@ -77,7 +77,7 @@ def _columns(table: Table) -> Any:
     wide = table.wide % len(table.columns)
     for number, name in enumerate(table.columns):
         justify: Any = "right" if name in table.numbers else "left"
-        made.add_column(name, justify=justify, no_wrap=number != wide, overflow="fold")
+        made.add_column(_text(line(name)), justify=justify, no_wrap=number != wide, overflow="fold")
     for row in table.rows:
         made.add_row(*map(_text, row))
     return made
@@ -99,17 +99,22 @@ def _fits(table: Table, width: int) -> bool:
 def _print_below(console: Any, table: Table) -> None:
     """Print each row as a line of its short cells, numbers with their names, and its wide cell below."""
     from rich.padding import Padding
+    from rich.text import Text
 
+    gap = Text(" " * _GAP)
     for row in table.rows:
-        wide = row[table.wide]
-        parts = [
-            line((f"{name} ", "dim"), cell) if name in table.numbers else cell
-            for name, cell in zip(table.columns, row, strict=True)
-            if cell is not wide and cell.plain
-        ]
-        head = line(*(piece for part in parts for piece in (*part, (" " * _GAP, ""))))
-        if parts:
-            console.print(_text(head))
+        wide, head = row[table.wide], Text()
+        for name, cell in zip(table.columns, row, strict=True):
+            if cell is wide or not cell.plain:
+                continue
+            part = _text(line((f"{name} ", "dim"), cell) if name in table.numbers else cell)
+            if head and head.cell_len + _GAP + part.cell_len > console.width:
+                console.print(head)
+                head = part
+            else:
+                head = gap.join([head, part]) if head else part
+        if head:
+            console.print(head)
         if wide.plain:
             console.print(Padding(_text(wide), (0, 0, 0, _GAP)))
 

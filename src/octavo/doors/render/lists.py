@@ -18,13 +18,18 @@ Column = str | Callable[[Any], Any]  # the name of a field, or what makes a cell
 
 def listing(
     empty: str,
-    columns: Mapping[str, Column],
+    fields: str = "",
     *,
-    wide: str = "text",
+    wide: str | None = None,
     then: Callable[[Sequence[Any]], str] | None = None,
+    **columns: Column,
 ) -> Callable[[Mapping[str, Any]], Iterator[Shown]]:
-    """A view of the list that stands first in a value, of what is to be said then, and of how to go on."""
-    read = {name: attrgetter(made) if isinstance(made, str) else made for name, made in columns.items()}
+    """A view of the list that stands first in a value, of what is to be said then, and of how to go on.
+
+    Its columns are fields under their own names, then those of another name or making; the last is wide.
+    """
+    named = {**{name: name for name in fields.split()}, **columns}
+    read = {name: attrgetter(made) if isinstance(made, str) else made for name, made in named.items()}
 
     def view(value: Mapping[str, Any]) -> Iterator[Shown]:
         items = next(iter(value.values()))
@@ -36,7 +41,7 @@ def listing(
             told.pop("scope", None)  # where there is one scope, it says nothing
         rows = [[cell(each) or line() for each in row] for row in zip(*told.values(), strict=True)]
         numbers = tuple(name for name, values in told.items() if isinstance(values[0], int))
-        yield Table(columns=tuple(told), rows=rows, numbers=numbers, wide=[*told].index(wide))
+        yield Table(columns=tuple(told), rows=rows, numbers=numbers, wide=[*told].index(wide or [*told][-1]))
         if then is not None:
             yield dim(then(items))
         if value.get("next"):
@@ -58,12 +63,8 @@ def span(memory: Memory) -> str:
     return str(pages.period(datetime.fromisoformat(first), datetime.fromisoformat(last), "en"))
 
 
-def _because(memory: Memory, reason: str) -> Line:
-    return line(said(memory), (f"\n{reason}", "dim"))
-
-
-def _kept(refusal: Any) -> Line:
-    return line(one_line(refusal.text) if refusal.text else dim("(not kept)"), (f"\n{refusal.detail}", "dim"))
+def _because(item: Any) -> Line:
+    return line(said(item.memory), (f"\n{item.reason}", "dim"))
 
 
 def _age(age: timedelta) -> str:
@@ -73,133 +74,104 @@ def _age(age: timedelta) -> str:
     return f"{minutes // 60} h" if minutes < 2880 else f"{minutes // 1440} days"
 
 
-def _place(session: Any) -> str:
-    return ", ".join(f"{name.removesuffix('_seq')} {n}" for name, n in reversed(session.position.items()))
-
-
-_MADE: Mapping[str, Column] = {"id": "id", "scope": "scope", "when": span, "text": beginning}
-
 LISTS = {
-    "patterns": listing(
-        "nothing repeats in recent episodes",
-        {
-            "kind": "kind",
-            "times": "count",
-            "episodes": lambda p: len(p.sources),
-            "sure": "confidence",
-            "known": lambda p: "knowledge" if p.is_firm else "",
-            "pattern": "text",
-        },
-        wide="pattern",
-    ),
-    "behaviors": listing(
-        "no behaviour was taught",
-        {
-            "name": "name",
-            "times": "times_invoked",
-            "actions": lambda behavior: " → ".join(behavior.actions),
-        },
-        wide="actions",
-    ),
-    "accounts": listing("no accounts; `octavo init` begins one", {"": str}, wide=""),
     "sandboxes": listing(
         "no sandbox is open",
-        {
-            "id": "id",
-            "name": lambda info: f"{one_line(info.name)}{' (sealed)' if info.is_sealed else ''}",
-            "scope": "scope",
-            "on": "parent_version",
-            "age": lambda info: _age(info.age),
-            "lines": "lines",
-        },
+        id="id",
+        name=lambda info: f"{one_line(info.name)}{' (sealed)' if info.is_sealed else ''}",
+        scope="scope",
+        on="parent_version",
+        age=lambda info: _age(info.age),
+        lines="lines",
         wide="name",
     ),
-    "memories": listing(
-        "nothing found", {"id": "id", "kind": "kind", "at": "at", "scope": "scope", "text": said}
-    ),
+    "memories": listing("nothing found", "id kind at scope", text=said),
     "history": listing(
         "nothing found",
-        {
-            "rev": "memory.rev",
-            "version": "version",
-            "at": "memory.at",
-            "by": "memory.actor",
-            "text": lambda r: line(("forgotten", "red")) if r.memory.gone else said(r.memory),
-        },
+        rev="memory.rev",
+        version="version",
+        at="memory.at",
+        by="memory.actor",
+        text=lambda r: line(("forgotten", "red")) if r.memory.gone else said(r.memory),
     ),
     "refusals": listing(
-        "nothing was refused", {"at": "at", "check": "check", "kind": "kind", "scope": "scope", "text": _kept}
-    ),
-    "proposals": listing(
-        "nothing waits",
-        {"id": "id", "wants to": "action", "by": "by", "text": lambda p: _because(p.memory, p.reason)},
+        "nothing was refused",
+        "at check kind scope",
+        text=lambda r: line(one_line(r.text) if r.text else dim("(not kept)"), (f"\n{r.detail}", "dim")),
     ),
     "orders": listing(
         "the user asked for nothing",
-        {
-            "id": "memory",
-            "at": "at",
-            "scope": "scope",
-            "when": lambda order: order.condition or ("asked for something" if order.is_wish else ""),
-            "text": "text",
-        },
+        id="memory",
+        at="at",
+        scope="scope",
+        when=lambda order: order.condition or ("asked for something" if order.is_wish else ""),
+        text="text",
     ),
-    "rejections": listing(
-        "no value is rejected", {"at": "at", "scope": "scope", "by": "by", "text": "reason"}
-    ),
+    "proposals": listing("nothing waits", "id action by", text=_because),
+    "rejections": listing("no value is rejected", "at scope by", text="reason"),
     "deletion_candidates": listing(
         "nothing is in doubt",
-        {"id": "memory.id", "kind": "memory.kind", "text": lambda d: _because(d.memory, d.reason)},
+        id="memory.id",
+        kind="memory.kind",
+        text=_because,
         then=lambda _: "put them before a person: octavo propose-deletions",
     ),
     "merge_candidates": listing(
         "no two memories look alike",
-        {
-            "alike": lambda pair: f"{pair.score:.2f}",
-            "ids": lambda pair: f"{pair.first.id}\n{pair.second.id}",
-            "text": lambda pair: line(said(pair.first), "\n", said(pair.second)),
-        },
+        alike=lambda pair: f"{pair.score:.2f}",
+        ids=lambda pair: f"{pair.first.id}\n{pair.second.id}",
+        text=lambda pair: line(said(pair.first), "\n", said(pair.second)),
         then=lambda pairs: f"ask to merge two: octavo propose-merge {pairs[0].first.id} {pairs[0].second.id}",
     ),
-    "cores": listing("no core yet", _MADE),
-    "spheres": listing("no sphere yet", _MADE),
-    "assemblies": listing(
-        "no assemblies yet; `octavo assemble` groups what is alike",
-        {
-            "id": "assembly_id",
-            "scope": "scope",
-            "members": lambda one: len(one.memory_ids),
-            "changed": lambda one: f"{one.updated_at:%Y-%m-%d}",
-            "text": lambda one: one_line(one.name),
-        },
-        then=lambda found: f"look at one: octavo assembly {found[0].assembly_id}",
-    ),
-    "assemble": listing(
-        "nothing new is alike",
-        {"id": "id", "members": lambda m: len(m.linked("part")), "text": lambda m: one_line(m.text)},
-    ),
+    "cores": listing("no core yet", "id scope", when=span, text=beginning),
+    "spheres": listing("no sphere yet", "id scope", when=span, text=beginning),
     "sessions": listing(
         "no session has closed yet",
-        {
-            "session": "ordinal",
-            "scope": "scope",
-            "place": _place,
-            "version": "version",
-            "at": "at",
-            "sandbox": "sandbox",
-        },
+        session="ordinal",
+        scope="scope",
+        place=lambda s: ", ".join(f"{of.removesuffix('_seq')} {n}" for of, n in reversed(s.position.items())),
+        version="version",
+        at="at",
+        sandbox="sandbox",
         wide="place",
     ),
     "versions": listing(
         "no version yet: nothing has been written",
-        {
-            "version": "version",
-            "at": "at",
-            "cause": lambda c: f"{c.cause} (session {c.session})" if c.session else c.cause,
-            "by": "actor",
-            "scope": "scope",
-            "changes": "changes",
-        },
+        "version at",
+        cause=lambda c: f"{c.cause} (session {c.session})" if c.session else c.cause,
+        by="actor",
+        scope="scope",
+        changes="changes",
         wide="cause",
+    ),
+    "assemblies": listing(
+        "no assemblies yet; `octavo assemble` groups what is alike",
+        id="assembly_id",
+        scope="scope",
+        members=lambda one: len(one.memory_ids),
+        changed=lambda one: f"{one.updated_at:%Y-%m-%d}",
+        text=lambda one: one_line(one.name),
+        then=lambda found: f"look at one: octavo assembly {found[0].assembly_id}",
+    ),
+    "assemble": listing(
+        "nothing new is alike",
+        id="id",
+        members=lambda m: len(m.linked("part")),
+        text=lambda m: one_line(m.text),
+    ),
+    "patterns": listing(
+        "nothing repeats in recent episodes",
+        kind="kind",
+        times="count",
+        episodes=lambda p: len(p.sources),
+        sure="confidence",
+        known=lambda p: "knowledge" if p.is_firm else "",
+        pattern="text",
+    ),
+    "behaviors": listing(
+        "no behaviour was taught",
+        name="name",
+        times="times_invoked",
+        actions=lambda behavior: " → ".join(behavior.actions),
     ),
 }

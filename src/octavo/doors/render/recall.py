@@ -33,11 +33,6 @@ def recall_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
         write(line(("note  ", "yellow"), note), stderr=not value["explained"])
 
 
-def explanation_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """Why a memory came, or why it did not."""
-    yield value["explanation"]
-
-
 def freshness_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
     """What the index holds of a memory, or how far it is behind."""
     yield grid(_of_memory(value) if "memory" in value else _of_index(value))
@@ -78,13 +73,9 @@ def brief_lines(brief: Brief) -> Iterator[Shown]:
         "relevant memory": left.relevant,
         "order": left.orders,
     }
-    out = ", ".join(_counted(noun, n) for noun, n in missing.items() if n)
+    out = ", ".join(plural(noun, n) for noun, n in missing.items() if n)
     told = f"about {plural('token', brief.tokens)}" + (f"; left out: {out}" if out else "")
     write(dim(told), stderr=True)
-
-
-def _counted(noun: str, n: int) -> str:
-    return f"{n} relevant memories" if noun == "relevant memory" and n > 1 else plural(noun, n)
 
 
 def _listed(hits: list[dict[str, Any]]) -> Table:

@@ -80,5 +80,6 @@ def moment(at: datetime) -> str:
 
 def plural(noun: str, n: int) -> str:
     """A number with its noun."""
-    ending = "" if n == 1 else "es" if noun.endswith("x") else "s"
-    return f"{n} {noun}{ending}"
+    if n != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}{'es' if noun.endswith('x') else 's'}"
+    return f"{n} {noun}"

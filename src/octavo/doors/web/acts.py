@@ -6,83 +6,77 @@ import tempfile
 import zipfile
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from octavo.doors.web import views
-from octavo.doors.web.visits import Answer, Download, Redirect, Visit
-from octavo.engine.account import Account
+from octavo.doors.web.visits import HEADERS, Visit
 from octavo.errors import BadInput, NotFound, Stale
 
 
-def remember(visit: Visit) -> Answer:
+def remember(visit: Visit) -> Any:
     """Write a memory by hand."""
-    visit.account.remember(_said(visit, "text"), kind="fact").or_raise()
-    return Redirect(to="timeline", done="wrote", undo=visit.account.version)
+    visit.account.remember(visit.said("text"), kind="fact").or_raise()
+    return visit.go("timeline", "wrote")
 
 
-def decide(visit: Visit) -> Answer:
+def decide(visit: Visit) -> Any:
     """Yes, no, or yes in other words, to what was seen; what changed meanwhile is shown again."""
-    account, id_, say = visit.account, visit.at["id"], visit.form.get("say")
+    account, id_, say, seen = visit.account, visit.at["id"], visit.form.get("say"), visit.form.get("seen")
     try:
-        if account.proposal(id_).digest != visit.form.get("seen"):
+        if account.proposal(id_).digest != seen:
             return views.review(visit, changed=True)
         if say == "no":
             account.decline(id_, reason=visit.form.get("reason", ""))
-            return Redirect(to="review", done="no", undo=account.version)
-        if say not in ("yes", "other"):
+        elif say in ("yes", "other"):
+            account.approve(id_, seen=seen, text=visit.said("text") if say == "other" else None)
+        else:
             raise BadInput("the answer was neither yes nor no", hint="use one of the buttons")
-        text = _said(visit, "text") if say == "other" else None
-        account.approve(id_, seen=visit.form.get("seen"), text=text)
-        return Redirect(to="review", done=say, undo=account.version)
     except (Stale, NotFound):
         return views.review(visit, changed=True)
+    return visit.go("review", say)
 
 
-def undo(visit: Visit) -> Answer:
+def undo(visit: Visit) -> Any:
     """Take one version's changes back."""
-    return _back(visit.account, visit.account.revert(visit.number("version")), "undone")
+    visit.account.revert(visit.number("version"))
+    return visit.go("timeline", "undone")
 
 
-def restore(visit: Visit) -> Answer:
+def restore(visit: Visit) -> Any:
     """Go back to a version."""
-    return _back(visit.account, visit.account.restore(visit.number("version")), "restored")
+    visit.account.restore(visit.number("version"))
+    return visit.go("timeline", "restored")
 
 
-def correct(visit: Visit) -> Answer:
+def correct(visit: Visit) -> Any:
     """Give a memory another wording."""
-    visit.account.revise(visit.at["id"], text=_said(visit, "text")).or_raise()
-    return Redirect(to=f"memory/{visit.at['id']}", done="corrected", undo=visit.account.version)
+    visit.account.revise(visit.at["id"], text=visit.said("text")).or_raise()
+    return visit.go(f"memory/{visit.at['id']}", "corrected")
 
 
-def forget(visit: Visit) -> Answer:
+def forget(visit: Visit) -> Any:
     """End a memory; its history stays."""
     for verdict in visit.account.forget(visit.at["id"]):
         verdict.or_raise()
-    return Redirect(to=f"memory/{visit.at['id']}", done="forgotten", undo=visit.account.version)
+    return visit.go(f"memory/{visit.at['id']}", "forgotten")
 
 
-def erase(visit: Visit) -> Answer:
+def erase(visit: Visit) -> Any:
     """Erase a text from every version and every copy; nothing brings it back."""
-    visit.account.redact(visit.at["id"], reason=_said(visit, "reason"))
-    return Redirect(to="ask", done="erased")
+    visit.account.redact(visit.at["id"], reason=visit.said("reason"))
+    return visit.go("ask", "erased", can_undo=False)
 
 
-def copy(visit: Visit) -> Answer:
+def copy(visit: Visit) -> Any:
     """The account as a file that opens like the original when it is unpacked."""
+    from starlette.responses import Response
+
     packed = BytesIO()
     with tempfile.TemporaryDirectory(prefix="octavo-copy-") as folder:
         visit.account.backup(folder)
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(Path(folder).rglob("*")):
                 archive.write(path, path.relative_to(folder))
-    return Download(name=f"octavo-version-{visit.account.version}.zip", data=packed.getvalue())
-
-
-def _back(account: Account, version: int, done: str) -> Redirect:
-    return Redirect(to="timeline", done=done, undo=version)
-
-
-def _said(visit: Visit, name: str) -> str:
-    text = visit.form.get(name, "").strip()
-    if not text:
-        raise BadInput("there was nothing in the field", hint="write something and send it again")
-    return text
+    name = f'attachment; filename="octavo-version-{visit.account.version}.zip"'
+    headers = {**HEADERS, "Content-Disposition": name}
+    return Response(packed.getvalue(), media_type="application/zip", headers=headers)

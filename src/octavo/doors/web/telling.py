@@ -58,6 +58,17 @@ def wording(memory: Memory) -> str:
     return "an erased text" if memory.text == REDACTED else memory.text
 
 
+def span(page: Memory) -> str:
+    """The days that a core or sphere tells of."""
+    return page.text.partition("\n")[0].partition(":")[0]
+
+
+def sentence(reasons: list[str]) -> str:
+    """Reasons as one sentence about a hit."""
+    *others, last = reasons
+    return f"It {', '.join(others)} and {last}." if others else f"It {last}."
+
+
 def label(memory: Memory) -> str:
     """What a memory is about: its topic's last part, as a word."""
     return _capital((memory.topic or "").rpartition("/")[2].replace("_", " "))

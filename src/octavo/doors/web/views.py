@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from octavo.domain.cores import Core, KeyEvent, Sphere, Statement, core_from_json, sphere_from_json
 from octavo.domain.hits import Hit
 from octavo.domain.memory import STATE, Memory, Proposal
-from octavo.doors.web import telling
-from octavo.doors.web.visits import Answer, Page, Visit
+from octavo.doors.web import lineage, telling
+from octavo.doors.web.visits import Visit
 from octavo.engine.reading import Reader, Revision
 from octavo.errors import BadInput, NotFound
 from octavo.storage.state_log import Commit
@@ -35,35 +35,35 @@ _VERBS = ("shares", "stands", "means", "was", "is", "matters", "felt", "belongs"
 _ANSWERS = ("approve", "decline", "reject")  # what can be undone though no memory may have changed
 
 
-def ask(visit: Visit) -> Answer:
+def ask(visit: Visit) -> Any:
     """A question and what answers it, with reasons; without one, what holds now."""
     query, account = visit.query.get("q", "").strip(), visit.account
     place = visit.query.get("in", "all")
     if place not in _PLACES:
         raise BadInput(f"there is no place {place[:40]!r} to look in", hint="choose one that is shown")
     reader, at = _reader(visit)
-    values = {"q": query, "place": place, "at": at, "asks_when": "at" in visit.query}
+    values: dict[str, Any] = {"q": query, "place": place, "at": at, "asks_when": "at" in visit.query}
     if not query:
         standing = [_standing(reader, memory) for memory in _held(reader)]
         is_empty = account.version == 0 and not standing
-        return Page(
-            template="empty.html" if is_empty else "ask-start.html", values={**values, "standing": standing}
-        )
+        return visit.page("empty.html" if is_empty else "ask-start.html", **values, standing=standing)
     k = min(visit.number("k", _SHOWN), 100)
     hits = reader.recall(query, k=k, kinds=_PLACES[place])
     first = _answering(reader, query) if place == "all" else []
     ids = {memory.id for memory in first}
     shown = [_hit(visit, hit) for hit in hits if hit.memory.id not in ids]
-    values |= {
-        "holds": [_standing(reader, memory) for memory in first],
-        "hits": shown,
-        "marks": telling.terms(query),
-        "notes": hits.notes,
-        "more": k + _SHOWN if len(hits) == k else None,
-        "all": reader.stats().memories,
-        "standing": [] if shown or first else [_standing(reader, memory) for memory in _held(reader)],
-    }
-    return Page(template="ask.html", values=values)
+    return visit.page(
+        "ask.html",
+        **values,
+        holds=[_standing(reader, memory) for memory in first],
+        hits=shown,
+        scale=max([1.0, *(abs(value) for hit in shown for _, value in hit["parts"])]),
+        marks=telling.terms(query),
+        notes=hits.notes,
+        more=k + _SHOWN if len(hits) == k else None,
+        all=reader.stats().memories,
+        standing=[] if shown or first else [_standing(reader, memory) for memory in _held(reader)],
+    )
 
 
 def _reader(visit: Visit) -> tuple[Reader, str]:
@@ -120,7 +120,7 @@ def _hit(visit: Visit, hit: Hit) -> dict[str, Any]:
         "text": hit.text if turn is not None else telling.gist(hit.memory),
         "speaker": turns[turn].speaker if turn is not None else None,
         "answer": after,
-        "why": f"It {'; '.join(reasons[:3])}." if reasons else "Nothing in particular speaks for it.",
+        "why": telling.sentence(reasons[:3]) if reasons else "Nothing in particular speaks for it.",
         "parts": [(telling.words("parts").get(n, n), v) for n, v in parts if abs(v) >= _PART_LEAST][:5],
         "replaced": hit.replaced,
         "version": hit.version,
@@ -134,32 +134,26 @@ def _commit(visit: Visit, version: int) -> Commit:
     return commit
 
 
-def timeline(visit: Visit) -> Answer:
+def timeline(visit: Visit) -> Any:
     """The versions as a line, newest first, and the difference of two of them."""
     account, head, show = visit.account, visit.account.version, visit.query.get("show", "all")
     if head == 0:
-        return Page(template="empty.html", values={})
+        return visit.page("empty.html")
     before = min(visit.number("before", head + 1), head + 1)
     last = min(visit.number("to", head), head)
     first = min(visit.number("from", max(last - 1, 0)), head)
     listed = list(_listed(visit, before, show))
-    days = [
-        {"title": telling.day(at), "versions": list(versions)}
-        for at, versions in groupby(
-            listed, key=lambda row: row["commit"].at.replace(hour=0, minute=0, second=0, microsecond=0)
-        )
-    ]
-    values = {
-        "days": days,
-        "show": show,
-        "earlier": listed[-1]["commit"].version if listed and listed[-1]["commit"].version > 1 else None,
-        "first": first,
-        "last": last,
-        "head": head,
-        "changes": account.diff(first, last),
-        "at": _commit(visit, first).at if first else None,
-    }
-    return Page(template="timeline.html", values=values)
+    oldest = listed[-1]["commit"].version if listed else 0
+    return visit.page(
+        "timeline.html",
+        days=[(day, list(rows)) for day, rows in groupby(listed, lambda row: telling.day(row["commit"].at))],
+        show=show,
+        earlier=oldest if oldest > 1 else None,
+        first=first,
+        last=last,
+        head=head,
+        changes=account.diff(first, last),
+    )
 
 
 def _listed(visit: Visit, before: int, show: str) -> Iterator[dict[str, Any]]:
@@ -173,13 +167,7 @@ def _listed(visit: Visit, before: int, show: str) -> Iterator[dict[str, Any]]:
             verb = commit.cause.partition(" ")[0]
             can_undo = verb in _ANSWERS or (bool(difference) and verb not in ("compress", "redact"))
             count += 1
-            yield {
-                "commit": commit,
-                "lead": lead,
-                "said": said,
-                "can_undo": can_undo,
-                "look": telling.look(commit),
-            }
+            yield {"commit": commit, "lead": lead, "said": said, "can_undo": can_undo}
 
 
 def _is_asked_for(commit: Commit, show: str) -> bool:
@@ -190,7 +178,7 @@ def _is_asked_for(commit: Commit, show: str) -> bool:
     return show == "all" or telling.look(commit) == {"me": "you", "agents": "agent"}.get(show)
 
 
-def undo(visit: Visit) -> Answer:
+def undo(visit: Visit) -> Any:
     """What taking one version back would change, before it is done."""
     version = visit.number("version")
     if not 0 < version <= visit.account.version:
@@ -201,17 +189,17 @@ def undo(visit: Visit) -> Answer:
     commit = _commit(visit, version)
     lead, said = telling.told(commit, visit.account.diff(version - 1, version))
     verb = commit.cause.partition(" ")[0]
-    values = {
-        "target": version,
-        "head": visit.account.version,
-        "changes": difference,
-        "lead": lead,
-        "said": said,
-        "later": later,
-        "answers": verb in _ANSWERS,
-        "erased": verb in ("redact", "swept"),
-    }
-    return Page(template="undo.html", values=values)
+    return visit.page(
+        "undo.html",
+        target=version,
+        head=visit.account.version,
+        changes=difference,
+        lead=lead,
+        said=said,
+        later=later,
+        answers=verb in _ANSWERS,
+        erased=verb in ("redact", "swept"),
+    )
 
 
 def _has_moved_on(history: list[Revision], version: int) -> bool:
@@ -220,30 +208,28 @@ def _has_moved_on(history: list[Revision], version: int) -> bool:
     return replace(now, rev=then.rev, actor=then.actor) != then
 
 
-def restore(visit: Visit) -> Answer:
+def restore(visit: Visit) -> Any:
     """What going back to a version would change, before it is done."""
     version, head = visit.number("version"), visit.account.version
     if version > head:
         raise NotFound(f"there is no version {version}")
-    values = {
-        "target": version,
-        "head": head,
-        "changes": visit.account.diff(head, version),
-        "at": _commit(visit, version).at if version else None,
-    }
-    return Page(template="restore.html", values=values)
+    at = _commit(visit, version).at if version else None
+    return visit.page(
+        "restore.html", target=version, head=head, changes=visit.account.diff(head, version), at=at
+    )
 
 
-def review(visit: Visit, *, changed: bool = False) -> Answer:
+def review(visit: Visit, *, changed: bool = False) -> Any:
     """What waits for your word, oldest first, and what was kept out."""
-    values = {
-        "proposals": [_asked(visit, proposal) for proposal in visit.account.proposals()],
-        "edit": visit.query.get("edit"),
-        "refusals": list(reversed(visit.account.refusals()[-10:])),
-        "rejections": list(reversed(visit.account.rejections()[-10:])),
-        "changed": changed,
-    }
-    return Page(template="review.html", values=values, status=409 if changed else 200)
+    return visit.page(
+        "review.html",
+        status=409 if changed else 200,
+        proposals=[_asked(visit, proposal) for proposal in visit.account.proposals()],
+        edit=visit.query.get("edit"),
+        refusals=visit.account.refusals()[:-11:-1],
+        rejections=visit.account.rejections()[:-11:-1],
+        changed=changed,
+    )
 
 
 def _asked(visit: Visit, proposal: Proposal) -> dict[str, Any]:
@@ -266,69 +252,63 @@ def _asked(visit: Visit, proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def memory(visit: Visit) -> Answer:
+def memory(visit: Visit) -> Any:
     """One memory: what it says, how it came to be, where it comes from and where it went."""
+    account, history = visit.account, _history(visit)
+    spoken = [r for r in history if not r.memory.gone] or history
+    return visit.page(
+        "memory.html",
+        memory=spoken[-1].memory,
+        wrote=_first_to_say(history),
+        wordings=list(dict.fromkeys(telling.gist(r.memory) for r in spoken)),
+        gone=history[-1].memory.gone,
+        at_version=history[-1].version,
+        act=visit.query.get("act"),
+        history=[
+            {"now": r.memory, "before": before, "version": r.version, "at": _commit(visit, r.version).at}
+            for before, r in reversed(list(zip([None, *(h.memory for h in history)], history, strict=False)))
+        ],
+        links=lineage.sources(account, history),
+        made=account.referring(visit.at["id"]),
+        conversation=_commit(visit, spoken[-1].version).session,
+        uses=account.uses(visit.at["id"]).get(visit.at["id"], 0),
+    )
+
+
+def _history(visit: Visit) -> list[Revision]:
     history = visit.account.history(visit.at["id"])
     if not history:
         raise NotFound(f"there is no memory {visit.at['id']!r}")
-    spoken = [r for r in history if not r.memory.gone]
-    links = [(link.name, visit.account.get(link.to)) for link in history[-1].memory.links]
-    if not history[-1].memory.turns:
-        said_in = dict.fromkeys(r.memory.sandbox for r in spoken if r.memory.sandbox)
-        talks = [m for s in said_in for m in visit.account.memories(from_sandbox=s, kind="episode", limit=1)]
-        known = {target.id for _, target in links if target is not None}
-        links += [("talk", talk) for talk in talks if talk.id not in known]
-    values = {
-        "memory": (spoken or history)[-1].memory,
-        "wrote": _first_to_say(history),
-        "wordings": list(dict.fromkeys(telling.gist(r.memory) for r in spoken)),
-        "gone": history[-1].memory.gone,
-        "at_version": history[-1].version,
-        "act": visit.query.get("act"),
-        "history": [
-            {
-                "now": r.memory,
-                "before": before.memory if before else None,
-                "version": r.version,
-                "at": _commit(visit, r.version).at,
-            }
-            for before, r in reversed(list(zip([None, *history], history, strict=False)))
-        ],
-        "links": [(name, target) for name, target in links if target is not None],
-        "made": visit.account.referring(visit.at["id"]),
-        "conversation": _commit(visit, (spoken or history)[-1].version).session,
-        "uses": visit.account.uses(visit.at["id"]).get(visit.at["id"], 0),
-    }
-    return Page(template="memory.html", values=values)
+    return history
 
 
-def reading(visit: Visit) -> Answer:
+def graph(visit: Visit) -> Any:
+    """Everything that led to a memory and came of it, some steps far, drawn and as a list."""
+    memory = _first_to_say(_history(visit))
+    return visit.page("graph.html", memory=memory, **lineage.drawn(visit.account, memory.id))
+
+
+def reading(visit: Visit) -> Any:
     """The reading room: cores as pages, and the spheres that hold eight of them."""
     cores, spheres = visit.account.memories(kind="core"), visit.account.memories(kind="sphere")
     if not cores:
-        return Page(template="reading-empty.html", values={})
+        return visit.page("reading-empty.html")
     leaf = visit.query.get("leaf") or cores[-1].id
     open_ = next((m for m in (*cores, *spheres) if m.id == leaf), None)
     if open_ is None:
         raise NotFound(f"there is no core or sphere {leaf[:96]!r}", hint="choose one from the shelf")
     place = cores.index(open_) if open_ in cores else None
-    values = {
-        "cores": [{"memory": m, "span": _span(m), "themes": ", ".join(_themes(m))} for m in reversed(cores)],
-        "spheres": [{"memory": m, "span": _span(m)} for m in reversed(spheres)],
-        "open": open_,
-        "span": _span(open_),
-        "themes": ", ".join(_themes(open_)),
-        "place": place,
-        "parts": _parts(open_),
-        "older": cores[place - 1] if place else None,
-        "newer": cores[place + 1] if place is not None and place + 1 < len(cores) else None,
-        "title": _span,
-    }
-    return Page(template="reading.html", values=values)
-
-
-def _span(page: Memory) -> str:
-    return page.text.partition("\n")[0].partition(":")[0]
+    return visit.page(
+        "reading.html",
+        cores=[(core, _themes(core)) for core in reversed(cores)],
+        spheres=spheres[::-1],
+        open=open_,
+        themes=_themes(open_),
+        place=place,
+        parts=_parts(open_),
+        older=cores[place - 1] if place else None,
+        newer=cores[place + 1] if place is not None and place + 1 < len(cores) else None,
+    )
 
 
 def _content(page: Memory) -> Core | Sphere | None:
@@ -339,9 +319,9 @@ def _content(page: Memory) -> Core | Sphere | None:
         return None
 
 
-def _themes(page: Memory) -> tuple[str, ...]:
+def _themes(page: Memory) -> str:
     content = _content(page)
-    return content.compressed_narrative.recurring_themes[:3] if isinstance(content, Core) else ()
+    return ", ".join(content.compressed_narrative.recurring_themes[:3]) if isinstance(content, Core) else ""
 
 
 def _parts(page: Memory) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -351,50 +331,40 @@ def _parts(page: Memory) -> list[tuple[str, list[dict[str, Any]]]]:
         return []
     if isinstance(content, Core):
         told = content.compressed_narrative
-        first, rows, said = "Conversation by conversation", told.key_events, told.statements
+        first, events, said = "Conversation by conversation", told.key_events, told.statements
     else:
         known = content.abstracted_knowledge
-        first, rows, said = "What mattered most", known.milestones, known.statements
-    parts: list[tuple[str, list[KeyEvent] | list[Statement]]] = [(first, list(rows))]
-    parts += [
-        (heading, [s for s in said if s.kind == kind])
-        for kind, heading in telling.words("statements").items()
-    ]
-    return [(heading, [_entry(row) for row in rows]) for heading, rows in parts if rows]
+        first, events, said = "What mattered most", known.milestones, known.statements
+    kinds = telling.words("statements")
+    parts = [(first, [_entry(e, e.event, is_key=(e.ri or 0) > 0.8) for e in events])]
+    parts += [(head, [_entry(s, s.text) for s in said if s.kind == kind]) for kind, head in kinds.items()]
+    return [(heading, rows) for heading, rows in parts if rows]
 
 
-def _entry(row: KeyEvent | Statement) -> dict[str, Any]:
-    return {
-        "at": datetime.fromisoformat(row.at) if row.at else None,
-        "text": row.event if isinstance(row, KeyEvent) else row.text,
-        "speaker": row.speaker,
-        "episode": row.episode,
-        "key": isinstance(row, KeyEvent) and (row.ri or 0) > 0.8,
-    }
+def _entry(row: KeyEvent | Statement, text: str, *, is_key: bool = False) -> dict[str, Any]:
+    at = datetime.fromisoformat(row.at) if row.at else None
+    return {"at": at, "text": text, "episode": row.episode, "key": is_key}
 
 
-def health(visit: Visit) -> Answer:
+def health(visit: Visit) -> Any:
     """Whether the memory is sound, how much there is and how it grew; `check` reads every byte again."""
-    account, head = visit.account, visit.account.version
-    values = {
-        "report": account.check() if "check" in visit.query else None,
-        "stats": account.stats(),
-        "lag_versions": account.lag().versions,
-        "points": list(_growth(visit, head)),
-        "sandboxes": len(account.sandboxes()),
-    }
-    return Page(template="health.html", values=values)
+    account = visit.account
+    points = list(_growth(visit, account.version))
+    return visit.page(
+        "health.html",
+        report=account.check() if "check" in visit.query else None,
+        stats=account.stats(),
+        lag_versions=account.lag().versions,
+        points=points,
+        sandboxes=len(account.sandboxes()),
+        sizes=visit.sizes(),
+    )
 
 
 def _growth(visit: Visit, head: int) -> Iterator[dict[str, Any]]:
-    """How many memories there were at some versions, for the chart and its table."""
-    for version in sorted(
-        {1 + (head - 1) * step // (_POINTS - 1) for step in range(_POINTS)} if head else ()
-    ):
+    """How much there was at some versions, for the chart and its table."""
+    steps = {1 + (head - 1) * step // (_POINTS - 1) for step in range(_POINTS)} if head else ()
+    for version in sorted(steps):
         counted = visit.account.at(version).stats()
-        yield {
-            "at": _commit(visit, version).at,
-            "version": version,
-            "memories": counted.memories,
-            "conversations": sum(counted.sessions.values()),
-        }
+        at, said = _commit(visit, version).at, sum(counted.sessions.values())
+        yield {"at": at, "version": version, "memories": counted.memories, "conversations": said}

@@ -1,25 +1,38 @@
-"""A visit: one request to one account's pages, and the three things that can answer it."""
+"""A visit: one request to an account's pages, what was said in it, and the page, way or file that answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from msgspec import Struct
-
+from octavo.doors.web import telling
 from octavo.engine.account import Account
 from octavo.errors import BadInput
 
+HERE = Path(__file__).parent
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
 
-class Visit(Struct, frozen=True, kw_only=True):
+
+class Visit:
     """Who looks at which account, the address without its account, and what was said in it or by a form."""
 
-    account: Account
-    base: str
-    at: Mapping[str, str]
-    query: Mapping[str, str]
-    form: Mapping[str, str]
+    def __init__(
+        self,
+        account: Account,
+        frame: Mapping[str, Any],
+        request: Any,
+        form: Mapping[str, str],
+        folder: Path | None,
+    ) -> None:
+        self.account, self._frame, self.form, self._folder = account, frame, form, folder
+        self.at, self.query = request.path_params, dict(request.query_params)
 
     def number(self, name: str, default: int | None = None) -> int:
         """A number of the address, as part of its path or behind the question mark."""
@@ -28,39 +41,78 @@ class Visit(Struct, frozen=True, kw_only=True):
             raise BadInput(f"{name} {said[:40]!r} is no number", hint="go back and choose one that is shown")
         return int(said)
 
+    def said(self, name: str) -> str:
+        """What a field of a form says, which must be something."""
+        text = self.form.get(name, "").strip()
+        if not text:
+            raise BadInput("there was nothing in the field", hint="write something and send it again")
+        return text
 
-class Page(Struct, frozen=True, kw_only=True):
-    """A template and what it shows."""
+    def sizes(self) -> tuple[int, int] | None:
+        """The bytes of the versions and of what is made of them; None for an account without a folder."""
+        if self._folder is None:
+            return None
+        sizes = [(p.parts, p.stat().st_size) for p in self._folder.rglob("*") if p.is_file()]
+        kept, made = (sum(size for parts, size in sizes if part in parts) for part in ("ledger", "index"))
+        return kept, made
 
-    template: str
-    values: Mapping[str, Any]
-    status: int = 200
+    def page(self, template: str, status: int = 200, **values: Any) -> Any:
+        """A page of the account."""
+        standing = {"waiting": len(self.account.proposals()), "version": self.account.version}
+        return html(template, {**self._frame, **standing, **values}, status)
 
+    def go(self, to: str, done: str, *, can_undo: bool = True) -> Any:
+        """Another page after an act, which says what was done and offers to take it back."""
+        from starlette.responses import RedirectResponse
 
-class Redirect(Struct, frozen=True, kw_only=True):
-    """Another page, after an act; `done` names what was done and `undo` the version that takes it back."""
-
-    to: str
-    done: str | None = None
-    undo: int | None = None
-
-    def address(self, base: str) -> str:
-        """Where it leads, with what the page shall say."""
-        said = {"done": self.done, "undo": self.undo}
-        return link(base, self.to, **{name: value for name, value in said.items() if value is not None})
-
-
-class Download(Struct, frozen=True, kw_only=True):
-    """A file to keep."""
-
-    name: str
-    data: bytes
+        undo = self.account.version if can_undo else None
+        address = link(self._frame["base"], to, done=done, undo=undo)
+        return RedirectResponse(address, status_code=303, headers=HEADERS)
 
 
-Answer = Page | Redirect | Download
+def frame_of(request: Any, token: str) -> dict[str, Any]:
+    """What every page shows, whatever becomes of it."""
+    root = str(request.scope.get("root_path", ""))
+    base = f"{root}/@{quote(request.path_params['account'], safe='')}"
+    undo = request.query_params.get("undo", "")
+    return {
+        "static": f"{root}/static",
+        "base": base,
+        "token": token,
+        "page": request.url.path.partition("/@")[2].partition("/")[2].partition("/")[0],
+        "theme": request.cookies.get("theme", "auto"),
+        "url": partial(link, base),
+        "done": telling.words("done").get(request.query_params.get("done", "")),
+        "undo": int(undo) if undo.isdecimal() and len(undo) < 18 else None,
+    }
 
 
 def link(base: str, to: str, /, **query: Any) -> str:
     """An address of the account's pages."""
     said = {name.rstrip("_"): value for name, value in query.items() if value is not None}
     return f"{base}/{quote(to)}" + (f"?{urlencode(said)}" if said else "")
+
+
+def html(template: str, values: Mapping[str, Any], status: int) -> Any:
+    """A template with its values, every one of them escaped."""
+    from starlette.responses import HTMLResponse
+
+    written = _templates().get_template(template).render(values)
+    return HTMLResponse(written, status_code=status, headers=HEADERS)
+
+
+@cache
+def _templates() -> Any:
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    names = ("speech", "change", "when", "day", "gist", "wording", "label", "sure", "name_of", "span", "look")
+    made.filters.update({name: getattr(telling, name) for name in names})
+    made.globals.update({"KINDS": telling.words("kinds"), "LINKS": telling.words("links")})
+    return made

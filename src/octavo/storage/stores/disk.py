@@ -1,4 +1,4 @@
-"""The only module that touches the disk for the ledger: opening, writing, syncing, linking, locking."""
+"""The only module that writes files, true or derived: opening, writing, syncing, linking, locking."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from octavo.errors import OctavoError, StoreFull, Unavailable
+
 T = TypeVar("T")
 
 TEMPORARY = ".tmp-"  # how the name of a file begins that no reader looks at
@@ -18,6 +20,21 @@ TEMPORARY = ".tmp-"  # how the name of a file begins that no reader looks at
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _TRIES = 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
+
+
+def failure(what: str, error: OSError, hint: str = "") -> OctavoError:
+    """What a refusal of the operating system means to a user, and what to do now."""
+    said = f"{what}: {error.strerror}"
+    if error.errno in _FULL:
+        return StoreFull(said)
+    if error.errno in _TOO_MANY_OPEN:
+        return Unavailable(said, hint="close what is open elsewhere, or raise the limit (`ulimit -n`)")
+    if error.errno == errno.EISDIR:
+        return Unavailable(said, hint="a folder stands where a file belongs: move the folder elsewhere")
+    hint = hint or "check the folder's permissions, or open the account with read_only=True"
+    return Unavailable(said, hint=hint)
 
 
 class Disk:
@@ -56,7 +73,7 @@ class Disk:
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
 
     def open_lock(self, path: Path) -> int:
-        """Open a file that exists only to be locked."""
+        """Open a file to lock it, or to write anywhere in it; it comes to be if it is not there."""
         return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
     def write(self, fd: int, data: bytes) -> None:
@@ -64,6 +81,12 @@ class Disk:
         written = os.write(fd, data)
         while written < len(data):  # a disk that is nearly full takes part of it
             written += os.write(fd, memoryview(data)[written:])
+
+    def write_at(self, fd: int, data: bytes, place: int) -> None:
+        """Write all of the bytes at a place of the file."""
+        written = 0
+        while written < len(data):
+            written += os.pwrite(fd, memoryview(data)[written:], place + written)
 
     def size(self, fd: int) -> int:
         """How long an open file is."""

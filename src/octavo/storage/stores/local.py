@@ -12,21 +12,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from octavo.errors import (
+    Damaged,
     LeaseLost,
     NotFound,
     OctavoError,
     SandboxBusy,
-    StoreFull,
     StoreUnfit,
-    Unavailable,
 )
-from octavo.storage.stores.disk import Disk, through_temporary
+from octavo.storage.stores.disk import Disk, failure, through_temporary
 from octavo.storage.stores.entries import checked, whole_lines
 
 T = TypeVar("T")
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _POLL_SECONDS = 0.001
 
 
@@ -38,14 +36,7 @@ def _saying(what: str) -> Iterator[None]:
     except OctavoError:
         raise
     except OSError as error:
-        raise _failure(what, error) from error
-
-
-def _failure(what: str, error: OSError) -> OctavoError:
-    if error.errno in _FULL:
-        return StoreFull(f"{what}: {error.strerror}")
-    hint = "check the folder's permissions, or open the account with read_only=True"
-    return Unavailable(f"{what}: {error.strerror}", hint=hint)
+        raise failure(what, error) from error
 
 
 class LocalStore:
@@ -79,8 +70,12 @@ class LocalStore:
             return self._disk.read(path, first)
         except FileNotFoundError:
             return None
+        except IsADirectoryError as error:
+            raise Damaged(
+                f"{key} is a folder", hint="move it elsewhere, put the file back from a backup"
+            ) from error
         except OSError as error:
-            raise _failure(f"reading {path}", error) from error
+            raise failure(f"reading {path}", error) from error
 
     def read_many(self, keys: Sequence[str], *, first: int | None = None) -> list[bytes | None]:
         """What `read` says of each key, read in their order."""
@@ -264,7 +259,7 @@ class LocalLease:
         except OSError as error:
             with suppress(OSError):  # if not now, then before the next line
                 self._take_back()
-            raise _failure(f"writing {self._path}", error) from error
+            raise failure(f"writing {self._path}", error) from error
         if not is_mine:  # somebody removed or replaced the file meanwhile: nobody will read this line
             raise LeaseLost(f"writing {self._path}: it has gone to somebody else")
         self._has_failed = False

@@ -1,4 +1,4 @@
-// The pages work without this. It lets keys lead about, and shows that a question is being looked up.
+// The pages work without this. It lets keys lead about, and changes only the part of a page that was asked for.
 "use strict";
 const one = (selector) => document.querySelector(selector);
 const keys = one("dialog.keylist");
@@ -53,21 +53,67 @@ document.addEventListener("keydown", (event) => {
   act();
 });
 
-document.addEventListener("submit", (event) => {
-  const hits = one("#hits");
-  if (!event.target.matches("form.ask") || !hits) return;
-  setTimeout(() => {
-    hits.setAttribute("aria-busy", "true");
-    const note = document.createElement("p");
-    note.className = "quiet small";
-    note.setAttribute("role", "status");
-    note.textContent = "Looking…";
-    const bar = document.createElement("div");
-    bar.className = "progress";
-    hits.replaceChildren(note, bar, ...["w1", "w2", "w4"].map((width) => {
-      const line = document.createElement("span");
-      line.className = `ghost live ${width}`;
-      return line;
-    }));
-  }, 150);
+// What has data-swap is answered in place: only those parts of the page change, the address goes along.
+const place = () => location.pathname + location.search;
+let shown = place();
+
+function busy(hits) {
+  hits.setAttribute("aria-busy", "true");
+  const note = document.createElement("p");
+  note.className = "quiet small";
+  note.setAttribute("role", "status");
+  note.textContent = "Looking…";
+  const bar = document.createElement("div");
+  bar.className = "progress";
+  hits.replaceChildren(note, bar, ...["w1", "w2", "w4"].map((width) => {
+    const line = document.createElement("span");
+    line.className = `ghost live ${width}`;
+    return line;
+  }));
+}
+
+async function swap(control, address, form) {
+  const hits = control.dataset.swap.startsWith("#hits") && one("#hits");
+  const waiting = setTimeout(() => hits && busy(hits), 150);
+  let answer;
+  try {
+    answer = await fetch(address, form ? { method: "POST", body: form } : {});
+  } catch {
+    return location.assign(address);
+  } finally {
+    clearTimeout(waiting);
+  }
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const asked = control.dataset.swap.split(", ");
+  const parts = asked.every((part) => one(part) && page.querySelector(part)) ? asked : ["main"];
+  for (const part of [...parts, "#pages", "#done"]) one(part).replaceWith(page.querySelector(part));
+  history.pushState({}, "", answer.url + new URL(address, location).hash);
+  shown = place();
+  document.title = page.title;
+  one("#told").textContent = one("#hits")?.dataset.told ?? "";
+  control.dataset.focus?.split(", ").map(one).find(Boolean)?.focus();
+}
+
+function swaps(control) {
+  return control?.dataset.swap && (!control.dataset.swap.includes("#difference") || matchMedia("(min-width: 60rem)").matches);
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-swap]");
+  if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || !swaps(link)) return;
+  event.preventDefault();
+  swap(link, link.href);
 });
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!swaps(form)) return;
+  event.preventDefault();
+  const said = new URLSearchParams(new FormData(form, event.submitter));
+  const address = new URL(form.action);
+  if (form.method === "post") return swap(form, address.href, said);
+  address.search = said;
+  swap(form, address.href);
+});
+
+addEventListener("popstate", () => { if (place() !== shown) location.reload(); });

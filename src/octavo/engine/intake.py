@@ -1,9 +1,10 @@
-"""Many finished candidates in one commit: how imports and the documents' whole states come in."""
+"""What rooms above may do beyond a user: finished candidates, summaries made elsewhere, an agent's hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,15 +15,21 @@ from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
 from octavo.domain.gate import Stop
-from octavo.domain.memory import Memory, is_id
+from octavo.domain.memory import SHARED, Memory, check_id, is_id
+from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
-from octavo.engine import beliefs, compress
-from octavo.engine.commit import Write, commit_writes
-from octavo.engine.spine import Plan, Spine, without_gc
-from octavo.engine.writing import MADE, Writer
-from octavo.errors import BadInput
+from octavo.engine import beliefs, compress, merging
+from octavo.engine.commit import commit_writes
+from octavo.engine.fields import plain_json
+from octavo.engine.follower import Follower
+from octavo.engine.handle import Handle
+from octavo.engine.spine import Spine, without_gc
+from octavo.engine.surface import public
+from octavo.engine.writing import MADE, Writer, candidate_of
+from octavo.errors import BadInput, HumanOnly
 from octavo.storage.state_view import DbView
 
+A = TypeVar("A", bound=Handle)
 Finished = Wrote | SetState | Revised | Forgot
 
 _SIGNED = frozenset({"id", "rev", "scope", "actor", "approved", "gone", "sandbox", "turns"})
@@ -33,41 +40,99 @@ _MADE_BY_ENGINE = Stop(
 )
 
 
-@without_gc()
-def write(
-    spine: Spine,
-    writer: Writer,
-    wanted: Iterable[Finished],
-    *,
-    cause: str,
-    scope: str | None,
-    base: int | None,
-    skip: frozenset[str],
-    whole: bool,
-    closes: str | None = None,
-) -> list[Verdict]:
-    """Commit candidates through gate and rules; a verdict for each, in order.
+@public
+class Intake(Generic[A]):
+    """What an account's handle lets the rooms above do, under the same gate, scope and actor."""
 
-    `closes` names a session held elsewhere that these are: the commit gets its ordinal, once.
-    """
-    given = list(wanted)
-    ids = writer.spine.new_ids(len(given))
-    ready = [_ready(writer, candidate, id_) for candidate, id_ in zip(given, ids, strict=True)]
-    writes: list[Write] = [item if isinstance(item, Verdict) else (writer, item) for item in ready]
-    return commit_writes(
-        spine,
-        writes,
-        cause=cause,
-        actor=writer.actor,
-        scope=scope if closes is None else writer.scope,
-        base=base,
-        whole=whole,
-        closes=closes,
-        skip=skip,
-    )
+    def __init__(
+        self,
+        spine: Spine,
+        handle: A,
+        writer: Callable[[str | None], Writer],
+        wake: Callable[[], None],
+        agent: Callable[[], A],
+    ) -> None:
+        self._spine = spine
+        self._handle = handle
+        self._writer = writer
+        self._wake = wake
+        self._agent = agent
+        self._follower: Follower | None = None
+
+    def write_many(
+        self,
+        wanted: Iterable[Finished],
+        *,
+        cause: str,
+        base: int | None = None,
+        skip: frozenset[str] = frozenset(),
+        whole: bool = False,
+        closes: str | None = None,
+        scope: str | None = None,
+    ) -> list[Verdict]:
+        """Write finished candidates in one commit; a verdict for each, in order.
+
+        A memory without an id gets one. `base` is the version the caller has seen; `whole` raises if one
+        candidate is refused, and nothing is written; `skip` names checks that do not apply; `closes` names
+        the session, held elsewhere, that the candidates are; all of them are written to `scope`.
+        """
+        self._spine.must_write()
+        writer = replace(self._writer(scope), guard=None)
+        if closes is not None and closes not in {info.id for info in self._handle.sandboxes()}:
+            writer.must_be_allowed(check_id(closes, "session"), what="session")
+        with without_gc():
+            candidates = list(wanted)
+            ids = self._spine.new_ids(len(candidates))
+            ready = [_ready(writer, one, id_) for one, id_ in zip(candidates, ids, strict=True)]
+            verdicts = commit_writes(
+                self._spine,
+                [one if isinstance(one, Verdict) else (writer, one) for one in ready],
+                cause=cause,
+                actor=writer.actor,
+                scope=scope or self._handle.scope if closes is None else writer.scope,
+                base=base,
+                whole=whole,
+                closes=closes,
+                skip=skip,
+            )
+        if self._follower is None:
+            self._wake()
+        else:
+            self._follower.wrote(len(verdicts))
+        return verdicts
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Index in a process of its own what a long import commits; leaving waits for it."""
+        with Follower(self._spine) as follower:
+            self._follower = follower
+            try:
+                yield
+            finally:
+                self._follower = None
+
+    def must_fit(self, item: Mapping[str, Any]) -> None:
+        """Raise BadInput if an item of `remember_many` could not even be a candidate."""
+        candidate_of(self._writer, item)
+
+    def adopt(self, id_: str, given: Mapping[str, Any]) -> Memory | None:
+        """Take in a core or sphere made elsewhere of the sessions that have its place here."""
+        writer = self._writer(id_.partition("@")[2] or SHARED)
+        if not writer.is_human:
+            raise HumanOnly(f"{writer.actor} tried to bring in a summary that was made elsewhere")
+        return _adopted(self._spine, writer.actor, check_id(id_), plain_json(given))
+
+    def finish_merge(self, id_: str) -> list[str]:
+        """End what an assembly was merged from, where a merge elsewhere did not come so far."""
+        self._spine.must_write()
+        return merging.finish(self._spine, self._handle.actor, self._handle.explained.found(id_).id)
+
+    def as_agent(self) -> A:
+        """The same account, with the same check of its own, for an agent's writes."""
+        return self._agent()
 
 
-def adopt(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:
+def _adopted(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:
     """Take in a core or sphere that was made elsewhere of the same sessions; None if one was here before."""
     due = compression.recognise(id_, spine.policy.compression)
     if due is None:
@@ -83,15 +148,13 @@ def adopt(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memor
     memory = replace(compress.memory_of(spine, due, content, sources, data), actor=actor, source="operator")
     memory = screening.masked(memory, spine.policy.privacy)
 
-    def decide(now: DbView) -> Plan | None:
+    def act(pending: Pending, now: DbView) -> None:
         old = now.get(id_)
-        if not compress.is_wanted(old):
-            return None
-        changes = [replace(memory, rev=old.rev + 1 if old else 1)]
-        asked = beliefs.hypotheses(spine, now, memory) if due.kind == "sphere" else []
-        return Plan(changes=[*changes, *asked], cause=f"import {id_}", actor=actor, scope=due.scope)
+        if compress.is_wanted(old):
+            pending.apply(replace(memory, rev=old.rev + 1 if old else 1))
+            pending.extend(beliefs.hypotheses(spine, now, memory) if due.kind == "sphere" else ())
 
-    return memory if spine.commit(decide) else None
+    return memory if spine.commit(act, cause=f"import {id_}", actor=actor, scope=due.scope) else None
 
 
 def _content(due: Due, given: Mapping[str, Any]) -> Core | Sphere:

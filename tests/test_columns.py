@@ -1,0 +1,64 @@
+"""Derived files: indexing stopped at any file operation, or by a full disk, costs nothing but time."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+
+import pytest
+
+import octavo
+from octavo.errors import StoreFull
+from octavo.storage import columns
+from octavo.testing import FailingDisk, Stopped, StoppingDisk
+from test_assemblies import POTTERY, SURGERY, Subjects, manual, remember
+
+
+@pytest.fixture(scope="module")
+def unindexed(tmp_path_factory):
+    """An account with facts and an assembly, and nothing derived but its state."""
+    root = tmp_path_factory.mktemp("unindexed")
+    with octavo.open(root, "default", actor="human:you", embedder=False, policy=manual()) as account:
+        ids = remember(account, *POTTERY, *SURGERY)
+        account.assemble(*ids[:2], name="pottery")
+    shutil.rmtree(root / "default" / "index" / "recall", ignore_errors=True)
+    return root
+
+
+def bring_up(root, disk, monkeypatch):
+    """Index everything through a disk; composites too."""
+    with monkeypatch.context() as patched:
+        patched.setattr(columns, "disk", disk)
+        with octavo.open(root, actor="human:you", embedder=Subjects(), policy=manual()) as account:
+            account.catch_up()
+            account.upkeep()
+
+
+def test_indexing_stopped_at_any_call_is_finished_by_the_next_pass(unindexed, tmp_path, monkeypatch):
+    counted = StoppingDisk(None)
+    bring_up(shutil.copytree(unindexed, tmp_path / "whole"), counted, monkeypatch)
+    names = set(counted.calls)
+    assert {"open_lock", "truncate", "write_at", "sync", "replace", "sync_folder", "close"} <= names
+    # A file takes five calls, so every third of them meets each kind of call, early and late.
+    for number in range(1, len(counted.calls) + 1, 3):
+        root = shutil.copytree(unindexed, tmp_path / f"{number}")
+        disk = StoppingDisk(number, torn=number % 2 == 0)
+        with pytest.raises(Stopped):
+            bring_up(root, disk, monkeypatch)
+        disk.kill()
+        with octavo.open(root, actor="human:you", embedder=Subjects(), policy=manual()) as account:
+            account.catch_up()
+            account.upkeep()
+            assert account.check().problems == ()
+            assert len(account.recall("pottery class")) >= len(POTTERY)
+            assert account.explained.stats().fresh == 1
+        shutil.rmtree(root)
+
+
+def test_indexing_on_a_full_disk_says_so_and_goes_on_when_there_is_room(unindexed, tmp_path, monkeypatch):
+    root = shutil.copytree(unindexed, tmp_path / "full")
+    with pytest.raises(StoreFull):
+        bring_up(root, FailingDisk(errno.ENOSPC, at=9, lasting=True), monkeypatch)
+    bring_up(root, StoppingDisk(None), monkeypatch)
+    with octavo.open(root, actor="human:you", embedder=Subjects(), policy=manual()) as account:
+        assert account.check().problems == ()
