@@ -48,7 +48,11 @@ class Recorder:
     def step(self, predicted: Mapping[str, Any], confidence: float, moment: Moment, command: str) -> None:
         """Write down one action; `predicted` was made before it."""
         actual, now = state_of(moment.world), self._clock()
-        model = {"predicted_state": dict(predicted), "actual_state": actual, "latent_tokens": []}
+        model: dict[str, Any] = {
+            "predicted_state": dict(predicted),
+            "actual_state": actual,
+            "latent_tokens": [],
+        }
         model |= {"surprise": surprise(predicted, actual), "belief_confidence": round(confidence, 4)}
         self._steps.append(
             {
