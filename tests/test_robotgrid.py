@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from contextlib import suppress
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import octavo
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain import runs
 from octavo.doors import cli
@@ -272,6 +274,29 @@ def test_what_a_robot_learns_in_some_levels_helps_it_in_another_and_helps_anothe
         assert all(pupil.play(level, max_steps=60).metadata["success"] for level in unseen)
     strangers = [Learner(None, seed=2).play(level, max_steps=60).metadata["success"] for level in unseen]
     assert not all(strangers)
+
+
+def test_a_robot_plays_alike_in_its_folder_in_an_account_of_yours_and_in_a_copy(robot, tmp_path):
+    for seed in range(6):
+        Learner(robot, seed=1, levels=("episodic",)).play(levels.generate(1 + seed, seed), max_steps=60)
+    robot.consolidate_memory()
+    with octavo.open(tmp_path / "mine", "nok", embedder=False) as account:
+        bring_skill(robot, FilesystemMemory(account))
+    shutil.copytree(tmp_path / "mine", tmp_path / "copy")
+    with FilesystemMemory(tmp_path / "folder", embedder=False) as folder:
+        bring_skill(robot, folder)
+        plays = [_played(folder)]
+    for place in ("mine", "copy"):
+        with octavo.open(tmp_path / place, "nok", embedder=False) as account:
+            plays.append(_played(FilesystemMemory(account)))
+    assert plays[0] == plays[1] == plays[2]
+    assert any(success for success, _, _ in plays[0])
+
+
+def _played(memory):
+    pupil = Learner(memory, seed=3)
+    told = [pupil.play(levels.generate(d, 77), max_steps=60).metadata for d in (2, 4, 7)]
+    return [(one["success"], one["sandbox_denials"], one["total_moves"]) for one in told]
 
 
 def test_a_memory_that_tells_nonsense_teaches_nothing():
