@@ -262,7 +262,8 @@ class Mirror:
             return b""
         (last,) = self.spine.state.sessions(SHARED, closed, closed)
         name = self._session_name(str(last.sandbox))
-        return mirror.json_file({"session_id": name, "end_time": last.at.isoformat(), "sessions": closed})
+        state = {"session_id": name, "end_time": last.at.isoformat(), "sessions": closed}
+        return mirror.json_text(state).encode()
 
     def _session_name(self, sandbox: str) -> str:
         if sandbox not in self._names:
