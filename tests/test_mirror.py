@@ -446,6 +446,23 @@ def test_json_files_and_behaviours_are_edited_whole_and_a_broken_one_is_never_ov
         assert taught.read_text() == "{broken"
 
 
+def test_a_secret_in_the_tools_file_is_refused_and_the_name_of_a_variable_is_not(tmp_path: Path) -> None:
+    with opened(tmp_path) as account:
+        tools = {"servers": {"git": {"env": {"TOKEN": "${GIT_TOKEN}"}}}}
+        account.remember("x", kind="skill", topic="mcp", category="procedural", data=tools).or_raise()
+        file = Path(account.mirror().folder) / "procedural/mcp.json"
+        for secret in ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "correct-horse-7"):
+            mine = json.dumps({"servers": {"git": {"env": {"PASSWORD": secret}}}})
+            file.write_text(mine)
+            (held,) = account.sync(commit=True).refused
+            assert held.reason.startswith("secret")
+            assert file.read_text() == mine
+        file.write_text(json.dumps({"servers": {"git": {"env": {"PASSWORD": "${GIT_PASSWORD}"}}}}))
+        assert account.sync(commit=True).refused == ()
+        (kept,) = account.memories(kind="skill", topic="mcp")
+        assert (kept.rev, kept.approved) == (2, "human:nok")
+
+
 def test_a_lost_manifest_costs_a_look_and_no_edit(account: Account, tree: Path) -> None:
     (key,) = [m for m in account.memories(category="objects") if "key" in m.text]
     shutil.rmtree(tree / ".octavo")
