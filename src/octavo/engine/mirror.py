@@ -192,11 +192,11 @@ class Mirror:
         some = {pages.get(id_) for id_ in changed or ()}
         is_all = changed is None or is_long != was_long
         live = [id_ for id_, is_live in ids if is_live and (is_all or pages[id_] in some)]
-        memories, files = view.many(live), dict[str, list[Memory]]()
-        for id_ in live:
-            if place.category or self._is_at(memories[id_][1], place):
-                path = mirror_places.page_path(place.path, pages[id_])
-                files.setdefault(path, []).append(memories[id_][1])
+        found, files = view.many(live), dict[str, list[Memory]]()
+        for memory in (found[id_][1] for id_ in live if id_ in found):  # one may be newer than the view
+            if not memory.gone and self._is_at(memory, place):
+                path = mirror_places.page_path(place.path, pages[memory.id])
+                files.setdefault(path, []).append(memory)
         return files
 
     def _appended(
@@ -215,6 +215,8 @@ class Mirror:
         return {place.path: Ours(place=place, data=data, ids={**shown.ids, **{m.id: m.rev for m in new}})}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
+        if place.kind == "fact":  # a page of many: its name need not be made for each of them
+            return (memory.category or mirror_places.GENERAL, memory.scope) == (place.category, place.scope)
         own = self.place_of(memory)
         return own is not None and own.path == place.path
 
