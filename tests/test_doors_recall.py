@@ -106,7 +106,8 @@ def test_recall_finds_what_was_said_and_prints_its_id(lived: Run) -> None:
     assert lived("get", first["memory"]["id"]).code == 0
 
 
-def test_why_shows_parts_origin_freshness_and_notes(lived: Run) -> None:
+def test_why_shows_parts_origin_freshness_and_notes(lived: Run, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "root" / "default" / "index")  # whatever was indexed beside the conversation
     shown = lived("recall", "กาแฟดำ", "--why", "--k", "1").out
     assert "shares words with the question" in shown
     assert "→ sandbox_" in shown
