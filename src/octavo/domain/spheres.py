@@ -221,8 +221,7 @@ def _summary(
     room = length - len(opening.sentence)
     lines: list[tuple[str, Trace]] = []
     for event in sorted(milestones, key=lambda event: (-(event.ri or 0.0), len(event.event))):
-        day = pages.dated(datetime.fromisoformat(event.at or ""), language)
-        line = f"{day} {pages.quoted(event.speaker if event.speaker in people else None, event.event)}"
+        line = pages.told(event, people, language)
         if len(line) + 1 <= room:
             room -= len(line) + 1
             lines.append((event.at or "", Trace(sentence=line, sources=(event.episode or "",))))
