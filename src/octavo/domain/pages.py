@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from octavo import words
 from octavo.domain.cores import STATISTICAL, SYNTHESIS, Core, KeyEvent, Sphere, Statement
 from octavo.domain.patterns import pattern
 from octavo.domain.sentences import is_person, shorten
 from octavo.domain.statements import KINDS, holding
+
+Made = TypeVar("Made", Core, Sphere)
 
 CORE_CHARACTERS = 1_200
 _LISTED = 4
@@ -153,6 +158,18 @@ def sphere_page(sphere: Sphere) -> str:
         blocks.append(("patterns", [_pattern(row.pattern, row.frequency, row.context) for row in rows_of]))
     shown = ["\n".join([phrase(name, language), *lines]) for name, lines in blocks if lines]
     return "\n\n".join([opening, *shown])
+
+
+def page_of(made: Core | Sphere) -> str:
+    """A core or sphere to read."""
+    return core_page(made) if isinstance(made, Core) else sphere_page(made)
+
+
+def measured(made: Made, source_characters: int) -> Made:
+    """A core or sphere with the share of its sources' characters that its page keeps."""
+    kept = min(1.0, round(len(page_of(made)) / source_characters, 4)) if source_characters else None
+    counted: dict[str, int] = {"source_characters": source_characters} if isinstance(made, Core) else {}
+    return replace(made, meta=replace(made.meta, detail_retention=kept, **counted))
 
 
 def _themes(core: Core, language: str) -> list[str]:

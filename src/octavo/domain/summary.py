@@ -65,19 +65,12 @@ def summarise_core(
         milestones=tuple(episode.id for episode in episodes if is_milestone(episode, policy)),
         integrity_hash=integrity_hash([*ids, *(episode.id for episode in episodes)]),
     )
-    return measured(core, sum(len(text_of(episode)) for episode in episodes))
+    return pages.measured(core, sum(len(text_of(episode)) for episode in episodes))
 
 
 def digest(session: SessionSource, policy: CompressionPolicy = DEFAULT) -> Digest:
     """One session in a few quoted lines, for search and lists of sessions; empty if it only greets."""
     return _digest(session, told(session, policy.milestone_salience), policy, _named([session]))
-
-
-def measured(core: Core, source_characters: int) -> Core:
-    """The core with the share of its sources' characters that its page keeps."""
-    kept = min(1.0, round(len(pages.core_page(core)) / source_characters, 4)) if source_characters else None
-    meta = replace(core.meta, detail_retention=kept, source_characters=source_characters)
-    return replace(core, meta=meta)
 
 
 def text_of(episode: Memory) -> str:

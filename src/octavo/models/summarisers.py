@@ -31,10 +31,10 @@ from octavo.domain.cores import (
     Trace,
 )
 from octavo.domain.episodes import recorded_salience
-from octavo.domain.pages import core_page
+from octavo.domain.pages import core_page, measured
 from octavo.domain.sentences import SessionSource, said, shorten
-from octavo.domain.spheres import measured_sphere, summarise_sphere
-from octavo.domain.summary import measured, summarise_core
+from octavo.domain.spheres import summarise_sphere
+from octavo.domain.summary import summarise_core
 from octavo.errors import BadInput, ModelFailed
 from octavo.models.drafts import CoreDraft, SphereDraft, check, parse, schema
 from octavo.models.llm import Endpoint, Message, chat, tokens
@@ -229,4 +229,4 @@ def _told_sphere(plain: Sphere, draft: SphereDraft, model: str, source_character
         traces=tuple(Trace(sentence=claim.text, sources=claim.sources) for claim in draft.summary),
     )
     meta = replace(plain.meta, compression_method=LLM, model=model)
-    return measured_sphere(replace(plain, abstracted_knowledge=knowledge, meta=meta), source_characters)
+    return measured(replace(plain, abstracted_knowledge=knowledge, meta=meta), source_characters)
