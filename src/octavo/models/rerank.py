@@ -10,6 +10,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
@@ -90,9 +91,16 @@ def offline_reranker() -> TokenReranker:
     return TokenReranker(
         name="minilm-l6-tokens-96",
         dimension=_DIMENSION,
-        encode=_MiniLm().encode,
+        encode=_minilm().encode,
         reads=lambda text: not _FOREIGN.search(text),
     )
+
+
+@cache
+def _minilm() -> _MiniLm:
+    return (
+        _MiniLm()
+    )  # one for all accounts of a process: it takes 95 MB, and onnxruntime gives none of it back
 
 
 class _MiniLm:
