@@ -164,7 +164,7 @@ class Reader:
         self,
         query: str,
         *,
-        k: int = 10,
+        k: int | None = None,
         unit: str = "episode",
         scope: Many = None,
         kinds: Many = None,
@@ -187,7 +187,8 @@ class Reader:
         """The memories that answer a query, best first, each with the parts of its score.
 
         `unit="turn"` lets two turns of one episode be two hits; `strategy="layered"` asks spheres, then
-        cores, then episodes; `k` and `budget` (in tokens) are upper bounds; `mood` is how who asks feels.
+        cores, then episodes; `k` and `budget` (in tokens) are upper bounds, and unless said `k` is ten, or as
+        many as fit the budget: twenty short turns cost what four long ones do; `mood` is how who asks feels.
         `rerank=False` leaves out the second look, where there is one.
         """
         weights, of_layers = hit_values.streams_of(streams)
@@ -205,6 +206,8 @@ class Reader:
             raise BadInput(f"unit {unit!r} is unknown", hint="use 'episode' or 'turn'")
         if strategy not in ("mixed", "layered"):
             raise BadInput(f"strategy {strategy!r} is unknown", hint="use 'mixed' or 'layered'")
+        if k is None:
+            k = hit_values.K if budget is None else hit_values.most_within(budget)
         if not isinstance(k, int) or k < 0:
             raise BadInput(f"k {k!r} is not a number of hits")
         base = self._base()
