@@ -221,6 +221,7 @@ def test_a_redacted_order_leaves_nothing_behind(opened, tmp_path):
     with opened(embedder=None) as account:
         account.remember(RECIPES)
         order = account.remember(FILMS).or_raise()
+        account.catch_up()
         assert FILMS in texts(account.recall(WATCH).orders)
         kept = list(tmp_path.rglob("orders.bin"))
         assert kept
