@@ -6,6 +6,7 @@ In README.md and docs/*.md a ```python block is executed, in one namespace a pag
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -172,3 +173,20 @@ def test_every_operation_says_what_it_does_in_a_sentence() -> None:
     for operation in commands.COMMANDS:
         assert operation.summary.endswith(".")
         assert all(p.summary.endswith((".", ")")) for p in operation.parameters), operation.name
+
+
+def test_the_walks_through_the_house_name_files_and_functions_that_are_there():
+    page = re.sub(r"```.*?```", "", (HOME / "docs" / "architecture.md").read_text(), flags=re.DOTALL)
+    source = Path(octavo.__file__).parent
+    paths = {str(path.relative_to(source)) for path in source.rglob("*.py")} | {"tests/test_house.py"}
+    defined = {
+        node.name
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }
+    for said in re.findall(r"`([\w./]+)`", page):
+        if said.endswith(".py"):
+            assert any(path == said or path.endswith(f"/{said}") for path in paths), said
+        elif "." in said and not said.endswith(("jsonl", "Struct")):
+            assert said.rpartition(".")[2] in defined, said

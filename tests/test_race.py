@@ -262,6 +262,7 @@ def test_a_second_handle_takes_no_locks_from_the_first(opened, root):
         ours = [line for line in lines if str(os.getpid()) in line]
         return [line[1:] for line in ours if any(part.endswith(f":{state.stat().st_ino}") for part in line)]
 
+    assert first.wait(60)  # whoever reads in the background holds one more for a moment
     before = locks()
     opened("agent:bot")
     assert before

@@ -7,8 +7,10 @@ Every other string is masked. A memory within a record has been through the gate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any, TypeVar
+from datetime import datetime
+from functools import cache, lru_cache
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,6 +32,7 @@ _PERSONAL = frozenset({"email", "phone"})
 _HARD = PrivacyPolicy(phone="allow", email="allow")
 
 _JUDGED = (Memory, Turn)
+_MUTE = {int, float, bool, datetime, NoneType}
 
 R = TypeVar("R", bound=Struct)
 
@@ -87,17 +90,38 @@ def _is_secret(name: str) -> bool:
 
 def names(record: Struct) -> Iterator[tuple[str, str]]:
     """Every name within a record, with the field it stands in."""
-    for field in record.__struct_fields__:
+    own, records, _ = _fields(type(record))
+    for field in own:
         value = getattr(record, field)
-        if isinstance(value, str):
-            if field in NAMES:
-                yield field, value
-        elif value and not isinstance(value, int | float):
-            for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, str) and field in NAMES:
-                    yield field, part
-                elif isinstance(part, Struct) and not isinstance(part, _JUDGED):
-                    yield from names(part)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str):
+                yield field, part
+    for field in records:
+        value = getattr(record, field)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Struct) and not isinstance(part, _JUDGED):
+                yield from names(part)
+
+
+@cache
+def _fields(kind: type[Struct]) -> tuple[list[str], list[str], list[str]]:
+    """The fields of a record that are names, those that may hold records, and those that are told.
+
+    What can only be a number or a time tells nothing.
+    """
+    hints = {name: set(_types(hint)) for name, hint in get_type_hints(kind).items()}
+    records = [name for name, types in hints.items() if any(issubclass(t, Struct) for t in types)]
+    told = [name for name, types in hints.items() if name not in NAMES and not types <= _MUTE]
+    return [name for name in hints if name in NAMES], records, told
+
+
+def _types(hint: Any) -> Iterator[type]:
+    """The classes that an annotation names; whatever is no class may be anything."""
+    if isinstance(hint, type):
+        yield hint
+    else:
+        parts = get_args(hint)
+        yield from (found for part in parts for found in _types(part)) if parts else (object,)
 
 
 def mapped(data: Any, change: Callable[[str], str]) -> Any:
@@ -117,11 +141,10 @@ def mapped(data: Any, change: Callable[[str], str]) -> Any:
 def _told(record: Struct) -> Iterator[tuple[str, Any]]:
     """The fields that are no names, with their values; an episode's text is told by its turns."""
     turned = isinstance(record, Memory) and record.turns
-    for name in record.__struct_fields__:
-        if name not in NAMES and not (turned and name == "text"):
-            value = getattr(record, name)
-            if value and not isinstance(value, int | float):
-                yield name, value
+    for name in _fields(type(record))[2]:
+        value = getattr(record, name)
+        if value and not (turned and name == "text"):
+            yield name, value
 
 
 def _masked(value: Any, policy: PrivacyPolicy) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain.memory import UNCOUNTED
 from octavo.storage.state_log import Commit
+from octavo.storage.state_view import DbView
 
 
 class AssemblyStats(Struct, frozen=True, kw_only=True):
@@ -42,6 +45,30 @@ class Stats(Struct, frozen=True, kw_only=True):
     proposals: int
     damage: tuple[str, ...] = ()
     assemblies: AssemblyStats | None = None
+
+
+def stats(view: DbView, account: str, sees: Callable[[str], bool]) -> Stats:
+    """What there is at a version, of the scopes that a handle sees."""
+    rows = [row for row in view.tallies() if sees(row[1])]
+    sessions = {scope: view.sessions(scope) for _, scope, _, _ in rows}
+    return Stats(
+        account=account,
+        version=view.version,
+        memories=sum(n for *_, n in rows),
+        episodes=sum(n for kind, _, category, n in rows if kind == "episode" and category not in UNCOUNTED),
+        by_kind=_sums((kind, n) for kind, _, _, n in rows),
+        by_scope=_sums((scope, n) for _, scope, _, n in rows),
+        by_category=_sums((category, n) for _, _, category, n in rows if category),
+        sessions={scope: n for scope, n in sorted(sessions.items()) if n},
+        proposals=sum(1 for p in view.proposals() if sees(p.memory.scope)),
+    )
+
+
+def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    totals: Counter[str] = Counter()
+    for name, n in pairs:
+        totals[name] += n
+    return dict(sorted(totals.items()))
 
 
 def elsewhere(commit: Commit) -> Commit:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.engine import projections, redaction
+from octavo.engine import redaction
 from octavo.engine.attachments import unswept
 from octavo.engine.spine import Spine, identify, must_be_its_key
 from octavo.errors import Damaged, IndexDamaged, OctavoError
@@ -37,7 +37,7 @@ class Report(Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-def check(spine: Spine, walk: Sequence[Projection] | None = None, progress: Progress | None = None) -> Report:
+def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = None) -> Report:
     """Read every version and buffer, verify every hash, and prove what is derived against the ledger."""
     problems: list[str] = []
     notes: list[str] = []
@@ -48,7 +48,7 @@ def check(spine: Spine, walk: Sequence[Projection] | None = None, progress: Prog
     problems += [why for log in (REFUSALS, COPIES) for why in log.damaged(spine.store)]
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
     open_ = _check_buffers(spine, problems, notes)
-    for projection in projections.projections(spine) if walk is None else walk:
+    for projection in walk:
         try:
             problems += projection.verify()
         except IndexDamaged as error:
@@ -74,23 +74,25 @@ def within_scope(report: Report, sandboxes: int) -> Report:
 
 def repair(
     spine: Spine,
-    walk: Sequence[Projection] | None = None,
+    walk: Callable[[], Iterable[Projection]],
     *,
     accept: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Derive again what is wrong, and the state always; a ledger that lost its end needs `accept`."""
+    """Derive again what is wrong, and the state always; a ledger that lost its end needs `accept`.
+
+    An index that is made anew lies elsewhere, so what comes behind it on the walk is asked for then.
+    """
     if not accept and not spine.state.is_damaged():
         spine.state.must_not_be_ahead_of(spine.ledger)
     spine.state.rebuild(spine.ledger, progress)
     redaction.sweep(spine)
     spine.store.clear_leftovers()
-    walk = projections.projections(spine) if walk is None else walk
-    for projection in walk:
+    for projection in walk():
         if projection.verify(stamp=True):
             projection.clear()
             projection.follow(progress)
-    return check(spine, walk)
+    return check(spine, walk())
 
 
 def _unfinished(spine: Spine) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ class Keeper(Curator):
         """Make everything derived anew; restores nothing by guessing."""
         self._spine.must_write()
         self._must_be_owner("repair")
-        walk = projections.projections(self._spine, self._indexing)
+        walk = partial(projections.projections, self._spine, self._indexing)
         return self._with_notes(health.repair(self._spine, walk, accept=accept, progress=progress))
 
     def _with_notes(self, report: health.Report) -> health.Report:

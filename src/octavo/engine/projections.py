@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from octavo.engine import mirror
 from octavo.engine.attachments import Attachments
 from octavo.engine.indexing import Indexing
@@ -18,17 +20,20 @@ def outside(spine: Spine) -> list[Projection]:
     return [*spine.followers, *mirror.listed(spine), Attachments(spine)]
 
 
-def inside(spine: Spine, index: Indexing | None = None) -> list[Projection]:
+def inside(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
     """What is made from the ledger alone; erased behind it, so that an interrupted sweep finds its way."""
-    own = Indexing(spine, spine.index, None) if index is None else index
-    return [StateProjection(spine.state, spine.ledger), *of_index(own)]
+    yield StateProjection(spine.state, spine.ledger)
+    yield from of_index(Indexing(spine, spine.index, None) if index is None else index)
 
 
-def of_index(index: Indexing) -> list[Projection]:
-    """The index, and the composites beside its vectors."""
-    return [index, *([] if index.composing is None else [index.composing])]
+def of_index(index: Indexing) -> Iterator[Projection]:
+    """The index, and the composites beside its vectors: of the index as it is when they are asked for."""
+    yield index
+    if index.composing is not None:
+        yield index.composing
 
 
-def projections(spine: Spine, index: Indexing | None = None) -> list[Projection]:
+def projections(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
     """All of them; `index` is the caller's own, which knows its embedder."""
-    return [*outside(spine), *inside(spine, index)]
+    yield from outside(spine)
+    yield from inside(spine, index)

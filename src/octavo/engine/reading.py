@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,6 @@ from octavo.domain.hits import Hit, Hits, Query
 from octavo.domain.memory import (
     LAYERS,
     SHARED,
-    UNCOUNTED,
     Layer,
     Memory,
     check_id,
@@ -32,7 +31,7 @@ from octavo.engine.fields import Feeling, feeling
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
-from octavo.errors import BadInput, OutOfScope, Unavailable
+from octavo.errors import BadInput, OutOfScope
 from octavo.storage.state_view import DbView
 
 Many = str | Sequence[str] | None
@@ -51,9 +50,7 @@ class Revision(Struct, frozen=True, kw_only=True):
 class Reader:
     """What can be asked of an account, at one version or at the head, within the scopes a handle sees."""
 
-    def __init__(
-        self, spine: Spine, scope: str | None, recaller: Callable[[], Recaller] | None = None
-    ) -> None:
+    def __init__(self, spine: Spine, scope: str | None, recaller: Callable[[], Recaller]) -> None:
         self._spine = spine
         self._recaller = recaller
         self.scope = None if scope is None else check_scope(scope)
@@ -157,14 +154,14 @@ class Reader:
             budget=budget,
             format=format,
             count=count,
-            recall=self.recall if self._recaller else None,
+            recall=self.recall,
         )
 
     def recall(
         self,
         query: str,
         *,
-        k: int = 10,
+        k: int | None = None,
         unit: str = "episode",
         scope: Many = None,
         kinds: Many = None,
@@ -187,7 +184,8 @@ class Reader:
         """The memories that answer a query, best first, each with the parts of its score.
 
         `unit="turn"` lets two turns of one episode be two hits; `strategy="layered"` asks spheres, then
-        cores, then episodes; `k` and `budget` (in tokens) are upper bounds; `mood` is how who asks feels.
+        cores, then episodes; `k` and `budget` (in tokens) are upper bounds, and unless said `k` is ten, or as
+        many as fit the budget: twenty short turns cost what four long ones do; `mood` is how who asks feels.
         `rerank=False` leaves out the second look, where there is one.
         """
         weights, of_layers = hit_values.streams_of(streams)
@@ -201,10 +199,11 @@ class Reader:
             since=since,
             until=until,
         )
+        most = hit_values.K if budget is None else hit_values.most_within(budget)
         hits = self._answer(
             strategy,
             text=query,
-            k=k,
+            k=most if k is None else k,
             unit=unit,
             filter=filter_,
             streams=weights,
@@ -223,7 +222,9 @@ class Reader:
     def orders(self, *, scope: Many = None) -> list[Order]:
         """What the user asked for once and for all, the later first; `end_order` ends one."""
         base = self._base()
-        return self._index().orders(base, self._view(base), self._scopes(recall.seen_by(scope, self.scope)))
+        return self._recaller().orders(
+            base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
+        )
 
     def explain(
         self,
@@ -257,26 +258,11 @@ class Reader:
 
     def drifted(self, hits: Sequence[Hit]) -> set[str]:
         """The ids of hits whose vectors were last verified longer ago than the policy allows."""
-        return self._recaller().drifted([hit.memory for hit in hits]) if self._recaller else set()
+        return self._recaller().drifted([hit.memory for hit in hits])
 
     def stats(self) -> Stats:
         """Counts by kind, scope and category."""
-        view = self._base()
-        rows = [row for row in view.tallies() if self.sees(row[1])]
-        sessions = {scope: view.sessions(scope) for _, scope, _, _ in rows}
-        return counts.Stats(
-            account=self._spine.identity.account,
-            version=view.version,
-            memories=sum(n for *_, n in rows),
-            episodes=sum(
-                n for kind, _, category, n in rows if kind == "episode" and category not in UNCOUNTED
-            ),
-            by_kind=_sums((kind, n) for kind, _, _, n in rows),
-            by_scope=_sums((scope, n) for _, scope, _, n in rows),
-            by_category=_sums((category, n) for _, _, category, n in rows if category),
-            sessions={scope: n for scope, n in sorted(sessions.items()) if n},
-            proposals=sum(1 for p in view.proposals() if self.sees(p.memory.scope)),
-        )
+        return counts.stats(self._base(), self._spine.identity.account, self.sees)
 
     def _filter(
         self,
@@ -315,18 +301,13 @@ class Reader:
             raise BadInput(f"strategy {strategy!r} is unknown", hint="use 'mixed' or 'layered'")
         if k < 0:
             raise BadInput(f"k {k!r} is not a number of hits")
-        base, recaller = self._base(), self._index()
+        base = self._base()
         query = Query(k=k, unit=unit, version=base.version, now=self._spine.now(), **asked)
         if not query.text.strip() or query.k == 0:
             return Hits()
+        recaller = self._recaller()
         way = recaller.layered if strategy == "layered" else recaller.recall
         return way(base, self._view(base), query)
-
-    def _index(self) -> Recaller:
-        if self._recaller is None:
-            hint = "open the account by octavo.open"
-            raise Unavailable("this handle has no index to recall from", hint=hint)
-        return self._recaller()
 
     def _note_uses(self, hits: Hits) -> None:
         """Note what was recalled; only who may write and is asked in a conversation does so."""
@@ -358,11 +339,7 @@ class Snapshot(Reader):
     """An older version, read like the account itself."""
 
     def __init__(
-        self,
-        spine: Spine,
-        scope: str | None,
-        version: int,
-        recaller: Callable[[], Recaller] | None = None,
+        self, spine: Spine, scope: str | None, version: int, recaller: Callable[[], Recaller]
     ) -> None:
         super().__init__(spine, scope, recaller)
         self._version = version
@@ -390,10 +367,3 @@ def _both(kinds: Many, of_layers: tuple[str, ...] | None) -> Many:
     if asked is None or of_layers is None:
         return of_layers if asked is None else asked
     return tuple(kind for kind in asked if kind in of_layers)
-
-
-def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for name, n in pairs:
-        totals[name] = totals.get(name, 0) + n
-    return dict(sorted(totals.items()))

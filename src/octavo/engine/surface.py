@@ -75,15 +75,15 @@ def fitted(method: F) -> F:
 def _spelt_out(method: Callable[..., Any]) -> inspect.Signature:
     """A method's signature, with the keys of its `**fields: Unpack[...]` as parameters of their own."""
     signature = inspect.signature(method)
-    *parameters, last = signature.parameters.values()
-    if last.kind is not last.VAR_KEYWORD or not str(last.annotation).startswith("Unpack["):
-        return signature
-    (fields,) = typing.get_args(typing.get_type_hints(method)[last.name])
-    more = [
-        last.replace(name=name, kind=last.KEYWORD_ONLY, default=..., annotation=hint)
-        for name, hint in typing.get_type_hints(fields).items()
-    ]
-    return signature.replace(parameters=[*parameters, *more])
+    parameters: list[inspect.Parameter] = []
+    for p in signature.parameters.values():
+        if p.kind is not p.VAR_KEYWORD or not str(p.annotation).startswith("Unpack["):
+            parameters.append(p)
+            continue
+        (fields,) = typing.get_args(typing.get_type_hints(method)[p.name])
+        for name, hint in typing.get_type_hints(fields).items():
+            parameters.append(p.replace(name=name, kind=p.KEYWORD_ONLY, default=..., annotation=hint))
+    return signature.replace(parameters=parameters)
 
 
 def _prover(

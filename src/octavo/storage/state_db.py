@@ -20,6 +20,7 @@ from octavo.storage import codec
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version
 from octavo.storage.state_file import (
+    TABLES,
     begin_at_zero,
     copied_to_memory,
     failure,
@@ -114,16 +115,6 @@ class StateDb(StateLog):
             return ledger.must_be_whole() == 0
         return ledger.head(version) == version and ledger.hash_of(version) == hash_
 
-    def lines_in(self, version: int) -> list[tuple[bytes, bytes | None]]:
-        """Envelope and body of each memory of a version, as they stand in the file."""
-        sql = "SELECT envelope, body FROM revision WHERE since = ? ORDER BY row"
-        return [(envelope, body) for envelope, body in self.rows(sql, (version,))]
-
-    def watermark(self) -> tuple[int, str]:
-        """The version this state has reached, and the hash of that version's header."""
-        rows = dict(self.rows("SELECT key, value FROM meta WHERE key IN ('version', 'hash')"))
-        return int(rows["version"]), str(rows["hash"])
-
     def catch_up(self, ledger: Ledger) -> int:
         """Follow the ledger to its head and return that version.
 
@@ -186,8 +177,8 @@ class StateDb(StateLog):
         if self.is_damaged():
             self._remake()
         with self._writing():
-            for (name,) in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'"):
-                self._db.execute(f"DELETE FROM {name}")  # our own table names
+            for name in TABLES:
+                self._db.execute(f"DELETE FROM {name}")
             begin_at_zero(self._db)
             for found in ledger.chain(1, head, GENESIS):
                 self._apply(found)
@@ -272,7 +263,7 @@ class StateDb(StateLog):
                         redacted.append(change.memory)
                 self._db.execute(
                     "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (number, position, line.t, *reference(change), bytes(line.envelope), body),
+                    (number, position, line.t, *reference(line.t, change), bytes(line.envelope), body),
                 )
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
         self._tally(memories)  # after the insert: a version may hold two revisions of one memory

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
-from octavo.domain.memory import (
-    Change,
-    Clash,
-    Decision,
-    Memory,
-    Merge,
-    Proposal,
-    Redaction,
-    Refusal,
-    Rejection,
-    Use,
-)
+from octavo.domain.memory import Change
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage.ledger import GENESIS
 
@@ -67,6 +57,12 @@ CREATE INDEX other_ref ON other (tag, ref, version);
 CREATE TABLE tally (kind TEXT NOT NULL, scope TEXT NOT NULL, category TEXT NOT NULL, live INTEGER NOT NULL,
   PRIMARY KEY (kind, scope, category)) WITHOUT ROWID;
 """
+# The field that a change which is no memory is looked up by; its id where none is named.
+_REFERENCES = {
+    "decision": "proposal", "rejection": "key", "redaction": "key",
+    "use": "memory", "clash": "memory", "merge": "into",
+}  # fmt: skip
+TABLES = re.findall(r"CREATE TABLE (\w+)", _TABLES)
 
 
 def opened(path: Path, *, read_only: bool) -> apsw.Connection:
@@ -170,20 +166,6 @@ def begin_at_zero(db: apsw.Connection) -> None:
     db.execute("INSERT INTO meta VALUES ('version', 0), ('hash', ?)", (GENESIS,))
 
 
-def reference(change: Change) -> tuple[str, str | None]:
-    """What a change that is no memory is looked up by, and its scope."""
-    match change:
-        case Decision():
-            return change.proposal, None
-        case Rejection():
-            return change.key, change.scope
-        case Redaction():
-            return change.key, change.scope
-        case Use() | Clash():
-            return change.memory, None
-        case Merge():
-            return change.into, None
-        case Refusal():
-            return change.id, change.scope
-        case Proposal() | Memory():
-            return change.id, None
+def reference(tag: str, change: Change) -> tuple[str, str | None]:
+    """What a change that is no memory is looked up by, and its scope if it has one."""
+    return getattr(change, _REFERENCES.get(tag, "id")), getattr(change, "scope", None)

@@ -233,6 +233,8 @@ class DbView:
 
     def at_rows(self, rows: Sequence[int]) -> list[tuple[int, int, Memory]]:
         """The memories of some rows, each with its row and the version it came in."""
+        if not rows:
+            return []
         sql = f"SELECT row, since, envelope, body FROM revision WHERE row IN ({','.join(map(str, rows))})"
         return [
             (row, since, decode_memory(envelope, body)) for row, since, envelope, body in self._db.rows(sql)

@@ -12,24 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from octavo.domain import buffer as entries
-from octavo.domain.memory import (
-    KINDS,
-    SOURCES,
-    Change,
-    Clash,
-    Decision,
-    Emotion,
-    Link,
-    Memory,
-    Merge,
-    Proposal,
-    Redaction,
-    Refusal,
-    Rejection,
-    Turn,
-    Use,
-    transcript,
-)
+from octavo.domain import memory as records
+from octavo.domain.memory import KINDS, SOURCES, Change, Memory, Turn, transcript
 
 _SENTENCES = (
     "I moved to Chiang Mai.",
@@ -49,9 +33,12 @@ units = st.floats(0, 1)
 numbers = st.integers(1, 2**40)
 
 emotions = st.builds(
-    Emotion, label=st.none() | texts, valence=st.none() | st.floats(-1, 1), intensity=st.none() | units
+    records.Emotion,
+    label=st.none() | texts,
+    valence=st.none() | st.floats(-1, 1),
+    intensity=st.none() | units,
 )
-links = st.builds(Link, name=ids, to=ids)
+links = st.builds(records.Link, name=ids, to=ids)
 
 
 def json_values() -> SearchStrategy[Any]:
@@ -101,12 +88,12 @@ def changes() -> SearchStrategy[Change]:
     words = {"by": actors, "at": moments, "reason": texts}
     return st.one_of(
         memories(),
-        st.builds(Proposal, id=ids, memory=memories(), base_rev=st.integers(0, 9), **words),
-        st.builds(Decision, proposal=ids, **words),
-        st.builds(Rejection, key=ids, scope=scopes, lifted=st.booleans(), **words),
-        st.builds(Use, memory=ids, count=numbers, feedback=st.floats(-1, 1)),
+        st.builds(records.Proposal, id=ids, memory=memories(), base_rev=st.integers(0, 9), **words),
+        st.builds(records.Decision, proposal=ids, **words),
+        st.builds(records.Rejection, key=ids, scope=scopes, lifted=st.booleans(), **words),
+        st.builds(records.Use, memory=ids, count=numbers, feedback=st.floats(-1, 1)),
         st.builds(
-            Refusal,
+            records.Refusal,
             id=ids,
             check=ids,
             detail=texts,
@@ -116,9 +103,11 @@ def changes() -> SearchStrategy[Change]:
             confidence=st.none() | units,
             at=moments,
         ),
-        st.builds(Merge, id=ids, into=ids, rev=numbers, text=texts, confidence=units),
-        st.builds(Clash, id=ids, memory=ids, parent_rev=st.integers(0, 9), found_rev=numbers, detail=texts),
-        st.builds(Redaction, memory=ids, key=ids, swept=st.booleans(), **words),
+        st.builds(records.Merge, id=ids, into=ids, rev=numbers, text=texts, confidence=units),
+        st.builds(
+            records.Clash, id=ids, memory=ids, parent_rev=st.integers(0, 9), found_rev=numbers, detail=texts
+        ),
+        st.builds(records.Redaction, memory=ids, key=ids, swept=st.booleans(), **words),
     )
 
 
