@@ -180,3 +180,21 @@ def test_a_swap_leaves_no_half_of_an_index_that_is_being_made(tmp_path: Path) ->
     swapping.join()
     assert not making.exists()
     assert current(tmp_path) == new
+
+
+def test_proving_an_index_that_was_replaced_meanwhile_is_no_error(opened):
+    account, other = opened(embedder=LENGTHS), opened(embedder=LENGTHS)
+    filled(account)
+    facts = account.memories(kind="episode", limit=3)
+    account.assemble(*(fact.id for fact in facts))
+    account.reindex()  # from now on the index lies in a folder that goes when it is replaced
+    account.catch_up()
+    indexing = account._indexing
+    held = indexing.composing
+    assert held.verify(stamp=True) == []
+    other.remember("one more for the group")
+    other.reindex()
+    shutil.rmtree(held._embedding.index, ignore_errors=True)
+    assert held.verify(stamp=True) == []
+    assert account.check().problems == ()
+    assert [hit.memory.text for hit in account.recall("mango harbour", k=1)] == ["mango and harbour"]

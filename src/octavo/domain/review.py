@@ -65,12 +65,7 @@ def decline(pending: Pending, proposal: Proposal, reason: str, context: RuleCont
         Decision(proposal=proposal.id, outcome="declined", by=context.actor, at=context.at, reason=reason)
     )
     if proposal.action in ("write", "promote") and proposal.memory.text:
-        reject(pending, proposal.memory.text, proposal.memory.scope, reason, context)
-
-
-def reject(pending: Pending, value: str, scope: str, reason: str, context: RuleContext) -> None:
-    """Keep a value out of a scope for ever."""
-    pending.apply(rejection(value, scope, reason, context))
+        pending.apply(rejection(proposal.memory.text, proposal.memory.scope, reason, context))
 
 
 def rejection(

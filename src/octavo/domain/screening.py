@@ -42,11 +42,6 @@ def findings(record: Struct, policy: PrivacyPolicy) -> set[str]:
     texts: list[str] = []
     nested: list[Any] = []
     _collect(record, texts, nested)
-    return found_in(texts, nested, policy)
-
-
-def found_in(texts: list[str], nested: list[Any], policy: PrivacyPolicy) -> set[str]:
-    """The names of all secrets in some texts and in nested data."""
     found: set[str] = set()
     if privacy.is_suspect("\n".join(texts), policy):  # one look at all of them clears nearly every record
         found.update(finding.what for text in texts for finding in privacy.find(text, policy))

@@ -136,7 +136,12 @@ class Composing:
 
         To be stamped they come up to the vectors first: only what was compared counts as verified.
         """
-        may_stamp = stamp and not self._spine.read_only
+        try:
+            return self._verified(may_stamp=stamp and not self._spine.read_only)
+        except FileNotFoundError:
+            return []  # another index took this one's place meanwhile: the next pass proves that
+
+    def _verified(self, *, may_stamp: bool) -> list[str]:
         if may_stamp:
             self.follow()
         held = self.held()

@@ -63,14 +63,6 @@ class Redacted(Struct, frozen=True, kw_only=True):
     copies: tuple[str, ...] = ()
 
 
-class Swept(Struct, frozen=True, kw_only=True):
-    """What a sweep did: versions rewritten, sandboxes that others hold, files that could not be cleaned."""
-
-    versions: tuple[int, ...] = ()
-    waiting: tuple[str, ...] = ()
-    unreached: tuple[str, ...] = ()
-
-
 def redact(
     spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str, *, everywhere: bool = False
 ) -> Redacted:
@@ -102,15 +94,15 @@ def redact(
 
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
     try:
-        done = sweep(spine)
+        versions, waiting, unreached = sweep(spine)
     except Unavailable as error:  # it is committed, so reads mask the text; the sweep goes on when it can
-        done = Swept(unreached=(error.message,))
+        versions, waiting, unreached = [], [], [error.message]
     return Redacted(
         memory=id_,
-        versions=done.versions,
+        versions=tuple(versions),
         derived=tuple(found.derived),
-        waiting=done.waiting,
-        unreached=done.unreached,
+        waiting=tuple(waiting),
+        unreached=tuple(unreached),
         turns=tuple(sorted(found.masked)),
         also_in=() if everywhere else tuple(found.also),
         copies=() if reader.scope else handed_out.holding(spine, texts | found.wordings, history[0][0]),
@@ -201,12 +193,15 @@ def _left(memory: Memory | None, keys: Collection[str], *, whole: bool) -> Memor
     return masked_episode(memory, keys, REDACTED, whole=whole)
 
 
-def sweep(spine: Spine) -> Swept:
-    """Erase what the redactions name, wherever it is; what cannot be done now is left for the next time."""
+def sweep(spine: Spine) -> tuple[list[int], list[str], list[str]]:
+    """Erase what the redactions name, wherever it is; what cannot be done now is left for the next time.
+
+    Says which versions were rewritten, which sandboxes others hold, and which files could not be cleaned.
+    """
     spine.head()  # a full disk may have left the state behind the redaction
     pending = unswept(spine)
     if not pending:
-        return Swept()
+        return [], [], []
     erasure = erasure_of(spine, pending)
     # A core may be made anew under its id before the sweep ends: only what was there is erased.
     upto = {redaction.memory: version for redaction, version in pending.items()}
@@ -216,7 +211,7 @@ def sweep(spine: Spine) -> Swept:
         # A piece of a text in a torn line is known only while the ledger still has the text.
         erasure = replace(erasure, wordings=_wordings(spine, erasure.ids, versions))
     if unreached := [why for projection in in_the_open for why in projection.erase(erasure)]:
-        return Swept(unreached=tuple(unreached))
+        return [], [], unreached
     _sweep_ledger(spine, versions, erasure, upto)
     waiting = _sweep_buffers(spine, pending)
     _sweep_notes(spine, erasure)
@@ -226,7 +221,7 @@ def sweep(spine: Spine) -> Swept:
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda pending, _: pending.extend(done), cause="swept", actor="system")
-    return Swept(versions=tuple(versions), waiting=tuple(waiting))
+    return versions, waiting, []
 
 
 def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:

@@ -92,7 +92,7 @@ def reject(spine: Spine, writer: Writer, value: str, reason: str) -> list[str]:
     ended: list[str] = []
 
     def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        review.reject(pending, value, writer.scope, reason, context)
+        pending.apply(review.rejection(value, writer.scope, reason, context))
         ended[:] = review.retract(pending, value, writer.scope, context)
 
     _commit(spine, writer, "reject", act)

@@ -38,7 +38,7 @@ def upkeep(
 
     What lies in the open follows; everything on the `walk` is proved.
     """
-    swept = redaction.sweep(spine)
+    swept, *_ = redaction.sweep(spine)
     for projection in projections.outside(spine):
         projection.follow()
     made = compress.compress(spine, summariser) if spine.policy.compression.mode != "manual" else []
@@ -51,7 +51,7 @@ def upkeep(
     merged = merging.merge_alike(spine, indexing) if may_group else ()
     sealed, checkpoint = _pack(spine)
     return Upkeep(
-        swept=len(swept.versions),
+        swept=len(swept),
         made=tuple(memory.id for memory in made),
         retired=tuple(retired),
         contested=tuple(contested),
