@@ -114,7 +114,7 @@ def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
     if isinstance(error, apsw.BusyError):
         hint = "another process works on this account; try again in a moment"
         return Unavailable(f"{path} is in use: {error}", hint=hint)
-    if isinstance(error, IsADirectoryError):
+    if path.is_dir():
         return Unavailable(f"{path} is a folder", hint="move the folder elsewhere; the file is made anew")
     hint = "check the folder's permissions, or open the account with read_only=True"
     return Unavailable(f"{path} cannot be used: {error}", hint=hint)
