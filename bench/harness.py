@@ -25,6 +25,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+# Between these two the page's table of figures is written anew with every kept run.
+BEGIN, END = "<!-- figures: `python -m bench.harness` writes them -->", "<!-- end of the figures -->"
 ORDER = ("writes", "consolidate", "opening", "importing", "size", "startup", "gate")
 _PARTS = ("octavo", "apsw", "msgspec", "tantivy", "faiss-cpu", "numpy", "PyStemmer", "rich", "typer")
 
@@ -99,7 +102,7 @@ class Bench:
         RESULTS.mkdir(exist_ok=True)
         text = json.dumps(_result(self), indent=2, ensure_ascii=False)
         (RESULTS / f"{self.name}.json").write_text(text + "\n")
-        (RESULTS / "README.md").write_text(markdown())
+        write_pages()
 
 
 def begin(name: str, title: str, argv: Sequence[str] | None = None, **more: Mapping[str, Any]) -> Bench:
@@ -201,6 +204,36 @@ def machine() -> dict[str, Any]:
     }
 
 
+def write_pages() -> None:
+    """Write the page of all results anew, and the table of figures in the page that people read."""
+    (RESULTS / "README.md").write_text(markdown())
+    above, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(f"{above}{BEGIN}\n\n{promises()}\n\n{END}{rest.partition(END)[2]}")
+
+
+def promises() -> str:
+    """What was promised, what was measured, when and by which command: every figure that has a target."""
+    lines = ["| what | target | measured | | on | by |", "|---|---:|---:|---|---|---|"]
+    machines: dict[str, None] = {}
+    for found in _kept():
+        machines[f"{found['machine']['cores']} cores ({found['machine']['cpu']})"] = None
+        for row in found["rows"]:
+            if row["target"]:
+                met = {None: "", True: "met", False: "**missed**"}[row["met"]]
+                measured = f"{spoken(row['value'])} {row['unit']}".strip()
+                when, told = found["at"][:10], f"{found['title']}: {row['what']}"
+                by = f"`{found['command']}`"
+                lines.append(f"| {told} | {row['target'].strip()} | {measured} | {met} | {when} | {by} |")
+    return "\n".join([*lines, "", f"Measured on {', '.join(machines)}."])
+
+
+def _kept() -> list[dict[str, Any]]:
+    """The kept results in the order in which they are shown."""
+    known = {path.stem: path for path in RESULTS.glob("*.json")}
+    names = sorted(known, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n))
+    return [json.loads(known[name].read_text()) for name in names]
+
+
 def markdown() -> str:
     """All kept results as one page."""
     lines = [
@@ -209,9 +242,8 @@ def markdown() -> str:
         "Written by the benchmarks themselves; [docs/benchmarks.md](../../docs/benchmarks.md) says what",
         "each one measures. Spread is the tenth to the ninetieth percentile.",
     ]
-    known = {path.stem: path for path in RESULTS.glob("*.json")}
-    for name in sorted(known, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n)):
-        lines += ["", *_section(json.loads(known[name].read_text()))]
+    for found in _kept():
+        lines += ["", *_section(found)]
     return "\n".join(lines) + "\n"
 
 
@@ -272,4 +304,4 @@ def _show(bench: Bench) -> None:
 
 
 if __name__ == "__main__":
-    (RESULTS / "README.md").write_text(markdown())
+    write_pages()

@@ -47,6 +47,7 @@ def main() -> None:
                 embedder=options.embedder,
                 rerank=options.rerank,
                 compress=options.compress,
+                budget=options.budget,
             )
             for asked in conversation["qa"]:
                 evidence = {turn for turn in asked["evidence"] if turn in session_of}
@@ -57,7 +58,13 @@ def main() -> None:
 
 
 def store(
-    folder: Path, turns: list[Turn], *, embedder: str, rerank: bool = False, compress: bool = False
+    folder: Path,
+    turns: list[Turn],
+    *,
+    embedder: str,
+    rerank: bool = False,
+    compress: bool = False,
+    budget: int | None = None,
 ) -> Recall:
     """Put a conversation into an account, session by session, and return its recall as turn ids."""
     account = octavo.open(
@@ -75,7 +82,8 @@ def store(
     account.catch_up()
 
     def recall(question: str, k: int) -> list[str]:
-        hits = account.recall(question, k=k, unit="turn")
+        bound = {"k": k} if budget is None else {"budget": budget}
+        hits = account.recall(question, unit="turn", **bound)
         return [hit.memory.turns[hit.turn].data["number"] for hit in hits if hit.turn is not None]
 
     return recall
@@ -116,6 +124,7 @@ def measure(found: list[str], evidence: set[str], session_of: dict[str, int]) ->
     sessions = list(dict.fromkeys(session_of[turn] for turn in found))[:5]
     wanted = {session_of[turn] for turn in evidence}
     shares = {f"R@{k}": len(evidence & set(found[:k])) / len(evidence) for k in (5, 10, 20)}
+    shares["R"] = len(evidence & set(found)) / len(evidence)
     return {**shares, "sessions R@5": len(wanted & set(sessions)) / len(wanted)}
 
 
@@ -125,6 +134,7 @@ def _report(rows: list[tuple[int, dict[str, float]]]) -> None:
     for category in range(1, 6):
         of_category = [measures["R@10"] for c, measures in rows if c == category]
         result[f"category {category} R@10"] = percent(of_category)
+        result[f"category {category} R"] = percent([m["R"] for c, m in rows if c == category])
     print(json.dumps({"questions": len(asked), **result}, indent=2))
 
 
@@ -139,6 +149,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--embedder", default="use", choices=["use", "none"])
     parser.add_argument("--rerank", action="store_true", help="with the rerank extra")
     parser.add_argument("--compress", action="store_true", help="with cores made as sessions close")
+    parser.add_argument("--budget", type=int, help="as many turns as fit so many tokens, instead of 100")
     parser.add_argument("--no-captions", action="store_true", help="leave the photos' captions out")
     options = parser.parse_args()
     if not (options.data / "locomo-dev.json").exists():

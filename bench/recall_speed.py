@@ -1,14 +1,17 @@
 """Recall speed: words, vectors and ranking over 10k, 100k and 1M units, query vector given, one thread.
 
-The index alone is measured at every size; at 100k units also `account.recall`, as a caller sees it.
+The index alone is measured at every size; at 100k units also `account.recall`, as a caller sees it. With
+`--lived N` accounts live through the front door instead: sessions of 20 and of 2,000 turns with facts beside
+them, cores and spheres made, asked beside that work, at rest, and right after each write.
 """
 
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,12 +35,21 @@ TITLE = "recall speed"
 START = datetime(2023, 1, 1, tzinfo=UTC)
 TURNS, CHUNK, DIMENSION, CENTRES = 30, 20_000, 512, 2000
 TARGET_MS = {100_000: 5.0, 1_000_000: 15.0}
+LIVED, LIVED_MS = (20, 2_000), 8.0
 WHOLE = 100_000  # units of the account that is asked through the public API
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Build or reuse each account and measure it."""
-    bench = begin("recall_speed", TITLE, argv, units={"type": int, "action": "append", "help": "a size"})
+    size_of = {"type": int, "action": "append"}
+    options = {"units": {**size_of, "help": "a size"}, "lived": {**size_of, "help": "turns lived through"}}
+    bench = begin("recall_speed", TITLE, argv, **options)
+    for turns in [400] if bench.smoke else bench.options.lived or []:
+        for session in LIVED:
+            measure_lived(bench, turns, min(session, turns // 2))
+    if bench.options.lived:
+        bench.finish()
+        return
     sizes = bench.options.units or [10_000, 100_000, 1_000_000]
     for size in [2_000] if bench.smoke else sizes:
         measure(bench, size)
@@ -94,6 +106,46 @@ def measure_account(bench: Bench, size: int) -> None:
     p50, named = percentile(warm, 50), f"account.recall, {size:,} units"
     bench.figure(f"p50, {named}", p50, "ms", at_most=TARGET_MS.get(size), samples=warm)
     bench.figure(f"p95, {named}", percentile(warm, 95), "ms")
+
+
+def measure_lived(bench: Bench, turns: int, session: int) -> None:
+    """Live through sessions of one length, and ask as a caller does."""
+    texts, named = Texts(13), f"{turns:,} turns lived in sessions of {session:,}"
+    with (
+        tempfile.TemporaryDirectory(dir=bench.cache) as root,
+        octavo.open(root, accounts.NAME, actor="agent:bench", embedder=embedder()) as account,
+    ):
+        for _ in range(0, turns, session):
+            with account.sandbox() as sandbox:
+                for number in range(session):
+                    sandbox.turn(("user", "assistant")[number % 2], texts.sentence())
+                    if number % 20 == 19:
+                        sandbox.remember(texts.sentence())
+        ask(bench, account, f"beside background work, {named}", bench.pick(60, 5))
+        account.wait()
+        account.catch_up()
+        ask(bench, account, f"at rest, {named}", bench.pick(300, 10))
+        write = lambda: account.remember(texts.sentence())  # noqa: E731
+        ask(bench, account, f"after a write, {named}", bench.pick(60, 5), write)
+
+
+def ask(
+    bench: Bench, account: octavo.Account, named: str, count: int, before: Callable[[], object] | None = None
+) -> None:
+    """Ask so many questions, each after something else was done, and note the figures."""
+    texts, wall, worked = Texts(11), [], []
+    for number in range(count):
+        if before is not None:
+            before()
+        text, vector = texts.sentence(), seeded_vector(f"question {number}").tolist()
+        began, used = time.perf_counter(), time.thread_time()
+        account.recall(text, vector=vector)
+        wall.append((time.perf_counter() - began) * 1000)
+        worked.append((time.thread_time() - used) * 1000)
+    for what, took in (("", wall), ("processor time, ", worked)):
+        p50, p95 = percentile(took, 50), percentile(took, 95)
+        bench.figure(f"p50, {what}{named}", p50, "ms", at_most=LIVED_MS, samples=took)
+        bench.figure(f"p95, {what}{named}", p95, "ms", at_most=3 * p50)
 
 
 def embedder() -> CallableEmbedder:

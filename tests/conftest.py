@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -14,6 +15,9 @@ import octavo
 # How long an example takes says how busy the machine is; what must be fast is measured by its own tests.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# Loaded before anything else: hypothesis asks for its arrays while a worker may be half through its import.
+assert np.ndarray
 
 
 @pytest.fixture(autouse=True)

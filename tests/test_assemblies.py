@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import octavo
 from octavo.domain.assembling import boost, members_of, told_apart
+from octavo.domain.filters import Filter
+from octavo.domain.hits import Hit, Query
 from octavo.domain.memory import Memory
 from octavo.domain.policy import AssemblyPolicy, IndexPolicy, Policy
+from octavo.engine.activation import in_reach
 from octavo.errors import BadInput, HumanOnly, ModelFailed, NotFound
 from octavo.storage import composites
 from octavo.testing.clocks import SettableClock
@@ -204,6 +208,26 @@ def test_members_of_an_assembly_that_fits_are_lifted_and_say_so(account):
     best = next(hit for hit in hits if hit.assembly)
     assert best.assembly == made.id
     assert "belongs to an assembly that fits" in best.why
+
+
+@given(st.lists(st.tuples(st.floats(0, 2), st.floats(0, 0.05)), min_size=1, max_size=60), st.integers(1, 20))
+def test_looking_only_at_hits_within_reach_changes_nothing_that_is_returned(scored, k):
+    at = Memory(id="m", kind="fact", text="t", at=AT, actor="system", source="operator")
+    scored.sort(key=lambda pair: -pair[0])
+    one = Hit(memory=at, turn=None, score=0.0, parts={}, version=1)
+    hits = [replace(one, memory=replace(at, id=f"m{n}"), score=score) for n, (score, _) in enumerate(scored)]
+    query = Query(text="pottery", k=k, unit="memory", filter=Filter(), version=1, now=AT)
+    near = {hit.memory.id for hit in in_reach(query, hits, 0.05)}
+
+    def best(looked_at):
+        lifted = [
+            (hit.score + lift * looked_at(hit.memory.id), hit.memory.id)
+            for hit, (_, lift) in zip(hits, scored, strict=True)
+        ]
+        return sorted(lifted, key=lambda pair: -pair[0])[:k]
+
+    assert best(lambda id_: id_ in near) == best(lambda _: True)
+    assert in_reach(replace(query, diverse=True), hits, 0.05) == hits
 
 
 def test_with_assemblies_off_nothing_is_grouped_and_nothing_lifted(opened, embedder):

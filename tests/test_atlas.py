@@ -214,16 +214,26 @@ def test_deletion_absent_after_reindex_and_restart(account, opened, tmp_path):
     assert holding(tmp_path / "tree", TOKEN) == []
 
 
-def test_deletion_absent_from_shared_copies(account, opened, tmp_path):
+def test_deletion_absent_from_shared_copies(account, opened, root, tmp_path):
     fact = account.remember(f"the code is {TOKEN}").memory
     copy = account.remember(f"the code is {TOKEN}", scope="orion").memory
     own = account.remember("orion likes rain", scope="orion").memory
-    account.export(tmp_path / "tree")
-    account.redact(fact.id, reason="asked to", everywhere=True)
+    formats = ("msp", "consciousness", "vault", "synthians")
+    for format_ in formats:
+        account.export(tmp_path / f"{format_}.out", format=format_)
+    account.backup(tmp_path / "backup")
+    done = account.redact(fact.id, reason="asked to", everywhere=True)
+    assert {"backup", "msp.out", "synthians.out"} <= {Path(place).name for place in done.copies}
     assert account.get(copy.id) is None
-    account.import_(tmp_path / "tree")
+    for format_ in formats:
+        account.import_(tmp_path / f"{format_}.out", format=format_)
+    with octavo.open(tmp_path / "backup", "User01", actor="human:you", embedder=False) as older:
+        older.export(tmp_path / "older")
+    account.import_(tmp_path / "older")
     account.restore(1)
+    account.wait(30)
     assert not any(TOKEN in m.text for m in account.memories())
+    assert holding(root, TOKEN) == []
     assert TOKEN not in opened("agent:o", scope="orion", embedder=False).brief("code").text
     assert account.history(own.id)[0].memory.text == "orion likes rain"
 

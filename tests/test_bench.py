@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from bench import harness
 
 import octavo
 from octavo.domain.compression import CompressionPolicy
@@ -44,6 +45,25 @@ def test_kept_results_say_what_they_were_measured_with_and_not_where(name):
     assert set(found["machine"]) == {"cores", "cpu", "system", "python"}
     assert {"python", "octavo", "apsw"} <= set(found["versions"])
     assert found["rows"]
+
+
+def test_the_page_people_read_has_every_promise_with_its_date_and_command(tmp_path, monkeypatch):
+    page = tmp_path / "benchmarks.md"
+    page.write_text(harness.PAGE.read_text())
+    monkeypatch.setattr(harness, "PAGE", page)
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    row = {"what": "a turn", "value": 1.25, "unit": "×", "target": "≤ 1.5 ×", "met": True, "spread": None}
+    more = {"title": "t", "at": "2026-11-18T04:00:00", "versions": {}, "notes": []}
+    result = {"command": "python -m bench.x", "machine": {"cores": 2, "cpu": "c", "python": "3"}, **more}
+    (tmp_path / "x.json").write_text(json.dumps({**result, "rows": [row, {**row, "target": ""}]}))
+    harness.write_pages()
+    text = page.read_text()
+    assert text.count("| t: a turn | ≤ 1.5 × | 1.25 × | met | 2026-11-18 | `python -m bench.x` |") == 1
+    assert "Measured on 2 cores (c)." in text
+    assert text.startswith("# Benchmarks")
+    assert "## What limits it" in text
+    harness.write_pages()
+    assert page.read_text() == text
 
 
 FILTERS = (

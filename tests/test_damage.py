@@ -18,6 +18,7 @@ from octavo.errors import (
     BadPolicy,
     BufferDamaged,
     Damaged,
+    IndexDamaged,
     LedgerDamaged,
     LedgerTruncated,
     NewerFormat,
@@ -515,6 +516,33 @@ def test_upkeep_and_stats_tell_of_damage_that_no_commit_stands_on(damage, versio
         assert (account.upkeep().problems, account.stats().damage) == ((), ())
     with octavo.open(tmp_path / "saved", actor="human:ann") as saved:
         assert (saved.version, saved.check().problems) == (version - 1, ())
+
+
+def test_upkeep_and_stats_tell_of_a_changed_byte_in_the_state(root):
+    with octavo.open(root, actor="human:ann") as account:
+        (home,) = account.memories(kind="register")
+        account._spine.state._db.execute(
+            "UPDATE revision SET body = CAST(replace(body, 'Pai', 'Pay') AS BLOB) WHERE id = ? AND rev = 3",
+            (home.id,),
+        )
+        assert account.memories(kind="register")[0].text == "lives in Pay"
+        problems = account.upkeep().problems
+        assert any("octavo repair" in problem and key_of(4) in problem for problem in problems)
+        assert account.stats().damage
+        assert account.repair()
+        assert (account.upkeep().problems, account.stats().damage) == ((), ())
+        assert account.memories(kind="register")[0].text == "lives in Pai"
+
+
+@pytest.mark.parametrize("cell", ["CAST(body AS TEXT)", "7", "0.5"])
+def test_a_cell_of_the_state_that_is_of_another_type_is_a_typed_error(root, cell):
+    with octavo.open(root, actor="human:ann") as account:
+        (home,) = account.memories(kind="register")
+        account._spine.state._db.execute(f"UPDATE revision SET body = {cell} WHERE id = ?", (home.id,))
+        with pytest.raises(IndexDamaged, match="octavo repair"):
+            account.history(home.id)
+        assert account.repair()
+        assert account.memories(kind="register") == [home]
 
 
 def test_a_handle_in_use_notices_damage_by_itself(root):

@@ -69,6 +69,8 @@ def test_a_correction_replaces_what_it_corrects(question, older, newer):
             "The rehearsal on Monday is at 7",
             "The rehearsal on Friday is at 9",
         ),
+        ("which editor does Nora use?", "Nora uses Emacs", "Nora uses zsh as her shell"),
+        ("what does the club drink?", "The club drinks cider", "The club drinks port for dessert"),
         ("ต้นอยู่ที่ไหน", "ต้นอยู่ที่ขอนแก่น", "ต้นอยากย้ายไปอยู่ภูเก็ตสักวัน"),
     ],
 )

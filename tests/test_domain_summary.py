@@ -399,11 +399,6 @@ def test_no_theme_is_longer_than_a_word() -> None:
     assert len(core.compressed_narrative.summary) <= 600
 
 
-def test_a_segmenter_may_find_the_words_of_thai() -> None:
-    found = themes(spoken("แมวดำ", "แมวขาว", "แมวส้ม"), segment=lambda run: [run[:3], run[3:]])
-    assert [concept.theme for concept in found] == ["แมว"]
-
-
 @pytest.mark.parametrize("talk", [ENGLISH, THAI])
 def test_the_same_sessions_give_the_same_core_in_another_process(talk: Talk) -> None:
     name = "ENGLISH" if talk is ENGLISH else "THAI"

@@ -87,8 +87,8 @@ def test_the_choices_of_the_table_are_those_of_the_engine() -> None:
     assert choices == {
         *((name, octavo.KINDS) for name in ("kind", "kinds")),
         *((name, octavo.LAYERS) for name in ("layer", "layers")),
-        ("format", tuple(sorted(name for name, one in formats.FORMATS.items() if one.import_))),
-        ("format", tuple(sorted(name for name, one in formats.FORMATS.items() if one.export))),
+        ("format", tuple(sorted(formats.IMPORTS))),
+        ("format", tuple(sorted(formats.EXPORTS))),
         ("format", FORMATS),
         ("source", SOURCES),
         ("streams", STREAM_NAMES),

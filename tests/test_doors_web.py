@@ -109,7 +109,8 @@ def test_the_graph_shows_what_led_to_a_memory_and_what_came_of_it_and_is_bounded
         nok.remember(f"note number {n} on the knee", links=[Link(name="about", to=said)]).or_raise()
     page = seen(client, f"graph/{said}")
     assert page.count("<rect class") <= 60
-    seen(client, "graph/nobody", status=404)
+    report = words(seen(client, "graph/nobody", status=404))
+    assert re.search(r"NotFound, there is no memory 'nobody', \d+ \w+ \d{4} at \d\d:\d\d UTC", report)
 
 
 def test_the_first_address_leads_to_the_accounts_own_page(client):

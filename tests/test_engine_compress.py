@@ -232,11 +232,11 @@ def test_failed_work_is_tried_again_and_later_sessions_go_on_accumulating(opened
     assert account.wait(60)
     assert made(account) == ["core_000_000"]
     stuck = opened(account="other", summariser=FailingSummariser(3))
-    live(stuck, 9)
+    live(stuck, 8)  # a ninth would be a reason to try once more, before or after the third attempt
     assert stuck.wait(60)
-    assert (made(stuck), stuck.counters()["Total_sessions"]) == ([], 9)
+    assert (made(stuck), stuck.counters()["Total_sessions"]) == ([], 8)
     assert any("the model is out" in note for note in stuck.check().notes)
-    live(stuck, 7, start=9)
+    live(stuck, 8, start=8)
     assert stuck.wait(60)
     assert made(stuck) == ["core_000_000", "core_000_001"]
     assert stuck.check().notes == ()

@@ -324,6 +324,25 @@ def test_an_index_that_was_written_on_while_a_question_waited_is_not_thrown_away
     assert manifest.exists()
 
 
+def test_within_a_budget_more_short_turns_come_than_long_ones(opened):
+    account = opened(embedder=False)
+    with account.sandbox() as sandbox:
+        for n in range(40):
+            sandbox.turn("user", f"boat {n}")
+            sandbox.turn("assistant", f"A ship {n} " + "sailed far over the quiet sea and back again " * 6)
+    account.catch_up()
+
+    def count(question, **more):
+        return len(account.recall(question, unit="turn", **more))
+
+    assert (count("boat"), count("ship")) == (10, 10)
+    short, long = count("boat", budget=400), count("ship", budget=400)
+    assert short > 20
+    assert long < 10
+    assert count("boat", budget=400, k=7) == 7
+    assert count("boat", budget=0) == 0
+
+
 def test_vectors_handed_in_are_kept_in_the_ledger_and_wrong_ones_refused(opened):
     account = opened(
         embedder=CallableEmbedder(name="mine", dimension=2, function=lambda t: [[1.0, 0.0]] * len(t))

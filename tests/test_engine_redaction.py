@@ -293,3 +293,49 @@ def test_a_live_writer_whose_temporary_file_a_sweep_took_writes_it_again(tmp_pat
     else:
         store.replace("ledger/1", b"one")
     assert (store.read("ledger/1"), disk.taken, store.leftovers()) == (b"one", 2, [])
+
+
+def test_a_redaction_names_the_copies_that_still_say_it_and_no_others(account, opened, tmp_path):
+    account.backup(tmp_path / "before")
+    account.export(tmp_path / "before.jsonl", format="vault")
+    fact = account.remember("the safe opens with ส้มโอ 7734", kind="register", topic="safe").memory
+    other = account.remember("the garden gate is green").memory
+    account.backup(tmp_path / "with")
+    for format_ in ("msp", "consciousness", "vault", "synthians"):
+        account.export(tmp_path / f"{format_}.out", format=format_)
+    account.export(tmp_path / "deleted", format="msp")
+    shutil.rmtree(tmp_path / "deleted")
+    account.forget(fact.id)
+    account.export(tmp_path / "after", format="msp")
+    done = account.redact(fact.id, reason="asked to")
+    outs = {path for path in tmp_path.glob("*.out") if _says(path, "7734")}
+    assert len(outs) >= 2
+    assert set(done.copies) == {str(path) for path in (tmp_path / "with", *outs)}
+    assert done.unreached == ()
+    bound = opened("human:eve", scope="elysia")
+    mine = bound.remember("elysia hides the lantern").memory
+    account.backup(tmp_path / "later")
+    assert bound.redact(mine.id, reason="asked to").copies == ()
+    assert account.get(other.id) == other
+
+
+def _says(path, word):
+    files = path.rglob("*") if path.is_dir() else [path]
+    return any(word in file.read_text(errors="replace") for file in files if file.is_file())
+
+
+def test_a_damaged_list_of_copies_is_named_and_holds_nothing_up(account, root, tmp_path):
+    fact = account.remember("the safe opens with ส้มโอ 7734").memory
+    account.export(tmp_path / "tree")
+    path = root / "+user01" / "copies.jsonl"
+    path.write_bytes(b"no json\n" + path.read_bytes())
+    assert any("copies.jsonl, line 1" in problem for problem in account.check().problems)
+    assert account.redact(fact.id, reason="asked to").copies == (str(tmp_path / "tree"),)
+    assert account.remember("goes on").outcome == "admitted"
+
+
+def test_a_backup_holds_no_list_of_the_first_ones_copies(account, tmp_path):
+    account.remember("the garden gate is green")
+    account.export(tmp_path / "tree")
+    account.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy" / "+user01" / "copies.jsonl").exists()

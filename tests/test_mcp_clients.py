@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,10 @@ def test_the_inspector_lists_recalls_asks_the_history_and_forgets_by_the_same_id
     server = [sys.executable, "-m", "octavo", "--root", str(root), "mcp"]
 
     def inspect(*what: str) -> Any:
-        line = [npm.node22(), program, "--cli", "--connect-timeout", "0", *server, "--method", *what]
-        environment = {**os.environ, "OCTAVO_EMBEDDER": "none"}
-        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        # It hands nothing of its own environment on.
+        own = ["-e", "OCTAVO_EMBEDDER=none", "-e", f"PYTHONPATH={Path(octavo.__file__).parent.parent}"]
+        line = [npm.node22(), program, "--cli", "--connect-timeout", "0", *own, *server, "--method", *what]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -91,13 +93,19 @@ def test_the_inspector_lists_recalls_asks_the_history_and_forgets_by_the_same_id
         answered = inspect("tools/call", "--tool-name", tool, "--tool-arg", argument)
         return json.loads(answered["content"][0]["text"])
 
-    for era in ("legacy", "modern"):  # with a handshake, and without
-        assert len(inspect("tools/list", "--protocol-era", era)["tools"]) == 10
-    (hit,) = ask("memory_recall", "query=where is the rice kept?")["hits"]
-    assert hit["id"] == memory.id
-    assert [r["rev"] for r in ask("memory_history", f"id={memory.id}")["revisions"]] == [1]
+    with ThreadPoolExecutor(2) as clients:  # what only reads need not wait for one another
+        eras = [
+            clients.submit(inspect, "tools/list", "--protocol-era", era)
+            for era in ("legacy", "modern")  # with a handshake, and without
+        ]
+        recalled = clients.submit(ask, "memory_recall", "query=where is the rice kept?")
+        history = clients.submit(ask, "memory_history", f"id={memory.id}")
+        assert [len(era.result()["tools"]) for era in eras] == [10, 10]
+        assert [hit["id"] for hit in recalled.result()["hits"]] == [memory.id]
+        assert [r["rev"] for r in history.result()["revisions"]] == [1]
     assert ask("memory_forget", f'ids=["{memory.id}"]')["forgotten"][0]["id"] == memory.id
-    assert ask("memory_history", f"id={memory.id}")["revisions"][-1]["gone"] is True
+    with octavo.open(root, "default", embedder=False) as account:
+        assert account.history(memory.id)[-1].memory.gone
 
 
 SCENARIOS = (

@@ -22,7 +22,7 @@ import octavo
 from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.events import EventLog
 from octavo.documents.brain.teaching import Teaching
-from octavo.domain import blocks, mirror_places, skill_files
+from octavo.domain import blocks, mirror, mirror_places, skill_files
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
@@ -106,6 +106,41 @@ def test_a_skill_file_says_exactly_what_the_skill_says(text: str, description: s
     assert skill_files.render(memory, "dance") == file
     assert skill_files.parse(file) == (skill_files.said_by(memory), "m1")
     assert skill_files.said_by(memory)["text"] == text
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(text=WORDS, section=WORDS, data=st.dictionaries(WORDS, PLAIN, min_size=1, max_size=3))
+def test_what_is_read_from_any_file_that_can_be_edited_is_what_its_memory_says(
+    text: str, section: str, data: dict[str, Any]
+) -> None:
+    told = {"name": "wave", "actions": [text or "left"], "description": section}
+    for fields in (
+        {"kind": "fact", "category": "objects", "data": {**data, "section": section}},
+        {"kind": "canon", "category": section or None},
+        {"kind": "register", "topic": section or None},
+        {"kind": "register", "topic": "mood", "category": "state", "data": data},
+        {"kind": "skill", "topic": "skills/dance", "data": {"description": section}},
+        {"kind": "skill", "topic": "agents", "approved": "human:nok"},
+        {"kind": "skill", "topic": "mcp", "approved": "human:nok", "data": data},
+        {"kind": "skill", "topic": "behavior/wave", "category": "behavior", "data": told},
+    ):
+        memory = Memory(**{"id": "m1", "at": AT, "text": text, **fields})
+        place = mirror_places.place_of(memory)
+        assert place is not None
+        file = mirror.render(place, place.path, [memory], {})
+        assert file == mirror.render(place, place.path, [memory], {})
+        (found,) = mirror.read(place, place.path, file.decode())
+        assert found.said == mirror.says(place, memory)
+        assert mirror_places.recognise(place.path, file.decode()) == place
+        changed = mirror.fields_of(place, found.said, memory)
+        again = Memory(**{"id": "m1", "at": AT, "text": text, **fields, **changed})
+        assert mirror.render(place, place.path, [again], {}) == file
 
 
 @given(name=st.text(min_size=1, max_size=90))
@@ -409,6 +444,23 @@ def test_json_files_and_behaviours_are_edited_whole_and_a_broken_one_is_never_ov
         done = account.sync(commit=True)
         assert "no JSON" in done.refused[0].reason
         assert taught.read_text() == "{broken"
+
+
+def test_a_secret_in_the_tools_file_is_refused_and_the_name_of_a_variable_is_not(tmp_path: Path) -> None:
+    with opened(tmp_path) as account:
+        tools = {"servers": {"git": {"env": {"TOKEN": "${GIT_TOKEN}"}}}}
+        account.remember("x", kind="skill", topic="mcp", category="procedural", data=tools).or_raise()
+        file = Path(account.mirror().folder) / "procedural/mcp.json"
+        for secret in ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "correct-horse-7"):
+            mine = json.dumps({"servers": {"git": {"env": {"PASSWORD": secret}}}})
+            file.write_text(mine)
+            (held,) = account.sync(commit=True).refused
+            assert held.reason.startswith("secret")
+            assert file.read_text() == mine
+        file.write_text(json.dumps({"servers": {"git": {"env": {"PASSWORD": "${GIT_PASSWORD}"}}}}))
+        assert account.sync(commit=True).refused == ()
+        (kept,) = account.memories(kind="skill", topic="mcp")
+        assert (kept.rev, kept.approved) == (2, "human:nok")
 
 
 def test_a_lost_manifest_costs_a_look_and_no_edit(account: Account, tree: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from embedding_server import embedding_server
 from octavo.errors import BadInput, ModelFailed
+from octavo.models import embedders
 from octavo.models.embedders import (
     CallableEmbedder,
     EndpointEmbedder,
@@ -55,12 +56,13 @@ def _endpoint(server, **fields):
     return EndpointEmbedder(url=server.url, model="m", dimension=16, wait_seconds=0.001, **fields)
 
 
-def test_the_offline_model_loads_with_the_first_text():
-    embedder = OfflineEmbedder()
+def test_the_offline_model_loads_with_the_first_text_and_once_for_all_accounts():
     assert is_offline_installed()
-    assert embedder._model is None
-    embedder.embed(["สวัสดี"])
-    assert embedder._model is not None
+    embedders._load_offline.cache_clear()
+    one, two = OfflineEmbedder(), OfflineEmbedder()
+    assert embedders._load_offline.cache_info().currsize == 0
+    assert (one.embed(["สวัสดี"]) == two.embed(["สวัสดี"])).all()
+    assert embedders._load_offline.cache_info().misses == 1
 
 
 def test_the_offline_model_knows_that_a_thai_and_an_english_sentence_say_the_same():

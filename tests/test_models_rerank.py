@@ -32,6 +32,10 @@ def test_the_model_gives_every_token_a_short_vector_of_length_one():
     assert len(none) == len(nothing) == 0
 
 
+def test_all_accounts_of_a_process_share_one_model():
+    assert offline_reranker().encode == offline_reranker().encode
+
+
 def test_the_model_finds_the_text_that_answers():
     model = offline_reranker()
     (_, asked), (_, bill), (_, dog) = model.encode(

@@ -32,8 +32,8 @@ from octavo.domain.cores import Core, core_from_json
 from octavo.domain.records import to_json
 from octavo.domain.summary import summarise_core
 from octavo.errors import BadInput, ModelFailed
+from octavo.models.drafts import schema
 from octavo.models.llm import Endpoint, chat, tokens
-from octavo.models.schemas import schema
 from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser
 from seed_001 import SEED_CORE, SEED_SPHERE
 from talks import ENGLISH, THAI, sessions_of

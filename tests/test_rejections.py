@@ -22,6 +22,12 @@ DRESSED = [
     "ⓗⓐⓣⓔⓢ ⓣⓔⓐ",
     "🇭🇦🇹🇪🇸 🇹🇪🇦",
     "hates-tea!",
+    "h4t3s t34",  # digits for letters
+    "h@te$ te@",
+    "ᕼᗩTEᔕ TEᗩ",  # syllabics
+    "ⲏⲁⲧⲉs ⲧⲉⲁ",  # Coptic
+    "ħⱥŧɇs ŧɇⱥ",  # struck letters
+    "ɥɐʇǝs ʇǝɐ",  # turned letters
 ]
 
 
@@ -30,6 +36,15 @@ def test_a_rejected_value_stays_out_however_it_is_dressed_up(account, agent, dre
     account.reject(VALUE)
     assert agent.remember(dressed).check == "rejection"
     assert agent.remember("hates coffee").outcome == "admitted"
+
+
+def test_a_capital_i_is_no_dress_for_an_l_and_numbers_stay_numbers(account, agent):
+    account.reject("likes oil")
+    assert agent.remember("Iikes oiI").check == "rejection"
+    assert agent.remember("likes 0il").check == "rejection"
+    account.reject("pays 100 baht")
+    assert agent.remember("pays 700 baht").outcome == "admitted"
+    assert agent.remember("lives in Italy").outcome == "admitted"
 
 
 def test_thai_vowels_and_tones_are_no_dress(account, agent):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anthropic.lib.tools import ToolError
 from msgspec import Struct
 
 import octavo
@@ -16,6 +17,7 @@ from canaries import holding
 from octavo import documents
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import find
+from octavo.doors.adapters.anthropic import OctavoMemoryTool
 from octavo.engine.intake import Intake
 from octavo.errors import BadInput, OctavoError
 from surface import (
@@ -104,6 +106,20 @@ def test_a_secret_in_any_argument_of_a_documents_interface_stays_nowhere(tmp_pat
         said += tried(handle, method, needed(getattr(handle, method)))
     (handle if hasattr(handle, "close") else handle.account).close()
     silent(tmp_path, "\n".join(said) + caplog.text)
+
+
+def test_a_path_with_a_secret_is_not_repeated_by_the_memory_tool(account, root):
+    tool = OctavoMemoryTool(account)
+    for canary, secret in CANARIES.items():
+        path = f"/memories/{canary}"
+        for command in ("view", "delete", "create"):
+            with pytest.raises(ToolError) as told:
+                tool.call({"command": command, "path": path, "file_text": canary})
+            assert secret not in str(told.value)
+    assert "README" in tool.call(
+        {"command": "create", "path": "/memories/README", "file_text": "hello there"}
+    )
+    silent(root, "")
 
 
 def test_no_documents_interface_escapes_the_table():

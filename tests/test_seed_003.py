@@ -150,6 +150,7 @@ def test_a_failed_index_update_is_queued_and_the_retry_empties_the_queue(account
 
 def test_a_fresh_index_has_no_drift_ghosts_are_named_and_a_repair_heals(account, core):
     grouped(account, *POTTERY)
+    assert account.wait(30)  # what is indexed beside would heal what is damaged below
     assert core.check_index_integrity()["is_consistent"]
     path = account._indexing.embedding.folder / "composites.json"
     path.write_bytes(path.read_bytes().replace(b'"basis":"', b'"basis":"ghost'))

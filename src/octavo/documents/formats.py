@@ -1,10 +1,10 @@
-"""Files of other systems, in and out: one table of formats, each a pair of functions."""
+"""Files of other systems, in and out: a table of what writes each format, and one of what reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from octavo.documents import skills
 from octavo.documents.brain import minari_set, rlds
@@ -17,47 +17,39 @@ from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput
 from octavo.storage.projections import Progress
 
-Import = Callable[[Account, Path, Progress | None], Any]
-
-
-class Format(NamedTuple):
-    """How a format is written and read; each returns a value that says what was done. Some go one way only.
-
-    What an export chooses from (`Filter` of an episode's success, denials, reward and tags) is its own.
-    """
-
-    export: Callable[..., Any] | None
-    import_: Import | None
-
-
-def _silent(import_: Callable[[Account, Path], Any]) -> Import:
-    """An import that tells no progress."""
-    return lambda account, path, progress: import_(account, path)
-
-
+# What is told of an export or import is its value; an export of a robot's episodes takes a choice of them.
 CHOOSING = ("minari", "rlds")
-FORMATS: dict[str, Format] = {
-    "chatgpt": Format(export=None, import_=chats.import_chatgpt),
-    "claude": Format(export=None, import_=chats.import_claude),
-    "consciousness": Format(export=consciousness.export, import_=_silent(consciousness.import_)),
-    "langgraph": Format(export=None, import_=langgraph_rows.import_),
-    "markdown": Format(export=None, import_=markdown.import_),
-    "mem0": Format(export=None, import_=mem0.import_),
-    "msp": Format(export=msp.export, import_=_silent(msp.import_)),
-    "minari": Format(export=minari_set.export, import_=None),
-    "rlds": Format(export=rlds.export, import_=_silent(rlds.import_)),
-    "skills": Format(export=skills.export, import_=_silent(skills.import_)),
-    "synthians": Format(export=synthians.export, import_=_silent(synthians.import_)),
-    "vault": Format(export=vault.export, import_=_silent(vault.import_)),
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "consciousness": consciousness.export,
+    "minari": minari_set.export,
+    "msp": msp.export,
+    "rlds": rlds.export,
+    "skills": skills.export,
+    "synthians": synthians.export,
+    "vault": vault.export,
+}
+# Those that go on for long tell how far they have come.
+_TELLING: dict[str, Callable[[Account, Path, Progress | None], Any]] = {
+    "chatgpt": chats.import_chatgpt,
+    "claude": chats.import_claude,
+    "langgraph": langgraph_rows.import_,
+    "markdown": markdown.import_,
+    "mem0": mem0.import_,
+}
+IMPORTS: dict[str, Callable[..., Any]] = {
+    **_TELLING,
+    "consciousness": consciousness.import_,
+    "msp": msp.import_,
+    "rlds": rlds.import_,
+    "skills": skills.import_,
+    "synthians": synthians.import_,
+    "vault": vault.import_,
 }
 
 
 def export_account(account: Account, path: str | Path, format: str = "msp", **chosen: Any) -> Any:  # noqa: A002
     """Write an account, or what is chosen of it, as the files of a format."""
-    export = _format(format).export
-    if export is None:
-        written = ", ".join(name for name, one in FORMATS.items() if one.export is not None)
-        raise BadInput(f"the format {format!r} is only read", hint=f"export one of {written}")
+    export = _of(EXPORTS, format, "is only read")
     if chosen and format not in CHOOSING:
         raise BadInput(f"{', '.join(chosen)}: the format {format!r} takes no choice", hint="leave it out")
     return export(account, Path(path), **chosen)
@@ -70,15 +62,15 @@ def import_account(
     progress: Progress | None = None,
 ) -> Any:
     """Read the files of a format into an account, through the gate; regular files and folders only."""
-    reader, place = _format(format), Path(path)
+    place, read = Path(path), _of(IMPORTS, format, "is only written")
     if place.exists() and not place.is_file() and not place.is_dir():
         raise BadFile(f"{place} is neither a file nor a folder", hint="name what an export wrote")
-    if reader.import_ is None:
-        raise BadInput(f"the format {format!r} is only written", hint="import rlds, which holds the same")
-    return reader.import_(account, place, progress)
+    return read(account, place, progress) if format in _TELLING else read(account, place)
 
 
-def _format(name: str) -> Format:
-    if name not in FORMATS:
-        raise BadInput(f"there is no format {name!r}", hint=f"use one of {', '.join(sorted(FORMATS))}")
-    return FORMATS[name]
+def _of(table: Mapping[str, Callable[..., Any]], name: str, otherwise: str) -> Callable[..., Any]:
+    if name not in table:
+        is_known = name in (*EXPORTS, *IMPORTS)
+        what = f"the format {name!r} {otherwise}" if is_known else f"there is no format {name!r}"
+        raise BadInput(what, hint=f"use one of {', '.join(sorted(table))}")
+    return table[name]

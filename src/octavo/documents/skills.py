@@ -8,7 +8,6 @@ from typing import Any
 from octavo.documents import trees
 from octavo.documents.transfer import Exported, Imported, Note
 from octavo.domain import mirror, skill_files
-from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import BEHAVIOR, Place
 from octavo.engine.account import Account
 from octavo.errors import OctavoError
@@ -22,7 +21,12 @@ def export(account: Account, path: Path) -> Exported:
     """Write every skill as a folder with its SKILL.md, and the behaviours as one file."""
     skills = [m for m in account.memories(kind="skill") if m.category != BEHAVIOR]
     taught = account.memories(kind="skill", category=BEHAVIOR)
-    files = {name: mirror.render(_SKILL, name, [m], {}) for name, m in _named(skills).items()}
+    files: dict[str, bytes] = {}
+    for memory in skills:
+        name = skill_files.name_of(memory.topic or memory.id)
+        names = (f"{name}{number}/{FILE}" for number in ("", *(f"-{n}" for n in range(2, len(skills) + 1))))
+        file = next(file for file in names if file not in files)
+        files[file] = mirror.render(_SKILL, file, [memory], {})
     if taught:
         files[TAUGHT] = mirror.render(_TAUGHT, TAUGHT, taught, account.uses(*(m.id for m in taught)))
     trees.write_all(path, files)
@@ -43,7 +47,8 @@ def import_(account: Account, path: Path) -> Imported:
             text = trees.read_bytes(path / name).decode()
             if Path(name).name == FILE:
                 topic = f"{skill_files.PREFIX}{Path(name).parent.name or path.name}"
-                items.append(_skill(text, topic))
+                said, _ = skill_files.parse(text)
+                items.append({**mirror.fields_of(_SKILL, said, None), "topic": topic})
                 approved += [topic] * ("octavo-approved:" in text.partition("\n---")[0])
             elif Path(name).name == TAUGHT:
                 found = mirror.read(_TAUGHT, name, text)
@@ -66,19 +71,3 @@ def import_(account: Account, path: Path) -> Imported:
         unchanged=sum(1 for v in verdicts if v.outcome == "unchanged"),
         left_out=tuple(left_out),
     )
-
-
-def _skill(text: str, topic: str) -> dict[str, Any]:
-    said, _ = skill_files.parse(text)
-    return {**mirror.fields_of(_SKILL, said, None), "topic": topic}
-
-
-def _named(skills: list[Memory]) -> dict[str, Memory]:
-    """A file's name for every skill, none of them twice."""
-    names: dict[str, Memory] = {}
-    for memory in skills:
-        name, number = skill_files.name_of(memory.topic or memory.id), 1
-        while f"{name}{'' if number == 1 else f'-{number}'}/{FILE}" in names:
-            number += 1
-        names[f"{name}{'' if number == 1 else f'-{number}'}/{FILE}"] = memory
-    return names

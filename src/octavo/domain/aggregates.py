@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from octavo.domain import cues
 from octavo.domain.cores import AggregatedState, EmotionalArc
 from octavo.domain.memory import Emotion, Memory
 from octavo.domain.patterns import pattern
-from octavo.domain.sentences import SessionSource, counts, is_person, split, spoken
+from octavo.domain.sentences import SessionSource, is_person, split, spoken
 from octavo.domain.text import words
 
 Feeling = tuple[str, float]
@@ -34,7 +35,7 @@ def aggregate(sessions: Sequence[SessionSource]) -> AggregatedState:
         dominant_emotion=_dominant([feeling for row in feelings for feeling in row]),
         interaction_count=len(counted),
         averages=means,
-        interaction_types=dict(sorted(counts([_interaction_type(episode) for episode in counted]).items())),
+        interaction_types=dict(sorted(Counter(map(_interaction_type, counted)).items())),
         semantic_frames=_frames(counted),
         emotion_source=source,
     )
@@ -164,9 +165,8 @@ def _frames(episodes: Sequence[Memory]) -> tuple[str, ...]:
         for data in (episode.data, *(turn.data for turn in episode.turns))
         for frame in _strings(data.get("semantic_frames"))
     ]
-    return tuple(frame for frame, _ in sorted(counts(frames).items(), key=lambda row: (-row[1], row[0])))[
-        :_FRAMES
-    ]
+    often = Counter(frames)
+    return tuple(sorted(often, key=lambda frame: (-often[frame], frame))[:_FRAMES])
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import likeness, noise, screening
-from octavo.domain.lookalikes import look
+from octavo.domain.lookalikes import look, looks
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
 from octavo.domain.policy import GatePolicy, Policy, PrivacyPolicy
 from octavo.domain.state import View
@@ -121,7 +121,7 @@ def without_refused(
 
 def is_rejected(view: View, text: str, scope: str, keyed: Callable[[str], str]) -> bool:
     """Whether a person refused a value, in this scope or everywhere, however it is dressed up."""
-    keys = (keyed(key_of(text)), look_key(text, keyed))
+    keys = (keyed(key_of(text)), *(keyed(f"look {form}") for form in looks(text)))
     return any(view.is_rejected(key, where) for key in keys for where in dict.fromkeys((scope, SHARED)))
 
 

@@ -16,6 +16,8 @@ from octavo.domain.ranking import Recipe
 from octavo.domain.units import is_person
 from octavo.errors import BadInput
 
+K = 10  # hits, unless somebody says how many or how long they may be
+_MOST, _SHORT = 100, 15  # hits within a budget, and the tokens of a short one
 STREAMS = (
     "words",
     "meaning",
@@ -259,10 +261,13 @@ def _place(hit: Hit) -> tuple[float, str, int]:
     return (-hit.score, hit.memory.id, -1 if hit.turn is None else hit.turn)
 
 
-def within(hits: Sequence[Hit], budget: int | None, count: Callable[[str], int]) -> list[Hit]:
+def most_within(budget: int) -> int:
+    """How many hits to look for that a budget of tokens is filled with: the shorter they are, the more."""
+    return min(_MOST, max(K, budget // _SHORT))
+
+
+def within(hits: Sequence[Hit], budget: int, count: Callable[[str], int]) -> list[Hit]:
     """The first hits whose texts fit the budget."""
-    if budget is None:
-        return list(hits)
     kept, spent = [], 0
     for hit in hits:
         spent += count(hit.text)

@@ -21,7 +21,6 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from math import ceil
 
-from msgspec import Struct
 from rapidfuzz.distance import LCSseq
 
 from octavo import words as word_lists
@@ -114,6 +113,7 @@ _PARTICLES_THAI = pattern(word_lists.block("likeness.particles", "th"))
 # Words that narrow what is said: dropping or adding one is never a mere restatement.
 _LIMITS = word_lists.listed("likeness.limits")
 _COUNTS = word_lists.valued("numbers.counts", "en")
+_NO_NAMES = STOP_WORDS.union(_NEGATIONS, _COUNTS)
 _LONG_FORMS = word_lists.valued("likeness.long_forms")
 
 
@@ -125,14 +125,14 @@ def contrast(old: str, new: str) -> str | None:
     differs in fillers, plurals, spelling and punctuation alone, so it can be merged without loss. Thai has no
     capitals and no spaces: there any difference besides politeness, numbers and negation is a "term".
     """
-    ours, theirs = _said(old), _said(new)
-    if ours.negations != theirs.negations:
+    (our_forms, our_names), (their_forms, their_names) = _said(old), _said(new)
+    if our_forms.count(_NOT) != their_forms.count(_NOT):
         return "negation"
-    if ours.numbers != theirs.numbers:
+    if _numbers(our_forms) != _numbers(their_forms):
         return "number"
-    if not ours.names <= theirs.known or not theirs.names <= ours.known:
+    if not our_names.issubset(their_forms) or not their_names.issubset(our_forms):
         return "name"
-    left, right = _unmatched(ours.forms, theirs.forms)
+    left, right = _unmatched(our_forms, their_forms)
     if left and right:
         return "term"
     return "term" if _says_more(left or right) else None
@@ -149,52 +149,34 @@ def restates(old: str, new: str, policy: GatePolicy) -> bool:
     apart = contrast(old, new)
     if apart != "term" or pattern(f"[{UNSPACED}]").search(old + new):
         return apart is None
-    ours, theirs = _tokens(old), _tokens(new)
-    if _says_more(list({t.form for t in ours} ^ {t.form for t in theirs})):
+    (our_forms, our_names), (their_forms, their_names) = _said(old), _said(new)
+    if _says_more(list(set(our_forms) ^ set(their_forms))):
         return False
-    named = {t.form for t in ours if t.name} & {t.form for t in theirs if t.name}
-    return [t.form for t in ours if t.form in named] == [t.form for t in theirs if t.form in named]
-
-
-class _Token(Struct, frozen=True):
-    form: str
-    name: bool = False
-
-
-class _Said(Struct, frozen=True):
-    """What is compared of a text: the forms of its words in order, and what stands out among them."""
-
-    forms: list[str]
-    known: frozenset[str]
-    names: frozenset[str]
-    numbers: list[str]
-    negations: int
+    named = our_names & their_names
+    return [form for form in our_forms if form in named] == [form for form in their_forms if form in named]
 
 
 @lru_cache(maxsize=8192)
-def _said(text: str) -> _Said:
-    tokens = _tokens(text)
-    forms = [token.form for token in tokens]
-    return _Said(
-        forms,
-        frozenset(forms),
-        frozenset(token.form for token in tokens if token.name),
-        sorted(form for form in forms if form[0].isdigit()),
-        forms.count(_NOT),
-    )
-
-
-def _tokens(text: str) -> list[_Token]:
-    """The words that matter, numbers and, for scripts without spaces, characters, each in one form."""
-    found: list[_Token] = []
+def _said(text: str) -> tuple[list[str], frozenset[str]]:
+    """What is compared of a text: the words that matter, numbers and, for scripts without spaces, characters,
+    each in one form and in order; and which of them are names."""
+    forms: list[str] = []
+    names: set[str] = set()
     for m in _TOKEN.finditer(_legible(text)):
         if m.lastgroup == "number":
-            found.append(_Token(m[0].replace(",", "")))
+            forms.append(m[0].replace(",", ""))
         elif m.lastgroup == "run":
-            found += (_Token(form) for form in _forms_of_run(m[0]))
-        else:
-            found += _tokens_of_word(m[0])
-    return found
+            plain = _PARTICLES_THAI.sub("", m[0])
+            forms += [_NOT if c == "\0" else c for c in _NEGATION_THAI.sub("\0", plain)]
+        elif (form := _form_of(word := fold(m[0]))) is not None:
+            forms.append(form)
+            if m[0][0].isupper() and word not in _NO_NAMES:
+                names.add(form)
+    return forms, frozenset(names)
+
+
+def _numbers(forms: Sequence[str]) -> list[str]:
+    return sorted(form for form in forms if form[0].isdigit())
 
 
 def _legible(text: str) -> str:
@@ -212,20 +194,13 @@ def _legible_character(c: str) -> str:
     return "" if category == "Cf" or c in "'’ʼ`" else c
 
 
-def _forms_of_run(run: str) -> list[str]:
-    plain = _PARTICLES_THAI.sub("", run)
-    return [_NOT if c == "\0" else c for c in _NEGATION_THAI.sub("\0", plain)]
-
-
-def _tokens_of_word(written: str) -> list[_Token]:
-    word = fold(written)
+def _form_of(word: str) -> str | None:
+    """The form of a folded word, None if it is a filler."""
     if word in _NEGATIONS:
-        return [_Token(_NOT)]
+        return _NOT
     if word in _FILLERS:
-        return []
-    if word in _COUNTS:
-        return [_Token(_COUNTS[word])]
-    return [_Token(_form(word), written[0].isupper() and word not in STOP_WORDS)]
+        return None
+    return _COUNTS.get(word) or _form(word)
 
 
 def _form(word: str) -> str:

@@ -6,37 +6,38 @@ Unicode's own decompositions do most of it; the table below holds the letters th
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 
 from octavo.domain.patterns import pattern
 
 # Latin letter: the letters that look like it, lower case, after compatibility decomposition.
 _TABLE = """
-a ᴀаαɑ⍺ꭺꓮ∂
-b ʙвβьɓƅꮟꓐ
-c ᴄсϲⅽꮯꓚ
-d ᴅԁɗđꓓꮷ
-e ᴇеεєɛ℮ꓰꭼ
-f ꜰƒꓝ
-g ɢɡԍցɠꓖ
-h ʜһнհħꓧꮋꮒ
-i ɪіιıɩꓲꭵ⍳
-j ᴊјϳȷꓙ
-k ᴋкκƙꓗ
-l ʟłⅼꓡꮮӏǀ
-m ᴍмⅿꓟꮇ
-n ɴпոռηŋꓠ
-o ᴏоοσօøɵꓳഠ๐০
-p ᴘрρƿꓑꮲ
+a ᴀаαɑ⍺ꭺꓮ∂ⲁᗩⱥɐ
+b ʙвβьɓƅꮟꓐⲃᗷƀ
+c ᴄсϲⅽꮯꓚⲥᑕȼɔ
+d ᴅԁɗđꓓꮷᗪ
+e ᴇеεєɛ℮ꓰꭼⲉᗴɇǝꬲ
+f ꜰƒꓝᖴɟ
+g ɢɡԍցɠꓖǥ
+h ʜһнհħꓧꮋꮒⲏᕼɥꜧ
+i ɪіιıɩꓲꭵ⍳ⲓɨ
+j ᴊјϳȷꓙᒍɉ
+k ᴋкκƙꓗⲕᛕʞ
+l ʟłⅼꓡꮮӏǀᒪ
+m ᴍмⅿꓟꮇⲙᗰ
+n ɴпոռηŋꓠⲛᑎ
+o ᴏоοσօøɵꓳഠ๐০ⲟ
+p ᴘрρƿꓑꮲⲣᑭᵽ
 q ʠԛգզꞯ
-r ʀггɼꓣꮁ
-s ꜱѕʂꓢꮪƽ
-t ᴛтτŧꓔꭲ
-u ᴜυսʋꓴ∪
-v ᴠνѵⅴꓦꮩ∨
-w ᴡԝաɯѡꓪꮃ
-x хχⅹ×ꓫ
-y ʏуγүყꓬꭹ
-z ᴢʐꓜꮓ
+r ʀггɼꓣꮁᖇɍɹ
+s ꜱѕʂꓢꮪƽᔕ
+t ᴛтτŧꓔꭲⲧʇꞇ
+u ᴜυսʋꓴ∪ᑌʉ
+v ᴠνѵⅴꓦꮩ∨ᐯʌ
+w ᴡԝաɯѡꓪꮃᗯʍ
+x хχⅹ×ꓫⲭ
+y ʏуγүყꓬꭹⲩɏʎ
+z ᴢʐꓜꮓⲍƶ
 """
 _LETTERS = {
     ord(shape): line[0]
@@ -57,6 +58,23 @@ _MARKS = pattern(
 # Vowel signs are no letters to a pattern, but words of these scripts are nothing without them.
 _KEPT = "\u0e00-\u0eff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u0600-\u06ff\u0590-\u05ff"
 _BESIDES = pattern(f"[^\\w{_KEPT}]|_")
+
+# Digits and signs that stand for letters within a word, and a capital I that is read as an l.
+_STANDS = pattern(r"(?<=[^\W\d_])[0134578@$!|]+|[0134578@$!|]+(?=[^\W\d_])")
+_TALL = pattern("I(?=[a-z])|(?<=[a-z])I")
+_READ = (str.maketrans("0134578@$!|", "oleastbasil"), str.maketrans("0134578@$!|", "oieastbasii"))
+
+
+def looks(text: str) -> Iterator[str]:
+    """What a text may look like: as it is, and with signs within words read as letters they stand for."""
+    forms = [text]
+    if _STANDS.search(text):
+        forms += [_read_as(letters, text) for letters in _READ]
+    yield from dict.fromkeys(look(form) for one in forms for form in (one, _TALL.sub("l", one)))
+
+
+def _read_as(letters: dict[int, int], text: str) -> str:
+    return _STANDS.sub(lambda m: m[0].translate(letters), text)
 
 
 def look(text: str) -> str:

@@ -36,9 +36,9 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
         case "text":
             said = f"{blocks.escaped(first.text)}\n"
         case "behaviors":
-            said = _json({name_of(m): behavior_of(m, uses.get(m.id, 0)) for m in memories})
+            said = json_text({name_of(m): behavior_of(m, uses.get(m.id, 0)) for m in memories})
         case "json":
-            said = _json(json_of(first))
+            said = json_text(json_of(first))
         case _:
             said = _read_only(place, path, memories)
     return said.encode()
@@ -49,15 +49,15 @@ def _read_only(place: Place, path: str, memories: Sequence[Memory]) -> str:
     first = memories[0]
     match place.form:
         case "talk":
-            return _json(conversation(memories))
+            return json_text(conversation(memories))
         case "run" if path.endswith(STEPS):
             return "".join(f"{_line(step)}\n" for step in first.data.get("steps", ()))
         case "run":
-            return _json(first.data.get("metadata", {}))
+            return json_text(first.data.get("metadata", {}))
         case _ if place.kind == "assembly":
             return _page("assemblies", memories)
         case _ if path.endswith(".json"):
-            return _json(json_of(first))
+            return json_text(json_of(first))
         case _:
             return f"# {first.id}\n\n{blocks.escaped(first.text)}\n"
 
@@ -253,12 +253,8 @@ def _line_of(text: str, name: str) -> int:
     return text.count("\n", 0, max(place, 0)) + 1
 
 
-def json_file(value: Any) -> bytes:
-    """The bytes of a JSON file as people read it."""
-    return _json(value).encode()
-
-
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A JSON file as people read it."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=msgspec.to_builtins) + "\n"
 
 

@@ -97,9 +97,14 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             if memory.scope != SHARED:
                 inside = f"scopes/{safe(memory.scope)}/{inside}"
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
-            topic = {"run": memory.id, "talk": memory.sandbox}.get(form, memory.topic)
+            topics = {"run": memory.id, "talk": memory.sandbox, "json": memory.topic, "text": memory.topic}
             return Place(
-                path=inside, form=form, kind=kind, scope=memory.scope, category=category, topic=topic
+                path=inside,
+                form=form,
+                kind=kind,
+                scope=memory.scope,
+                category=category,
+                topic=topics.get(form),
             )
     return None
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from octavo import words
 from octavo.domain.cores import STATISTICAL, SYNTHESIS, Core, KeyEvent, Sphere, Statement
 from octavo.domain.patterns import pattern
 from octavo.domain.sentences import is_person, shorten
 from octavo.domain.statements import KINDS, holding
+
+Made = TypeVar("Made", Core, Sphere)
 
 CORE_CHARACTERS = 1_200
 _LISTED = 4
@@ -53,6 +58,22 @@ def quoted(speaker: str | None, text: str) -> str:
     return f"{shorten(speaker, 30)} {inner}" if speaker else inner
 
 
+def quotes(rows: Iterable[tuple[str | None, str]], named: Sequence[str]) -> str:
+    """What several people said one after the other, each named where another one begins to speak."""
+    before: str | None = None
+    lines = []
+    for speaker, text in rows:
+        lines.append(quoted(speaker if speaker in named and speaker != before else None, text))
+        before = speaker
+    return " ".join(lines)
+
+
+def told(row: KeyEvent | Statement, named: Sequence[str], language: str, *, year: bool = False) -> str:
+    """One thing that was said, with its day and, where several people speak, who said it."""
+    text = row.event if isinstance(row, KeyEvent) else row.text
+    return _day(row.at, language, year) + quoted(row.speaker if row.speaker in named else None, text)
+
+
 def listed(names: Sequence[str], language: str) -> str:
     """Names in a row with an `and` before the last."""
     comma, last = phrase("comma", language), phrase("and", language)
@@ -80,33 +101,30 @@ def event_lines(
     lines = []
     for rows in sessions.values():
         mark = "•" if any(row.episode in milestones for row in rows) else "-"
-        speaker: str | None = None
-        quotes = []
-        for row in rows:
-            name = row.speaker if row.speaker in named and row.speaker != speaker else None
-            speaker = row.speaker
-            quotes.append(quoted(name, row.event))
-        lines.append(f"{mark} {_day(rows[0].at, language, year)}{' '.join(quotes)}")
+        said = quotes(((row.speaker, row.event) for row in rows), named)
+        lines.append(f"{mark} {_day(rows[0].at, language, year)}{said}")
     return lines
 
 
 def core_page(core: Core) -> str:
     """The whole core to read, within 1,200 characters where nothing but code wrote it."""
-    told = core.compressed_narrative
-    is_ours = core.meta.compression_method == STATISTICAL and bool(told.traces)
-    opening = told.traces[0].sentence if is_ours else told.summary
-    language = language_of([*(event.event for event in told.key_events), *told.recurring_themes] or [opening])
+    story = core.compressed_narrative
+    is_ours = core.meta.compression_method == STATISTICAL and bool(story.traces)
+    opening = story.traces[0].sentence if is_ours else story.summary
+    language = language_of(
+        [*(event.event for event in story.key_events), *story.recurring_themes] or [opening]
+    )
     parts = [opening]
-    lines = event_lines(told.key_events, told.people, language, milestones=core.milestones)
+    lines = event_lines(story.key_events, story.people, language, milestones=core.milestones)
     if lines:
         parts.append("\n".join([phrase("events", language), *lines]))
     themes = _themes(core, language)
     room = CORE_CHARACTERS - len("\n\n".join([*parts, *themes]))
-    quoted_already = " ".join(event.event for event in told.key_events)
-    able = [row for row in holding(told.statements) if row.text not in quoted_already]
+    quoted_already = " ".join(event.event for event in story.key_events)
+    able = [row for row in holding(story.statements) if row.text not in quoted_already]
     for kind in KINDS:
         rows = [row for row in able if row.kind == kind][:_LISTED]
-        block = _fitting(phrase(kind, language), rows, told.people, language, room)
+        block = _fitting(phrase(kind, language), rows, story.people, language, room)
         parts += block
         room -= sum(len(text) + 2 for text in block)
     return "\n\n".join([*parts, *themes])
@@ -125,7 +143,7 @@ def sphere_page(sphere: Sphere) -> str:
             [
                 "- "
                 + " → ".join(
-                    _stated(side, known.people, language) for side in (row.earlier, row.later) if side
+                    told(side, known.people, language, year=True) for side in (row.earlier, row.later) if side
                 )
                 for row in known.changed
             ],
@@ -133,13 +151,25 @@ def sphere_page(sphere: Sphere) -> str:
     ]
     for kind in ("preference", "decision"):
         rows = [row for row in known.statements if row.kind == kind]
-        blocks.append((kind, [f"- {_stated(row, known.people, language)}" for row in rows]))
+        blocks.append((kind, [f"- {told(row, known.people, language, year=True)}" for row in rows]))
     blocks.append(("beliefs", [f"- {belief}" for belief in known.core_beliefs]))
     if not is_ours:  # what recurs stands in our own opening
         rows_of = known.behavioral_patterns
         blocks.append(("patterns", [_pattern(row.pattern, row.frequency, row.context) for row in rows_of]))
     shown = ["\n".join([phrase(name, language), *lines]) for name, lines in blocks if lines]
     return "\n\n".join([opening, *shown])
+
+
+def page_of(made: Core | Sphere) -> str:
+    """A core or sphere to read."""
+    return core_page(made) if isinstance(made, Core) else sphere_page(made)
+
+
+def measured(made: Made, source_characters: int) -> Made:
+    """A core or sphere with the share of its sources' characters that its page keeps."""
+    kept = min(1.0, round(len(page_of(made)) / source_characters, 4)) if source_characters else None
+    counted: dict[str, int] = {"source_characters": source_characters} if isinstance(made, Core) else {}
+    return replace(made, meta=replace(made.meta, detail_retention=kept, **counted))
 
 
 def _themes(core: Core, language: str) -> list[str]:
@@ -156,15 +186,11 @@ def _fitting(
     kept: list[tuple[str, str]] = []
     room -= len(heading) + 2
     for row in rows:
-        line = f"- {_stated(row, named, language, year=False)}"
+        line = f"- {told(row, named, language)}"
         if len(line) + 1 <= room:
             kept.append((row.at or "", line))
             room -= len(line) + 1
     return ["\n".join([heading, *(line for _, line in sorted(kept))])] if kept else []
-
-
-def _stated(row: Statement, named: Sequence[str], language: str, *, year: bool = True) -> str:
-    return _day(row.at, language, year) + quoted(row.speaker if row.speaker in named else None, row.text)
 
 
 def _day(at: str | None, language: str, year: bool) -> str:

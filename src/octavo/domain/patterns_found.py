@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Literal
@@ -93,27 +93,27 @@ class Pattern(Struct, frozen=True, kw_only=True):
         return PAGES[self.kind]
 
 
-class _Seen(Struct, frozen=True, kw_only=True):
-    """One sighting of one thing."""
-
-    key: str
-    at: datetime
-    source: str
-    outcome: Outcome | None = None
+Sighting = tuple[datetime, str, Outcome | None]  # when, in which episode, and what came of it
 
 
 def find(traces: Iterable[Trace], now: datetime, policy: PatternPolicy | None = None) -> list[Pattern]:
     """Every pattern of the look-back, firm ones first, then by count; older events do not count."""
     rules = policy or PatternPolicy()
     since = now - timedelta(days=rules.days)
-    recent = [trace for trace in traces if since <= trace.at <= now]
-    patterns = [
-        *_counted(recent, "actions", lambda trace: map("-".join, triples(trace.actions)), rules),
-        *_counted(recent, "intents", lambda trace: map("-".join, pairs(trace.intents)), rules),
-        *_counted(recent, "denials", lambda trace: trace.denials, rules),
-        *_outcomes(recent, rules),
-    ]
+    seen: dict[tuple[PatternKind, str], list[Sighting]] = {}
+    for trace in (trace for trace in traces if since <= trace.at <= now):
+        for kind, key, outcome in _things_in(trace):
+            seen.setdefault((kind, key), []).append((trace.at, trace.source, outcome))
+    patterns = [_pattern(kind, key, sightings, rules) for (kind, key), sightings in seen.items()]
     return sorted(patterns, key=lambda p: (not p.is_firm, -p.count, p.kind, p.key))
+
+
+def _things_in(trace: Trace) -> Iterator[tuple[PatternKind, str, Outcome | None]]:
+    """Everything in an episode that may be seen again."""
+    yield from (("actions", "-".join(triple), None) for triple in triples(trace.actions))
+    yield from (("intents", "-".join(pair), None) for pair in pairs(trace.intents))
+    yield from (("denials", key, None) for key in trace.denials)
+    yield from (("outcomes", outcome.key, outcome) for outcome in trace.outcomes)
 
 
 def triples(actions: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -146,76 +146,39 @@ def is_stable(first: datetime, now: datetime, consistency: float, uses: int, pol
     return aged and consistency >= policy.consistency and uses >= policy.min_uses
 
 
-def _counted(
-    traces: Sequence[Trace],
-    kind: PatternKind,
-    of: Callable[[Trace], Iterable[str]],
-    rules: PatternPolicy,
-) -> Iterator[Pattern]:
-    seen = [_Seen(key=key, at=trace.at, source=trace.source) for trace in traces for key in of(trace)]
-    for key, sightings in _by_key(seen):
-        count, sources = len(sightings), {s.source for s in sightings}
-        if kind == "denials":
-            firm, confidence = count >= rules.min_denials, rules.denial_confidence
-        else:
-            firm = count >= rules.min_count and len(sources) >= rules.min_sources
-            confidence = count / (count + 1)
-        yield _pattern(kind, key, _said(kind, key), sightings, firm, 1.0, confidence)
+def _pattern(kind: PatternKind, key: str, seen: list[Sighting], rules: PatternPolicy) -> Pattern:
+    """What was seen as a pattern; of a condition that led to several things the one it mostly led to.
 
-
-def _outcomes(traces: Sequence[Trace], rules: PatternPolicy) -> Iterator[Pattern]:
-    """What a condition led to, if it is nearly always the same.
-
-    Confidence follows the rule of succession: after two sightings the gate's floor for facts is passed.
+    Confidence in an outcome follows the rule of succession: after two sightings the gate's floor is passed.
     """
-    seen = [
-        _Seen(key=outcome.key, at=trace.at, source=trace.source, outcome=outcome)
-        for trace in traces
-        for outcome in trace.outcomes
-    ]
-    for key, sightings in _by_key(seen):
-        results = Counter(s.outcome.result for s in sightings if s.outcome)
-        result, most = min(results.items(), key=lambda pair: (-pair[1], pair[0]))
-        same = [s for s in sightings if s.outcome and s.outcome.result == result]
-        consistency = most / len(sightings)
-        firm = most >= rules.min_outcomes and consistency >= rules.consistency
-        confidence = consistency * (most + 1) / (most + 2)
-        outcome = same[0].outcome
-        text = outcome.text if outcome else key
-        yield _pattern("outcomes", key, text, same, firm, consistency, confidence, outcome)
-
-
-def _pattern(
-    kind: PatternKind,
-    key: str,
-    text: str,
-    seen: Sequence[_Seen],
-    firm: bool,
-    consistency: float,
-    confidence: float,
-    outcome: Outcome | None = None,
-) -> Pattern:
-    newest = sorted(seen, key=lambda s: s.at, reverse=True)
+    results = Counter(outcome.result for _, _, outcome in seen if outcome is not None)
+    result, most = min(results.items(), key=lambda pair: (-pair[1], pair[0]), default=("", len(seen)))
+    same = [one for one in seen if one[2] is None or one[2].result == result]
+    newest = sorted(same, key=lambda one: one[0], reverse=True)
+    sources, consistency = dict.fromkeys(source for _, source, _ in newest), most / len(seen)
+    match kind:
+        case "denials":
+            firm, confidence = most >= rules.min_denials, rules.denial_confidence
+        case "outcomes":
+            firm = most >= rules.min_outcomes and consistency >= rules.consistency
+            confidence = consistency * (most + 1) / (most + 2)
+        case _:
+            firm = most >= rules.min_count and len(sources) >= rules.min_sources
+            confidence = most / (most + 1)
+    outcome = same[0][2]
     return Pattern(
         kind=kind,
         key=key,
-        text=text,
-        count=len(seen),
+        text=outcome.text if outcome else _said(kind, key),
+        count=most,
         consistency=round(consistency, 4),
         confidence=round(confidence, 4),
-        first=newest[-1].at,
-        last=newest[0].at,
-        sources=tuple(dict.fromkeys(s.source for s in newest))[:EVIDENCE],
+        first=newest[-1][0],
+        last=newest[0][0],
+        sources=tuple(sources)[:EVIDENCE],
         is_firm=firm,
         outcome=outcome,
     )
-
-
-def _by_key(seen: Iterable[_Seen]) -> Iterator[tuple[str, list[_Seen]]]:
-    groups: dict[str, list[_Seen]] = {}
-    for sighting in seen:
-        groups.setdefault(sighting.key, []).append(sighting)
-    yield from sorted(groups.items())
 
 
 def _said(kind: PatternKind, key: str) -> str:

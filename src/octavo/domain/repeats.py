@@ -1,14 +1,13 @@
-"""Words of scripts without spaces: by a segmenter, or else what repeats between function words."""
+"""Words of scripts without spaces: what repeats between function words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 
 from octavo import words
 from octavo.domain.patterns import pattern
 
-Segment = Callable[[str], Sequence[str]]
 Places = list[tuple[int, int]]
 
 _RUN = pattern("[\u0e01-\u0e4e]+")
@@ -22,21 +21,9 @@ _NO_START = frozenset(
 )
 _NO_END = frozenset("เแโใไ")
 _LONGEST_REPEAT = 20
-_LONGEST_WORD = 40
 _CHARACTERS = 8_000  # of each text; what recurs shows within that
 _CANDIDATES = 500
 _LEAST_BOUNDED = 0.3
-
-
-def segmented(texts: Sequence[Sequence[str]], segment: Segment, without: set[str]) -> dict[str, list[int]]:
-    """The words that a segmenter finds, each with the text of every occurrence."""
-    places: dict[str, list[int]] = {}
-    for number, text in enumerate(texts):
-        for word in (word for run in _runs(text) for word in segment(run)):
-            is_edge = word in _EDGES or word in _GENERIC or word in without
-            if 3 <= len(word) <= _LONGEST_WORD and not is_edge:
-                places.setdefault(word, []).append(number)
-    return places
 
 
 def repeated(texts: Sequence[Sequence[str]], without: set[str]) -> dict[str, tuple[float, list[int]]]:

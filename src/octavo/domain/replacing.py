@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 
 from octavo.domain.likeness import shared_in_order
 from octavo.domain.readings import Cues, Reading, correction_cues, kind_of_key, read, stem_of
+from octavo.domain.text import STOP_WORDS
 
 # How much each feature says for the newer fact: a logistic regression on pairs of the development sets.
 # Vectors were tried and left out: on pairs that nothing was fitted on they bring nothing beyond the words.
@@ -40,6 +41,7 @@ WEIGHTS: Mapping[str, float] = {
     "rival": -2.40,
     "other_number": 0.72,
     "loose": -2.0,  # set by hand: the sets hold no facts that merely share a question's words
+    "other_use": -2.0,  # set by hand: too few pairs of the development sets have it
 }
 
 
@@ -49,6 +51,7 @@ _WHO = frozenset(("who", "what", "which"))
 _PERSONAL = frozenset(("i", "you", "he", "she", "we", "they", "it"))
 _NO_VERB_AFTER = frozenset(("of", "for", "at", "to", "about", "the", "a", "in", "on"))
 _THIRD = frozenset(("he", "she", "they", "his", "her", "their", "it"))
+_USES = frozenset(("for", "as"))
 _ENOUGH_GRAMS = 3
 _FRAME = 0.35  # how alike two facts are that say the same of different values
 
@@ -114,6 +117,7 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
         "class_plain": float(bool(same) and not says_so),
         "rival": rival,
         "other_number": float(_has_other_number(question, older, newer)),
+        "other_use": float(not says_so and _has_other_use(question, older, newer, cues)),
     }
 
 
@@ -220,6 +224,18 @@ def _has_other_number(question: Reading, older: Reading, newer: Reading) -> bool
         for beside, number in before.items()
         if number.rstrip(".,:") not in question.keys
     )
+
+
+def _has_other_use(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether the newer ends with a use that nobody asked about: "Figma for design", "fish as his shell"."""
+    places = [place for place, word in enumerate(newer.words) if word in _USES]
+    if not places or not _USES.isdisjoint(older.words):
+        return False
+    end = newer.words[places[-1] + 1 :]
+    if any(word[0].isdigit() or word in cues.numbers or word in cues.calendar for word in end):
+        return False
+    terms = {stem_of(word) for word in end if word not in STOP_WORDS}
+    return bool(terms) and terms.isdisjoint(older.terms | question.asked)
 
 
 def _loses_key(question: Reading, older: Reading, newer: Reading, negation: bool, cues: Cues) -> bool:

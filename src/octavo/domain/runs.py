@@ -41,29 +41,27 @@ def complete(
     steps: Sequence[Mapping[str, Any]], observed: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """The steps with RLDS' own marks and a closing step that only observes, where missing."""
-    marked = [
-        {
-            "is_first": number == 0,
-            "is_last": False,
-            "is_terminal": False,
-            "discount": 0.0 if step.get("done") else 1.0,
-            **step,
-        }
-        for number, step in enumerate(steps)
-    ]
+    marks = {"is_first": False, "is_last": False, "is_terminal": False}
+    marked = [{**marks, "discount": 1.0 - bool(step.get("done")), **step} for step in steps]
+    if marked:
+        marked[0] = {**marked[0], "is_first": steps[0].get("is_first", True)}
     if marked and not marked[-1]["is_last"]:
-        done, last = bool(marked[-1].get("done")), marked[-1]
-        closing = {"frame_id": len(marked), "timestamp_us": last.get("timestamp_us"), "action": None}
-        closing |= {
+        last, done = marked[-1], bool(marked[-1].get("done"))
+        closing = {
+            "is_first": False,
+            "is_last": True,
+            "is_terminal": done,
+            "discount": 1.0 - done,
+            "frame_id": len(marked),
+            "timestamp_us": last.get("timestamp_us"),
+            "action": None,
             "observation": dict(observed or _after(last)),
             "world_model": None,
             "reward": 0.0,
             "done": done,
             "info": {},
         }
-        marked.append(
-            {"is_first": False, "is_last": True, "is_terminal": done, "discount": 1.0 - done} | closing
-        )
+        marked.append(closing)
     return marked
 
 

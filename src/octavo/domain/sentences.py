@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from math import sqrt
 from typing import Any
@@ -145,14 +145,6 @@ def is_question(text: str) -> bool:
 def cosine(one: frozenset[str], other: frozenset[str]) -> float:
     """The cosine of two sets of words."""
     return len(one & other) / sqrt(len(one) * len(other)) if one and other else 0.0
-
-
-def counts(bag: Sequence[str]) -> dict[str, int]:
-    """How often each word occurs, in order of first occurrence."""
-    numbers: dict[str, int] = {}
-    for word in bag:
-        numbers[word] = numbers.get(word, 0) + 1
-    return numbers
 
 
 def calls_of(names: Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from octavo.domain import pages
 from octavo.domain.compression import Due
@@ -92,7 +91,9 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
             beliefs=beliefs,
             trends=tuple(_trend(one, len(cores)) for one in threads[:_TRENDS] if len(one.places) >= 2),
             milestones=milestones,
-            changed=tuple({row.later.text: row for row in _changed(said)}.values())[:_CHANGED],
+            changed=tuple(
+                {late.text: Changed(earlier=early, later=late) for early, late in changes(said)}.values()
+            )[:_CHANGED],
             statements=_kept(said, milestones, beliefs),
             traces=traces,
             people=people,
@@ -101,19 +102,7 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
         scope=due.scope,
         integrity_hash=integrity_hash(ids),
     )
-    return measured_sphere(sphere, sum(len(pages.core_page(core)) for core in cores))
-
-
-def _changed(said: Sequence[Statement]) -> list[Changed]:
-    return [Changed(earlier=earlier, later=later) for earlier, later in changes(said)]
-
-
-def measured_sphere(sphere: Sphere, source_characters: int) -> Sphere:
-    """The sphere with the share of its cores' characters that its page keeps."""
-    kept = (
-        min(1.0, round(len(pages.sphere_page(sphere)) / source_characters, 4)) if source_characters else None
-    )
-    return replace(sphere, meta=replace(sphere.meta, detail_retention=kept))
+    return pages.measured(sphere, sum(len(pages.core_page(core)) for core in cores))
 
 
 def _threads(cores: Sequence[Core]) -> list[_Thread]:
@@ -221,8 +210,7 @@ def _summary(
     room = length - len(opening.sentence)
     lines: list[tuple[str, Trace]] = []
     for event in sorted(milestones, key=lambda event: (-(event.ri or 0.0), len(event.event))):
-        day = pages.dated(datetime.fromisoformat(event.at or ""), language)
-        line = f"{day} {pages.quoted(event.speaker if event.speaker in people else None, event.event)}"
+        line = pages.told(event, people, language)
         if len(line) + 1 <= room:
             room -= len(line) + 1
             lines.append((event.at or "", Trace(sentence=line, sources=(event.episode or "",))))

@@ -26,7 +26,6 @@ from octavo.domain.cores import (
     integrity_hash,
 )
 from octavo.domain.memory import Memory, transcript
-from octavo.domain.repeats import Segment
 from octavo.domain.sentence_rank import choose, in_order, statements_of, told, verbatim
 from octavo.domain.sentences import Sentence, SessionSource, is_person, said, shorten
 from octavo.domain.themes import recurring, themes
@@ -43,7 +42,6 @@ def summarise_core(
     *,
     made_at: datetime,
     policy: CompressionPolicy = DEFAULT,
-    segment: Segment | None = None,
 ) -> Core:
     """The core of these sessions, in the order of their ordinals."""
     place = position(due.sessions[0], policy)
@@ -58,7 +56,7 @@ def summarise_core(
         timestamp_end=max(session.ended_at for session in sessions).isoformat(),
         session_count=len(sessions),
         source_sessions=ids,
-        compressed_narrative=_narrative(sessions, candidates, due.level.summary_length, policy, segment),
+        compressed_narrative=_narrative(sessions, candidates, due.level.summary_length, policy),
         aggregated_state=aggregate(sessions),
         salience_anchors=_anchors(sessions, candidates, policy),
         meta=CoreMeta(compression_method=STATISTICAL, compression_timestamp=made_at.isoformat()),
@@ -67,19 +65,12 @@ def summarise_core(
         milestones=tuple(episode.id for episode in episodes if is_milestone(episode, policy)),
         integrity_hash=integrity_hash([*ids, *(episode.id for episode in episodes)]),
     )
-    return measured(core, sum(len(text_of(episode)) for episode in episodes))
+    return pages.measured(core, sum(len(text_of(episode)) for episode in episodes))
 
 
 def digest(session: SessionSource, policy: CompressionPolicy = DEFAULT) -> Digest:
     """One session in a few quoted lines, for search and lists of sessions; empty if it only greets."""
     return _digest(session, told(session, policy.milestone_salience), policy, _named([session]))
-
-
-def measured(core: Core, source_characters: int) -> Core:
-    """The core with the share of its sources' characters that its page keeps."""
-    kept = min(1.0, round(len(pages.core_page(core)) / source_characters, 4)) if source_characters else None
-    meta = replace(core.meta, detail_retention=kept, source_characters=source_characters)
-    return replace(core, meta=meta)
 
 
 def text_of(episode: Memory) -> str:
@@ -92,9 +83,8 @@ def _narrative(
     candidates: Sequence[Sequence[Sentence]],
     length: int,
     policy: CompressionPolicy,
-    segment: Segment | None,
 ) -> CompressedNarrative:
-    concepts = themes(sessions, segment)
+    concepts = themes(sessions)
     shown = recurring(concepts)
     every = [one for row in candidates for one in row]
     named = _named(sessions)
@@ -179,16 +169,10 @@ def _digest(
 ) -> Digest:
     cost = 3 + max((len(name) + 1 for name in named), default=0)
     chosen = choose(candidates, policy.digest_length, cost, spread=False)
-    lines: list[str] = []
-    speaker: str | None = None
-    for one in chosen:
-        name = one.speaker if one.speaker in named and one.speaker != speaker else None
-        lines.append(pages.quoted(name, one.text))
-        speaker = one.speaker
     return Digest(
         session=session.id,
         at=session.started_at.isoformat(),
-        text=" ".join(lines),
+        text=pages.quotes(((one.speaker, one.text) for one in chosen), named),
         sources=tuple(dict.fromkeys(one.episode for one in chosen)),
     )
 

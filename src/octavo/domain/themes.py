@@ -13,7 +13,6 @@ from octavo import words as word_lists
 from octavo.domain import cues, repeats
 from octavo.domain.cores import Concept
 from octavo.domain.patterns import pattern
-from octavo.domain.repeats import Segment
 from octavo.domain.sentences import SessionSource, is_empty, is_person, said
 from octavo.domain.text import fold, stem
 
@@ -70,7 +69,7 @@ class _Seen:
         return max(self.surfaces.items(), key=lambda pair: (pair[1], len(pair[0]), pair[0]))[0]
 
 
-def themes(sessions: Sequence[SessionSource], segment: Segment | None = None) -> tuple[Concept, ...]:
+def themes(sessions: Sequence[SessionSource]) -> tuple[Concept, ...]:
     """The themes of sessions, heaviest first, each with how many of them and with its first and last day.
 
     A name is one wherever it is said, any other theme in two sessions or more.
@@ -80,7 +79,7 @@ def themes(sessions: Sequence[SessionSource], segment: Segment | None = None) ->
     seen = _names(lines, without)
     _count_nouns(lines, without, seen)
     _join_parts(seen)
-    seen.update(_unspaced(lines, without, segment))
+    seen.update(_unspaced(lines, without))
     _count_tags(sessions, seen)
     fewest = min(2, len(sessions))
     weighed = [
@@ -261,16 +260,10 @@ def _join_parts(seen: dict[str, _Seen]) -> None:
         seen[max(owners, key=lambda name: sum(seen[name].sessions.values()))].add(part)
 
 
-def _unspaced(
-    lines: Sequence[Sequence[Line]], without: set[str], segment: Segment | None
-) -> dict[str, _Seen]:
+def _unspaced(lines: Sequence[Sequence[Line]], without: set[str]) -> dict[str, _Seen]:
     texts = [[text for _, text in line] for line in lines]
-    if segment:
-        rows = {word: (1.0, places) for word, places in repeats.segmented(texts, segment, without).items()}
-    else:
-        rows = repeats.repeated(texts, without)
     seen: dict[str, _Seen] = {}
-    for word, (factor, places) in rows.items():
+    for word, (factor, places) in repeats.repeated(texts, without).items():
         one = seen.setdefault(word, _Seen(factor * 0.75))
         for number in places:
             one.see(number, word, True)

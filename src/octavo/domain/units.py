@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -41,7 +41,7 @@ _FRAMED = ("statistical_aggregation", "multi_core_synthesis")
 class Unit(NamedTuple):
     """One indexed thing; `position` is its place among the turns of its session, None outside of one.
 
-    A tuple, as `Spoken` is: an indexing pass makes them by the thousand.
+    A tuple, for an indexing pass makes them by the thousand.
     """
 
     memory: str
@@ -76,52 +76,17 @@ class Watermark(Struct, frozen=True, kw_only=True):
     header: str
 
 
-class Said(Protocol):
-    """What one speaker said, as far as recall indexes it."""
-
-    @property
-    def speaker(self) -> str:
-        """Who said it."""
-
-    @property
-    def text(self) -> str:
-        """What was said."""
-
-    @property
-    def at(self) -> datetime | None:
-        """When, None if with the rest of its memory."""
-
-
-class Spoken(NamedTuple):
-    """A memory as far as recall indexes it: the cheap twin that an indexing pass reads by the thousand."""
-
-    id: str
-    rev: int
-    kind: Kind
-    scope: str
-    layer: Layer
-    category: str | None
-    tags: tuple[str, ...]
-    sandbox: str | None
-    at: datetime
-    gone: bool
-    text: str
-    turns: Sequence[Said]
-    salience: float
-
-
-def units_of(memory: Memory | Spoken, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
+def units_of(memory: Memory, *, valid_from: int, position: int = 0) -> Iterator[Unit]:
     """The units of a memory; `position` is the place of its first turn among those of its session."""
     id_, rev, scope, kind, layer = memory.id, memory.rev, memory.scope, memory.kind, memory.layer
     session, category, tags, salience = memory.sandbox, memory.category, memory.tags, memory.salience
     if not memory.turns:
-        text = memory.text if isinstance(memory, Spoken) else searched(memory.text, memory.data)
+        text = searched(memory.text, memory.data)
         yield Unit(
             id_, rev, None, scope, kind, layer, text, memory.at, valid_from, session, None, None,
             category, tags, salience,
         )  # fmt: skip
-    turns: Sequence[Said] = memory.turns
-    for index, turn in enumerate(turns):
+    for index, turn in enumerate(memory.turns):
         yield Unit(
             id_, rev, index, scope, kind, layer, turn.text, turn.at or memory.at, valid_from, session,
             None if session is None else position + index, turn.speaker, category, tags, salience,

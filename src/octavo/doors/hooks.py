@@ -105,10 +105,11 @@ def add(app: Any, pool: Pool, visitors: Visitors) -> None:
     def hook(request: Any, who: Settings, payload: dict[str, Any]) -> Any:
         event = payload.pop("event")
         name = conversations.HOOK + _session(event, payload)
-        with alone, pool.account(agent_settings(who, "hook"), begins=True) as account:
+        with pool.account(agent_settings(who, "hook"), begins=True) as account:
             is_first = not any(info.name == name for info in account.sandboxes())
             reply = _brief(account, event, payload, is_first=is_first)
-            _hear(account, event, payload, name)
+            with alone:
+                _hear(account, event, payload, name)
         return rest_answers.answer(reply or {})
 
     add_route(

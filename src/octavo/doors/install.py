@@ -8,12 +8,12 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
-from msgspec import Struct
 
 from octavo.doors import plain
 from octavo.doors.settings import Settings, client_home
@@ -35,51 +35,41 @@ _HOOK_SECONDS = 30
 _BLOCK = re.compile(rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*")
 _KEPT = ".before-octavo"
 
-Edit = Callable[[str, bool], str]  # a file's text with our part in it, or without
-
-
-class Target(Struct, frozen=True, kw_only=True):
-    """One file of a client and how our part comes into it; `edit` gives "" where nothing else is left."""
-
-    path: Path
-    edit: Edit
+Edit = Callable[[str, bool], str]  # a file's text with our part in it, or without; "" if nothing is left
 
 
 def install(settings: Settings, client: Client, *, undo: bool, yes: bool) -> dict[str, Any]:
     """Show the difference, ask, and write it; undoing restores a file that nobody changed since as it was."""
     changes = []
-    for target in targets(settings, client):
-        before = target.path.read_text() if target.path.exists() else ""
-        after = _restored(target, before) if undo else target.edit(before, True)
+    for path, edit in targets(settings, client):
+        before = path.read_text() if path.exists() else ""
+        after = _restored(path, edit, before) if undo else edit(before, True)
         if before != after:
-            changes.append((target, before, after))
-            _show(target.path, before, after)
+            changes.append((path, before, after))
+            _show(path, before, after)
     if changes and not yes:
         if not sys.stdin.isatty():
             raise BadInput("nobody is there to say yes to this difference", hint="say --yes")
         typer.confirm("Write this?", abort=True, err=True)
-    for target, before, after in changes:
-        _write(target.path, before, after, undo=undo)
-    return {"client": client, "undone" if undo else "written": [str(t.path) for t, _, _ in changes]}
+    for path, before, after in changes:
+        _write(path, before, after, undo=undo)
+    return {"client": client, "undone" if undo else "written": [str(path) for path, _, _ in changes]}
 
 
-def targets(settings: Settings, client: Client) -> list[Target]:
-    """The files of a client that our part goes into."""
-    home = client_home(client)
-    skill = Target(path=home / "skills" / NAME / "SKILL.md", edit=lambda text, into: _skill() if into else "")
+def targets(settings: Settings, client: Client) -> list[tuple[Path, Edit]]:
+    """The files of a client that our part goes into, and how it comes into each."""
+    home, tools = client_home(client), partial(_json_tools, settings)
+    skill = (home / "skills" / NAME / "SKILL.md", _skill)
     match client:
         case "claude-code":
             # The tools stand in a file beside the folder, unless the folder was moved.
-            tools = home / ".claude.json" if home.name != ".claude" else home.parent / ".claude.json"
-            return [
-                Target(path=tools, edit=_json_tools(settings, client)),
-                Target(path=home / "settings.json", edit=_json_hooks(settings)),
-                skill,
-            ]
+            folder = home if home.name != ".claude" else home.parent
+            hooks = (home / "settings.json", partial(_json_hooks, settings))
+            return [(folder / ".claude.json", tools), hooks, skill]
         case "codex":
-            return [Target(path=home / "config.toml", edit=_toml_tools(settings, client)), skill]
+            return [(home / "config.toml", partial(_toml_tools, settings)), skill]
         case "cursor":
-            return [Target(path=home / "mcp.json", edit=_json_tools(settings, client)), skill]
+            return [(home / "mcp.json", tools), skill]
 
 
 def command(settings: Settings, *words: str, actor: str | None = None) -> list[str]:
@@ -92,50 +82,37 @@ def command(settings: Settings, *words: str, actor: str | None = None) -> list[s
     return [sys.executable, "-m", "octavo", *where, *words]
 
 
-def _json_tools(settings: Settings, client: str) -> Edit:
+def _json_tools(settings: Settings, text: str, into: bool) -> str:
     program, *arguments = command(settings, "mcp")
-    # The transport is said because one client insists on it and the others do not mind.
-    entry = {"type": "stdio", "command": program, "args": arguments}
-
-    def edit(text: str, into: bool) -> str:
-        document = _document(text)
-        servers = _within(document, "mcpServers")
-        servers.pop(NAME, None)
-        if into:
-            servers[NAME] = entry
-        return _written(text, {**document, "mcpServers": servers})
-
-    return edit
+    document = _document(text)
+    servers = _within(document, "mcpServers")
+    servers.pop(NAME, None)
+    if into:
+        # The transport is said because one client insists on it and the others do not mind.
+        servers[NAME] = {"type": "stdio", "command": program, "args": arguments}
+    return _written(text, {**document, "mcpServers": servers})
 
 
-def _json_hooks(settings: Settings) -> Edit:
-    def edit(text: str, into: bool) -> str:
-        document = _document(text)
-        hooks = _within(document, "hooks")
-        for event, name in _HOOKS.items():
-            others = [group for group in hooks.pop(event, []) if not _is_ours(group)]
-            line = shlex.join(command(settings, "hook", name, actor="agent:claude-code"))
-            ours = {"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}
-            if groups := [*others, *([ours] if into else [])]:
-                hooks[event] = groups
-        return _written(text, {**document, "hooks": hooks})
-
-    return edit
+def _json_hooks(settings: Settings, text: str, into: bool) -> str:
+    document = _document(text)
+    hooks = _within(document, "hooks")
+    for event, name in _HOOKS.items():
+        others = [group for group in hooks.pop(event, []) if not _is_ours(group)]
+        line = shlex.join(command(settings, "hook", name, actor="agent:claude-code"))
+        ours = {"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}
+        if groups := [*others, *([ours] if into else [])]:
+            hooks[event] = groups
+    return _written(text, {**document, "hooks": hooks})
 
 
-def _toml_tools(settings: Settings, client: str) -> Edit:
+def _toml_tools(settings: Settings, text: str, into: bool) -> str:
+    if not into and not _BLOCK.search(text):
+        return text
     program, *arguments = command(settings, "mcp")
-
-    def edit(text: str, into: bool) -> str:
-        if not into and not _BLOCK.search(text):
-            return text
-        rest = _BLOCK.sub("\n", text).rstrip("\n")
-        # A JSON string is a TOML string, and so is an array of them.
-        block = f"[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
-        parts = [*([rest + "\n"] if rest else []), *([block] if into else [])]
-        return "\n".join(parts)
-
-    return edit
+    rest = _BLOCK.sub("\n", text).rstrip("\n")
+    # A JSON string is a TOML string, and so is an array of them.
+    block = f"[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
+    return "\n".join([*([rest + "\n"] if rest else []), *([block] if into else [])])
 
 
 def _is_ours(group: Any) -> bool:
@@ -168,12 +145,12 @@ def _written(text: str, document: dict[str, Any]) -> str:
     return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left else ""
 
 
-def _restored(target: Target, now: str) -> str:
+def _restored(path: Path, edit: Edit, now: str) -> str:
     """The text as it was before, if ours is the only change since; else without our part alone."""
-    kept = target.path.with_name(target.path.name + _KEPT)
-    if kept.exists() and target.edit(kept.read_text(), True) == now:
+    kept = path.with_name(path.name + _KEPT)
+    if kept.exists() and edit(kept.read_text(), True) == now:
         return kept.read_text()
-    return target.edit(now, False)
+    return edit(now, False)
 
 
 def _write(path: Path, before: str, after: str, *, undo: bool) -> None:
@@ -198,5 +175,5 @@ def _show(path: Path, before: str, after: str) -> None:
     print("\n".join(plain.clean(line) for line in lines))
 
 
-def _skill() -> str:
-    return resources.files("octavo.doors").joinpath("skill", "SKILL.md").read_text()
+def _skill(text: str, into: bool) -> str:
+    return resources.files("octavo.doors").joinpath("skill", "SKILL.md").read_text() if into else ""

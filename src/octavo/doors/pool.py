@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from octavo.doors import models, python
 from octavo.doors.operations import Operation, Progress, call, performing
@@ -225,11 +225,12 @@ class Pool:
         if not performing.exists(who) and not (begins and not performing.accounts_in(who.root, 1)):
             raise performing.missing(who.root, who.account)
         rules = performing.rules(who) if who.models else None
+        embedder, reranker = models.embedder(who.models), models.reranker(who.models)
         how: dict[str, Any] = {
             "actor": who.actor,
             "scope": who.scope,
-            "embedder": False if words else self._embedder(who),
-            "reranker": False if words else self._reranker(who),
+            "embedder": False if words else self._offline[0] if embedder is None else embedder,
+            "reranker": False if words else self._offline[1] if reranker is None else reranker,
             "policy": rules,
             "summariser": models.summariser(who.models, policy=rules.compression) if rules else None,
             "cache": who.cache,
@@ -239,23 +240,11 @@ class Pool:
         except Unavailable:  # a folder that may not be written can still be read
             return python.open(who.root, who.account, read_only=True, **how)
 
-    def _embedder(self, who: Settings) -> Embedder | Literal[False] | None:
-        """One embedder for all accounts: a model is loaded once."""
-        named = models.embedder(who.models)
-        return self._offline if named is None else named
-
-    def _reranker(self, who: Settings) -> Reranker | Literal[False] | None:
-        """One reranker for all accounts, likewise."""
-        named = models.reranker(who.models)
-        return self._twice if named is None else named
-
     @cached_property
-    def _twice(self) -> Reranker | None:
-        return offline_reranker() if is_rerank_installed() else None
-
-    @cached_property
-    def _offline(self) -> Embedder | None:
-        return offline_embedder() if is_offline_installed() else None
+    def _offline(self) -> tuple[Embedder | None, Reranker | None]:
+        """One embedder and one reranker for all accounts: a model is loaded once."""
+        embedder = offline_embedder() if is_offline_installed() else None
+        return embedder, offline_reranker() if is_rerank_installed() else None
 
     def _shut(self, held: _Held) -> None:
         """Close an account that nobody uses, after the sandboxes that were taken up by it."""

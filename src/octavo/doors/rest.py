@@ -15,7 +15,6 @@ from octavo.doors.rest_guard import Guard, Limits, Metrics
 from octavo.doors.rest_routes import ACCOUNT, add_route
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
-from octavo.errors import Unavailable
 
 # The resources, each an operation; every other one that names no file answers below /operations.
 ROUTES: tuple[tuple[str, str, str], ...] = (
@@ -66,7 +65,8 @@ def app(
     mounts: Iterable[Callable[[Any, Pool, Visitors], None]] = (),
 ) -> Any:
     """The FastAPI app of a folder of accounts; each of `mounts` adds its own routes to it."""
-    fastapi = _fastapi()
+    from fastapi import FastAPI
+
     visitors, limits = visitors or Visitors(settings), limits or Limits()
 
     @asynccontextmanager
@@ -74,7 +74,7 @@ def app(
         yield
         pool.close()
 
-    made = fastapi.FastAPI(
+    made = FastAPI(
         title="Octavo",
         version=metadata.version("octavo"),
         description="Long-term memory for AI agents. Errors are RFC 9457 problems.",
@@ -103,15 +103,6 @@ _PROBLEM: dict[str, Any] = {
     "description": "What went wrong, as an RFC 9457 problem.",
     "content": {problems.MEDIA_TYPE: {"schema": problems.SCHEMA}},
 }
-
-
-def _fastapi() -> Any:
-    try:
-        import fastapi
-    except ImportError as error:
-        hint = "install it: pip install 'octavo[server]'"
-        raise Unavailable("the server needs the packages fastapi and uvicorn", hint=hint) from error
-    return fastapi
 
 
 def add_operation(

@@ -72,6 +72,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _uvicorn() -> Any:
     try:
+        import fastapi  # noqa: F401  # both come with the extra
         import uvicorn
     except ImportError as error:
         hint = "install it: pip install 'octavo[server]'"

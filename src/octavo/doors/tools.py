@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
@@ -41,8 +41,6 @@ _LISTED = 20
 _MOST = {"k": 60, "limit": 100, "budget": 8_000}  # a list must leave room for the conversation
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
-Act = Callable[[Account, dict[str, Any]], Any]
-
 
 class Tool(Struct, frozen=True, kw_only=True):
     """A tool: `act` does it on an open account, `is_read` changes nothing.
@@ -54,7 +52,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     title: str
     description: str
     operation: Operation
-    act: Act
+    act: Callable[..., Any]
     parameters: tuple[Parameter, ...] = ()
     is_read: bool = False
     ends: bool = False
@@ -79,7 +77,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         if missing := [p.name for p in self.parameters if p.is_required and said.get(p.name) is None]:
             raise BadInput(f"{self.name} needs {', '.join(missing)}", hint="call it again with that")
         values = {name: _value(known[name], one) for name, one in said.items()}
-        return self.act(account, {n: v for n, v in values.items() if v not in (None, [])})
+        return self.act(account, **{n: v for n, v in values.items() if v not in (None, [])})
 
 
 def advice(error: OctavoError) -> str:
@@ -161,15 +159,16 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def tool(
-    operation: Operation, takes: str, *own: Parameter, title: str, **marks: bool
-) -> Callable[[Act], Tool]:
-    """Make a tool of a function: it takes parameters of an operation, bounded, and some of its own.
+    operation: Operation, takes: str, *, title: str, **marks: bool
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function: it takes parameters of an operation, bounded, and those of its signature.
 
     The function's name is the tool's and its docstring the description, in words that a tool search finds.
     """
     of_table = {p.name: p for p in operation.parameters}
 
-    def made(act: Act) -> Tool:
+    def made(act: Callable[..., Any]) -> Tool:
+        own = Operation(name=act.__name__, function=act, section="", example="").parameters
         return Tool(
             name=act.__name__,
             title=title,
@@ -188,24 +187,8 @@ def _bounded(parameter: Parameter) -> Parameter:
     return replace(parameter, most=_MOST.get(parameter.name, parameter.most), default=default)
 
 
-_CONVERSATION = Parameter(
-    name="conversation", summary="A name of this conversation, the same for all its turns.", is_required=True
-)
-_OVER = Parameter(
-    name="over", type=bool, default=False, summary="The conversation is over: make it part of the memory now."
-)
-_IDS = Parameter(name="ids", type=list[str], summary="One memory to make canon, or two to make one of.")
-_EVIDENCE = Parameter(
-    name="evidence",
-    type=list[str],
-    summary="Ids of the memories that show it; needed for a text without ids.",
-)
-_TEXT = Parameter(name="text", summary="The wording to propose.")
-_TOPIC = Parameter(name="topic", summary="Its topic; canon has one memory a topic.")
-
-
 @tool(recall, "query k kinds since until budget", title="Recall memories", is_read=True)
-def memory_recall(account: Account, values: dict[str, Any]) -> Any:
+def memory_recall(account: Account, **values: Any) -> Any:
     """Search the user's long-term memory: find what was said, decided, preferred or learned in earlier
     conversations and sessions. Ask in plain words, in any language. Use it before answering anything
     about the user, their projects, people, plans or past work.
@@ -224,7 +207,7 @@ def _hit(hit: dict[str, Any]) -> dict[str, Any]:
 
 
 @tool(brief, "query k budget", title="Brief from memory", is_read=True)
-def memory_brief(account: Account, values: dict[str, Any]) -> Any:
+def memory_brief(account: Account, **values: Any) -> Any:
     """Get one block of text from long-term memory for your context: who the user is, what holds now, and
     what is relevant to a question. Use it at the start of a conversation or task.
     """
@@ -232,7 +215,7 @@ def memory_brief(account: Account, values: dict[str, Any]) -> Any:
 
 
 @tool(get, "id", title="Read a memory", is_read=True)
-def memory_get(account: Account, values: dict[str, Any]) -> Any:
+def memory_get(account: Account, **values: Any) -> Any:
     """Read one memory in full by its id: whole text, topic, tags, links, confidence, who wrote it."""
     whole = plain(call(get, account, values))
     whole["text"] = whole["text"][:_WHOLE]
@@ -241,7 +224,7 @@ def memory_get(account: Account, values: dict[str, Any]) -> Any:
 
 
 @tool(memories, "kind topic tags since until limit after", title="List memories", is_read=True)
-def memory_list(account: Account, values: dict[str, Any]) -> Any:
+def memory_list(account: Account, **values: Any) -> Any:
     """List or browse stored memories, newest first, by kind, topic, tag or time. To search by meaning use
     memory_recall. The answer's `next` goes into `after` for the following page.
     """
@@ -251,7 +234,7 @@ def memory_list(account: Account, values: dict[str, Any]) -> Any:
 
 
 @tool(history, "id", title="History of a memory", is_read=True)
-def memory_history(account: Account, values: dict[str, Any]) -> Any:
+def memory_history(account: Account, **values: Any) -> Any:
     """Show every revision of one memory by its id: what it said before, when it changed, if it ended."""
     revisions = call(history, account, values)["revisions"]
     return {
@@ -264,7 +247,7 @@ def memory_history(account: Account, values: dict[str, Any]) -> Any:
 
 
 @tool(remember, "text kind topic tags at confidence supersedes key", title="Remember something")
-def memory_remember(account: Account, values: dict[str, Any]) -> Any:
+def memory_remember(account: Account, **values: Any) -> Any:
     """Store, save or note one thing in long-term memory so that later conversations know it: a fact, a
     preference, a decision. One sentence that stands alone. Use kind register with a topic for what
     changes (the newest holds), supersedes to correct a memory. The answer says whether it is in, or why
@@ -274,7 +257,7 @@ def memory_remember(account: Account, values: dict[str, Any]) -> Any:
 
 
 @tool(forget, "ids", title="Forget memories", ends=True, repeats=True)
-def memory_forget(account: Account, values: dict[str, Any]) -> Any:
+def memory_forget(account: Account, **values: Any) -> Any:
     """Delete memories by their ids: they end and are not recalled any more; a person can bring them back.
     Use it only when the user asks, or a memory is plainly wrong and nothing replaces it.
     """
@@ -284,41 +267,53 @@ def memory_forget(account: Account, values: dict[str, Any]) -> Any:
     return {"forgotten": [{"id": id_, **_verdict(v)} for id_, v in zip(values["ids"], verdicts, strict=True)]}
 
 
-@tool(turn, "role text at", _CONVERSATION, _OVER, title="Record a turn")
-def memory_turn(account: Account, values: dict[str, Any]) -> Any:
+@tool(turn, "role text at", title="Record a turn")
+def memory_turn(
+    account: Account,
+    *,
+    conversation: Annotated[str, "A name of this conversation, the same for all its turns."],
+    over: Annotated[bool, "The conversation is over: make it part of the memory now."] = False,
+    **values: Any,
+) -> Any:
     """Record what was said in this conversation, one speaker's turn, in long-term memory. Not needed where
     Octavo's hooks record the conversation.
     """
-    name, over = values.pop("conversation"), values.pop("over", False)
-    sandbox_name = conversations.MCP + name[:80]
-    with conversations.held(account, sandbox_name) as sandbox:
+    name = conversations.MCP + conversation[:80]
+    with conversations.held(account, name) as sandbox:
         episode = turn(sandbox, **values)
-    done = conversations.end(account, sandbox_name) if over else None
-    return {"episode": episode, "conversation": name} | ({"version": done.version} if done else {})
+    done = conversations.end(account, name) if over else None
+    return {"episode": episode, "conversation": conversation} | ({"version": done.version} if done else {})
 
 
-@tool(promote, "", _IDS, _TEXT, _EVIDENCE, _TOPIC, title="Propose to the user")
-def memory_propose(account: Account, values: dict[str, Any]) -> Any:
+@tool(promote, "", title="Propose to the user")
+def memory_propose(
+    account: Account,
+    *,
+    ids: Annotated[list[str] | None, "One memory to make canon, or two to make one of."] = None,
+    text: Annotated[str | None, "The wording to propose."] = None,
+    evidence: Annotated[
+        list[str] | None, "Ids of the memories that show it; needed for a text without ids."
+    ] = None,
+    topic: Annotated[str | None, "Its topic; canon has one memory a topic."] = None,
+) -> Any:
     """Ask the user to approve a lasting change of their memory: something to hold for good about who they
     are (canon), or two memories that should be one. It waits until they say yes.
     """
-    ids, text = values.get("ids", []), values.get("text")
-    match ids, text:
+    match ids or [], text:
         case [id_], _:
             return _verdict(call(promote, account, {"id": id_, "text": text}))
         case [first, second], _:
             asked = call(propose_merge, account, {"first": first, "second": second, "text": text})
             return {"outcome": "proposed", **asked}
-        case [], str() if evidence := values.get("evidence"):
-            more = {"topic": values["topic"]} if "topic" in values else {}
-            links = {"evidence": evidence}
-            return _verdict(call(remember, account, {"text": text, "kind": "canon", "links": links, **more}))
+        case [], str() if evidence:
+            own = {"text": text, "kind": "canon", "topic": topic, "links": {"evidence": evidence}}
+            return _verdict(call(remember, account, {name: value for name, value in own.items() if value}))
     hint = "name one id to make it canon, two to merge them, or a text with the ids that are its evidence"
     raise BadInput("memory_propose was not told what to propose", hint=hint)
 
 
 @tool(stats, "", title="Status of the memory", is_read=True)
-def memory_status(account: Account, values: dict[str, Any]) -> Any:
+def memory_status(account: Account, **values: Any) -> Any:
     """Show whose memory this is, how much it holds, its version and what waits for approval."""
     counted = call(stats, account, values)
     waiting = counted.proposals

@@ -36,10 +36,15 @@ class Visitors:
         if name not in self._hosts:
             raise NotAllowed(f"this server is not {host!r}", hint="start it with --allow-host if it is")
 
-    def of(self, request: Any, account: str | None = None, scope: str | None = None) -> Settings:
-        """The settings a request is done with; `account` is what its path names, `scope` may only narrow."""
+    def of(
+        self, request: Any, account: str | None = None, scope: str | None = None, proof: str | None = None
+    ) -> Settings:
+        """The settings a request is done with; `account` is what its path names, `scope` may only narrow.
+
+        `proof` is what a form of our own page carries: forms cannot send headers, as a script would.
+        """
         bearer = request.headers.get("authorization")
-        who = self._person(request) if bearer is None else self._holder(bearer)
+        who = self._person(request, proof) if bearer is None else self._holder(bearer)
         is_bound = bearer is not None
         if account is not None and account != who.account:
             if is_bound:
@@ -62,7 +67,7 @@ class Visitors:
             raise Stranger("nobody is known by this token")
         return replace(self.settings, account=token.account, actor=token.actor, scope=token.scope)
 
-    def _person(self, request: Any) -> Settings:
+    def _person(self, request: Any, proof: str | None) -> Settings:
         client = request.client.host if request.client else ""
         is_near = client in LOOPBACK and not any(name in request.headers for name in _FORWARDED)
         if not (self._is_local and is_near):
@@ -70,7 +75,7 @@ class Visitors:
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
             raise NotAllowed(f"a page of {origin} may not ask here", hint="use a token")
-        sent = request.headers.get(SAME_ORIGIN, "")
+        sent = request.headers.get(SAME_ORIGIN, "") if proof is None else proof
         if request.method not in _READS and not hmac.compare_digest(sent.encode(), self.same_origin.encode()):
             hint = f"send the header {SAME_ORIGIN} with what GET /session gives, or use a token"
             raise NotAllowed("a write without a token must come from our own page", hint=hint)

@@ -15,7 +15,7 @@ from octavo.domain.names import ALIAS
 from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Consolidation, Verdict
-from octavo.engine import compress, health, restoring, sandboxes
+from octavo.engine import compress, handed_out, health, restoring, sandboxes
 from octavo.engine.commit import Write
 from octavo.engine.fields import Changes, Fields
 from octavo.engine.intake import Intake
@@ -200,6 +200,7 @@ class Account(Keeper):
         self._must_be_owner("export")
         said = {"success": success, "max_denials": max_denials, "min_reward": min_reward, "tags": tags}
         chosen = {name: value for name, value in said.items() if value is not None}
+        handed_out.note(self._spine, path)
         return self._formats().export_account(self, path, format, **chosen)
 
     def import_(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from octavo.domain import assembling
 from octavo.domain.assembling import members_of
-from octavo.domain.hits import Hit
+from octavo.domain.hits import Hit, Query
 from octavo.domain.policy import AssemblyPolicy
 from octavo.domain.state import Pending
 from octavo.engine.boosts import Boost, Recalled, lifted, relevance
@@ -37,7 +37,7 @@ def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Bo
             recalled.notes.append("no assembly lifts its members at an older version")
             return hits
         # A wall: an assembly speaks for its own scope alone.
-        scopes = {hit.memory.id: hit.memory.scope for hit in hits}
+        scopes = {hit.memory.id: hit.memory.scope for hit in in_reach(recalled.query, hits, policy.boost)}
         own = [row for row in recalled.base.assemblies_of(scopes) if row[2] == scopes[row[3]]]
         near, stale = _near(composing, recalled, {id_: rev for id_, rev, *_ in own}, policy.activation)
         if stale:
@@ -52,6 +52,14 @@ def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Bo
         return [_raised(recalled, hit, policy, *best.get(hit.memory.id, (0.0, ""))) for hit in hits]
 
     return boost
+
+
+def in_reach(query: Query, hits: list[Hit], most: float) -> list[Hit]:
+    """The hits, in order, that so much can still bring among those that are returned."""
+    if query.diverse or query.mood is not None or len(hits) <= query.k:
+        return hits
+    last = hits[max(query.k, 1) - 1].score
+    return [hit for hit in hits if hit.score + most >= last]
 
 
 def _raised(recalled: Recalled, hit: Hit, policy: AssemblyPolicy, cosine: float, id_: str) -> Hit:

@@ -17,7 +17,7 @@ from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import iso, moment
 from octavo.domain.filters import Filter
 from octavo.domain.memory import STATE, Change, Link, Memory, Turn, transcript
-from octavo.domain.pages import core_page, sphere_page
+from octavo.domain.pages import page_of
 from octavo.domain.records import to_json
 from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
@@ -229,7 +229,7 @@ def memory_of(
     memory = Memory(
         id=due.id,
         kind=due.kind,
-        text=sphere_page(content) if isinstance(content, Sphere) else core_page(content),
+        text=page_of(content),
         scope=due.scope,
         source="promotion",
         actor="system",

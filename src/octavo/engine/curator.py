@@ -12,7 +12,7 @@ from octavo.engine.fields import as_tags, as_text
 from octavo.engine.handle import Handle
 from octavo.engine.surface import public
 from octavo.errors import BadInput, NotFound
-from octavo.storage import refusals
+from octavo.storage.logs import REFUSALS
 
 
 @public
@@ -59,7 +59,7 @@ class Curator(Handle):
     def refusals(self) -> list[Refusal]:
         """What the gate kept out, oldest first: before buffering, and at consolidations."""
         self._spine.head()
-        logged = refusals.read(self._spine.store)
+        logged = REFUSALS.read(self._spine.store)
         committed = [c for _, c in self._spine.state.others("refusal") if isinstance(c, Refusal)]
         return sorted((r for r in (*logged, *committed) if self.sees(r.scope)), key=lambda r: r.at)
 

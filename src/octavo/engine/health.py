@@ -12,8 +12,9 @@ from octavo.engine import redaction
 from octavo.engine.attachments import unswept
 from octavo.engine.spine import Spine, identify, must_be_its_key
 from octavo.errors import Damaged, IndexDamaged, OctavoError
-from octavo.storage import buffers, codec, refusals
+from octavo.storage import buffers, codec
 from octavo.storage.ledger import GENESIS, key_of, listed
+from octavo.storage.logs import COPIES, REFUSALS
 from octavo.storage.projections import Projection
 from octavo.storage.stores.entries import every
 
@@ -44,7 +45,7 @@ def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = 
     head = _listed_head(spine, problems)
     lines = _check_versions(spine, head, problems, progress)
     problems += _check_key(spine)
-    problems += refusals.damaged(spine.store)
+    problems += [why for log in (REFUSALS, COPIES) for why in log.damaged(spine.store)]
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
     open_ = _check_buffers(spine, problems, notes)
     for projection in walk:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import STATE, Memory
-from octavo.domain.units import End, Spoken, Unit, Watermark, units_of
+from octavo.domain.units import End, Unit, Watermark, units_of
 from octavo.engine import embedding as embeddings
 from octavo.engine import freshness as freshnesses
 from octavo.engine.composing import Composing
@@ -306,12 +306,10 @@ class Indexing:
     def units(self, after: int, upto: int) -> Iterator[Unit]:
         """The units of every revision that became valid in (after, upto]."""
         places: dict[str, int] = {}
-        for version, memory in self._spine.state.spoken_since(after, upto):
+        for version, memory in self._spine.state.revisions_since(after, upto):
             yield from self.units_of(memory, version, places, after)
 
-    def units_of(
-        self, memory: Memory | Spoken, version: int, places: dict[str, int], after: int
-    ) -> Iterator[Unit]:
+    def units_of(self, memory: Memory, version: int, places: dict[str, int], after: int) -> Iterator[Unit]:
         """The units of one revision; `places` counts the turns of each session so far."""
         if not is_indexed(memory):
             return
@@ -362,7 +360,7 @@ class Indexing:
         held = {(m, r) for m, r, _, _ in embeddings.names_of(units, range(units.manifest.rows))}
         wanted = {
             (memory.id, memory.rev)
-            for _, memory in self._spine.state.spoken_since(0, mark.version)
+            for _, memory in self._spine.state.revisions_since(0, mark.version)
             if is_indexed(memory)
         }
         lacks, ghosts = sorted(wanted - held), sorted(held - wanted)
@@ -378,7 +376,7 @@ class Indexing:
         )
 
 
-def is_indexed(memory: Memory | Spoken) -> bool:
+def is_indexed(memory: Memory) -> bool:
     """Whether recall can find a memory: it is alive, it says something, it is no raw state."""
     return (
         not memory.gone

@@ -168,7 +168,7 @@ def _content(due: Due, given: Mapping[str, Any]) -> Core | Sphere:
         raise BadInput(f"{due.id} folds {folded}, the policy says {due.level.radix}")
     try:
         cores.must_be_quotable(content)
-        pages.core_page(content) if isinstance(content, cores.Core) else pages.sphere_page(content)
+        pages.page_of(content)
         moment(content.timestamp_end)
     except (ValueError, IndexError) as error:
         raise BadInput(f"{due.id} cannot be read as a page: {error}") from error

@@ -12,7 +12,17 @@ from msgspec.structs import replace
 from octavo.domain import ageing, screening
 from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.ports import Place
-from octavo.engine import compress, copying, health, mirror, projections, retirement, syncing, writing
+from octavo.engine import (
+    compress,
+    copying,
+    handed_out,
+    health,
+    mirror,
+    projections,
+    retirement,
+    syncing,
+    writing,
+)
 from octavo.engine import upkeep as upkeeping
 from octavo.engine.comparison import Take
 from octavo.engine.counts import Stats
@@ -137,11 +147,13 @@ class Keeper(Curator):
     def backup(self, path: str | Path | Place, *, progress: health.Progress | None = None) -> str:
         """Copy ledger, buffers and policy into a folder, or to a URL, that opens like the original."""
         self._must_be_owner("back up")
+        handed_out.note(self._spine, path, is_backup=True)
         return copying.backup(self._spine, path, progress)
 
     def salvage(self, path: str | Path | Place) -> str:
         """Copy what lies before the first damage of the ledger into a new account, which opens by itself."""
         self._must_be_owner("salvage")
+        handed_out.note(self._spine, path, is_backup=True)
         return copying.backup(self._spine, path, last=whole_until(self._spine.ledger))
 
     def mirror(self, path: str | Path | None = None) -> Synced:

@@ -193,11 +193,11 @@ class Mirror:
         some = {pages.get(id_) for id_ in changed or ()}
         is_all = changed is None or is_long != was_long
         live = [id_ for id_, is_live in ids if is_live and (is_all or pages[id_] in some)]
-        memories, files = view.many(live), dict[str, list[Memory]]()
-        for id_ in live:
-            if place.category or self._is_at(memories[id_][1], place):
-                path = mirror_places.page_path(place.path, pages[id_])
-                files.setdefault(path, []).append(memories[id_][1])
+        found, files = view.many(live), dict[str, list[Memory]]()
+        for memory in (found[id_][1] for id_ in live if id_ in found):  # one may be newer than the view
+            if not memory.gone and self._is_at(memory, place):
+                path = mirror_places.page_path(place.path, pages[memory.id])
+                files.setdefault(path, []).append(memory)
         return files
 
     def _appended(
@@ -216,6 +216,8 @@ class Mirror:
         return {place.path: Ours(place=place, data=data, ids={**shown.ids, **{m.id: m.rev for m in new}})}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
+        if place.kind == "fact":  # a page of many: its name need not be made for each of them
+            return (memory.category or mirror_places.GENERAL, memory.scope) == (place.category, place.scope)
         own = self.place_of(memory)
         return own is not None and own.path == place.path
 
@@ -263,7 +265,8 @@ class Mirror:
             return b""
         (last,) = self.spine.state.sessions(SHARED, closed, closed)
         name = self._session_name(str(last.sandbox))
-        return mirror.json_file({"session_id": name, "end_time": last.at.isoformat(), "sessions": closed})
+        state = {"session_id": name, "end_time": last.at.isoformat(), "sessions": closed}
+        return mirror.json_text(state).encode()
 
     def _session_name(self, sandbox: str) -> str:
         if sandbox not in self._names:

@@ -1,4 +1,4 @@
-"""The chain proved bit by bit while an account is open: some versions at a time, round and round."""
+"""The ledger, and the state beside it, proved bit by bit while an account is open, round and round."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 
 from octavo.engine.spine import Spine
 from octavo.errors import Damaged, NotFound
-from octavo.storage.ledger import key_of
+from octavo.storage.ledger import Version, key_of
 
 _LARGEST_CHANGES = 1000  # of a version that is read beside a conversation
 
@@ -39,6 +39,10 @@ class ChainProof:
                 return
             found = self._spine.ledger.read(version)
             why = "" if found.hash == known.hash else f"{key_of(version)} is not what the state was made from"
+            if not why and not self._is_as_told(found):
+                why = (
+                    f"the state file does not say what {key_of(version)} says; `octavo repair` makes it anew"
+                )
         except NotFound:
             return  # the state begins at a checkpoint, or is made anew just now
         except Damaged as error:
@@ -46,3 +50,13 @@ class ChainProof:
         self._damage.pop(version, None)
         if why:
             self._damage[version] = why
+
+    def _is_as_told(self, version: Version) -> bool:
+        """Whether the state has a version's memories byte by byte, but for bodies that are being erased."""
+        told = [line for line in version.lines if line.t == "memory"]
+        held = self._spine.state.lines_in(version.header.version)
+        return len(told) == len(held) and all(
+            bytes(line.envelope) == envelope
+            and (None in (body, line.body_bytes()) or body == line.body_bytes())
+            for line, (envelope, body) in zip(told, held, strict=True)
+        )

@@ -161,7 +161,7 @@ class Reader:
         self,
         query: str,
         *,
-        k: int = 10,
+        k: int | None = None,
         unit: str = "episode",
         scope: Many = None,
         kinds: Many = None,
@@ -184,7 +184,8 @@ class Reader:
         """The memories that answer a query, best first, each with the parts of its score.
 
         `unit="turn"` lets two turns of one episode be two hits; `strategy="layered"` asks spheres, then
-        cores, then episodes; `k` and `budget` (in tokens) are upper bounds; `mood` is how who asks feels.
+        cores, then episodes; `k` and `budget` (in tokens) are upper bounds, and unless said `k` is ten, or as
+        many as fit the budget: twenty short turns cost what four long ones do; `mood` is how who asks feels.
         `rerank=False` leaves out the second look, where there is one.
         """
         weights, of_layers = hit_values.streams_of(streams)
@@ -198,10 +199,11 @@ class Reader:
             since=since,
             until=until,
         )
+        most = hit_values.K if budget is None else hit_values.most_within(budget)
         hits = self._answer(
             strategy,
             text=query,
-            k=k,
+            k=most if k is None else k,
             unit=unit,
             filter=filter_,
             streams=weights,

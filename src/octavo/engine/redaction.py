@@ -25,15 +25,16 @@ from octavo.domain.memory import SHARED, Change, Decision, Memory, Merge, Propos
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.engine import projections
+from octavo.engine import handed_out, projections
 from octavo.engine.attachments import erasure_of, unswept
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.errors import Damaged, NotFound, SandboxBusy, Unavailable
-from octavo.storage import buffers, checkpoints, refusals, sweeps
+from octavo.storage import buffers, checkpoints, sweeps
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
+from octavo.storage.logs import REFUSALS
 from octavo.storage.projections import spoken_of
 from octavo.storage.state_view import DbView
 from octavo.storage.stores.entries import every
@@ -48,7 +49,8 @@ class Redacted(Struct, frozen=True, kw_only=True):
     `unreached` says which files beside the account could not be cleaned, and why; it begins when they can.
     `turns` names episodes in which turns that say just this were erased, the others left.
     `also_in` names other memories, proposals, refusals and sandboxes that say it too or contain it: a person
-    decides, `everywhere` erases them.
+    decides, `everywhere` erases them. `copies` names exports that say it and backups of that time, as far as
+    they were made by this account and still exist: they are their owner's to delete.
     """
 
     memory: str
@@ -58,6 +60,7 @@ class Redacted(Struct, frozen=True, kw_only=True):
     unreached: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     also_in: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
 
 
 class Swept(Struct, frozen=True, kw_only=True):
@@ -110,6 +113,7 @@ def redact(
         unreached=done.unreached,
         turns=tuple(sorted(found.masked)),
         also_in=() if everywhere else tuple(found.also),
+        copies=() if reader.scope else handed_out.holding(spine, texts | found.wordings, history[0][0]),
     )
 
 
@@ -173,7 +177,7 @@ class _Found:
 def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, list[str]]]:
     """What is said outside of memories, by the id it is known by: proposals, refusals, merges, sandboxes."""
     refused = [c for _, c in spine.state.others("refusal") if isinstance(c, Refusal)]
-    for refusal in (*refusals.read(spine.store), *refused):
+    for refusal in (*REFUSALS.read(spine.store), *refused):
         if reader.sees(refusal.scope):
             yield refusal.id, [refusal.text or "", refusal.detail]
     for _, change in (*spine.state.others("proposal"), *spine.state.others("merge")):
@@ -257,7 +261,7 @@ def _wordings(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> se
 
 def _sweep_notes(spine: Spine, erasure: Erasure) -> None:
     """Take the text out of the log of refusals and out of the archive."""
-    refusals.keep_only(spine.store, lambda refusal: not erasure.holds(refusal))
+    REFUSALS.keep_only(spine.store, lambda refusal: not erasure.holds(refusal))
     for key in every(spine.store, "archive/"):
         data = spine.store.read(key) or b""
         clean = erasure.without(data)  # line by line, and one that nobody can read by what it holds

@@ -35,8 +35,9 @@ from octavo.errors import (
     StoreFull,
     Unavailable,
 )
-from octavo.storage import codec, refusals
+from octavo.storage import codec
 from octavo.storage.ledger import GENESIS, Ledger, Plan, Version, key_of
+from octavo.storage.logs import REFUSALS
 from octavo.storage.projections import Projection
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_view import DbView
@@ -165,7 +166,7 @@ class Spine:
         for refusal in refused:
             with suppress(StoreFull):  # what was committed is; a log for people has no room for this line
                 clean = screening.screened(refusal, self.policy.privacy)
-                refusals.add(self.store, clean, keep=self.policy.gate.refusals_kept)
+                REFUSALS.add(self.store, clean, keep=self.policy.gate.refusals_kept)
 
     def _follow(self, version: Version) -> None:
         """Bring the state up to a version that is committed, whatever becomes of what is derived from it."""

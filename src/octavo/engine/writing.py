@@ -33,7 +33,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.engine.fields import Changes, Fields, as_data, as_label, as_links, as_tags, as_text, feeling
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, BadVector, HumanOnly
-from octavo.storage import refusals
+from octavo.storage.logs import REFUSALS
 
 MADE = ("core", "sphere", "assembly")
 _ITEM = frozenset(Fields.__annotations__) | {"text", "scope", "key"}
@@ -194,7 +194,7 @@ class Writer(Struct, frozen=True, kw_only=True):
         )
         clean = screening.screened(refusal, self.spine.policy.privacy)
         clean = replace(clean, text=clean.text and clean.text[:1200])
-        refusals.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
+        REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
         return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
 
     def context(self, **more: Any) -> RuleContext:

@@ -1,13 +1,14 @@
-"""What a model is asked for: drafts of a core and a sphere whose every claim cites its sources."""
+"""What a model is asked for: drafts of a core and a sphere whose every claim cites its sources; schemas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
+from octavo.domain.cores import Core, Sphere
 from octavo.errors import BadInput
 
 Line = Annotated[str, Meta(min_length=1, max_length=400)]
@@ -88,6 +89,19 @@ class SphereDraft(Struct, frozen=True, kw_only=True):
 
 
 Draft = CoreDraft | SphereDraft
+_TYPES = {"core": Core, "sphere": Sphere, "core_draft": CoreDraft, "sphere_draft": SphereDraft}
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of `core`, `sphere`, `core_draft` or `sphere_draft`."""
+    made = msgspec.json.schema(_TYPES[name])
+    for row in made["$defs"].values():
+        # In the JSON, fields that we do not know stand in the object itself, not in `extra`.
+        row.get("properties", {}).pop("extra", None)
+        for value in row.get("properties", {}).values():
+            if isinstance(value.get("default"), dict):
+                value["default"].pop("extra", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
 def parse(answer: str, kind: type[T]) -> T:

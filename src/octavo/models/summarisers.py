@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from octavo.domain.compression import DEFAULT, CompressionPolicy, Due
 from octavo.domain.cores import (
@@ -31,15 +31,13 @@ from octavo.domain.cores import (
     Trace,
 )
 from octavo.domain.episodes import recorded_salience
-from octavo.domain.pages import core_page
-from octavo.domain.repeats import Segment
+from octavo.domain.pages import core_page, measured
 from octavo.domain.sentences import SessionSource, said, shorten
-from octavo.domain.spheres import measured_sphere, summarise_sphere
-from octavo.domain.summary import measured, summarise_core
+from octavo.domain.spheres import summarise_sphere
+from octavo.domain.summary import summarise_core
 from octavo.errors import BadInput, ModelFailed
-from octavo.models.drafts import CoreDraft, SphereDraft, check, parse
+from octavo.models.drafts import CoreDraft, SphereDraft, check, parse, schema
 from octavo.models.llm import Endpoint, Message, chat, tokens
-from octavo.models.schemas import schema
 
 D = TypeVar("D", bound=CoreDraft | SphereDraft)
 
@@ -63,11 +61,10 @@ class StatisticalSummariser(Struct, frozen=True, kw_only=True):
     """The default: extractive, statistical, reproducible, offline."""
 
     policy: CompressionPolicy = DEFAULT
-    segment: Segment | None = None
 
     def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
         """The core of these sessions."""
-        return summarise_core(due, sessions, made_at=made_at, policy=self.policy, segment=self.segment)
+        return summarise_core(due, sessions, made_at=made_at, policy=self.policy)
 
     def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
         """The sphere of these cores."""
@@ -79,13 +76,12 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
 
     endpoint: Endpoint
     policy: CompressionPolicy = DEFAULT
-    segment: Segment | None = None
     attempts: int = 3
     sleep: Callable[[float], None] = time.sleep
 
     def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
         """The core of these sessions, told by the model if it can."""
-        plain = summarise_core(due, sessions, made_at=made_at, policy=self.policy, segment=self.segment)
+        plain = summarise_core(due, sessions, made_at=made_at, policy=self.policy)
         lines = _session_lines(sessions)
         try:
             draft = self._ask("core", CoreDraft, lines, len(sessions), due.level.summary_length)
@@ -181,11 +177,7 @@ def _told_core(plain: Core, draft: CoreDraft, model: str, sessions: Sequence[Ses
         summary="\n".join(claim.text for claim in draft.summary),
         key_events=_told_events(plain, draft, sessions),
         recurring_themes=draft.recurring_themes or told.recurring_themes,
-        emotional_arc=EmotionalArc(
-            start_state=draft.emotional_arc.start_state,
-            peak_emotion=draft.emotional_arc.peak_emotion,
-            end_state=draft.emotional_arc.end_state,
-        ),
+        emotional_arc=EmotionalArc(**asdict(draft.emotional_arc)),
         traces=tuple(Trace(sentence=claim.text, sources=claim.sources) for claim in draft.summary),
     )
     meta = replace(plain.meta, compression_method=LLM, model=model)
@@ -228,14 +220,7 @@ def _told_sphere(plain: Sphere, draft: SphereDraft, model: str, source_character
             )
             for row in draft.behavioral_patterns
         ),
-        relationship_evolution=RelationshipEvolution(
-            phase=stands.phase,
-            trust_level=stands.trust_level,
-            emotional_intimacy=stands.emotional_intimacy,
-            professional_boundary=stands.professional_boundary,
-        )
-        if stands
-        else None,
+        relationship_evolution=RelationshipEvolution(**asdict(stands)) if stands else None,
         beliefs=tuple(
             Belief(belief=row.belief, confidence=row.confidence, evidence=row.sources, domain=row.domain)
             for row in draft.beliefs
@@ -244,4 +229,4 @@ def _told_sphere(plain: Sphere, draft: SphereDraft, model: str, source_character
         traces=tuple(Trace(sentence=claim.text, sources=claim.sources) for claim in draft.summary),
     )
     meta = replace(plain.meta, compression_method=LLM, model=model)
-    return measured_sphere(replace(plain, abstracted_knowledge=knowledge, meta=meta), source_characters)
+    return measured(replace(plain, abstracted_knowledge=knowledge, meta=meta), source_characters)

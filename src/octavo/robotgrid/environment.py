@@ -71,12 +71,7 @@ class RobotGrid(gymnasium.Env[dict[str, Any], int]):
         """Act once."""
         moment = grid.act(self._world, ACTIONS[int(action)])
         self._world = moment.world
-        info = {
-            "result": moment.result,
-            "tile": TILES[moment.tile],
-            "message": moment.message,
-            "sandbox_denied": moment.denied,
-        }
+        info = {**grid.told(moment), "tile": TILES[moment.tile]}
         ended = self._world.moves >= self._max_steps and not self._world.done
         return self._observed(), grid.reward(moment), self._world.done, ended, info
 
@@ -88,13 +83,11 @@ class RobotGrid(gymnasium.Env[dict[str, Any], int]):
 
     def _observed(self) -> dict[str, Any]:
         world = self._world
-        size = range(len(world.rows))
-        rows = [[world.tile((x, y)) for x in range(len(world.rows[y]))] for y in size]
         tile, distance = grid.look(world)
+        whole = [[world.tile((x, y)) for x in range(len(row))] for y, row in enumerate(world.rows)]
+        rows = whole if self._whole else grid.view(world)
         return {
-            "view": np.array(
-                [[_CODES[c] for c in row] for row in (rows if self._whole else grid.view(world))], np.int8
-            ),
+            "view": np.array([[_CODES[c] for c in row] for row in rows], np.int8),
             "ahead": np.array([_CODES[tile], distance], np.int64),
             "position": np.array([world.x, world.y], np.int64),
             "direction": world.direction,

@@ -41,40 +41,36 @@ class Recorder:
 
     def __init__(self, level: Level, robot_id: str, clock: Callable[[], datetime] | None = None) -> None:
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._level, self._robot_id = level, robot_id
-        self._began = self._clock()
+        self._level, self._robot_id, self._began = level, robot_id, self._clock()
         self._steps: list[dict[str, Any]] = []
         self._world = level.start
 
-    def step(
-        self, before: World, predicted: Mapping[str, Any], confidence: float, moment: Moment, command: str
-    ) -> None:
+    def step(self, predicted: Mapping[str, Any], confidence: float, moment: Moment, command: str) -> None:
         """Write down one action; `predicted` was made before it."""
-        actual = state_of(moment.world)
+        actual, now = state_of(moment.world), self._clock()
+        model: dict[str, Any] = {
+            "predicted_state": dict(predicted),
+            "actual_state": actual,
+            "latent_tokens": [],
+        }
+        model |= {"surprise": surprise(predicted, actual), "belief_confidence": round(confidence, 4)}
         self._steps.append(
             {
                 "frame_id": len(self._steps),
-                "timestamp_us": self._now_us(),
-                "observation": observation_of(before),
+                "timestamp_us": int((now - self._began).total_seconds() * 1_000_000),
+                "observation": observation_of(self._world),
                 "action": {"command": command, "intent": "navigate", "params": {}, "raw_input": command},
-                "world_model": {
-                    "predicted_state": dict(predicted),
-                    "actual_state": actual,
-                    "surprise": surprise(predicted, actual),
-                    "belief_confidence": round(confidence, 4),
-                    "latent_tokens": [],
-                },
+                "world_model": model,
                 "reward": grid.reward(moment),
                 "done": moment.world.done,
-                "info": {"result": moment.result, "message": moment.message, "sandbox_denied": moment.denied},
+                "info": grid.told(moment),
             }
         )
         self._world = moment.world
 
     def finish(self) -> dict[str, Any]:
         """The episode: metadata, and the steps with one closing step that only observes."""
-        ended = self._clock()
-        start, world = self._level.start, self._world
+        level, world, ended = self._level, self._world, self._clock()
         results = [step["info"]["result"] for step in self._steps]
         metadata = {
             "schema_version": runs.SCHEMA,
@@ -82,10 +78,10 @@ class Recorder:
             "robot_id": self._robot_id,
             "robot_model": "robotgrid",
             "capabilities": list(ACTIONS),
-            "level_id": self._level.id,
-            "level_name": self._level.name,
-            "level_difficulty": self._level.difficulty,
-            "initial_state": state_of(start),
+            "level_id": level.id,
+            "level_name": level.name,
+            "level_difficulty": level.difficulty,
+            "initial_state": state_of(level.start),
             "final_state": state_of(world),
             "success": world.done,
             "total_moves": len(self._steps),
@@ -100,6 +96,3 @@ class Recorder:
             "session_id": None,
         }
         return {"metadata": metadata, "steps": runs.complete(self._steps, observation_of(world))}
-
-    def _now_us(self) -> int:
-        return int((self._clock() - self._began).total_seconds() * 1_000_000)

@@ -40,10 +40,8 @@ class Played(Struct, frozen=True, kw_only=True):
 class Beliefs:
     """What a robot believes of the world for one episode: recalled when it first matters, then gone."""
 
-    def __init__(
-        self, memory: FilesystemMemory | None, levels: Sequence[str], *, notes: bool = False
-    ) -> None:
-        self._memory, self._levels, self._notes = memory, levels, notes
+    def __init__(self, memory: FilesystemMemory | None, levels: Sequence[str]) -> None:
+        self._memory, self._levels = memory, levels
         self._known: dict[tuple[str, bool], tuple[str | None, float]] = {}
         self.used: dict[str, None] = {}
 
@@ -54,9 +52,8 @@ class Beliefs:
         return self._known[tile, holding]
 
     def learn(self, tile: str, holding: bool, result: str) -> None:
-        """Take in what just happened, if this robot makes notes within an episode."""
-        if self._notes:
-            self._known[tile, holding] = (result, 1.0)
+        """Take in what just happened."""
+        self._known[tile, holding] = (result, 1.0)
 
     def _recalled(self, tile: str, holding: bool) -> tuple[str | None, float]:
         if self._memory is None:
@@ -90,7 +87,7 @@ class Learner:
 
     def play(self, level: Level, *, max_steps: int = 100) -> Played:
         """Play one level to its end or to the limit, and hand the episode to memory."""
-        beliefs = Beliefs(self._memory, self._levels, notes=self._notes)
+        beliefs = Beliefs(self._memory, self._levels)
         recorder = episodes.Recorder(level, self._robot_id, self._clock)
         world, tiles, worlds = level.start, dict[Place, str](), [level.start]
         while not world.done and world.moves < max_steps:
@@ -98,8 +95,8 @@ class Learner:
             action = self._choose(world, tiles, beliefs)
             predicted, confidence = predict(world, action, beliefs)
             moment = grid.act(world, action)
-            recorder.step(world, predicted, confidence, moment, action)
-            if action == "forward":
+            recorder.step(predicted, confidence, moment, action)
+            if action == "forward" and self._notes:
                 beliefs.learn(world.tile(world.ahead()), world.keys > 0, moment.result)
             world = moment.world
             worlds.append(world)
@@ -112,9 +109,8 @@ class Learner:
     def _choose(self, world: World, tiles: Mapping[Place, str], beliefs: Beliefs) -> Action:
         """The first action towards what is believed best: the goal, a key, the unseen; else at random."""
         ways = _ways(world, tiles, beliefs)
-        for wish in ("goal", "key"):
-            if wish in ways:
-                return ways[wish]
+        if "goal" in ways or "key" in ways:
+            return ways.get("goal") or ways["key"]
         for wish, action in ways.items():  # the nearest first
             # Without notes an untried tile stays untried, so it must not be all the robot ever tries.
             if wish == "unseen" or self._notes or self._chance.random() < _CURIOUS:
@@ -163,13 +159,11 @@ def _ways(world: World, tiles: Mapping[Place, str], beliefs: Beliefs) -> dict[st
     reached = {begin}
     while queue:
         (x, y, facing), first = queue.popleft()
-        dx, dy = STEPS[facing]
-        place = (x + dx, y + dy)
+        place = (x + STEPS[facing][0], y + STEPS[facing][1])
         steps: list[tuple[Spot, Action]] = [((x, y, (facing - 1) % 4), "left")]
         steps.append(((x, y, (facing + 1) % 4), "right"))
-        tile = tiles.get(place)
-        if tile is not None:
-            result, _ = beliefs.result(tile, holding)
+        if place in tiles:
+            result, _ = beliefs.result(tiles[place], holding)
             wish = "untried" if result is None else result
             if wish in ("goal", "untried") or (wish == "key" and not holding):
                 ways.setdefault(wish, first or "forward")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import tomllib
 from collections import deque
-from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
@@ -16,7 +15,7 @@ from octavo.errors import BadInput, NotFound
 from octavo.robotgrid import world as grid
 from octavo.robotgrid.world import Action, World
 
-HARDEST = 15
+HARDEST = 20
 SIZES = range(6, 25)
 _SEARCHED = 40_000
 _MOVES: tuple[Action, ...] = ("forward", "left", "right")
@@ -73,31 +72,30 @@ def generate(difficulty: int, seed: int, *, size: int = 8, tries: int = 300) -> 
 
 def solve(start: World, *, limit: int = _SEARCHED) -> tuple[Action, ...] | None:
     """The fewest actions to the goal, or None if there is no way within the limit of positions."""
-    before: dict[World, tuple[World, Action] | None] = {start: None}
-    queue = deque([start])
-    while queue and len(before) < limit:
-        here = queue.popleft()
+    reached = {start}
+    queue: deque[tuple[World, tuple[Action, ...]]] = deque([(start, ())])
+    while queue and len(reached) < limit:
+        here, way = queue.popleft()
         for action in _MOVES:
             after = replace(grid.act(here, action).world, moves=0, doors_opened=0)
-            if after not in before:
-                before[after] = (here, action)
-                if after.done:
-                    return tuple(_way(before, after))[::-1]
-                queue.append(after)
+            if after.done:
+                return (*way, action)
+            if after not in reached:
+                reached.add(after)
+                queue.append((after, (*way, action)))
     return None
 
 
 def needs_puzzle(start: World) -> bool:
     """Whether each thing on the map that makes a puzzle must be dealt with to reach the goal."""
-    tiles = {c for row in start.rows for c in row}
-    if "D" in tiles and solve(_changed(start, "D", "#")) is not None:
+    if any("D" in row for row in start.rows) and solve(_changed(start, "D", "#")):
         return False
-    if start.boxes:
-        return solve(_walled(start)) is None
-    if "~" not in tiles:
+    if start.boxes and solve(_walled(start)):
+        return False
+    if not any("~" in row for row in start.rows):
         return True
     shortest, direct = solve(start), solve(_changed(start, "~", "."))
-    return bool(shortest and direct) and len(shortest or ()) > len(direct or ())
+    return bool(shortest and direct and len(shortest) > len(direct))
 
 
 def _level(id_: str, name: str, difficulty: int, text: str) -> Level | None:
@@ -110,6 +108,7 @@ def _drawn(difficulty: int, size: int, chance: random.Random) -> str:
     """A map at random: a wall with its door across it, then everything else on free floor."""
     cells = {(x, y): "." for x in range(1, size - 1) for y in range(1, size - 1)}
     has_door, has_box = difficulty in (4, 5, 6, 9, 10), difficulty > 10
+    lava = 0.2 if 7 <= difficulty <= 10 else 0.1 if difficulty > 15 else 0.0
     near, far = list(cells), list(cells)
     if has_door or has_box:
         cut = chance.randrange(3, size - 2)
@@ -122,10 +121,7 @@ def _drawn(difficulty: int, size: int, chance: random.Random) -> str:
     cells[next(c for c in far if cells[c] == ".")] = "G"
     for tile in "K" * has_door + "BO" * has_box:
         cells[near.pop()] = tile
-    for tile, share in (
-        ("#", 0.12 if difficulty < 4 else 0.06),
-        ("~", 0.2 if 7 <= difficulty <= 10 else 0.0),
-    ):
+    for tile, share in (("#", 0.12 if difficulty < 4 else 0.06), ("~", lava)):
         free = [c for c in cells if cells[c] == "."]
         for cell in chance.sample(free, int(len(free) * share)):
             cells[cell] = tile
@@ -143,10 +139,3 @@ def _walled(start: World) -> World:
     for x, y in start.boxes:
         rows[y][x] = "#"
     return replace(start, boxes=(), rows=tuple("".join(row) for row in rows))
-
-
-def _way(before: dict[World, tuple[World, Action] | None], end: World) -> Iterator[Action]:
-    step = before[end]
-    while step is not None:
-        yield step[1]
-        step = before[step[0]]

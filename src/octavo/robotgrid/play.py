@@ -13,13 +13,8 @@ from octavo.robotgrid.world import Action, Moment, World
 
 KEYS: dict[str, Action] = dict(zip("wsadl.", grid.ACTIONS, strict=True))
 _HELP = "w forward, s backward, a left, d right, l look, . wait, q quit; then Enter"
-_COLOURS = dict(
-    zip(
-        ".#~KDGBO",
-        ["f4f1ea", "4a4a55", "e4572e", "f2c14e", "8d6b4b", "76b041", "c9a66b", "7fb7be"],
-        strict=True,
-    )
-)
+_PAINTS = "f4f1ea 4a4a55 e4572e f2c14e 8d6b4b 76b041 c9a66b 7fb7be"
+_COLOURS = dict(zip(".#~KDGBO", _PAINTS.split(), strict=True))
 _UNSEEN, _ROBOT = "e6e3dc", "2e86ab"
 _SCALE = 8  # pixels for each of the 3 × 3 dots of a tile
 

@@ -39,15 +39,11 @@ class World(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     moves: int = 0
     done: bool = False
 
-    def ground(self, place: Place) -> str:
-        """What lies at a place; beyond the border is wall."""
+    def tile(self, place: Place) -> str:
+        """What is seen at a place: a box hides what it stands on, beyond the border is wall."""
         x, y = place
         inside = 0 <= y < len(self.rows) and 0 <= x < len(self.rows[y])
-        return self.rows[y][x] if inside else "#"
-
-    def tile(self, place: Place) -> str:
-        """What is seen at a place: a box hides what it stands on."""
-        return "B" if place in self.boxes else self.ground(place)
+        return "B" if place in self.boxes else self.rows[y][x] if inside else "#"
 
     def ahead(self, distance: int = 1) -> Place:
         """The place so many tiles ahead; behind, if the distance is negative."""
@@ -57,11 +53,11 @@ class World(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def is_open(self) -> bool:
         """Whether doors stand open: there are buttons, and on each is a box or the robot."""
-        buttons = [(x, y) for y, row in enumerate(self.rows) for x, c in enumerate(row) if c == "O"]
+        buttons = _places(self.rows, "O")
         return bool(buttons) and all(b in self.boxes or b == (self.x, self.y) for b in buttons)
 
 
-class Moment(Struct, frozen=True, kw_only=True):
+class Moment(Struct, frozen=True):
     """What an action led to: the next world, the result, the tile that was met, and words for a person."""
 
     world: World
@@ -99,19 +95,19 @@ def act(world: World, action: str) -> Moment:
     if action not in ACTIONS:
         raise BadInput(f"action {action!r} is unknown", hint=f"use one of {', '.join(ACTIONS)}")
     if world.done:
-        return _told(world, "waited", ".", "The level is complete.")
+        return Moment(world, "waited", ".", "The level is complete.")
     now = replace(world, moves=world.moves + 1)
     match action:
         case "forward" | "backward":
             return _move(now, 1 if action == "forward" else -1)
         case "left" | "right":
             turned = (now.direction + (1 if action == "right" else -1)) % 4
-            return _told(replace(now, direction=turned), "turned", ".", f"Facing {DIRECTIONS[turned]}.")
+            return Moment(replace(now, direction=turned), "turned", ".", f"Facing {DIRECTIONS[turned]}.")
         case "look":
             tile, distance = look(now)
-            return _told(now, "looked", tile, f"{TILES[tile].capitalize()} at {distance}.")
+            return Moment(now, "looked", tile, f"{TILES[tile].capitalize()} at {distance}.")
         case _:
-            return _told(now, "waited", ".", "Waited.")
+            return Moment(now, "waited", ".", "Waited.")
 
 
 def look(world: World) -> tuple[str, int]:
@@ -135,19 +131,19 @@ def view(world: World) -> tuple[str, ...]:
 
 def draw(world: World) -> str:
     """The world as text, the robot as an arrow."""
-    lines = []
-    for y in range(len(world.rows)):
-        tiles = [world.tile((x, y)) for x in range(len(world.rows[y]))]
-        if y == world.y:
-            tiles[world.x] = "^>v<"[world.direction]
-        lines.append("".join(tiles))
-    return "\n".join(lines)
+    rows = [[world.tile((x, y)) for x in range(len(row))] for y, row in enumerate(world.rows)]
+    rows[world.y][world.x] = "^>v<"[world.direction]
+    return "\n".join(map("".join, rows))
+
+
+def told(moment: Moment) -> dict[str, Any]:
+    """What an action led to, as environments and records tell it."""
+    return {"result": moment.result, "message": moment.message, "sandbox_denied": moment.denied}
 
 
 def to_dict(world: World) -> dict[str, Any]:
     """The world as plain JSON values."""
-    plain: dict[str, Any] = msgspec.to_builtins(world)
-    return plain
+    return dict(msgspec.to_builtins(world))
 
 
 def from_dict(given: Mapping[str, Any]) -> World:
@@ -158,59 +154,53 @@ def from_dict(given: Mapping[str, Any]) -> World:
         raise BadInput(f"this is no RobotGrid world: {error}") from error
 
 
+def reward(moment: Moment) -> float:
+    """What an action is worth: the goal 10, a key 1, any success 0.1, a failure -0.1, a denial -1."""
+    special = {"goal": 10.0, "key": 1.0, "denied": -1.0}
+    return special.get(moment.result, 0.1 if moment.success else -0.1)
+
+
 def _move(world: World, distance: int) -> Moment:
     place = world.ahead(distance)
     tile, here = world.tile(place), replace(world, x=place[0], y=place[1])
     match tile:
         case "#":
-            return _told(world, "blocked", tile, "Blocked by a wall.")
+            return Moment(world, "blocked", tile, "Blocked by a wall.")
         case "~":
-            return _told(world, "denied", tile, "SANDBOX DENIED: lava.")
+            return Moment(world, "denied", tile, "SANDBOX DENIED: lava.")
         case "B":
             return _push(world, here, world.ahead(2 * distance))
         case "K":
-            taken = replace(here, keys=here.keys + 1, rows=_cleared(here.rows, place))
-            return _told(taken, "key", tile, "Collected a key.")
+            taken = replace(here, keys=here.keys + 1, rows=_cleared(here))
+            return Moment(taken, "key", tile, "Collected a key.")
+        case "D" if world.is_open:
+            return Moment(here, "moved", tile, "The door is held open.")
+        case "D" if not world.keys:
+            return Moment(world, "locked", tile, "The door is locked; find a key.")
         case "D":
-            return _pass_door(world, here)
+            opened = replace(
+                here, rows=_cleared(here), keys=here.keys - 1, doors_opened=here.doors_opened + 1
+            )
+            return Moment(opened, "moved", tile, "Opened the door with a key.")
         case "G":
-            return _told(replace(here, done=True), "goal", tile, "Level complete!")
+            return Moment(replace(here, done=True), "goal", tile, "Level complete!")
         case _:
-            return _told(here, "moved", tile, f"Moved to {place[0]}, {place[1]}.")
+            return Moment(here, "moved", tile, f"Moved to {place[0]}, {place[1]}.")
 
 
 def _push(world: World, here: World, beyond: Place) -> Moment:
     """A box goes only onto bare floor or a button, so a key, a door or the goal is never lost below it."""
     if world.tile(beyond) not in (".", "O"):
-        return _told(world, "blocked", "B", "The box does not move.")
+        return Moment(world, "blocked", "B", "The box does not move.")
     boxes = tuple(sorted({*world.boxes, beyond} - {(here.x, here.y)}))
-    return _told(replace(here, boxes=boxes), "pushed", "B", "Pushed the box.")
+    return Moment(replace(here, boxes=boxes), "pushed", "B", "Pushed the box.")
 
 
-def _pass_door(world: World, here: World) -> Moment:
-    if world.is_open:
-        return _told(here, "moved", "D", "The door is held open.")
-    if not world.keys:
-        return _told(world, "locked", "D", "The door is locked; find a key.")
-    rows, opened = _cleared(here.rows, (here.x, here.y)), here.doors_opened + 1
-    after = replace(here, rows=rows, keys=here.keys - 1, doors_opened=opened)
-    return _told(after, "moved", "D", "Opened the door with a key.")
-
-
-def _told(world: World, result: Result, tile: str, message: str) -> Moment:
-    return Moment(world=world, result=result, tile=tile, message=message)
-
-
-def _cleared(rows: tuple[str, ...], place: Place) -> tuple[str, ...]:
-    x, y = place
-    return (*rows[:y], f"{rows[y][:x]}.{rows[y][x + 1 :]}", *rows[y + 1 :])
+def _cleared(here: World) -> tuple[str, ...]:
+    """The rows without what lies where the robot stands."""
+    row = here.rows[here.y]
+    return (*here.rows[: here.y], f"{row[: here.x]}.{row[here.x + 1 :]}", *here.rows[here.y + 1 :])
 
 
 def _places(rows: tuple[str, ...], tile: str) -> tuple[Place, ...]:
     return tuple((x, y) for y, row in enumerate(rows) for x, c in enumerate(row) if c == tile)
-
-
-def reward(moment: Moment) -> float:
-    """What an action is worth: the goal 10, a key 1, any success 0.1, a failure -0.1, a denial -1."""
-    special = {"goal": 10.0, "key": 1.0, "denied": -1.0}
-    return special.get(moment.result, 0.1 if moment.success else -0.1)

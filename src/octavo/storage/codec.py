@@ -140,8 +140,9 @@ def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
         return _told(_reader(cast(Hashable, cls)).decode(_joined(envelope, body)))
     except msgspec.ValidationError as error:
         raise NewerFormat(f"a {tag} line holds what this Octavo does not know: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # A line of the ledger has passed its hash by now, so these bytes come from what is derived.
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
+        # A line of the ledger has passed its hash by now, so these bytes come from what is derived; one bit
+        # makes a text, a number or nothing of them.
         raise IndexDamaged(f"a {tag} line is no JSON: {error}") from error
 
 

@@ -93,13 +93,7 @@ class Tree:
         """Write a file whole, if what is there is still what the writer saw; False if it is not."""
         place = self.inside(path)
         with _saying("writing", place):
-            missing = []
-            for folder in place.parents:
-                if self._disk.exists(folder):
-                    break
-                missing.append(folder)
-            for folder in reversed(missing):
-                self._disk.make_folder(folder)
+            self._make(place.parent)
             if self.read(path) != over or (over is None and os.path.lexists(place)):
                 return False
             replace_file(self._disk, place, data)
@@ -107,15 +101,16 @@ class Tree:
 
     def make_folders(self, names: Iterable[str]) -> None:
         """Make folders that are not there; where a link or a file stands in the way, nothing is made."""
-        for name in names:
-            place = self.folder
-            with _saying("making", self.folder / name):
-                for part in PurePosixPath(name).parts:
-                    place = place / part
-                    if not os.path.lexists(place):
-                        self._disk.make_folder(place)
-                    elif place.is_symlink() or not place.is_dir():
-                        break
+        for place in (self.folder / name for name in names):
+            above = [part for part in (place, *place.parents) if part.is_relative_to(self.folder)]
+            with _saying("making", place):
+                if not any(part.is_symlink() or part.is_file() for part in above):
+                    self._make(place)
+
+    def _make(self, folder: Path) -> None:
+        missing = [part for part in (folder, *folder.parents) if not self._disk.exists(part)]
+        for part in reversed(missing):
+            self._disk.make_folder(part)
 
     def remove(self, path: str, *, over: bytes) -> bool:
         """Remove a file, and the folders it leaves empty, if it still is what the writer saw."""
@@ -180,17 +175,14 @@ def _unfit(path: str) -> str | None:
 
 def _collisions(files: dict[str, bytes]) -> dict[str, str]:
     """Files whose names some systems take for one; they are taken out and left alone."""
-    names: dict[str, list[str]] = {}
+    left, names = dict[str, str](), dict[str, list[str]]()
     for path in files:
         names.setdefault(unicodedata.normalize("NFC", path).casefold(), []).append(path)
-    left = {}
     for paths in names.values():
         for path in paths:
-            others = [other for other in paths if other != path]
+            others = [f"the same as {other!r} elsewhere" for other in paths if other != path]
             if others or unicodedata.normalize("NFC", path) != path:
-                left[path] = (
-                    f"its name is the same as {others[0]!r} elsewhere" if others else "its name is not NFC"
-                )
+                left[path] = f"its name is {[*others, 'not NFC'][0]}"
     for path in left:
         del files[path]
     return left

@@ -366,21 +366,9 @@ class StateDb(StateLog):
                 self._db.executemany(sql, values)
 
     def _record(self, header: Header, hash_: str) -> None:
-        self._db.execute(
-            "INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                header.version,
-                codec.micros(header.at),
-                header.cause,
-                header.actor,
-                header.scope,
-                header.session,
-                header.sandbox,
-                header.last_line,
-                hash_,
-                header.count,
-            ),
-        )
+        h = header
+        row = (h.version, codec.micros(h.at), h.cause, h.actor, h.scope, h.session, h.sandbox, h.last_line)
+        self._db.execute("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, hash_, h.count))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'version'", (header.version,))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'hash'", (hash_,))
 

@@ -12,10 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from octavo.domain.memory import Change, Memory, Proposal
-from octavo.domain.units import Spoken
 from octavo.errors import IndexDamaged, NotFound
 from octavo.storage import codec
-from octavo.storage.spoken import COLUMNS, spoken_of
 from octavo.storage.state_view import OPEN
 
 _FEW = 500  # ids that one query names
@@ -132,26 +130,18 @@ class StateLog(ABC):
         return [codec.decode_change(*row) for row in (*memories, *rest)]
 
     def revisions_since(self, after: int, upto: int) -> Iterator[tuple[int, Memory]]:
-        """Revisions that became valid in (after, upto], in order, with their version."""
-        rows = self.rows(
-            "SELECT since, envelope, body FROM revision WHERE since > ? AND since <= ? ORDER BY since, row",
-            (after, upto),
-        )
-        for since, envelope, body in rows:
-            yield int(since), codec.decode_memory(envelope, body)
-
-    def spoken_since(self, after: int, upto: int) -> Iterator[tuple[int, Spoken]]:
-        """The same as indexing reads them, some at a time: rows are in the order of their versions."""
+        """Revisions that became valid in (after, upto], in order, with their version; read some at a time."""
         first = "SELECT row FROM revision WHERE since > ? AND since <= ? ORDER BY since, row LIMIT 1"
         some = (
-            f"SELECT row, since, {COLUMNS} FROM revision WHERE row >= ? AND +since <= ? ORDER BY row LIMIT ?"
+            "SELECT row, since, envelope, body FROM revision "
+            "WHERE row >= ? AND +since <= ? ORDER BY row LIMIT ?"
         )
         place = self.one(first, (after, upto))
         while place is not None:
             rows = self.rows(some, (place, upto, _AT_ONCE))
-            for _, since, *row in rows:
+            for _, since, envelope, body in rows:
                 try:
-                    yield int(since), spoken_of(row)
+                    yield int(since), codec.decode_memory(envelope, body)
                 except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                     raise IndexDamaged(f"{self.path}: a body is no JSON: {error}") from error
             place = rows[-1][0] + 1 if len(rows) == _AT_ONCE else None

@@ -59,16 +59,16 @@ def find(account: Account, now: datetime, policy: PatternPolicy) -> list[Pattern
 
 def traces(episodes: Iterable[Memory]) -> list[Trace]:
     """What can be counted in episodes: runs, events of both shapes, and the intents of conversations."""
-    runs, talks = [], dict[str, list[Memory]]()
+    found, talks = [], dict[str, list[Memory]]()
     for memory in episodes:
         match memory.category:
-            case "rlds":
-                runs.append(_run(memory))
+            case runs.CATEGORY:
+                found.append(_run(memory))
             case "event" | "game_event":
-                runs.append(Trace(source=memory.id, at=memory.at, denials=_denials(memory.data)))
+                found.append(Trace(source=memory.id, at=memory.at, denials=_denials(memory.data)))
             case _:
                 talks.setdefault(memory.sandbox or memory.id, []).append(memory)
-    return runs + [_talk(memories) for memories in talks.values()]
+    return found + [_talk(memories) for memories in talks.values()]
 
 
 def propose_stable(account: Account, now: datetime, policy: PatternPolicy) -> tuple[str, ...]:
@@ -135,11 +135,9 @@ def _run(memory: Memory) -> Trace:
 
 
 def _denials(event: Mapping[str, Any]) -> tuple[str, ...]:
-    kind = event.get("event_type") or event.get("type")
-    payload = event.get("payload") if isinstance(event.get("payload"), Mapping) else event
-    denied = kind == "sandbox_denied" or event.get("sandbox_denied") or payload.get("sandbox_denied")  # type: ignore[union-attr]
-    what = payload.get("action") or payload.get("command") or kind  # type: ignore[union-attr]
-    return (str(what),) if denied else ()
+    kind, payload = event.get("event_type") or event.get("type"), runs.part_of(event, "payload") or event
+    denied = kind == "sandbox_denied" or event.get("sandbox_denied") or payload.get("sandbox_denied")
+    return (str(payload.get("action") or payload.get("command") or kind),) if denied else ()
 
 
 def _talk(memories: Sequence[Memory]) -> Trace:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from msgspec import Struct
-
 IntentKind = Literal[
     "START_TEACHING", "DONE", "CANCEL", "LIST", "FORGET", "DESCRIBE", "MOVE", "SPEED", "INVOKE", "UNKNOWN"
 ]
@@ -33,30 +31,25 @@ _WORDS: dict[str, IntentKind] = {
 }
 
 
-class Intent(Struct, frozen=True, kw_only=True):
-    """What a line asks for: the kind, the behaviour it names, or the action it is."""
+def understand(line: str, known: Collection[str] = ()) -> tuple[IntentKind, str]:
+    """What a line asks for, and the behaviour it names or the action it is.
 
-    kind: IntentKind
-    name: str = ""
-    action: str = ""
-
-
-def understand(line: str, known: Collection[str] = ()) -> Intent:
-    """The intent of a line; the name of a known behaviour alone invokes it."""
+    The name of a known behaviour alone invokes it.
+    """
     said = " ".join(line.split()).rstrip(".!")
-    low = said.lower()
+    low, name = said.lower(), plain_name(said)
     if low in _WORDS:
-        return Intent(kind=_WORDS[low])
-    if plain_name(said) in known:
-        return Intent(kind="INVOKE", name=plain_name(said))
+        return _WORDS[low], ""
+    if name in known:
+        return "INVOKE", name
     if low in MOVES:
-        return Intent(kind="MOVE", action=MOVES[low])
+        return "MOVE", MOVES[low]
     if speed := _SPEED.fullmatch(said):
-        return Intent(kind="SPEED", action=f"speed {float(speed[1]):g}")
+        return "SPEED", f"speed {float(speed[1]):g}"
     for words, kind in _NAMED:
         if named := re.fullmatch(rf"(?:{words})\s+(.+)", said, re.IGNORECASE):
-            return Intent(kind=kind, name=plain_name(named[1]))
-    return Intent(kind="UNKNOWN", name=plain_name(said))
+            return kind, plain_name(named[1])
+    return "UNKNOWN", name
 
 
 def plain_name(said: str) -> str:

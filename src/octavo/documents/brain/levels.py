@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import place_of
-from octavo.engine.account import Account
 from octavo.errors import BadInput
 
 LEVELS = ("episodic", "semantic", "procedural")
@@ -46,27 +45,6 @@ class Context(Struct, frozen=True, kw_only=True):
         return "\n".join(f"[{entry.level}] {entry.content}" for entry in self.mixed)
 
 
-def read_memory(
-    account: Account,
-    query: str,
-    levels: Sequence[str] = LEVELS,
-    k: int = 10,
-    weights: Mapping[str, float] | None = None,
-) -> Context:
-    """Recall from some levels; `weights` multiply the scores of a level in place of the engine's priors."""
-    asked = tuple(dict.fromkeys(check_level(level) for level in levels))
-    for level in weights or {}:
-        check_level(level)
-    entries = []
-    for hit in account.recall(query, k=k, layers=asked) if asked else []:
-        prior = hit.parts.get("layer", 0.0) if weights is not None else 0.0
-        score = (hit.score - prior) * (weights or {}).get(hit.memory.layer, 1.0)
-        entries.append(entry_of(hit.memory, score))
-    ranked = _overridden(sorted(entries, key=lambda entry: -entry.score))
-    by_level = {level: tuple(entry for entry in ranked if entry.level == level) for level in asked}
-    return Context(levels=by_level, mixed=tuple(entry for entry in ranked if not entry.overridden))
-
-
 def entry_of(memory: Memory, score: float = 0.0) -> Entry:
     """A memory as an entry of its level, with the place it has in the tree of files."""
     place = place_of(memory, lambda _: f"{memory.at:%Y-%m-%d}")
@@ -97,7 +75,7 @@ def check_key(key: str) -> str:
     return key
 
 
-def _overridden(entries: Sequence[Entry]) -> list[Entry]:
+def overridden(entries: Sequence[Entry]) -> list[Entry]:
     """The same entries; of those with one key only the one of the highest level speaks."""
     highest: dict[str, int] = {}
     for entry in entries:

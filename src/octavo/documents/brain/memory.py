@@ -12,9 +12,18 @@ from typing import Any, Self
 import msgspec
 from msgspec import Struct
 
-from octavo.documents.brain import consolidation, levels, rlds
+from octavo.documents.brain import consolidation, rlds
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.levels import DECAY, LEVELS, Context, Entry
+from octavo.documents.brain.levels import (
+    DECAY,
+    LEVELS,
+    Context,
+    Entry,
+    check_key,
+    check_level,
+    entry_of,
+    overridden,
+)
 from octavo.domain import mirror, runs
 from octavo.domain.ageing import Limit, limits_of
 from octavo.domain.patterns_found import Pattern, PatternPolicy
@@ -97,13 +106,24 @@ class FilesystemMemory:
         k: int = 10,
         weights: Mapping[str, float] | None = None,
     ) -> Context:
-        """What some levels hold on a query, by level and mixed."""
-        return _read(self.account, query, levels, k, weights)
+        """What some levels hold on a query, by level and mixed.
+
+        `weights` multiply the scores of a level in place of the engine's priors.
+        """
+        asked = tuple(dict.fromkeys(check_level(level) for level in levels))
+        factors = {check_level(level): factor for level, factor in (weights or {}).items()}
+        entries = []
+        for hit in self.account.recall(query, k=k, layers=asked) if asked else []:
+            prior = hit.parts.get("layer", 0.0) if weights is not None else 0.0
+            entries.append(entry_of(hit.memory, (hit.score - prior) * factors.get(hit.memory.layer, 1.0)))
+        ranked = overridden(sorted(entries, key=lambda entry: -entry.score))
+        by_level = {level: tuple(entry for entry in ranked if entry.level == level) for level in asked}
+        return Context(levels=by_level, mixed=tuple(entry for entry in ranked if not entry.overridden))
 
     def write_memory(self, content: str | Mapping[str, Any], level: str, key: str) -> Written:
         """Write at a level: an event is appended, a page is replaced, a procedure needs a person's yes."""
-        levels.check_level(level)
-        levels.check_key(key)
+        check_level(level)
+        check_key(key)
         if not isinstance(content, str | Mapping) or not content:
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         match level:
@@ -174,11 +194,11 @@ class FilesystemMemory:
     def update_knowledge(self, page: str, text: str, *, section: str = "", source: str = "") -> str:
         """Add one block to a knowledge page."""
         data = {"section": section} | ({"source": source} if source else {})
-        return self.account.remember(**_block(levels.check_key(page), section, text, data)).or_raise().id
+        return self.account.remember(**_block(check_key(page), section, text, data)).or_raise().id
 
     def register_skill(self, name: str, text: str, data: Mapping[str, Any] | None = None) -> str:
         """Keep a learned skill; it stays on the semantic level until a person approves it."""
-        topic = f"skills/{levels.check_key(name)}"
+        topic = f"skills/{check_key(name)}"
         return self.account.remember(text, kind="skill", topic=topic, data=data).or_raise().id
 
     def save_behavior(
@@ -224,7 +244,7 @@ class FilesystemMemory:
 
     def list_level(self, level: str) -> list[Entry]:
         """Everything a level holds, oldest first."""
-        return [levels.entry_of(memory) for memory in self.account.memories(layer=levels.check_level(level))]
+        return [entry_of(memory) for memory in self.account.memories(layer=check_level(level))]
 
     def retention(self) -> dict[str, Any]:
         """The retention policy in the seed's form; nothing goes by reading it."""
@@ -237,7 +257,7 @@ class FilesystemMemory:
 
     def page_versions(self, page: str) -> list[int]:
         """The versions in which a knowledge page changed, the newest ten; the ledger keeps all."""
-        levels.check_key(page)
+        check_key(page)
         changed = {r.version for r in self.account.revisions() if r.memory.category == page}
         return sorted(changed)[-VERSIONS_SHOWN:]
 
@@ -274,9 +294,11 @@ class FilesystemMemory:
                     sandbox.remember(**_block(key, section, text, {"section": section}))
         refused = sandbox.result.refused if sandbox.result else ()
         now = {m.topic: m.id for m in self.account.memories(kind="fact", category=key)}
-        kept = tuple(now[topic] for topic in blocks if topic in now)
         return Written(
-            level="semantic", key=key, ids=kept, refused=tuple(f"{r.check}: {r.detail}" for r in refused)
+            level="semantic",
+            key=key,
+            ids=tuple(now[topic] for topic in blocks if topic in now),
+            refused=tuple(f"{r.check}: {r.detail}" for r in refused),
         )
 
     def _write_procedure(self, content: str | Mapping[str, Any], key: str) -> Written:
@@ -292,9 +314,6 @@ class FilesystemMemory:
             verdict.or_raise()
         ids = (verdict.memory.id,) if verdict and verdict.memory else ()
         return Written(level=PROCEDURAL, key=key, ids=ids, proposal=verdict.proposal)
-
-
-_read = levels.read_memory
 
 
 def _block(page: str, section: str, text: str, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,69 +29,56 @@ def export(
         from minari.data_collector import EpisodeBuffer  # type: ignore[import-untyped]
     except ModuleNotFoundError as error:
         raise Unavailable(f"{error.name} is not installed", hint="pip install 'octavo[minari]'") from error
-    rule = rlds.filter_of(chosen)
-    kept = [m.data for m in account.memories(kind="episode", category=runs.CATEGORY) if rule.takes(m)]
-    kept = [data for data in kept if any(runs.command_of(step) for step in data["steps"])]
+    kept = [memory.data["steps"] for memory in rlds.chosen(account, rlds.filter_of(chosen))]
+    kept = [steps for steps in kept if any(map(runs.command_of, steps))]
     if not kept:
         raise BadInput("no episode passes the filter", hint="loosen it, or play first")
-    tiles, commands = _names(kept)
+    every = [step for steps in kept for step in steps]
+    # A number in the set is a place in these lists.
+    tiles = sorted({tile for step in every for tile in _view(step)})
+    commands = sorted({runs.command_of(step) for step in every} - {""})
     buffers = []
-    for number, data in enumerate(kept):
-        steps = [step for step in data["steps"] if runs.command_of(step)]
-        ends = [bool(step.get("done")) for step in steps]
-        cut = [*[False] * (len(steps) - 1), not ends[-1]]
+    for number, steps in enumerate(kept):
+        acts = [step for step in steps if runs.command_of(step)]
+        views = [[tiles.index(tile) for tile in _view(step)] for step in steps]
         buffers.append(
             EpisodeBuffer(
                 id=number,
                 observations={
-                    "state": np.array([_state(step) for step in data["steps"]], np.int64),
-                    "view": np.array([_view(step, tiles) for step in data["steps"]], np.int64),
+                    "state": np.array([_state(step) for step in steps], np.int64),
+                    # What a step does not say is the number behind the last tile.
+                    "view": np.array([(seen + [len(tiles)] * 9)[:9] for seen in views], np.int64),
                 },
-                actions=np.array([commands.index(runs.command_of(step)) for step in steps], np.int64),
-                rewards=[float(step.get("reward") or 0.0) for step in steps],
-                terminations=ends,
-                truncations=cut,
+                actions=np.array([commands.index(runs.command_of(step)) for step in acts], np.int64),
+                rewards=[float(step.get("reward") or 0.0) for step in acts],
+                terminations=[bool(step.get("done")) for step in acts],
+                truncations=[*[False] * (len(acts) - 1), not acts[-1].get("done")],
             )
         )
     room: dict[str, Any] = {
         "state": spaces.Box(-1, 2**31, (len(_KEYS),), np.int64),
         "view": spaces.Box(0, len(tiles), (9,), np.int64),
     }
+    # Minari warns of each that nobody names.
+    unsaid = {"author": account.name, "author_email": "not given", "code_permalink": "not given"}
     made = minari.create_dataset_from_buffers(
         dataset_id=str(dataset_id),
         buffer=buffers,
         action_space=spaces.Discrete(len(commands)),
         observation_space=spaces.Dict(room),
         algorithm_name="octavo",
-        # Minari warns of each that nobody names.
-        **{
-            "author": account.name,
-            "author_email": "not given",
-            "code_permalink": "not given",
-            **(about or {}),
-        },
         description=f"tiles: {', '.join(tiles)}; actions: {', '.join(commands)}",
+        **{**unsaid, **(about or {})},
     )
     return {"dataset": str(dataset_id), "episodes": int(made.total_episodes), "steps": int(made.total_steps)}
 
 
-def _names(kept: Sequence[Any]) -> tuple[list[str], list[str]]:
-    """The tiles and commands that occur, in order; a number in the set is a place in these lists."""
-    steps = [step for data in kept for step in data["steps"]]
-    tiles = {tile for step in steps for row in _rows(step) for tile in row}
-    return sorted(tiles), sorted({runs.command_of(step) for step in steps} - {""})
+def _view(step: Mapping[str, Any]) -> list[str]:
+    """The tiles around the robot, row by row."""
+    rows = runs.part_of(step, "observation").get("visible_tiles") or ()
+    return [tile for row in rows for tile in row]
 
 
-def _rows(step: Any) -> Any:
-    return (step.get("observation") or {}).get("visible_tiles") or ()
-
-
-def _view(step: Any, tiles: Sequence[str]) -> list[int]:
-    """The nine tiles around the robot; what a step does not say is the number behind the last tile."""
-    seen = [tiles.index(tile) for row in _rows(step) for tile in row]
-    return (seen + [len(tiles)] * 9)[:9]
-
-
-def _state(step: Any) -> list[int]:
-    state = (step.get("observation") or {}).get("robot_state") or {}
+def _state(step: Mapping[str, Any]) -> list[int]:
+    state = runs.part_of(runs.part_of(step, "observation"), "robot_state")
     return [_DIRECTIONS.index(v) if (v := state.get(k)) in _DIRECTIONS else int(v or 0) for k in _KEYS]

@@ -46,14 +46,12 @@ def keep(account: Account, episode: Mapping[str, Any], *, tags: Sequence[str] = 
     return account.remember(**fields, tags=tags).or_raise().id
 
 
-def export(account: Account, path: str | Path, **chosen: Any) -> dict[str, Any]:
+def export(account: Account, path: str | Path, **choice: Any) -> dict[str, Any]:
     """Write the episodes that a Filter takes below a folder, one directory each, and `dataset.json` that
     proves them."""
-    folder, rule = Path(path), filter_of(chosen)
+    folder, rule = Path(path), filter_of(choice)
     digest, episodes, steps = hashlib.sha256(), 0, 0
-    for memory in account.memories(kind="episode", category=runs.CATEGORY):
-        if not rule.takes(memory):
-            continue
+    for memory in chosen(account, rule):
         lines = b"".join(msgspec.json.encode(step) + b"\n" for step in memory.data["steps"])
         head = msgspec.json.format(msgspec.json.encode(memory.data["metadata"]), indent=2) + b"\n"
         trees.write_bytes(trees.inside(folder, f"{memory.id}/metadata.json"), head)
@@ -71,10 +69,15 @@ def export(account: Account, path: str | Path, **chosen: Any) -> dict[str, Any]:
     return manifest
 
 
-def filter_of(chosen: Mapping[str, Any]) -> Filter:
+def chosen(account: Account, rule: Filter) -> list[Memory]:
+    """The episodes that a filter takes, oldest first."""
+    return [m for m in account.memories(kind="episode", category=runs.CATEGORY) if rule.takes(m)]
+
+
+def filter_of(choice: Mapping[str, Any]) -> Filter:
     """The filter that some choices make, or BadInput with what there is to choose."""
     try:
-        return msgspec.convert(chosen, Filter, strict=True)
+        return msgspec.convert(choice, Filter, strict=True)
     except msgspec.ValidationError as error:
         hint = f"choose by {', '.join(Filter.__struct_fields__)}"
         raise BadInput(f"episodes cannot be chosen so: {error}", hint=hint) from error
@@ -111,13 +114,10 @@ def read(path: Path, tally: Tally) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _one_file(path: Path, name: str, tally: Tally) -> Iterator[tuple[str, dict[str, Any]]]:
-    found = _json(path, name, tally)
-    if found is None:
-        return
-    metadata = runs.part_of(found, "metadata") or {
-        key: value for key, value in found.items() if key != "steps"
-    }
-    yield name, {"metadata": {"episode_id": path.stem, **metadata}, "steps": found.get("steps") or []}
+    if (found := _json(path, name, tally)) is not None:
+        rest = {key: value for key, value in found.items() if key != "steps"}
+        metadata = {"episode_id": path.stem, **(runs.part_of(found, "metadata") or rest)}
+        yield name, {"metadata": metadata, "steps": found.get("steps") or []}
 
 
 def _json(path: Path, name: str, tally: Tally) -> dict[str, Any] | None:

@@ -22,10 +22,11 @@ _SANDBOX = "teach "
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What the robot answers, the intent it understood, and the denial that stopped it, if one did."""
+    """What the robot answers, the intent it understood, what it did, and the denial that stopped it."""
 
     text: str
     intent: intents.IntentKind
+    actions: tuple[str, ...] = ()
     denial: Denial | None = None
 
 
@@ -55,10 +56,10 @@ class Teaching:
     def say(self, line: str) -> Reply:
         """One line of the dialogue, answered as the seed writes it."""
         known = self.behaviors()
-        intent = intents.understand(line, known)
-        match intent.kind:
+        intent, what = intents.understand(line, known)
+        match intent:
             case "START_TEACHING":
-                text = self.start(intent.name)
+                text = self.start(what)
             case "DONE":
                 text = self.done()
             case "CANCEL":
@@ -66,14 +67,14 @@ class Teaching:
             case "LIST":
                 text = f"I know: {', '.join(known)}." if known else "I know no behaviors yet."
             case "FORGET":
-                text = self.forget_all() if intent.name == "all" else self.forget(intent.name)
+                text = self.forget_all() if what == "all" else self.forget(what)
             case "DESCRIBE":
-                text = self.describe(intent.name)
+                text = self.describe(what)
             case "MOVE" | "SPEED":
-                return self._act(intent)
+                return self._act(intent, what)
             case _:
-                return self.invoke(intent.name, kind=intent.kind)
-        return Reply(text=text, intent=intent.kind)
+                return self.invoke(what, intent=intent)
+        return Reply(text=text, intent=intent)
 
     def start(self, name: str) -> str:
         """Begin to record a behaviour."""
@@ -139,22 +140,23 @@ class Teaching:
         return f"Forgot {len(skills)} behaviors."
 
     def invoke(
-        self, name: str, executor: Executor | None = None, *, kind: intents.IntentKind = "INVOKE"
+        self, name: str, executor: Executor | None = None, *, intent: intents.IntentKind = "INVOKE"
     ) -> Reply:
         """Do a behaviour action by action, each first checked against the approved rules."""
         skill, act = self._skill(name), executor or self._executor
         if skill is None:
-            return Reply(text=self._unknown(name), intent=kind)
+            return Reply(text=self._unknown(name), intent=intent)
         if act is None:
             raise BadInput(f"nobody can perform {name!r}", hint="hand in an executor")
         actions = mirror.behavior_of(skill, 0)["actions"]
         for place, action in enumerate(actions):
             if (denial := self._denied(action, place)) is not None:
                 text = f"Stopped '{name}' after {place} actions: {denial.detail}."
-                return Reply(text=text, intent=kind, denial=denial)
+                return Reply(text=text, intent=intent, actions=tuple(actions[:place]), denial=denial)
             act(action)
         self._memory.use([skill.id])
-        return Reply(text=f"Completed '{name}' ({len(actions)} actions)", intent=kind)
+        text = f"Completed '{name}' ({len(actions)} actions)"
+        return Reply(text=text, intent=intent, actions=tuple(actions))
 
     def close(self) -> None:
         """Let go; a recording under way stays and is taken up again by the next teacher."""
@@ -162,14 +164,14 @@ class Teaching:
             self._recording.close()
             self._recording = None
 
-    def _act(self, intent: intents.Intent) -> Reply:
-        if (denial := self._denied(intent.action, 0)) is not None:
-            return Reply(text=f"SANDBOX DENIED: {denial.detail}.", intent=intent.kind, denial=denial)
+    def _act(self, intent: intents.IntentKind, action: str) -> Reply:
+        if (denial := self._denied(action, 0)) is not None:
+            return Reply(text=f"SANDBOX DENIED: {denial.detail}.", intent=intent, denial=denial)
         if self._executor is not None:
-            self._executor(intent.action)
+            self._executor(action)
         if self._recording is not None:
-            self.record(intent.action)
-        return Reply(text=f"Did {intent.action}.", intent=intent.kind)
+            self.record(action)
+        return Reply(text=f"Did {action}.", intent=intent, actions=(action,))
 
     def _denied(self, action: str, place: int) -> Denial | None:
         """The denial of an action, written to the audit log; only approved rules count."""

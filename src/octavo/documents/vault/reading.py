@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from octavo.documents.vault.records import Entry, VaultMemory, newest, parse, time_of
 from octavo.documents.vault.view import VaultView
 from octavo.domain import brief, privacy
-from octavo.domain.brief_page import Counter as TokenCounter
 from octavo.domain.memory import SHARED, Kind, Memory
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.text import UNSPACED, words
@@ -126,27 +125,8 @@ class VaultReader:
 
     def build_snapshot(self, scope: Scopes = None, budget: int | None = None) -> str:
         """Canon and the registers with a topic, as a block for every prompt."""
-        memories = [entry.memory for entry in self._shown(self._seen_by(scope))]
+        memories = [entry.memory for entry in self._shown(_seen_by(scope))]
         return str(brief.render(memories, budget=budget))
-
-    def build_block(
-        self,
-        scope: Scopes = None,
-        query: str | None = None,
-        max_items: int | None = None,
-        budget: int | None = None,
-        count: TokenCounter | None = None,
-    ) -> str:
-        """What is relevant to a query, or newest without one, as a block for a prompt."""
-        limit = self.max_items if max_items is None else max_items
-        scopes = self._seen_by(scope)
-        if query is None:
-            records = self.recall(scopes, limit=limit)
-        else:
-            records = self.search_memories(query, scopes, limit)
-        latest = self._latest()
-        memories = [latest[record.id].memory for record in records]
-        return str(brief.render([], memories, budget=budget, count=count))
 
     def vault_stats(self) -> dict[str, Any]:
         """How full the vault is, and how much of its file is history."""
@@ -186,10 +166,6 @@ class VaultReader:
     def _sees(self, scope: str) -> bool:
         return self._scopes is None or scope in self._scopes
 
-    def _seen_by(self, scope: Scopes) -> Scopes:
-        """One agent's name stands for what that agent sees: `shared` and its own."""
-        return (SHARED, scope) if isinstance(scope, str) else scope
-
     def _known(self, scope: Scopes) -> set[str] | None:
         """The scopes that are asked for, each known here; None for all."""
         names = None if scope is None else {scope} if isinstance(scope, str) else set(scope)
@@ -216,12 +192,21 @@ def build_memory_block(
     budget: int | None = None,
 ) -> str:
     """The relevance-filtered block of seed 002: canon first, empty when nothing fits."""
-    return vault.build_block(scopes, query, max_items, budget)
+    limit = vault.max_items if max_items is None else max_items
+    seen = _seen_by(scopes)
+    records = vault.recall(seen, limit=limit) if query is None else vault.search_memories(query, seen, limit)
+    latest = vault._latest()
+    return str(brief.render([], [latest[record.id].memory for record in records], budget=budget))
 
 
 def build_snapshot_block(vault: VaultReader, scopes: Scopes = None, budget: int | None = None) -> str:
     """The always-injected block of seed 002: canon and active registers."""
     return vault.build_snapshot(scopes, budget)
+
+
+def _seen_by(scope: Scopes) -> Scopes:
+    """One agent's name stands for what that agent sees: `shared` and its own."""
+    return (SHARED, scope) if isinstance(scope, str) else scope
 
 
 def check_pii(text: str) -> list[str]:

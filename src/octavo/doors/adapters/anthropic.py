@@ -13,8 +13,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from octavo.domain import privacy
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.memory import SHARED, Memory
+from octavo.domain.policy import PrivacyPolicy
 from octavo.engine.account import Account
 from octavo.errors import OctavoError, Unavailable
 
@@ -37,6 +39,7 @@ _ROOT = "/memories"
 _MOST_PATH, _MOST_LINES, _DEPTH, _WIDTH = 180, 999_999, 2, 6
 _FOLDER = {"folder": True}
 _FOLDER_SIZE = "4K"
+_SECRETS = PrivacyPolicy(phone="allow", email="allow")
 
 
 class OctavoMemoryTool(BetaAbstractMemoryTool):
@@ -51,12 +54,12 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         """A folder's files two levels deep, or a file's lines with their numbers."""
         place, tree = self._place(command.path), self._tree()
         if place and place not in tree:
-            raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
+            raise _error(f"The path {command.path} does not exist. Please provide a valid path.")
         if not place or _is_folder(tree[place]):
             return _listed(command.path, place, tree)
         lines = tree[place].text.split("\n")
         if len(lines) > _MOST_LINES:
-            raise ToolError(f"File {command.path} exceeds maximum line limit of 999,999 lines.")
+            raise _error(f"File {command.path} exceeds maximum line limit of 999,999 lines.")
         first, last = 0, len(lines)
         if command.view_range and len(command.view_range) == 2:
             first = max(1, command.view_range[0]) - 1
@@ -69,7 +72,7 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         place, tree = self._place(command.path), self._tree()
         folders = self._folders_to(place, tree)
         if not place or place in tree:
-            raise ToolError(f"File {command.path} already exists")
+            raise _error(f"File {command.path} already exists")
         self._write([*folders, Wrote(memory=self._node(place, command.file_text))])
         return f"File created successfully at: {command.path}"
 
@@ -79,12 +82,12 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         old, text = command.old_str, memory.text
         places = [n for n in range(len(text) + 1) if text.startswith(old, n)]
         if not places:
-            raise ToolError(
+            raise _error(
                 f"No replacement was performed, old_str `{old}` did not appear verbatim in {command.path}."
             )
         if text.count(old) > 1:
             numbers = ", ".join(str(text.count("\n", 0, n) + 1) for n in places)
-            raise ToolError(
+            raise _error(
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {numbers}. "
                 "Please ensure it is unique"
             )
@@ -102,7 +105,7 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         memory = self._file(command.path)
         lines = memory.text.removesuffix("\n").split("\n") if memory.text else []
         if not 0 <= command.insert_line <= len(lines):
-            raise ToolError(
+            raise _error(
                 f"Invalid `insert_line` parameter: {command.insert_line}. "
                 f"It should be within the range [0, {len(lines)}]."
             )
@@ -115,9 +118,9 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         """A file's end, or a folder's with everything in it; the history stays in the account."""
         place, tree = self._place(command.path), self._tree()
         if not place:
-            raise ToolError("Cannot delete the /memories directory itself")
+            raise _error("Cannot delete the /memories directory itself")
         if place not in tree:
-            raise ToolError(f"The path {command.path} does not exist")
+            raise _error(f"The path {command.path} does not exist")
         self._write([Forgot(memory=tree[name].id, at=_now()) for name in _within(place, tree)])
         return f"Successfully deleted {command.path}"
 
@@ -125,9 +128,9 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         """A file or folder under another name; its memories keep their history."""
         old, new, tree = self._place(command.old_path), self._place(command.new_path), self._tree()
         if not old:
-            raise ToolError("Cannot rename the /memories directory itself")
+            raise _error("Cannot rename the /memories directory itself")
         if not new or new in tree:
-            raise ToolError(f"The destination {command.new_path} already exists")
+            raise _error(f"The destination {command.new_path} already exists")
         moves: list[Wrote | Revised | Forgot] = list(self._folders_to(new, tree))
         inside = new.startswith(f"{old}/")
         for name in _within(old, tree) if not inside else ():
@@ -135,9 +138,9 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
             moves.append(Revised(wanted=moved, fields=("topic",), at=_now()))
         self._write(moves)
         if old not in tree:
-            raise ToolError(f"The path {command.old_path} does not exist")
+            raise _error(f"The path {command.old_path} does not exist")
         if inside:
-            raise ToolError(f"The path {command.old_path} cannot be moved into itself")
+            raise _error(f"The path {command.old_path} cannot be moved into itself")
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
@@ -148,12 +151,12 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
     def _place(self, path: str) -> str:
         """A path below the folder, by its names alone; empty for the folder itself."""
         if not path.startswith(_ROOT):
-            raise ToolError(f"Path must start with /memories, got: {path}")
+            raise _error(f"Path must start with /memories, got: {path}")
         place = posixpath.normpath(path[len(_ROOT) :].lstrip("/") or ".")
         if place == ".." or place.startswith("../"):
-            raise ToolError(f"Path {path} would escape /memories directory")
+            raise _error(f"Path {path} would escape /memories directory")
         if len(place) > _MOST_PATH or not place.isprintable() or place != place.strip():
-            raise ToolError(f"Path {path} cannot be used: at most {_MOST_PATH} plain characters")
+            raise _error(f"Path {path} cannot be used: at most {_MOST_PATH} plain characters")
         return "" if place == "." else place
 
     def _tree(self) -> dict[str, Memory]:
@@ -164,9 +167,9 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
     def _file(self, path: str) -> Memory:
         place, tree = self._place(path), self._tree()
         if place and place not in tree:
-            raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
+            raise _error(f"The path {path} does not exist. Please provide a valid path.")
         if not place or _is_folder(tree[place]):
-            raise ToolError(f"The path {path} is not a file.")
+            raise _error(f"The path {path} is not a file.")
         return tree[place]
 
     def _folders_to(self, place: str, tree: Mapping[str, Memory]) -> list[Wrote]:
@@ -175,7 +178,7 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         above = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
         for folder in above:
             if folder in tree and not _is_folder(tree[folder]):
-                raise ToolError(f"The path {_ROOT}/{folder} is not a directory.")
+                raise _error(f"The path {_ROOT}/{folder} is not a directory.")
         return [Wrote(memory=self._node(folder, "", _FOLDER)) for folder in above if folder not in tree]
 
     def _node(self, place: str, text: str, data: Mapping[str, Any] | None = None) -> Memory:
@@ -207,7 +210,12 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
             for verdict in verdicts:
                 verdict.or_raise()
         except OctavoError as error:
-            raise ToolError(str(error)) from error
+            raise _error(str(error)) from error
+
+
+def _error(said: str) -> ToolError:
+    """What the tool says of a failure; a path that was handed in may hold a secret."""
+    return ToolError(privacy.masked(said, _SECRETS))
 
 
 def _now() -> datetime:

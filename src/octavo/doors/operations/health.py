@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from octavo.documents.formats import FORMATS
+from octavo.documents.formats import EXPORTS, IMPORTS
 from octavo.doors.operations.table import EXISTS, Count, Progress, one_of, operation
 from octavo.engine.account import Account
 from octavo.engine.counts import Stats
 from octavo.engine.health import Report
 from octavo.engine.reading import Snapshot
 from octavo.engine.upkeep import Upkeep
-
-_WRITTEN = sorted(name for name, one in FORMATS.items() if one.export)
-_READ = sorted(name for name, one in FORMATS.items() if one.import_)
 
 
 @operation("octavo stats --at 41")
@@ -62,7 +59,7 @@ def export(
     account: Account,
     path: Annotated[Path, "The file or folder to write."],
     *,
-    format: Annotated[str, one_of(_WRITTEN), "Which files to write."] = "msp",  # noqa: A002  # the glossary's word
+    format: Annotated[str, one_of(sorted(EXPORTS)), "Which files to write."] = "msp",  # noqa: A002  # the glossary's word
     success: Annotated[bool, "Of a robot's episodes (rlds, minari), those that reached the goal."] = False,
     max_denials: Annotated[Count | None, "Of these, those denied at most so often."] = None,
     min_reward: Annotated[float | None, "Of these, those that earned at least this."] = None,
@@ -85,7 +82,7 @@ def import_(
     account: Account,
     path: Annotated[Path, EXISTS, "The file or folder to read."],
     *,
-    format: Annotated[str, one_of(_READ), "Which files they are."] = "msp",  # noqa: A002  # likewise
+    format: Annotated[str, one_of(sorted(IMPORTS)), "Which files they are."] = "msp",  # noqa: A002  # likewise
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Read another system's files through the gate."""

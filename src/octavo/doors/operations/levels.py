@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,20 +11,10 @@ from msgspec import Struct
 
 from octavo.documents.brain import FilesystemMemory, consolidation
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.permissions import Denial
-from octavo.documents.brain.teaching import Behavior, Teaching, behaviors_of
-from octavo.domain.memory import Memory
+from octavo.documents.brain.teaching import Behavior, Reply, Teaching, behaviors_of
 from octavo.domain.patterns_found import Pattern
 from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
-
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """What the robot answers, the actions it would do now, and the denial that stopped it, if one did."""
-
-    text: str
-    actions: tuple[str, ...] = ()
-    denial: Denial | None = None
 
 
 class Aged(Struct, frozen=True, kw_only=True):
@@ -57,28 +47,25 @@ def learn(
 @operation("octavo retention", writes=True, result="aged")
 def retention(account: Account, *, apply: Annotated[bool, "Move them to the archive."] = False) -> list[Aged]:
     """List the episodes that are past the limits of the policy; nothing goes unless asked."""
-    if apply:
-        gone = account.retire_aged()
-        return [Aged(group=name, episodes=tuple(ids), is_done=True) for name, ids in gone.items()]
-    return [Aged(group=name, episodes=_ids(old), is_done=False) for name, old in account.aged().items()]
+    gone = account.retire_aged() if apply else {}
+    old = {} if apply else {name: [m.id for m in some] for name, some in account.aged().items()}
+    return [Aged(group=name, episodes=tuple(ids), is_done=apply) for name, ids in (gone | old).items()]
 
 
 @operation('octavo teach "teach dance"', writes=True, begins=True)
 def teach(
     account: Account, line: Annotated[str, "What is said (teach dance, forward, left, done, cancel)."]
-) -> Answer:
+) -> Reply:
     """Say one line to a robot that is taught by showing; a recording goes on with the next line."""
-    with _teaching(account) as (teaching, actions):
-        reply = teaching.say(line)
-        return Answer(text=reply.text, actions=tuple(actions), denial=reply.denial)
+    with _teaching(account) as teaching:
+        return teaching.say(line)
 
 
 @operation("octavo invoke dance", writes=True)
-def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Answer:
+def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Reply:
     """Do a behaviour: its actions in order, each checked against guardrails and sandbox rules."""
-    with _teaching(account) as (teaching, actions):
-        reply = teaching.invoke(name)
-        return Answer(text=reply.text, actions=tuple(actions), denial=reply.denial)
+    with _teaching(account) as teaching:
+        return teaching.invoke(name)
 
 
 @operation("octavo behaviors", result="behaviors")
@@ -87,16 +74,8 @@ def behaviors(account: Account) -> list[Behavior]:
     return list(behaviors_of(account).values())
 
 
-def _ids(episodes: list[Memory]) -> tuple[str, ...]:
-    return tuple(memory.id for memory in episodes)
-
-
 @contextmanager
-def _teaching(account: Account) -> Iterator[tuple[Teaching, list[str]]]:
-    actions: list[str] = []
-    with FilesystemMemory(account) as memory:
-        teaching = Teaching(memory, actions.append)
-        try:
-            yield teaching, actions
-        finally:
-            teaching.close()
+def _teaching(account: Account) -> Iterator[Teaching]:
+    """A teacher whose robot is elsewhere: what it does is told in the reply."""
+    with FilesystemMemory(account) as memory, closing(Teaching(memory, lambda action: None)) as teaching:
+        yield teaching

@@ -27,7 +27,7 @@ def recall(
     reader: Reader,
     query: Query,
     *,
-    k: Annotated[Count, "At most so many hits."] = 10,
+    k: Annotated[Count | None, "At most so many hits; else ten, or what fits the budget."] = None,
     unit: Annotated[Literal["episode", "turn"], "What a hit is."] = "episode",
     kinds: Annotated[list[Kind] | None, "Only this kind; may be repeated."] = None,
     layers: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,

@@ -166,10 +166,9 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
     own: list[Parameter] = []
     for one in others:
         if one.kind is inspect.Parameter.VAR_KEYWORD:  # Unpack of what several operations take
-            (shared,) = get_args(hints[one.name])
-            own += [
-                _parameter(name, hint) for name, hint in get_type_hints(shared, include_extras=True).items()
-            ]
+            for shared in get_args(hints[one.name]):
+                more = get_type_hints(shared, include_extras=True)
+                own += [_parameter(name, hint) for name, hint in more.items()]
         elif one.name != "progress":
             is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
             own.append(_parameter(one.name, hints[one.name], one.default, is_positional=is_positional))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from octavo.doors.operations.levels import Aged, Answer
+from octavo.documents.brain.teaching import Reply
+from octavo.doors.operations.levels import Aged
 from octavo.doors.render.shapes import Shown, dim, line, plural
 from octavo.engine.comparison import Held
 from octavo.engine.syncing import Synced
@@ -37,7 +38,7 @@ def _held(word: str, style: str, held: tuple[Held, ...]) -> Iterator[Shown]:
         yield line((f"  {word}  ", style), f"{place}: {one.reason}")
 
 
-def answer_lines(answer: Answer) -> Iterator[Shown]:
+def answer_lines(answer: Reply) -> Iterator[Shown]:
     """What the robot says, and what it would do."""
     yield line((answer.text, "bold red" if answer.denial else "bold green"))
     yield from (line(f"  {number}. {action}") for number, action in enumerate(answer.actions, 1))

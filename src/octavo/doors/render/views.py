@@ -177,6 +177,9 @@ def redacted_lines(erased: Redacted) -> Iterator[Shown]:
     yield from (line((f"  waits for sandbox {id_} to close", "yellow")) for id_ in erased.waiting)
     yield from (line((f"  not finished, {why}", "yellow")) for why in erased.unreached)
     yield from (line((f"  says it too, decide about it: {id_}", "yellow")) for id_ in erased.also_in)
+    yield from (
+        line((f"  a copy that you made, yours to delete: {place}", "yellow")) for place in erased.copies
+    )
 
 
 def difference_lines(difference: Diff) -> Iterator[Shown]:

@@ -11,25 +11,17 @@ from urllib.parse import quote, urlsplit
 
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
-from octavo.doors.visitors import SAME_ORIGIN, Visitors
+from octavo.doors.visitors import Visitors
 from octavo.doors.web.pages import pages
 
 _TRIES, _PAUSE_SECONDS = 100, 0.1
-
-
-class _Formed:
-    """A request whose form proves its origin, as a script's header would: forms cannot send headers."""
-
-    def __init__(self, request: Any, token: str) -> None:
-        self.headers = {**request.headers, SAME_ORIGIN: token}
-        self.client, self.method = request.client, request.method
 
 
 def add(app: Any, pool: Pool, visitors: Visitors) -> None:
     """Add the pages; who looks at them is who the server takes the request for, within that one's account."""
 
     def who(request: Any, token: str) -> Settings:
-        return visitors.of(_Formed(request, token), request.path_params.get("account"))
+        return visitors.of(request, request.path_params.get("account"), proof=token)
 
     app.router.routes.extend(pages(pool, who, visitors.same_origin))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote
@@ -89,8 +90,8 @@ def _endpoint(pool: Accounts, who: Who, token: str, page: Callable[[Visit], Any]
         except OctavoError as error:
             kinds = (telling.words("trouble").get(kind.__name__) for kind in type(error).__mro__)
             title = next(words for words in kinds if words)
-            values = {**frame, "title": title, "error": error, "name": type(error).__name__}
-            return html("error.html", values, error.http_status)
+            told = {"title": title, "error": error, "name": type(error).__name__, "at": datetime.now(UTC)}
+            return html("error.html", {**frame, **told}, error.http_status)
 
     async def answer(request: Any) -> Any:
         return await run_in_threadpool(answered, request, await _form(request))

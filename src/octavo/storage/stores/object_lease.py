@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from octavo.errors import LeaseLost, NotFound, SandboxBusy
-from octavo.storage.stores.bucket import Objects, moment_of
+from octavo.storage.stores.bucket import Objects
 from octavo.storage.stores.entries import whole_lines
 
 _TICK = timedelta(seconds=1)  # object stores tell the time in whole seconds
@@ -206,13 +206,13 @@ def _folder(key: str) -> str:
 
 def _numbered(store: Objects, key: str, after: int) -> list[tuple[str, datetime]]:
     """The numbered objects of a series beyond a number, and when each was last written."""
-    folder, metas, page = f"{store.prefix}{_folder(key)}", list[tuple[str, datetime]](), 1000
-    start = f"{folder}{after:010d}" if after else ""
+    metas: list[tuple[str, datetime]] = []
+    start, page = f"{_folder(key)}{after:010d}" if after else "", 1000
     while True:
-        more = store.bucket.listed(folder, start, page)
+        more = store.listed(_folder(key), start, page)
         metas += more
         if len(more) < page:
-            return [(path.removeprefix(store.prefix), moment_of(moment)) for path, moment in metas]
+            return metas
         start = more[-1][0]
 
 
