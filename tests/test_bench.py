@@ -28,7 +28,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def test_a_benchmark_runs_and_keeps_nothing_of_a_smoke_run(name, tmp_path):
     results = ROOT / "bench" / "results"
     before = {path.name: path.read_bytes() for path in results.iterdir()}
-    command = [sys.executable, "-m", f"bench.{name}", "--smoke", "--cache", str(tmp_path)]
+    flags = ["-X", "faulthandler", "-m", f"bench.{name}", "--smoke", "--cache", str(tmp_path)]
+    command = [sys.executable, *flags]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "160"}
     )
