@@ -119,3 +119,25 @@ def test_the_command_line_moves_an_account_between_folders(tmp_path, capsys):
     assert "moved to" in capsys.readouterr().out
     assert octavo.accounts(tmp_path / "two") == ["User01"]
     assert cli.run(["move", "User01", str(tmp_path / "two"), *root]) == 3
+
+
+def test_an_account_stays_where_it_is_when_the_process_goes_elsewhere(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with octavo.open("data", "nok", actor="human:nok", embedder=False) as account:
+        account.remember("the lamp hums in the hall")
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        account.remember("the kettle whistles at noon")
+        account.catch_up()
+        assert len(account.recall("kettle")) == 1
+        assert account.check()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_relative_folder_in_a_folder_that_is_gone_is_a_typed_error(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(NotFound, match="is gone"):
+        octavo.open("data", "nok", actor="human:nok")

@@ -22,8 +22,12 @@ class LocalPlace:
     """Accounts in one folder, a folder each."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
         self.name = str(root)
+        try:
+            self.root = root.absolute()  # the same folder wherever this process goes later
+        except FileNotFoundError as error:
+            hint = "name the folder by its whole path"
+            raise NotFound(f"{root} is relative to a folder that is gone", hint=hint) from error
 
     def open(self, account: str) -> LocalStore:
         """The store of one account."""
