@@ -37,13 +37,18 @@ Note = dict[str, Any]
 
 
 class Seeded:
-    """An embedder that needs no model: vectors of the text's hash."""
+    """An embedder that needs no model: a text's vector is the sum of its words', which their hashes make.
 
-    name, dimension = "seeded", 16
+    So who asks for a word is near what holds it; with a vector a whole text's hash made, meaning would be noise
+    that now and then outweighs the very word.
+    """
+
+    name, dimension = "seeded-words", 64
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text."""
-        return [seeded_vector(text, self.dimension) for text in texts]
+        each = ([seeded_vector(word, self.dimension) for word in text.split()] for text in texts)
+        return [[sum(column) for column in zip(*vectors, strict=True)] for vectors in each]
 
 
 def opened(root: Path, **more: Any) -> octavo.Account:
