@@ -39,8 +39,8 @@ Note = dict[str, Any]
 class Seeded:
     """An embedder that needs no model: a text's vector is the sum of its words', which their hashes make.
 
-    So who asks for a word is near what holds it; with a vector a whole text's hash made, meaning would be noise
-    that now and then outweighs the very word.
+    So who asks for a word is near what holds it; with a vector made of a whole text's hash, meaning would be
+    noise that now and then outweighs the very word.
     """
 
     name, dimension = "seeded-words", 64

@@ -227,7 +227,7 @@ class Indexing:
         self.has_moved()
 
     def _rebuilt(self, progress: Progress | None) -> bool:
-        made = beside(self._root)
+        before, made = current(self._root), beside(self._root)
         new = Indexing(self._spine, made, self._embedder, self._reranker)
         try:
             new.catch_up(progress)
@@ -235,8 +235,9 @@ class Indexing:
             _log.warning("rebuilt without vectors error=%s", type(error).__name__)
         except (FileNotFoundError, Damaged):
             with writing(self._root, "swapping"):  # who sweeps it away is done by then
-                if made.exists():
+                if current(self._root) == before:
                     raise
+            return False
         return swap(self._root, made)
 
     def add_words(self, progress: Progress | None = None) -> None:
