@@ -60,7 +60,7 @@ class Columns(Generic[M]):
 
     @classmethod
     def published(cls, folder: Path, fresh: M) -> M:
-        """The published manifest, or the fresh one where there is none of ours; `Damaged` if it was changed."""
+        """The published manifest, or the fresh one if there is none of ours; `Damaged` if it was changed."""
         path = folder / "manifest.json"
         try:
             document = json.loads(path.read_bytes())
