@@ -242,7 +242,7 @@ class Composing:
 
     def _now(self) -> tuple[Units, Vectors]:
         units = self._units()
-        return units, self._embedding.vectors().up_to(units.manifest.rows)
+        return units, self._embedding.now().up_to(units.manifest.rows)
 
     def _is_aged(self, row: Composite, manifest: CompositeManifest) -> bool:
         verified = retries.moment(manifest.verified) if manifest.verified else None

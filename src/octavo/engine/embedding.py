@@ -102,18 +102,14 @@ class Embedding(Following[Vectors]):
         self.embedder = embedder
         self._kept: dict[bytes, Any] = {}  # vectors of texts that no index holds yet, by the texts' hashes
 
-    def vectors(self) -> Vectors:
-        """The vectors as they are published now."""
-        return self.now()
-
     def missing(self, rows: int) -> int:
         """How many of the indexed passages have no vector."""
-        vectors = self.vectors()
+        vectors = self.now()
         return rows - vectors.manifest.rows + len(vectors.lacking)
 
     def has_work(self, rows: int) -> bool:
         """Whether some of the indexed passages could be embedded now, as far as is published."""
-        return any(self._work(self.vectors(), rows))
+        return any(self._work(self.now(), rows))
 
     def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still.
@@ -182,7 +178,7 @@ class Embedding(Following[Vectors]):
 
     def updated(self, rows: Sequence[int]) -> datetime | None:
         """When the last of some rows got its vector, None if one has none."""
-        vectors = self.vectors()
+        vectors = self.now()
         if not rows or max(rows) >= vectors.manifest.rows:
             return None
         times = vectors.column("times")[list(rows)]
@@ -190,7 +186,7 @@ class Embedding(Following[Vectors]):
 
     def verified(self) -> datetime | None:
         """When all the vectors were last verified."""
-        at = self.vectors().manifest.verified
+        at = self.now().manifest.verified
         return retries.moment(at) if at else None
 
     def stamp(self) -> None:
@@ -217,7 +213,7 @@ class Embedding(Following[Vectors]):
 
     def outage(self) -> str | None:
         """What there is to say while the model is out and not to be asked."""
-        out = retries.outage(self.vectors().manifest.retries, self._spine.now())
+        out = retries.outage(self.now().manifest.retries, self._spine.now())
         if out is None or out.next_at is None:
             return None
         return (
