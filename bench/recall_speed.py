@@ -72,7 +72,7 @@ def measure(bench: Bench, size: int) -> None:
         index.search(question, Filter(), version=version, limit=10, vectors=vectors, query=query)
         took.append((time.perf_counter() - began) * 1000)
         began = time.perf_counter()
-        faiss.knn_hamming(signs(query[None, :]), vectors.bits, 10, "mc")
+        faiss.knn_hamming(signs(query[None, :]), vectors.column("bits"), 10, "mc")
         bare.append((time.perf_counter() - began) * 1000)
     warm = took[len(took) // 3 :]
     p50 = percentile(warm, 50)

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 import octavo
 from indexes import fact
 from octavo.domain.units import Watermark
 from octavo.errors import ModelFailed, NotFound
 from octavo.models.embedders import CallableEmbedder, is_offline_installed
-from octavo.storage import rows as columns
 from octavo.storage.index import current, extend
 from octavo.storage.retries import ATTEMPTS, MODEL, after_attempt, due, moment, outage
-from octavo.storage.rows import publish, read_manifest
+from octavo.storage.rows import Units, open_units
 from octavo.storage.vectors import open_vectors
 from octavo.testing.clocks import SettableClock
 
@@ -301,14 +299,14 @@ def test_ghosts_and_missing_revisions_are_found_by_id_and_revision_and_healed(op
     memories = filled(account)
     account.catch_up()
     assert account.check()
-    mark = read_manifest(index).watermark
+    mark = open_units(index).manifest.watermark
     extend(index, [fact("ghost", "ผีในดัชนี", version=1)], [], mark, since=mark)
     assert account.check().problems == ("index/recall holds revision 1 of ghost, which is none",)
     assert account.repair()
     assert account.check()
     account.revise(memories[0].id, text="the violin is new")
     head = Watermark(version=account.version, header=account._spine.ledger.hash_of(account.version))
-    publish(current(index), replace(read_manifest(current(index)), watermark=head))
+    open_units(current(index)).publish(watermark=head)
     assert account.check().problems == (f"index/recall lacks revision 2 of {memories[0].id}",)
     assert account.repair()
     assert account.recall("violin new")[0].memory.rev == 2
@@ -360,7 +358,7 @@ def test_after_a_change_of_the_embedder_the_old_vectors_serve_until_the_new_ones
 
 @pytest.mark.parametrize("by", [-1, 1])
 def test_an_index_that_another_octavo_made_is_made_anew(root, index, monkeypatch, by):
-    monkeypatch.setattr(columns, "FORMAT", columns.FORMAT + by)
+    monkeypatch.setattr(Units, "FORMAT", Units.FORMAT + by)
     with octavo.open(root, "User01", embedder=False) as account:
         account.remember("แมวชอบนอนบนโซฟา")
         account.catch_up()
@@ -369,4 +367,4 @@ def test_an_index_that_another_octavo_made_is_made_anew(root, index, monkeypatch
         assert [hit.memory.text for hit in account.recall("แมวชอบนอนที่ไหน")] == ["แมวชอบนอนบนโซฟา"]
         account.catch_up()
         assert account.check().problems == ()
-    assert read_manifest(current(index)).rows == 1
+    assert open_units(current(index)).manifest.rows == 1

@@ -173,7 +173,8 @@ def test_who_looks_at_vectors_is_not_harmed_when_another_begins_them_anew(tmp_pa
         "import sys; from pathlib import Path; import numpy as np;"
         "from octavo.storage.vectors import append_vectors, open_vectors;"
         "open_ = lambda name: open_vectors(Path(sys.argv[1]), embedder=name, dimension=512, history='');"
-        "old = append_vectors(open_('a'), np.ones((200, 512))); floats, bits = old.floats, old.bits;"
+        "old = append_vectors(open_('a'), np.ones((200, 512))); "
+        "floats, bits = old.floats, old.column('bits');"
         "append_vectors(open_('b'), np.ones((1, 512)));"
         "assert floats.astype(float).sum() and bits.sum() and old.cosines(np.ones(512), np.arange(200)).all()"
     )
@@ -182,7 +183,7 @@ def test_who_looks_at_vectors_is_not_harmed_when_another_begins_them_anew(tmp_pa
 
 def test_more_near_rows_than_there_are_is_all_of_them(tmp_path):
     vectors = append_vectors(_open(tmp_path), _random(3))
-    near = _hamming(signs(_random(1, 5)), vectors.bits, 10)
+    near = _hamming(signs(_random(1, 5)), vectors.column("bits"), 10)
     assert sorted(near.tolist()) == [0, 1, 2]
 
 

@@ -19,7 +19,7 @@ from octavo.storage import words as word_index
 from octavo.storage.batches import analysed, batch_of, write_ends
 from octavo.storage.columns import writing
 from octavo.storage.index import Index, Unindexed, clear, extend
-from octavo.storage.rows import Units, open_units, read_manifest
+from octavo.storage.rows import Units, open_units
 
 
 def test_a_unit_is_found_by_its_words_in_english_and_thai(tmp_path):
@@ -321,7 +321,7 @@ def test_counted_frequencies_are_the_scanned_ones_at_every_version_and_a_change_
     }
     monkeypatch.setattr(frequencies, "_TAIL_ROWS", 1)
     write(tmp_path, 4, [])
-    assert read_manifest(tmp_path).base == 12
+    assert open_units(tmp_path).manifest.base == 12
     for (version, chosen), wanted in scanned.items():
         assert _scores(ask(tmp_path, "tea dog ชาเขียว", version=version, scopes=chosen)) == wanted
     path = tmp_path / "frequencies-12.bin"
@@ -335,7 +335,7 @@ def test_a_changed_manifest_is_noticed(tmp_path):
     path = tmp_path / "manifest.json"
     path.write_text(path.read_text().replace('"version": 1', '"version": 7'))
     with pytest.raises(Damaged, match=r"manifest\.json"):
-        read_manifest(tmp_path)
+        open_units(tmp_path)
 
 
 def test_a_cleared_index_is_empty_and_can_be_built_again(tmp_path):

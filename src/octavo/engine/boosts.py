@@ -9,17 +9,19 @@ to look at. A boost reads; it writes nothing, and it looks only at the hits, nev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.domain.current import arranged
+from octavo.domain.corrections import Fact, Replacement, arrange
 from octavo.domain.filters import passes
 from octavo.domain.hits import Hit, Query
 from octavo.domain.memory import Memory
 from octavo.domain.moods import in_mood
+from octavo.domain.orders import Order, is_request
 from octavo.domain.policy import EmotionPolicy
 from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe
@@ -33,6 +35,9 @@ from octavo.storage.search import ScoredUnit
 from octavo.storage.state_view import DbView
 
 ABSTRACT = ("core", "sphere")
+COMPARED = ("fact", "register")
+_WISH = 0.2
+_STEP = 1e-9
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _LINKED_FROM, _LINKED_MOST, _LINK_SHARE = 5, 16, 0.3  # of so many hits so many each
 
@@ -138,6 +143,55 @@ def _linked(hit: Hit, memory: Memory, version: int, mark: int) -> Hit:
 def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     """Of facts about the same thing the newer stands first, and the older says what took its place."""
     return hits if recalled.query.streams is not None else arranged(recalled.query.text, hits)
+
+
+def arranged(query: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits, with facts in the places of facts, the current one first; others stay where they are."""
+    first: dict[str, int] = {}
+    for place, hit in enumerate(hits):
+        if hit.memory.kind in COMPARED and hit.memory.text:
+            first.setdefault(hit.memory.id, place)
+    if len(first) < 2:
+        return list(hits)
+    known = {id_: hits[place] for id_, place in first.items()}
+    facts = [
+        Fact(
+            id=hit.memory.id,
+            text=hit.memory.text,
+            at=hit.memory.at,
+            version=hit.version,
+            relevance=relevance(hit),
+        )
+        for hit in known.values()
+    ]
+    order, replacements = arrange(query, facts)
+    replaced = {replacement.older: replacement for replacement in replacements}
+    result = list(hits)
+    score = math.inf
+    for place, id_ in zip(first.values(), order, strict=True):
+        score = min(hits[place].score, score - _STEP)  # equals would be put in another order
+        result[place] = _placed(known[id_], score, replaced.get(id_))
+    return result
+
+
+def wished(query: str, hits: Sequence[Hit], orders: Sequence[Order]) -> list[Hit]:
+    """The same hits, those that hold a wish of the user's a little higher when something is asked for."""
+    wishes = {(order.memory, order.turn) for order in orders if order.is_wish}
+    if not wishes or not is_request(query):
+        return list(hits)
+    return [lifted(hit, "wish", _WISH * ((hit.memory.id, hit.turn) in wishes)) for hit in hits]
+
+
+def _placed(hit: Hit, score: float, replacement: Replacement | None) -> Hit:
+    """The hit with the score of its place, and with what took its own place."""
+    moved = score - hit.score
+    if moved:
+        hit = replace(hit, score=score, parts={**hit.parts, "current": moved})
+    if replacement is None:
+        return hit
+    told = "" if replacement.is_certain else "perhaps "
+    note = f"{told}replaced by {replacement.newer} on {replacement.at.date().isoformat()}"
+    return replace(hit, replaced=replacement, notes=(*hit.notes, note))
 
 
 def moods(policy: EmotionPolicy) -> Boost:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Protocol
 
 from octavo.domain.brief import Brief, render
 from octavo.domain.brief_page import Counter, Item, Told
-from octavo.domain.hits import Hit
+from octavo.domain.hits import Hit, Hits
 from octavo.domain.memory import SHARED, Memory, check_scope
 from octavo.domain.orders import Order
 from octavo.domain.profile import profile
@@ -43,17 +43,7 @@ class Readable(Protocol):
         ...
 
 
-class Found(Protocol):
-    """What a recall found: hits, and the user's orders that apply beside them."""
-
-    orders: tuple[Order, ...]
-
-    def __iter__(self) -> Iterator[Hit]:
-        """The hits, best first."""
-        ...
-
-
-Recall = Callable[..., Found]
+Recall = Callable[..., Hits]
 
 
 def brief(

@@ -19,7 +19,7 @@ from octavo.engine.embedding import VECTOR, Embedding
 from octavo.engine.spine import Spine
 from octavo.libraries import Array, np
 from octavo.storage import composites, retries
-from octavo.storage.columns import writing
+from octavo.storage.columns import stamp_of, writing
 from octavo.storage.composites import Composite, CompositeManifest, Composites
 from octavo.storage.projections import Progress
 from octavo.storage.rows import OPEN, Units
@@ -43,7 +43,7 @@ class Composing:
     def held(self) -> Composites:
         """The composites as they are published now."""
         with self._lock:
-            stamp = composites.stamp(self._embedding.folder)
+            stamp = stamp_of(self._embedding.folder / composites.ROWS)
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._read())
             return self._held[1]
@@ -247,7 +247,7 @@ class Composing:
 
     def _now(self) -> tuple[Units, Vectors]:
         units = self._units()
-        return units, self._embedding.vectors().up_to(units.manifest.rows)
+        return units, self._embedding.now().up_to(units.manifest.rows)
 
     def _is_aged(self, row: Composite, manifest: CompositeManifest) -> bool:
         verified = retries.moment(manifest.verified) if manifest.verified else None

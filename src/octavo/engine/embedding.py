@@ -19,7 +19,7 @@ from octavo.libraries import np
 from octavo.models.embedders import Embedder
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED
-from octavo.storage.columns import Columns, writing
+from octavo.storage.columns import Columns, stamp_of, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
@@ -29,7 +29,6 @@ from octavo.storage.vectors import (
     checked_vectors,
     fill_vectors,
     open_vectors,
-    republish,
 )
 
 _log = logging.getLogger("octavo.embedding")
@@ -59,7 +58,7 @@ class Following(Generic[V]):
     def now(self) -> V:
         """What is published now; nothing if it is damaged."""
         with self._lock:
-            stamp = stamp_of(self.folder)
+            stamp = stamp_of(self.folder / "manifest.json")
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._healed())
             return self._held[1]
@@ -103,18 +102,14 @@ class Embedding(Following[Vectors]):
         self.embedder = embedder
         self._kept: dict[bytes, Any] = {}  # vectors of texts that no index holds yet, by the texts' hashes
 
-    def vectors(self) -> Vectors:
-        """The vectors as they are published now."""
-        return self.now()
-
     def missing(self, rows: int) -> int:
         """How many of the indexed passages have no vector."""
-        vectors = self.vectors()
+        vectors = self.now()
         return rows - vectors.manifest.rows + len(vectors.lacking)
 
     def has_work(self, rows: int) -> bool:
         """Whether some of the indexed passages could be embedded now, as far as is published."""
-        return any(self._work(self.vectors(), rows))
+        return any(self._work(self.now(), rows))
 
     def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still.
@@ -141,7 +136,7 @@ class Embedding(Following[Vectors]):
         with writing(self.index):
             vectors = self._healed()
             if vectors.manifest.retries:
-                republish(vectors, retries=retries.made_due(vectors.manifest.retries, self._spine.now()))
+                vectors.publish(retries=retries.made_due(vectors.manifest.retries, self._spine.now()))
 
     def embed(self, texts: Sequence[str]) -> Any:
         """Texts as vectors of length one; `ModelFailed` if the embedder does not give one for each."""
@@ -183,22 +178,22 @@ class Embedding(Following[Vectors]):
 
     def updated(self, rows: Sequence[int]) -> datetime | None:
         """When the last of some rows got its vector, None if one has none."""
-        vectors = self.vectors()
+        vectors = self.now()
         if not rows or max(rows) >= vectors.manifest.rows:
             return None
-        times = vectors.times[list(rows)]
+        times = vectors.column("times")[list(rows)]
         return retries.moment(int(times.max())) if times.all() else None
 
     def verified(self) -> datetime | None:
         """When all the vectors were last verified."""
-        at = self.vectors().manifest.verified
+        at = self.now().manifest.verified
         return retries.moment(at) if at else None
 
     def stamp(self) -> None:
         """Note that the vectors were verified just now; the caller holds the write lock."""
         vectors = self._open(self.folder)
         if vectors.manifest.rows:
-            republish(vectors, verified=retries.micros(self._spine.now()))
+            vectors.publish(verified=retries.micros(self._spine.now()))
 
     def notes(self) -> list[str]:
         """What a person should know of passages without vectors; nothing while they are damaged."""
@@ -218,7 +213,7 @@ class Embedding(Following[Vectors]):
 
     def outage(self) -> str | None:
         """What there is to say while the model is out and not to be asked."""
-        out = retries.outage(self.vectors().manifest.retries, self._spine.now())
+        out = retries.outage(self.now().manifest.retries, self._spine.now())
         if out is None or out.next_at is None:
             return None
         return (
@@ -240,7 +235,7 @@ class Embedding(Following[Vectors]):
             found, failed = self._tried(rows)
         except ModelFailed as error:
             failure = {retries.MODEL: type(error).__name__}
-            republish(vectors, retries=retries.after_attempt(old, [], failure, now))
+            vectors.publish(retries=retries.after_attempt(old, [], failure, now))
             _log.warning("embedding stopped rows=%d error=%s", len(rows), type(error).__name__)
             raise
         if failed:
@@ -290,15 +285,6 @@ class Embedding(Following[Vectors]):
     def _open(self, folder: Path) -> Vectors:
         name, dimension = self.embedder.name, self.embedder.dimension
         return open_vectors(folder, embedder=name, dimension=dimension, history=self._history())
-
-
-def stamp_of(folder: Path) -> object:
-    """What changes whenever another manifest is published in a folder."""
-    try:
-        status = (folder / "manifest.json").stat()
-    except FileNotFoundError:
-        return None
-    return (status.st_ino, status.st_mtime_ns)
 
 
 def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> tuple[list[Passage], list[str], list[Memory]]:

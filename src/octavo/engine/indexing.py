@@ -129,7 +129,7 @@ class Indexing:
         behind = self._spine.head().version - mark.version
         if self.embedding is None:
             return freshnesses.Lag(versions=behind, passages=self.index.units().manifest.rows)
-        kept = retries.without_model(self.embedding.vectors().manifest.retries)
+        kept = retries.without_model(self.embedding.now().manifest.retries)
         dead = sum(retry.is_dead for retry in kept)
         return freshnesses.Lag(
             versions=behind,
@@ -302,7 +302,7 @@ class Indexing:
     def embedded(self) -> Vectors:
         """The vectors of the embedder in use."""
         assert self.embedding is not None
-        return self.embedding.vectors()
+        return self.embedding.now()
 
     def units(self, after: int, upto: int) -> Iterator[Unit]:
         """The units of every revision that became valid in (after, upto]."""

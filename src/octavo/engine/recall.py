@@ -8,7 +8,6 @@ import msgspec
 from msgspec.structs import replace
 
 from octavo.domain import state as states
-from octavo.domain.current import wished
 from octavo.domain.filters import Filter, passes
 from octavo.domain.hits import Hit, Hits, LayerTried, Query, chosen, ordered, per_memory, weighed
 from octavo.domain.memory import KINDS, SHARED, Memory
@@ -163,7 +162,7 @@ class Recaller:
         query = recalled.query
         if query.streams is not None:
             return hits
-        return wished(query.text, hits, self.orders(recalled.base, recalled.view, query.filter.scopes))
+        return boosts.wished(query.text, hits, self.orders(recalled.base, recalled.view, query.filter.scopes))
 
     def _names(self, base: DbView, view: View, scopes: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
         """The names that people go by: those they were given, and those they are called by in the talk."""

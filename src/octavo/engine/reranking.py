@@ -12,7 +12,7 @@ from octavo.libraries import np
 from octavo.models.rerank import TokenReranker
 from octavo.storage.columns import writing
 from octavo.storage.rows import open_units
-from octavo.storage.tokens import Encoded, TokenManifest, Tokens, append_tokens, open_tokens
+from octavo.storage.tokens import Encoded, TokenManifest, Tokens, append_tokens
 
 BATCH = 64  # passages encoded before they are published
 
@@ -67,4 +67,4 @@ class SecondLook(Following[Tokens]):
 
     def _open(self, folder: Path) -> Tokens:
         name, dimension = self.reranker.name, self.reranker.dimension
-        return open_tokens(folder, TokenManifest(model=name, dimension=dimension, history=self._history()))
+        return Tokens.open(folder, TokenManifest(model=name, dimension=dimension, history=self._history()))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -57,8 +57,9 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
         return Batch(manifest=manifest, known=manifest, records=nothing, terms=no_terms)
     pieces = [passages(unit.text) for unit in units]
     terms, lengths = analysed(list(chain.from_iterable(pieces)))
-    known, names = _known(units, manifest), _Names(manifest.counts["names"])
-    records = _records(units, known, names)
+    known = _known(units, manifest)
+    named, names = _named(units, manifest.counts["names"])
+    records = _records(units, known, named)
     times = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
     owners, records = _spread(records, [len(some) for some in pieces], lengths)
     records["terms"] += np.uint64(manifest.counts["terms"])
@@ -68,7 +69,7 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
         records=records,
         terms=terms,
         units=units if len(owners) == len(units) else [units[owner] for owner in owners.tolist()],
-        names=bytes(names.written),
+        names=names,
     )
 
 
@@ -91,20 +92,20 @@ def _known(units: Sequence[Unit], manifest: Manifest) -> Manifest:
     return replace(manifest, scopes=tuple(scopes), speakers=tuple(speakers), said_since=said)
 
 
-def _records(units: Sequence[Unit], known: Manifest, names: _Names) -> Array:
+def _records(units: Sequence[Unit], known: Manifest, named: Sequence[tuple[int, int, int]]) -> Array:
     """A record for each unit, column by column, as if each were one passage."""
-    memory, rev, turn, scope, kind, layer, text, at, version, session, position, speaker, *more, salience = (
-        zip(*units, strict=True)
+    _, rev, turn, scope, kind, layer, text, at, version, session, position, speaker, *_, salience = zip(
+        *units, strict=True
     )
-    named = [names.of(*given) for given in zip(memory, rev, session, *more, strict=True)]
+    key, name, name_length = zip(*named, strict=True)
     sessions = {name: key_code(name or "") for name in set(session)}
     scopes = {name: code for code, name in enumerate(known.scopes)}
     speakers: dict[str | None, int] = {name: code for code, name in enumerate(known.speakers, start=1)}
     speakers[None] = 0
     columns = {
-        "key": [name.key for name in named],
-        "name": [name.at for name in named],
-        "name_length": [name.length for name in named],
+        "key": key,
+        "name": name,
+        "name_length": name_length,
         "session": [sessions[name] for name in session],
         "valid_from": version,
         "at": [int(moment.timestamp()) for moment in at],
@@ -126,8 +127,8 @@ def _records(units: Sequence[Unit], known: Manifest, names: _Names) -> Array:
         ],
     }
     records = np.zeros(len(units), dtype=_row())
-    for name, values in columns.items():
-        records[name] = values
+    for column, values in columns.items():
+        records[column] = values
     return records
 
 
@@ -157,31 +158,21 @@ def _runs(records: Array, first: int) -> Array:
     return runs
 
 
-class _Name(NamedTuple):
-    memory: str
-    rev: int
-    key: int
-    at: int
-    length: int
+def _named(units: Sequence[Unit], first: int) -> tuple[list[tuple[int, int, int]], bytes]:
+    """Of each unit its memory's code and where the words of its revision stand from `first` on; these words.
 
-
-class _Names:
-    """The words that belong to revisions, one after the other; all units of a revision share them."""
-
-    def __init__(self, first: int) -> None:
-        self.written = bytearray()
-        self._first = first
-        self._last = _Name("", 0, 0, 0, 0)
-
-    def of(
-        self, memory: str, rev: int, session: str | None, category: str | None, tags: tuple[str, ...]
-    ) -> _Name:
-        """Where the words of a unit stand; units of one revision come one after the other."""
-        if memory != self._last.memory or rev != self._last.rev:
-            name = msgspec.json.encode([memory, session, category, *tags])
-            self._last = _Name(memory, rev, key_code(memory), self._first + len(self.written), len(name))
-            self.written += name
-        return self._last
+    Units of one revision come one after the other and share them.
+    """
+    written, places = bytearray(), []
+    place, last = (0, 0, 0), ("", 0)
+    for unit in units:
+        if last != (unit.memory, unit.rev):
+            last = (unit.memory, unit.rev)
+            name = msgspec.json.encode([unit.memory, unit.session, unit.category, *unit.tags])
+            place = (key_code(unit.memory), first + len(written), len(name))
+            written += name
+        places.append(place)
+    return places, bytes(written)
 
 
 @cache

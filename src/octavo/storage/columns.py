@@ -19,7 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.errors import Damaged, OctavoError, StoreFull
 from octavo.libraries import Array, np
@@ -29,19 +33,58 @@ GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made bes
 _OTHERS = 0o077
 _NO_SPACE = "No space left on device"
 Files = Mapping[str, tuple[Any, tuple[int, ...]]]  # each file's type, and how much of it counts
-M = TypeVar("M")
+M = TypeVar("M", bound=Struct)
 disk = Disk()  # tests put one in its place that stops, or fails
 
 
 class Columns(Generic[M]):
     """A reader's or writer's view of some columns, pinned to one manifest."""
 
-    def __init__(self, folder: Path, manifest: M, files: Files, checksums: Mapping[str, int]) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        self._files = files
-        self._checksums = checksums
+    FORMAT: ClassVar[int]
+    OWNER: ClassVar[tuple[str, ...]] = ()  # the fields of a manifest that say whose columns these are
+
+    def __init__(self, folder: Path, manifest: M) -> None:
+        self.folder, self.manifest = folder, manifest
+        self._files, self._checksums = self._layout(manifest)
         self._maps: dict[str, Array] = {}
+
+    def _layout(self, manifest: M) -> tuple[Files, Mapping[str, int]]:
+        raise NotImplementedError
+
+    @classmethod
+    def open(cls, folder: Path, fresh: M) -> Self:
+        """The columns as last published, else fresh ones; `Damaged` if a file is shorter than it must be."""
+        columns = cls(folder, cls.published(folder, fresh))
+        columns.must_hold()
+        return columns
+
+    @classmethod
+    def published(cls, folder: Path, fresh: M) -> M:
+        """The published manifest, or the fresh one if there is none of ours; `Damaged` if it was changed."""
+        path = folder / "manifest.json"
+        try:
+            document = json.loads(path.read_bytes())
+            body, digest = document["body"], document["hash"]
+        except FileNotFoundError:
+            return fresh
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged(path, "it is not a manifest") from error
+        if digest != _digest(body):
+            raise damaged(path, "its hash is wrong")
+        if body.pop("format") != cls.FORMAT:
+            raise damaged(path, f"it has another format than the {cls.FORMAT} that this Octavo reads")
+        manifest = msgspec.convert(body, type=type(fresh))
+        is_ours = all(getattr(manifest, name) == getattr(fresh, name) for name in cls.OWNER)
+        return manifest if is_ours else fresh
+
+    def publish(self, **changes: Any) -> Self:
+        """Make the manifest, with some changes, the one that counts; the caller holds the write lock."""
+        manifest = replace(self.manifest, **changes)
+        body = {"format": self.FORMAT, **msgspec.to_builtins(manifest)}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        written = json.dumps({"body": body, "hash": _digest(body)}).encode()
+        replace_file(self.folder / "manifest.json", written)
+        return type(self)(self.folder, manifest)
 
     def column(self, name: str) -> Array:
         """A file as an array, as far as it counts; mapped when first asked for."""
@@ -83,27 +126,12 @@ class Columns(Generic[M]):
         return int(np.dtype(dtype).itemsize) * prod(shape)
 
 
-def read_body(folder: Path, format_: int) -> dict[str, Any] | None:
-    """What the published manifest says, None if there is none; `Damaged` if it is not what was written."""
-    path = folder / "manifest.json"
-    try:
-        document = json.loads(path.read_bytes())
-        body, digest = document["body"], document["hash"]
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, "it is not a manifest") from error
-    if digest != _digest(body):
-        raise damaged(path, "its hash is wrong")
-    if body.pop("format") != format_:
-        raise damaged(path, f"it has another format than the {format_} that this Octavo reads")
-    return dict(body)
-
-
-def publish_body(folder: Path, format_: int, body: dict[str, Any]) -> None:
-    """Make a manifest the one that counts, atomically and durably."""
-    body = {"format": format_, **body}
-    replace_file(folder / "manifest.json", json.dumps({"body": body, "hash": _digest(body)}).encode())
+def stamp_of(path: Path) -> tuple[int, int] | None:
+    """What changes whenever another file takes the place of this one, None while there is none."""
+    with suppress(FileNotFoundError):
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns
+    return None
 
 
 def _mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:

@@ -97,14 +97,6 @@ def read(folder: Path | None, embedder: str, dimension: int) -> Composites:
     return Composites(manifest, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
 
 
-def stamp(folder: Path) -> tuple[int, int] | None:
-    """What changes whenever composites are published, None while there are none."""
-    with suppress(FileNotFoundError):
-        status = (folder / ROWS).stat()
-        return status.st_ino, status.st_mtime_ns
-    return None
-
-
 def publish(folder: Path, manifest: CompositeManifest, halves: Array) -> None:
     """Make composites the ones that count; the caller holds the lock."""
     data = np.ascontiguousarray(halves, dtype="<f2").tobytes()

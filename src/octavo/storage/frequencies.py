@@ -8,7 +8,7 @@ from pathlib import Path
 from octavo.errors import Damaged
 from octavo.libraries import Array, np
 from octavo.storage.columns import append, damaged
-from octavo.storage.rows import Manifest, Units, distinct, tallied
+from octavo.storage.rows import Units, distinct, tallied
 
 _ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a plain array to search in
 _TAIL_ROWS = 2_048
@@ -79,10 +79,10 @@ def _added(keys: Array, counts: Array) -> tuple[Array, Array]:
     return ordered[firsts], np.add.reduceat(counts[order], firsts)
 
 
-def sweep(folder: Path, manifest: Manifest) -> None:
+def sweep(units: Units) -> None:
     """Remove the bases that no manifest names any more."""
-    keep = _path(folder, manifest.base)
-    for path in folder.glob("frequencies-*.bin"):
+    keep = _path(units.folder, units.manifest.base)
+    for path in units.folder.glob("frequencies-*.bin"):
         if path != keep:
             path.unlink(missing_ok=True)
 

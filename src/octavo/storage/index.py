@@ -22,8 +22,8 @@ from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, write_ends
-from octavo.storage.columns import GENERATION, replace_file, writing
-from octavo.storage.rows import Units, open_units, publish, read_manifest
+from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
+from octavo.storage.rows import EMPTY, Units, open_units
 from octavo.storage.search import Limits, ScoredUnit, Search, Unindexed
 from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors
@@ -66,15 +66,11 @@ class Index(Struct):
     @property
     def watermark(self) -> Watermark:
         """Up to where the index follows the ledger."""
-        return read_manifest(self.folder).watermark
+        return Units.published(self.folder, EMPTY).watermark
 
     def units(self) -> Units:
         """The columns as they are published now."""
-        try:
-            status = self._manifest.stat()
-            stamp: tuple[int, int] | None = (status.st_ino, status.st_mtime_ns)
-        except FileNotFoundError:
-            stamp = None
+        stamp = stamp_of(self._manifest)
         if self._units is None or stamp != self._stamp:
             self._units, self._stamp = open_units(self.folder), stamp
         return self._units
@@ -174,10 +170,8 @@ def extend(
                 some = list(islice(coming, _AT_ONCE))
             manifest, ended = write_ends(folder, manifest, ends)
             stamp = adding.commit(Units(folder, manifest), ended)
-        manifest = replace(manifest, watermark=watermark, words=stamp)
-        manifest = replace(manifest, base=frequencies.rebase(Units(folder, manifest)))
-        publish(folder, manifest)
-        frequencies.sweep(folder, manifest)
+        units = Units(folder, replace(manifest, watermark=watermark, words=stamp))
+        frequencies.sweep(units.publish(base=frequencies.rebase(units)))
     return True
 
 

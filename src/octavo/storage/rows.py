@@ -6,7 +6,7 @@ The manifest also says what the codes in the records mean, and up to which versi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +15,8 @@ from msgspec import Struct, field
 
 from octavo.domain.units import Watermark
 from octavo.libraries import Array, np
-from octavo.storage.columns import Columns, publish_body, read_body
+from octavo.storage.columns import Columns, Files
 
-FORMAT = 6
 OPEN = 2**63 - 1
 NO_POSITION = 2**32 - 1
 # Of `marks` the lowest bit says that a person spoke; the others are what `domain.units.substance` found.
@@ -102,12 +101,17 @@ EMPTY = Manifest(watermark=Watermark(version=0, header=""))
 class Units(Columns[Manifest]):
     """One reader's or writer's view of the rows, pinned to one manifest."""
 
+    FORMAT = 6
+
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        files = {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
-        super().__init__(folder, manifest, files, manifest.checksums)
+        super().__init__(folder, manifest)
         self.counted: tuple[Array, Array] | None = None  # mapped by `frequencies` with the first question
         self._ends: Array | None = None
         self._turns: Turns | None = None
+
+    def _layout(self, manifest: Manifest) -> tuple[Files, Mapping[str, int]]:
+        files = {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
+        return files, manifest.checksums
 
     def valid_to(self) -> Array:
         """The version at which each row ceases to be valid."""
@@ -190,22 +194,9 @@ class Units(Columns[Manifest]):
         return [(int(row), name) for row, name in zip(found, named, strict=True) if name in wanted]
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The published manifest, an empty one if there is none; `Damaged` if it is not what was written."""
-    body = read_body(folder, FORMAT)
-    return EMPTY if body is None else msgspec.convert(body, type=Manifest)
-
-
 def open_units(folder: Path) -> Units:
-    """The columns as last published; `Damaged` if a file is shorter than it must be."""
-    units = Units(folder, read_manifest(folder))
-    units.must_hold()
-    return units
-
-
-def publish(folder: Path, manifest: Manifest) -> None:
-    """Make a manifest the one that counts, atomically and durably."""
-    publish_body(folder, FORMAT, msgspec.to_builtins(manifest))
+    """The rows as last published."""
+    return Units.open(folder, EMPTY)
 
 
 def key_code(name: str) -> int:

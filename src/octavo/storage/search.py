@@ -155,7 +155,8 @@ class Search:
             )
         if recipe.substance:
             scale = recipe.substance if self.asked is None else recipe.substance_reranked
-            parts["substance"] = np.float32(scale) * self._substance(nearby, chosen, parts, batch)
+            told = (self.question, self.units, batch, self.scopes, recipe, self.rows)
+            parts["substance"] = np.float32(scale) * substance_part(nearby, chosen, parts, _sum(parts), *told)
         score = _sum(parts)
         if self.aging is not None:
             parts |= surroundings.own_parts(nearby, chosen, self.aging, self.recipe)
@@ -186,12 +187,6 @@ class Search:
             parts["time"] = recipe.time * surroundings.time_part(nearby, chosen, question.intervals, recipe)
         parts["length"], parts["person"] = surroundings.priors(nearby, chosen, recipe)
         return parts
-
-    def _substance(self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], batch: Batch) -> Array:
-        units, scopes, recipe = self.units, self.scopes, self.recipe
-        return substance_part(
-            nearby, chosen, parts, _sum(parts), self.question, units, batch, scopes, recipe, self.rows
-        )
 
     def _best(
         self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], near: Array, limit: int

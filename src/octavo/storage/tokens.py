@@ -6,20 +6,16 @@ The files only grow; the manifest says how much of them counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from octavo.domain.ranking import Recipe
 from octavo.libraries import Array, np, product
-from octavo.storage.columns import Columns, publish_body, read_body
+from octavo.storage.columns import Columns, Files
 from octavo.storage.rows import ranges
 from octavo.storage.surroundings import Surroundings
 
-FORMAT = 1
 _SCALE = 127  # a vector of length one in whole numbers of a byte each
 
 Encoded = tuple[Array, Array]  # the ids of a text's tokens, and a vector of length one for each
@@ -39,13 +35,16 @@ class TokenManifest(Struct, frozen=True, kw_only=True):
 class Tokens(Columns[TokenManifest]):
     """A reader's or writer's view of the token vectors, pinned to one manifest."""
 
-    def __init__(self, folder: Path, manifest: TokenManifest) -> None:
+    FORMAT = 1
+    OWNER = ("model", "dimension", "history")
+
+    def _layout(self, manifest: TokenManifest) -> tuple[Files, Mapping[str, int]]:
         files = {
             "ends": ("<u8", (manifest.rows,)),
             "ids": ("<u2", (manifest.tokens,)),
             "vectors": ("i1", (manifest.tokens, manifest.dimension)),
         }
-        super().__init__(folder, manifest, files, manifest.checksums)
+        return files, manifest.checksums
 
     def best(self, asked: Encoded, rows: Array) -> tuple[Array, Array, Array]:
         """How near some token of each row comes to each token asked; which rows have tokens; the weights.
@@ -101,17 +100,6 @@ def second_look(
     return np.where(judged, np.float32(recipe.rerank) * (fits - fits[judged].mean()), np.float32(0))
 
 
-def open_tokens(folder: Path, fresh: TokenManifest) -> Tokens:
-    """The token vectors as last published; none if they are another model's or another ledger's."""
-    body = read_body(folder, FORMAT)
-    manifest = fresh if body is None else msgspec.convert(body, type=TokenManifest)
-    if replace(manifest, rows=0, tokens=0, checksums={}) != fresh:
-        manifest = fresh
-    tokens = Tokens(folder, manifest)
-    tokens.must_hold()
-    return tokens
-
-
 def append_tokens(tokens: Tokens, encoded: Sequence[Encoded]) -> Tokens:
     """Add the tokens of the next rows, durably and published at once; the caller holds the write lock."""
     old = tokens.manifest
@@ -125,6 +113,4 @@ def append_tokens(tokens: Tokens, encoded: Sequence[Encoded]) -> Tokens:
             "vectors": np.rint(_SCALE * np.clip(vectors, -1, 1)).astype("i1"),
         }
     )
-    new = replace(old, rows=old.rows + len(encoded), tokens=int(ends[-1]), checksums=checksums)
-    publish_body(tokens.folder, FORMAT, msgspec.to_builtins(new))
-    return Tokens(tokens.folder, new)
+    return tokens.publish(rows=old.rows + len(encoded), tokens=int(ends[-1]), checksums=checksums)

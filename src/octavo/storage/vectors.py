@@ -7,20 +7,19 @@ is a torn pass and is cut off by the next writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.errors import BadVector
 from octavo.libraries import Array, faiss, np, product
-from octavo.storage.columns import Columns, publish_body, read_body, write_into
+from octavo.storage.columns import Columns, Files, write_into
 from octavo.storage.retries import Retries, without_model
 
-FORMAT = 2
 _FEW = 400  # so many at least are compared in full,
 _COMPARED = 7  # and so many times as many as are wanted
 _SPARE = 2  # and so many times that are looked at first: some may not be visible
@@ -48,42 +47,36 @@ class VectorManifest(Struct, frozen=True, kw_only=True):
 
 
 class Vectors(Columns[VectorManifest]):
-    """A reader's or writer's view of the vectors, pinned to one manifest."""
+    """A reader's or writer's view of the vectors, pinned to one manifest.
+
+    Of `times`, when each vector came in microseconds, 0 says that there is none, or nobody said.
+    """
+
+    FORMAT = 2
+    OWNER = ("embedder", "dimension", "history")
 
     def __init__(self, folder: Path, manifest: VectorManifest) -> None:
+        super().__init__(folder, manifest)
+        self._mean: tuple[int, Array] | None = None
+
+    def _layout(self, manifest: VectorManifest) -> tuple[Files, Mapping[str, int]]:
         rows, dimension = manifest.rows, manifest.dimension
         files = {
             "floats": ("<f2", (rows, dimension)),
             "bits": ("u1", (rows, code_bytes(dimension))),
-            "times": ("<i8", (rows, 1)),
+            "times": ("<i8", (rows,)),
         }
-        super().__init__(folder, manifest, files, {name: getattr(manifest, name) for name in files})
-        self._lacking: Array | None = None
-        self._mean: tuple[int, Array] | None = None
+        return files, {name: getattr(manifest, name) for name in files}
 
     @property
     def floats(self) -> Array:
         """The vectors, one a row."""
         return self.column("floats")
 
-    @property
-    def bits(self) -> Array:
-        """The signs of the vectors, eight to a byte."""
-        return self.column("bits")
-
-    @property
-    def times(self) -> Array:
-        """When each vector came, in microseconds; 0 where there is none, or nobody said."""
-        found: Array = self.column("times")[:, 0]
-        return found
-
-    @property
+    @cached_property
     def lacking(self) -> Array:
         """The rows that count and have no vector."""
-        if self._lacking is None:
-            rows = [retry.row for retry in without_model(self.manifest.retries)]
-            self._lacking = np.array(rows, dtype=np.int64)
-        return self._lacking
+        return np.array([retry.row for retry in without_model(self.manifest.retries)], dtype=np.int64)
 
     def up_to(self, rows: int) -> Vectors:
         """The same vectors, of the first rows only."""
@@ -150,7 +143,7 @@ class Vectors(Columns[VectorManifest]):
     def _near_many(self, code: Array, visible: Callable[[Array], Array], count: int) -> Array:
         total, wanted = self.manifest.rows, _SPARE * count
         while True:
-            rows = _hamming(code, self.bits, min(wanted, total))
+            rows = _hamming(code, self.column("bits"), min(wanted, total))
             kept = rows[visible(rows)]
             if len(kept) >= count or wanted >= total:
                 return kept[:count]
@@ -159,19 +152,12 @@ class Vectors(Columns[VectorManifest]):
     def _near_few(self, code: Array, rows: Array, count: int) -> Array:
         if len(rows) <= count:
             return rows
-        return rows[_hamming(code, np.ascontiguousarray(self.bits[rows]), count)]
+        return rows[_hamming(code, np.ascontiguousarray(self.column("bits")[rows]), count)]
 
 
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
     """The vectors as last published; none if they belong to another embedder or another ledger."""
-    fresh = VectorManifest(embedder=embedder, dimension=dimension, history=history)
-    body = read_body(folder, FORMAT)
-    manifest = fresh if body is None else msgspec.convert(body, type=VectorManifest)
-    if replace(manifest, rows=0, floats=0, bits=0, times=0, retries=(), verified=0) != fresh:
-        manifest = fresh
-    vectors = Vectors(folder, manifest)
-    vectors.must_hold()
-    return vectors
+    return Vectors.open(folder, VectorManifest(embedder=embedder, dimension=dimension, history=history))
 
 
 def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, retries: Retries | None = None) -> Vectors:
@@ -184,7 +170,7 @@ def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, retries: Retries 
     kept = manifest.retries if retries is None else retries
     rows = range(manifest.rows, manifest.rows + len(checked))
     checksums = vectors.add(_arrays(checked, rows, at, kept))
-    return republish(vectors, rows=rows.stop, retries=kept, **checksums)
+    return vectors.publish(rows=rows.stop, retries=kept, **checksums)
 
 
 def fill_vectors(
@@ -201,15 +187,7 @@ def fill_vectors(
         width = array[:1].nbytes
         parts = [(row * width, values.tobytes()) for row, values in zip(rows, array, strict=True)]
         write_into(vectors.folder / f"{name}.bin", parts)
-    return republish(vectors, retries=retries, **Vectors(vectors.folder, vectors.manifest).found())
-
-
-def republish(vectors: Vectors, **changes: Any) -> Vectors:
-    """Make a manifest with some changes the one that counts; the caller holds the write lock."""
-    vectors.folder.mkdir(parents=True, exist_ok=True)
-    manifest = replace(vectors.manifest, **changes)
-    publish_body(vectors.folder, FORMAT, msgspec.to_builtins(manifest))
-    return Vectors(vectors.folder, manifest)
+    return vectors.publish(retries=retries, **Vectors(vectors.folder, vectors.manifest).found())
 
 
 def checked_vectors(new: Any, dimension: int) -> Array:

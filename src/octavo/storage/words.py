@@ -7,14 +7,13 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, LAYERS
-from octavo.domain.units import Unit
 from octavo.errors import Damaged
 from octavo.libraries import Array, np, tantivy
 from octavo.storage.batches import Batch
@@ -25,6 +24,7 @@ _HEAP_BYTES = 64_000_000
 _SMALL_HEAP_BYTES = 15_000_000  # the least that tantivy takes: a pass of a few rows needs no more
 _FOOTER_BYTES = 8
 _ENDED = "ended"
+_FACETS = ("scope", "kind", "layer", "session", "speaker", "category")
 _SPELT_LENGTH = 9  # characters of a term as tantivy is given it, and the space behind
 
 
@@ -170,7 +170,10 @@ class Adding:
         with self._saying():
             for row, (unit, at, end) in enumerate(given, batch.manifest.rows):
                 terms = spelt[_SPELT_LENGTH * begin : _SPELT_LENGTH * end]
-                self._writer.add_document(_document(row, unit, terms, at, None))
+                facets = _facets(
+                    unit.scope, unit.kind, unit.layer, unit.session, unit.speaker, unit.category, *unit.tags
+                )
+                self._writer.add_document(_document(row, at, terms, facets))
                 begin = end
 
     def commit(self, units: Units, ends: Iterable[tuple[int, int]]) -> int:
@@ -231,18 +234,15 @@ def stamp_of(folder: Path) -> int:
         return -1
 
 
-def _document(row: int, unit: Unit, terms: str, at: int, valid_to: int | None) -> tantivy.Document:
+def _document(row: int, at: int, terms: str, facets: str, valid_to: int | None = None) -> tantivy.Document:
     """What the word index holds of a row, `at` in seconds; `valid_to` is None while it is valid."""
     document = tantivy.Document()
     document.add_unsigned("row", row)
     document.add_integer("at", at)
     document.add_text("terms", terms)
-    ended: tuple[str, ...] = ()
+    document.add_text("facets", facets if valid_to is None else f"{facets} {_ENDED}")
     if valid_to is not None:
         document.add_unsigned("valid_to", valid_to)
-        ended = (_ENDED,)
-    always = (unit.scope, unit.kind, unit.layer, *ended)
-    document.add_text("facets", _facets(unit.session, unit.speaker, unit.category, unit.tags, *always))
     return document
 
 
@@ -252,16 +252,10 @@ def _spelt(codes: Array) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _facets(
-    session: str | None, speaker: str | None, category: str | None, tags: tuple[str, ...], *always: str
-) -> str:
-    """Everything a search can be narrowed to, each as one word."""
-    scope, kind, layer, *ended = always
-    found = [_facet("scope", scope), _facet("kind", kind), _facet("layer", layer), *ended]
-    for name, value in (("session", session), ("speaker", speaker), ("category", category)):
-        if value is not None:
-            found.append(_facet(name, value))
-    return " ".join([*found, *(_facet("tag", tag) for tag in tags)])
+def _facets(*values: str | None) -> str:
+    """Everything a search can be narrowed to, each as one word: the values of `_FACETS`, then all tags."""
+    named = zip_longest(_FACETS, values, fillvalue="tag")
+    return " ".join(_facet(name or "", value) for name, value in named if value is not None)
 
 
 def _facet(name: str, value: str) -> str:
@@ -272,24 +266,17 @@ def _facet(name: str, value: str) -> str:
 def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Document:
     """The document of a row that is in the columns already."""
     record = units.column("rows")[row]
-    name, manifest = units.name_of(record), units.manifest
-    speaker = int(record["speaker"])
-    unit = Unit(
-        memory=name.memory,
-        rev=int(record["rev"]),
-        turn=None,
-        scope=manifest.scopes[int(record["scope"])],
-        kind=KINDS[int(record["kind"])],
-        layer=LAYERS[int(record["layer"])],
-        text="",
-        at=datetime.fromtimestamp(int(record["at"]), UTC),
-        valid_from=int(record["valid_from"]),
-        session=name.session,
-        speaker=manifest.speakers[speaker - 1] if speaker else None,
-        category=name.category,
-        tags=name.tags,
+    name, manifest, speaker = units.name_of(record), units.manifest, int(record["speaker"])
+    facets = _facets(
+        manifest.scopes[int(record["scope"])],
+        KINDS[int(record["kind"])],
+        LAYERS[int(record["layer"])],
+        name.session,
+        manifest.speakers[speaker - 1] if speaker else None,
+        name.category,
+        *name.tags,
     )
-    return _document(row, unit, _spelt(units.terms_at(row)), int(record["at"]), valid_to)
+    return _document(row, int(record["at"]), _spelt(units.terms_at(row)), facets, valid_to)
 
 
 def _opened(folder: Path) -> tantivy.Index:
