@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import octavo
+from octavo.domain import likeness
 from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import Memory
+from octavo.domain.policy import GatePolicy
 from octavo.domain.state import fold
 from octavo.errors import LedgerTruncated
 from octavo.storage import state_log
@@ -131,6 +133,15 @@ def test_what_was_looked_up_at_once_is_found_as_before(tmp_path):
         for text in [known.text, *texts, "Anna likes black tea", *texts[:5], ""]:
             assert view.alike("fact", "shared", text) == plain.alike("fact", "shared", text)
         assert view.alike("fact", "shared", texts[0])
+        for text in (texts[0], texts[-1]):
+            near = likeness.near_to(text, GatePolicy())
+            kept = [
+                m for m in view.alike("fact", "shared", text) if likeness.is_near(m.text, text, GatePolicy())
+            ]
+            assert (
+                view.alike("fact", "shared", text, near) == plain.alike("fact", "shared", text, near) == kept
+            )
+            assert not view.alike("fact", "shared", text, lambda _: False)
 
 
 def dump(state: StateDb) -> dict[str, list]:

@@ -142,10 +142,9 @@ def _episode_without(view: View, memory: Memory, keyed: Callable[[str], str]) ->
 def nearest(view: View, memory: Memory, policy: GatePolicy) -> Like | None:
     """The live memory of its kind and scope that says nearly the same; a restatement before a contrast."""
     contrasting: Like | None = None
-    for other in view.alike(memory.kind, memory.scope, memory.text):
+    is_near = likeness.near_to(memory.text, policy)
+    for other in view.alike(memory.kind, memory.scope, memory.text, is_near):
         if other.topic or other.id == memory.id or _are_apart(other, memory):
-            continue
-        if not likeness.is_near(other.text, memory.text, policy):
             continue
         contrast = likeness.contrast(other.text, memory.text)
         if contrast is None:

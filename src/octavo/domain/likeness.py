@@ -16,7 +16,7 @@ import hashlib
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from math import ceil
@@ -58,16 +58,37 @@ def likeness(a: str, b: str, floor: float = 0.0) -> float:
 
 def is_near(a: str, b: str, policy: GatePolicy) -> bool:
     """Whether two texts are near-duplicates under the policy's thresholds."""
-    if is_near_by_words(a, b, policy.token_overlap):
-        return True
-    first, second = _stretches(a, b)
-    return _can_reach(first, second, policy.sequence_ratio) and _ratio(first, second) >= policy.sequence_ratio
+    return near_to(a, policy)(b)
+
+
+def near_to(text: str, policy: GatePolicy) -> Callable[[str], bool]:
+    """Whether another text is a near-duplicate of this one, which is taken apart once for all others.
+
+    Of many candidates hardly one is near, so most of them are told apart by their words and lengths alone.
+    """
+    ours, folded, ratio = _word_set(text), fold(text), policy.sequence_ratio
+    size = len(folded)
+
+    def is_near(other: str) -> bool:
+        if _share_enough(ours, set(words(other)), policy.token_overlap):
+            return True
+        theirs = fold(other)
+        if max(size, len(theirs)) <= CHARACTERS and not _can_reach(folded, theirs, ratio):
+            return False
+        first, second = _stretches(text, other)
+        return _can_reach(first, second, ratio) and _ratio(first, second) >= ratio
+
+    return is_near
 
 
 def is_near_by_words(a: str, b: str, threshold: float) -> bool:
     """Whether two texts of comparable size share enough of their words."""
-    ours, theirs = _word_set(a), _word_set(b)
-    smaller, larger = min(len(ours), len(theirs)), max(len(ours), len(theirs))
+    return _share_enough(_word_set(a), _word_set(b), threshold)
+
+
+def _share_enough(ours: Set[str], theirs: Set[str], threshold: float) -> bool:
+    count, others = len(ours), len(theirs)
+    smaller, larger = (count, others) if count < others else (others, count)
     if smaller < FEW_WORDS or larger > MORE_WORDS * smaller:
         return smaller > 0 and ours == theirs
     return len(ours & theirs) >= threshold * smaller
@@ -269,7 +290,7 @@ def filed_under(kind: str, scope: str, text: str) -> tuple[int, ...]:
     return _placed(kind, scope, text, _fingerprints(text)[0])
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def sought_under(kind: str, scope: str, text: str) -> tuple[int, ...]:
     """What the texts that may say the same as a new one are stored by."""
     return _placed(kind, scope, text, _fingerprints(text)[1])
@@ -285,7 +306,7 @@ def fingerprint(text: str) -> frozenset[int]:
     return _fingerprints(text)[0]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _fingerprints(text: str) -> tuple[frozenset[int], frozenset[int]]:
     """What a text is filed under, and the more that it is looked up by; a write asks for both, and again."""
     found = _word_set(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Protocol
 
@@ -45,9 +45,11 @@ class View(Protocol):
         """The live memory that holds a topic."""
         ...
 
-    def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
+    def alike(
+        self, kind: Kind, scope: str, text: str, near: Callable[[str], bool] | None = None
+    ) -> Sequence[Memory]:
         """Live memories that may say the same, those that share most first; the newest with the same key are
-        among them."""
+        among them. With `near` only those whose text passes it."""
         ...
 
     def count(self, kind: Kind) -> int:
@@ -162,16 +164,19 @@ class Pending:
             found = older if older and older.id not in self.own else None
         return found if found and (found.kind, found.scope, found.topic) == (kind, scope, topic) else None
 
-    def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
+    def alike(
+        self, kind: Kind, scope: str, text: str, near: Callable[[str], bool] | None = None
+    ) -> Sequence[Memory]:
         """Live memories that may say the same, those that share most first; the newest with the same key are
-        among them."""
-        older = self.parent.alike(kind, scope, text) if self.parent else ()
+        among them. With `near` only those whose text passes it."""
+        older = self.parent.alike(kind, scope, text, near) if self.parent else ()
         found = [memory for memory in older if memory.id not in self.own]
         filed = self._filed
         sought = (filed[number][-NEWEST:] for number in sought_under(kind, scope, text) if number in filed)
         shared = Counter(chain.from_iterable(sought))
         own = (self.own[id_] for id_, _ in shared.most_common(CANDIDATES))
-        return found + [m for m in own if (m.kind, m.scope, m.gone) == (kind, scope, False)]
+        live = [m for m in own if (m.kind, m.scope, m.gone) == (kind, scope, False)]
+        return found + (live if near is None else [m for m in live if near(m.text)])
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""

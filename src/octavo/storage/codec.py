@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Hashable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import msgspec
 
@@ -99,6 +99,13 @@ _line = msgspec.json.Decoder(Line)
 _header = msgspec.json.Decoder(Header)
 
 
+class _Said(TypedDict, total=False):
+    text: str  # what of a body is read alone
+
+
+_said = msgspec.json.Decoder(_Said)
+
+
 def line_hash(tag: str, envelope: bytes, hash_of_body: str) -> str:
     """The hash that stands on a line."""
     return hashlib.sha256(b"\0".join((tag.encode(), envelope, hash_of_body.encode()))).hexdigest()
@@ -149,6 +156,14 @@ def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
 def decode_memory(envelope: bytes, body: bytes | None) -> Memory:
     """A memory as the state keeps it."""
     return cast(Memory, decode_change("memory", envelope, body))
+
+
+def text_in(body: bytes | None) -> str:
+    """The text alone of a memory's body, for who asks many and wants few."""
+    try:
+        return _said.decode(body or _ERASED).get("text", "")
+    except msgspec.MsgspecError as error:
+        raise IndexDamaged(f"a memory line is no JSON: {error}") from error
 
 
 def encode_header(header: Header) -> Line:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import Any, Protocol, cast
 
@@ -11,7 +11,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.likeness import sought_under
 from octavo.domain.memory import COMPARED, KINDS, Kind, Memory, Proposal
 from octavo.domain.state import CANDIDATES, NEWEST
-from octavo.storage.codec import decode_change, decode_memory, encode_json, micros
+from octavo.storage.codec import decode_change, decode_memory, encode_json, micros, text_in
 
 
 class Rows(Protocol):
@@ -23,7 +23,8 @@ class Rows(Protocol):
 
 
 Text = tuple[Kind, str, str]  # a kind, a scope and what is said in it
-_AT_ONCE = 128  # texts whose look-alikes are looked up together
+_Line = tuple[bytes, bytes | None]  # the envelope and the body of a memory
+_AT_ONCE = 500  # texts whose look-alikes are looked up together; their numbers are cached meanwhile
 
 OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 
@@ -62,7 +63,7 @@ class DbView:
         self._absent: frozenset[str] = frozenset()
         self._coming: dict[Text, int] = {}
         self._texts: list[Text] = []
-        self._alike: dict[Text, Sequence[Memory]] = {}
+        self._alike: dict[Text, Sequence[_Line]] = {}
 
     def expect(self, coming: Sequence[Memory]) -> None:
         """Look what is to be written up at once, so that `get` and `alike` do not ask for each one."""
@@ -92,20 +93,29 @@ class DbView:
             (topic, kind, scope, *self._now),
         )
 
-    def alike(self, kind: Kind, scope: str, text: str) -> Sequence[Memory]:
-        """Live memories that may say the same, those with the same key first, then by what they share."""
+    def alike(
+        self, kind: Kind, scope: str, text: str, near: Callable[[str], bool] | None = None
+    ) -> Sequence[Memory]:
+        """Live memories that may say the same, those with the same key first, then by what they share.
+
+        Of those that do not pass `near` no more than the text is decoded.
+        """
         if not text:
             return ()
         wanted = (kind, scope, text)
         if wanted not in self._alike:
             place = self._coming.get(wanted)
             self._alike = self._look_up([wanted] if place is None else self._texts[place : place + _AT_ONCE])
-        return self._alike[wanted]
+        lines = self._alike[wanted]
+        return [decode_memory(*line) for line in lines if near is None or near(text_in(line[1]))]
 
-    def _look_up(self, wanted: Sequence[Text]) -> dict[Text, Sequence[Memory]]:
-        """The look-alikes of some texts at once: a statement for each would cost more than its answer."""
+    def _look_up(self, wanted: Sequence[Text]) -> dict[Text, Sequence[_Line]]:
+        """The look-alikes of some texts at once: a statement for each would cost more than its answer.
+
+        The numbers are asked for in order, because neighbours lie on one page.
+        """
         sought = [sought_under(*text) for text in wanted]
-        numbers = encode_json(list(set().union(*sought)))
+        numbers = encode_json(sorted(set().union(*sought)))
         filed = {number: rows.split(",") for number, rows in self._db.rows(_FILED, (numbers,))}
         best = [
             [
@@ -116,8 +126,8 @@ class DbView:
         ]
         rows = ",".join(set().union(*best))
         found = self._db.rows(_VALID_ROWS, (f"[{rows}]", *self._now)) if rows else ()
-        memories = {str(row): decode_memory(envelope, body) for row, envelope, body in found}
-        answers = ([memories[row] for row in some if row in memories] for some in best)
+        lines = {str(row): (envelope, body) for row, envelope, body in found}
+        answers = ([lines[row] for row in some if row in lines] for some in best)
         return dict(zip(wanted, answers, strict=True))
 
     def count(self, kind: Kind) -> int:
