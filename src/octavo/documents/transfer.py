@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -92,6 +92,26 @@ class Tally(Struct):
                 self.changed.append(Note(place=place, reason=MASKED))
             return True
         return False
+
+    def write(
+        self,
+        account: Account,
+        format_: str,
+        rows: Sequence[tuple[str, Wrote | Revised]],
+        *,
+        closes: str | None = None,
+        scope: str | None = None,
+    ) -> bool:
+        """Write what has a place in the files through the gate, in one version; whether any of it was new."""
+        verdicts = account.intake.write_many(
+            [write for _, write in rows],
+            cause=f"import {format_}",
+            skip=ACCEPTED,
+            closes=closes,
+            scope=scope,
+        )
+        is_new = [self.note(*row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
+        return any(is_new)
 
     def imported(self, account: Account, format_: str, user: str | None = None) -> Imported:
         """The report; `user` is whose documents they are, if the account is called otherwise."""

@@ -15,7 +15,15 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.consciousness import tree as layout
-from octavo.documents.consciousness.tree import COUNTERS, EPISODES, FOLDERS, SEQUENCES, document_of, scoped
+from octavo.documents.consciousness.tree import (
+    COUNTERS,
+    EPISODES,
+    FOLDERS,
+    ROOT,
+    SEQUENCES,
+    document_of,
+    scoped,
+)
 from octavo.documents.msp import stores
 from octavo.documents.transfer import ACCEPTED, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import compression
@@ -112,18 +120,9 @@ class _Import:
 
     def _write(self, scope: str, said: Iterable[tuple[str, Memory]], closes: str | None = None) -> bool:
         """Write the episodes of a session in one commit; whether there was anything new."""
-        rows = sorted(said, key=lambda row: (row[1].at, row[0]))
-        if not rows:
-            return False
-        candidates = [Wrote(memory=memory) for _, memory in rows]
-        verdicts = self.account.intake.write_many(
-            candidates, cause=_CAUSE, skip=ACCEPTED, closes=closes, scope=scope
-        )
-        is_new = [
-            self.tally.note(relative, memory, verdict)
-            for (relative, memory), verdict in zip(rows, verdicts, strict=True)
-        ]
-        return any(is_new)
+        ordered = sorted(said, key=lambda row: (row[1].at, row[0]))
+        rows = [(relative, Wrote(memory=memory)) for relative, memory in ordered]
+        return bool(rows) and self.tally.write(self.account, ROOT, rows, closes=closes, scope=scope)
 
     def take_made(self, scope: str, planned: Sequence[str]) -> None:
         """Take cores and spheres from the files where the same sessions have their places here."""

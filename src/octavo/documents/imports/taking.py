@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from octavo.documents import trees
-from octavo.documents.transfer import ACCEPTED, Imported, Tally
+from octavo.documents.transfer import Imported, Tally
 from octavo.domain.buffer import Revised, Wrote
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
 from octavo.engine.account import Account
@@ -97,7 +97,7 @@ def take_memories(
             else:
                 writes.append((place, write))
         if writes:
-            _write(account, format_, writes, tally)
+            tally.write(account, format_, writes, scope=account.scope or SHARED)
         if progress is not None:
             progress(min(start + _BATCH, len(items)), len(items))
     return tally.imported(account, format_)
@@ -162,7 +162,7 @@ def _take_conversation(
         else:
             writes.append((place, Wrote(memory=episode)))
     if writes:
-        _write(account, format_, writes, tally, closes=session)
+        tally.write(account, format_, writes, closes=session, scope=account.scope or SHARED)
         tally.counts["session"] += 1
 
 
@@ -176,18 +176,3 @@ def _paired(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
         else:
             pairs[-1] = (*last, turn)
     return pairs
-
-
-def _write(
-    account: Account,
-    format_: str,
-    writes: Sequence[tuple[str, Wrote | Revised]],
-    tally: Tally,
-    closes: str | None = None,
-) -> None:
-    """Write what has a place in the files through the gate, in one version; note what became of it."""
-    changes, scope = [write for _, write in writes], account.scope or SHARED
-    cause = f"import {format_}"
-    verdicts = account.intake.write_many(changes, cause=cause, skip=ACCEPTED, closes=closes, scope=scope)
-    for (place, write), verdict in zip(writes, verdicts, strict=True):
-        tally.note(place, write, verdict)

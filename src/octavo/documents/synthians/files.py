@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from octavo.documents import trees
 from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, moment, spelt, vector_problem
-from octavo.documents.transfer import ACCEPTED, Exported, Imported, Tally
+from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain.buffer import Wrote
 from octavo.domain.hits import salience_of
 from octavo.domain.memory import Emotion, Link, Memory, Turn, check_id, is_id, transcript
@@ -127,13 +127,9 @@ def _read(
 
 def _write(account: Account, wanted: Sequence[tuple[str, Memory]], tally: Tally) -> None:
     """Write what is not there yet through the gate in one commit; who stayed out is named."""
-    new = [(place, memory) for place, memory in wanted if account.get(memory.id) is None]
-    verdicts = account.intake.write_many(
-        [Wrote(memory=m) for _, m in new], cause=f"import {FORMAT}", skip=ACCEPTED
-    )
+    new = [(place, Wrote(memory=memory)) for place, memory in wanted if account.get(memory.id) is None]
+    tally.write(account, FORMAT, new)
     tally.unchanged += len(wanted) - len(new)
-    for (place, memory), verdict in zip(new, verdicts, strict=True):
-        tally.note(place, memory, verdict)
 
 
 def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally) -> Memory:
