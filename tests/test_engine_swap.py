@@ -198,3 +198,16 @@ def test_proving_an_index_that_was_replaced_meanwhile_is_no_error(opened):
     assert held.verify(stamp=True) == []
     assert account.check().problems == ()
     assert [hit.memory.text for hit in account.recall("mango harbour", k=1)] == ["mango and harbour"]
+
+
+def test_what_was_indexed_is_open_before_the_next_question_comes(opened):
+    account = opened(embedder=False)
+    account.remember("mango and harbour")
+    account.catch_up()
+    assert account._indexing.index._words is None  # who never asked has nothing opened
+    account.recall("harbour")
+    account.remember("the violin in winter")
+    account.catch_up()
+    index = account._indexing.index
+    assert index._words is not None
+    assert index._words[0] is index.units()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -246,6 +246,8 @@ class Indexing:
         while True:
             mark = self.watermark()
             if mark.version >= head:
+                with suppress(Damaged, FileNotFoundError):  # who asks next finds out, and heals it
+                    self.index.warm()
                 return
             upto = self._spine.state.version_after(mark.version, _PASS, head)
             if not self._on_current(partial(self._add_words, mark, upto)):

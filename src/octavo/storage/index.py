@@ -23,7 +23,7 @@ from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, write_ends
 from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
-from octavo.storage.rows import EMPTY, Units, open_units
+from octavo.storage.rows import EMPTY, FILES, Units, open_units
 from octavo.storage.search import Limits, ScoredUnit, Search, Unindexed
 from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors
@@ -139,6 +139,15 @@ class Index(Struct):
             asked=asked,
         )
         return search.run(limit, least)
+
+    def warm(self) -> None:
+        """Open what was published since somebody last asked, so that the next question need not."""
+        if self._words is not None and self._words[0] is not (units := self.units()):
+            for name in FILES:
+                units.column(name)
+            units.valid_to()
+            units.turns()
+            self._words_of(units)
 
     def words(self) -> Words:
         """The word index that belongs to the columns."""
