@@ -28,7 +28,7 @@ from octavo.domain.policy import Policy
 from octavo.domain.units import Unit, Watermark
 from octavo.models.embedders import CallableEmbedder
 from octavo.storage.index import Index, extend
-from octavo.storage.rows import FORMAT
+from octavo.storage.rows import Units
 from octavo.storage.vectors import Vectors, append_vectors, open_vectors, signs
 
 TITLE = "recall speed"
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def measure(bench: Bench, size: int) -> None:
     """Ask seeded questions of an account of one size and note the figures."""
-    folder = bench.cache / f"recall-{size}-v{FORMAT}"
+    folder = bench.cache / f"recall-{size}-v{Units.FORMAT}"
     if not (folder / "done").exists():
         build(bench, folder, size)
     before = resident_bytes()
