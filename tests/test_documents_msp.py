@@ -408,6 +408,26 @@ def test_the_rules_on_documents_say_what_a_consolidation_then_does(msp: MSP) -> 
     assert len(rehearsed.episodic) == len(real.episodic) == 1
 
 
+def test_an_update_of_the_core_rehearsed_and_saved_by_hand_stands_in_the_core(msp: MSP) -> None:
+    buffer = {
+        "semantic_updates": [
+            {"type": "identity", "key": "name", "content": "อีวา", "confidence": 0.95},
+            {"type": "value", "content": "ซื่อสัตย์", "confidence": 0.95},
+        ]
+    }
+    master = msp.load_master_state("A")
+
+    found = msp.apply_consolidation_rules(buffer, master)
+    msp.save_master_state("A", msp.merge_into_master(master, found))
+
+    assert (found.knowledge, found.core_updates) == (
+        [],
+        {"identity": {"name": "อีวา"}, "values": ["ซื่อสัตย์"]},
+    )
+    core = msp.load_master_state("A").core
+    assert (core["identity"], core["values"]) == ({"name": "อีวา"}, ["ซื่อสัตย์"])
+
+
 def test_a_surer_restatement_saved_by_hand_replaces_the_weaker_one(msp: MSP) -> None:
     state = msp.load_master_state("A")
     state["semantic_memory"]["concepts"] = [{"concept": "coffee", "content": "a drink", "confidence": 0.8}]

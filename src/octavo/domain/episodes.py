@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from msgspec import Struct
@@ -54,7 +54,7 @@ def from_document(given: Mapping[str, Any], *, lenient: bool = False) -> Documen
         spelling["turns"] = numbers
     return Document(
         id=id_ if is_id(id_) else None,
-        at=_time(given.get("timestamp") or given.get("created_at"), lenient),
+        at=moment(given.get("timestamp") or given.get("created_at"), lenient=lenient),
         turns=tuple(_turn(turn, n, lenient) for n, turn in enumerate(spoken)),
         salience=_UNRATED if (known := _resonance(given)) is None else known,
         emotion=_emotion(given),
@@ -133,42 +133,34 @@ def _summary(memory: Memory) -> str | None:
     return found[0] if own else "\n".join(found) or None
 
 
-def moment(value: Any) -> datetime | None:
-    """A document's time: ISO text (UTC if it does not say), epoch seconds, or a datetime."""
-    match value:
-        case None | "":
-            return None
-        case datetime():
-            found = value
-        case bool():
-            raise BadInput(f"{value!r} is no time")
-        case int() | float():
-            try:
+def moment(value: Any, *, lenient: bool = False) -> datetime | None:
+    """A document's time: ISO text or a day (UTC if it does not say), epoch seconds, or a datetime.
+
+    One that cannot be read is an error, or None if lenient; `+00:00Z`, as some write it, can be read.
+    """
+    try:
+        match value:
+            case None | "":
+                return None
+            case datetime():
+                found = value
+            case int() | float() if not isinstance(value, bool):
                 found = datetime.fromtimestamp(value, UTC)
-            except (ValueError, OverflowError, OSError) as error:
-                raise BadInput(f"{value!r} is no time", hint="use seconds since 1970") from error
-        case str():
-            try:
-                found = datetime.fromisoformat(value)
-            except ValueError as error:
-                raise BadInput(f"{value!r} is no time", hint="use ISO 8601, 2026-01-31T09:30:00Z") from error
-        case _:
-            raise BadInput(f"{value!r} is no time", hint="use ISO 8601, 2026-01-31T09:30:00Z")
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+            case str() | date():
+                found = datetime.fromisoformat(str(value).replace("+00:00Z", "+00:00"))
+            case _:
+                raise ValueError
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        if lenient:
+            return None
+        hint = "use ISO 8601, 2026-01-31T09:30:00Z, or seconds since 1970"
+        raise BadInput(f"{value!r:.80} is no time", hint=hint) from error
 
 
 def iso(value: datetime) -> str:
     """A time as every file of ours writes it: UTC, with a Z."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _time(value: Any, lenient: bool) -> datetime | None:
-    try:
-        return moment(value)
-    except BadInput:
-        if lenient:
-            return None
-        raise
 
 
 def _is_turn(key: str, value: Any) -> bool:
@@ -194,7 +186,7 @@ def _turn(given: Mapping[str, Any] | str, number: int, lenient: bool) -> Turn:
     return Turn(
         speaker=given[speaker_field] if speaker_field else speaker,
         text=given[text_field] if text_field else "",
-        at=_time(said, lenient) if isinstance(said, str) else None,
+        at=moment(said, lenient=lenient) if isinstance(said, str) else None,
         salience=_unit(given.get("salience")),
         data=spelt(rest, spelling),
     )

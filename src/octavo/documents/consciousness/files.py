@@ -110,7 +110,9 @@ class _Import:
                 self._write(scope, said)
                 continue
             if not counted:
-                note = stores.file(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
+                note = stores.element(
+                    stores.FILE, None, f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at
+                )
                 said.append(("", note.memory))
             if self._write(scope, said, closes=name):
                 closed.add(name)
@@ -188,7 +190,9 @@ class _Import:
             for name, value in self.tree.files.items()
         }
         kept[f"{_NOTES}/root"] = root
-        entries = [stores.file(name, value, at=self.at) for name, value in sorted(kept.items())]
+        entries = [
+            stores.element(stores.FILE, None, name, value, at=self.at) for name, value in sorted(kept.items())
+        ]
         candidates = [Wrote(memory=entry.memory) for entry in entries]
         verdicts = self.account.intake.write_many(candidates, cause=_CAUSE, skip=ACCEPTED, scope=SHARED)
         for entry, verdict in zip(entries, verdicts, strict=True):

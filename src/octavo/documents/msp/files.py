@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from itertools import count
+from pathlib import Path
 from typing import Any
-
-from msgspec import Struct, field
 
 from octavo.documents import trees
 from octavo.documents.msp import saving, session_buffer, stores
 from octavo.documents.msp.forms import BUFFER_LISTS, BUFFER_OBJECTS, buffer_named, create_empty_buffer
 from octavo.documents.msp.items import ORIGINAL, canonical, when
-from octavo.documents.transfer import Exported, Imported, Note, Tally
+from octavo.documents.msp.stores import EPISODIC, FILE, LISTS, STATES, Entry
+from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, is_id
 from octavo.engine.account import Account
-from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadFile, BadInput, NotFound, Refused, SandboxClosed
 from octavo.storage.stores.names import folder_of
 
@@ -28,7 +27,7 @@ _ROOT = "root"
 _FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree keeps its spelling
 _SANDBOXES = "sandboxes"
 _FILES = {
-    stores.EPISODIC: "core/01_Episodic_memory/Episodic_memory.json",
+    EPISODIC: "core/01_Episodic_memory/Episodic_memory.json",
     stores.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
     stores.SENSORY: "core/03_Sensory_memory/Sensory_memory.json",
     stores.CORE: "core/05_Core_Memory/Core_memory.json",
@@ -37,41 +36,18 @@ _FILES = {
 }
 _STATE_FOLDER = "core/10_state"
 _BUFFER, _METADATA = "session_buffer.json", "metadata.json"
-_USUAL = tuple(create_empty_buffer())
 _UNKEPT = ("secret", "noise", "length", "empty")  # checks that stop a candidate before it is buffered
-
-
-class _Tree(Struct, frozen=True, kw_only=True):
-    """A tree as read: the master state's sections, how their files stood, and the files nobody knows."""
-
-    top: Path | None
-    user: str
-    users: int
-    folder: str
-    document: dict[str, Any] = field(default_factory=dict)
-    frames: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, dict[str, str]] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
 
 
 def import_(account: Account, path: Path) -> Imported:
     """Read a tree in one commit, then open its sandboxes; what is there already stays as it is."""
-    tree = _read(path, account.name)
-    folders = _read_sandboxes(tree)
-    at = datetime.now(UTC)
-    extra = saving.leftovers(tree.document, tree.frames, at=at)
-    extra.append(stores.file(_ROOT, {"folder": tree.folder}, at=at))
-    extra += [stores.file(f"files/{name}", value, at=at) for name, value in sorted(tree.files.items())]
-    steps, verdicts, total = saving.bring_up(account, tree.document, extra, at=at, cause="import msp")
-    tally = Tally(unchanged=total - len(steps), notes=tree.notes, files=sorted(tree.files))
-    asked = [(label, candidate) for label, candidate in steps if candidate is not None]
-    for label, candidate in steps:
-        if candidate is None:
-            tally.leave_out(label, "it is there already and never changes")
-    for (label, candidate), verdict in zip(asked, verdicts, strict=True):
-        tally.note(label, candidate, verdict)
-    _open_sandboxes(account, folders, at, tally)
-    return tally.imported(account, "msp", user=tree.user)
+    work = _Import(account, path)
+    folders = work.read_sandboxes()  # what cannot be read stops the import before it begins
+    work.write_stores()
+    buffers = [account.buffer(info.id) for info in account.sandboxes()]
+    for name, (document, note) in folders.items():
+        work.open_sandbox(name, document, note, buffers)
+    return work.tally.imported(account, "msp", user=work.user)
 
 
 def export(account: Account, path: Path) -> Exported:
@@ -79,59 +55,159 @@ def export(account: Account, path: Path) -> Exported:
     version = account.version
     view = account.at(version)
     entries = saving.shown(view)
-    files = _files_of(account.name, saving.assemble(entries, exact=True), saving.files_of(entries))
-    open_ = _sandbox_files(account)
-    trees.write_all(path, {**files, **open_})
-    counts: Counter[str] = Counter(entry.memory.kind for entry in entries if entry.section != stores.FILE)
-    sandboxes = len({name.split("/")[1] for name in open_})
+    files = _store_files(account.name, entries)
+    open_ = [info for info in account.sandboxes() if info.scope == SHARED]
+    for info in open_:
+        files |= _sandbox_files(account.buffer(info.id), account.name)
+    trees.write_all(path, files)
+    counts: Counter[str] = Counter(entry.memory.kind for entry in entries if entry.section != FILE)
     unseen = [m for m in view.memories() if m.scope != SHARED or stores.entry_of(m) is None]
     whose = (f"kind {m.kind}" if m.scope == SHARED else f"scope {m.scope}" for m in unseen)
     return Exported(
         format="msp",
         version=version,
         account=account.name,
-        counts={**counts, "sandbox": sandboxes} if sandboxes else dict(counts),
+        counts={**counts, "sandbox": len(open_)} if open_ else dict(counts),
         left_out=dict(Counter(whose)),
-        files=tuple(sorted({**files, **open_})),
+        files=tuple(sorted(files)),
     )
 
 
-def _read(path: Path, user: str) -> _Tree:
-    """Read the tree that a path leads to: its top, the folder of one user, or that user's core."""
-    folder, name = _user_folder(path, user)
-    above = folder.parent
-    known = above.name in _FOLDERS
-    users = sum(1 for other in above.iterdir() if other.is_dir()) if known else 1
-    top, spelt = (above.parent, above.name) if known else (None, _FOLDERS[0])
-    tree = _Tree(top=top, user=name, users=users, folder=spelt)
-    files, links = trees.files_below(folder)
-    tree.notes.extend(links)
-    for relative in files:
-        if not _take(tree, folder, relative):
-            tree.files[relative] = trees.kept_bytes(trees.read_bytes(folder / relative))
-    return tree
+class _Import:
+    """One import: the tree that a path leads to, read whole, and what was done of it so far.
 
+    A path names the tree's top, the folder of one user, or that user's core.
+    """
 
-def _files_of(user: str, document: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of a master state by their path below the top; `layout` is what an import noted of them."""
-    is_native = _ROOT not in layout
-    folder = _FOLDERS[0] if is_native else layout[_ROOT]["folder"]
-    is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
-    home = f"{folder}/{user if is_plain else folder_of(user)}"
-    files: dict[str, bytes] = {}
-    for section, name in _FILES.items():
-        if is_native or section in layout or document[section] not in ([], {}, stores.EMPTY.get(section)):
-            value, frame = document[section], layout.get(section, {}).get(ORIGINAL)
-            if section in stores.LISTS and not isinstance(frame, list):  # a list stands where it stood
-                frame = frame or {stores.LISTS[section]: []}
-                value = {**frame, saving.list_key(section, frame): value}
-            files[f"{home}/{name}"] = trees.json_bytes(value)
-    for name, value in document[stores.STATES].items():
-        files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
-    for name, value in layout.items():
-        if name.startswith("files/"):
-            files[f"{home}/{name.removeprefix('files/')}"] = trees.bytes_of(value)
-    return files
+    def __init__(self, account: Account, path: Path) -> None:
+        self.account, self.at, self.tally = account, datetime.now(UTC), Tally()
+        folder, self.user = _user_folder(path, account.name)
+        above = folder.parent
+        is_known = above.name in _FOLDERS
+        self.folder = above.name if is_known else _FOLDERS[0]
+        self.sandboxes = above.parent / _SANDBOXES if is_known else None
+        self.is_alone = not is_known or sum(1 for other in above.iterdir() if other.is_dir()) == 1
+        self.document: dict[str, Any] = {}
+        names, self.tally.notes = trees.files_below(folder)
+        self.tally.files = [name for name in names if not self._take(name, folder / name)]
+        self.kept = {name: trees.kept_bytes(trees.read_bytes(folder / name)) for name in self.tally.files}
+
+    def _take(self, relative: str, path: Path) -> bool:
+        """Whether a file is one of the master state's and has the shape of one."""
+        section = next((section for section, name in _FILES.items() if name == relative), STATES)
+        is_state = path.suffix == ".json" and stores.is_label(path.stem)
+        if section == STATES and not (is_state and relative == f"{_STATE_FOLDER}/{path.name}"):
+            return False
+        value: Any = trees.read_json(path)
+        content: Any = value
+        if section in LISTS and isinstance(value, Mapping):
+            content = value.get(stores.list_key(section, value))
+        if not isinstance(content, stores.SECTIONS[section]):
+            what = "holds no object" if section == STATES else "has another shape"
+            self.tally.say(relative, f"{what} and is kept as a file")
+            return False
+        for number, episode in enumerate(list(content) if section == EPISODIC else [], start=1):
+            if not isinstance(episode, Mapping):
+                raise BadFile(f"{path}: episode {number} is {type(episode).__name__}, not an object")
+        if section == STATES:
+            self.document.setdefault(STATES, {})[path.stem] = value
+        else:
+            self.document[section] = value
+        return True
+
+    def write_stores(self) -> None:
+        """Bring the account up to the tree's stores, in one commit."""
+        frames = {name: stores.split(name, held)[0] for name, held in self.document.items() if name != STATES}
+        kept = {_ROOT: {"folder": self.folder}, **{f"files/{name}": v for name, v in self.kept.items()}}
+        extra = saving.leftovers(self.document, frames, at=self.at)
+        extra += [stores.element(FILE, None, name, value, at=self.at) for name, value in kept.items()]
+        steps, verdicts, total = saving.bring_up(
+            self.account, self.document, extra, at=self.at, cause="import msp"
+        )
+        self.tally.unchanged = total - len(steps)
+        judged = iter(verdicts)
+        for label, candidate in steps:
+            if candidate is None:
+                self.tally.leave_out(label, "it is there already and never changes")
+            else:
+                self.tally.note(label, candidate, next(judged))
+
+    def read_sandboxes(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+        """The sandboxes of the tree's user by folder; those of others are noted.
+
+        Each is its buffer's document, and what the engine has no word for, which its buffer is to hold.
+        """
+        read: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        folder = self.sandboxes
+        for child in sorted(folder.iterdir()) if folder and folder.is_dir() else ():
+            place = f"{_SANDBOXES}/{child.name}"
+            if child.is_symlink() or not child.is_dir():
+                self.tally.say(place, "is no folder; it was left alone")
+                continue
+            names, links = trees.files_below(child, f"{place}/")
+            self.tally.notes += links
+            metadata = trees.read_json(child / _METADATA) if _METADATA in names else None
+            owner = metadata.get("user_id") if isinstance(metadata, Mapping) else None
+            if owner != self.user and (owner is not None or not self.is_alone):
+                self.tally.say(place, f"belongs to {owner or 'nobody by name'}; it was left alone")
+                continue
+            try:
+                document = buffer_named(trees.read_json(child / _BUFFER) if _BUFFER in names else {})
+            except BadInput as error:
+                raise BadFile(f"{child / _BUFFER}: {error.message}") from error
+            content = (*BUFFER_LISTS, *BUFFER_OBJECTS)
+            others = [name for name in names if name not in (_BUFFER, _METADATA)]
+            read[child.name] = (
+                document,
+                {
+                    "name": f"sandbox/{child.name}",
+                    "folder": child.name,
+                    "fields": {key: value for key, value in document.items() if key not in content},
+                    "absent": [key for key in create_empty_buffer() if key not in document],
+                    "metadata": metadata,
+                    "files": {name: trees.kept_bytes(trees.read_bytes(child / name)) for name in others},
+                },
+            )
+        return read
+
+    def open_sandbox(
+        self, folder: str, document: dict[str, Any], note: dict[str, Any], buffers: Sequence[SessionBuffer]
+    ) -> None:
+        """Open a sandbox that is not there yet; say what was refused or left alone."""
+        place, topic = f"{_SANDBOXES}/{folder}", stores.topic_of(FILE, note["name"])
+        there = next((b for b in buffers if folder in (b.opened.sandbox, _folder_of(b))), None)
+        if there is not None:
+            if canonical(session_buffer.document(there)) != canonical(document):
+                self.tally.say(place, "is open here and differs; it was left alone")
+            return
+        try:
+            if self.account.memories(kind="register", topic=topic, limit=1):
+                raise SandboxClosed(place)
+            name = note["metadata"].get("name") if isinstance(note["metadata"], Mapping) else None
+            sandbox = self.account.sandbox(
+                name if isinstance(name, str) and name.strip() else folder,
+                started_at=when(document) or self.at,
+                id=folder if is_id(folder) else None,
+            )
+        except SandboxClosed:
+            self.tally.say(place, "was consolidated here; it was left alone")
+            return
+        numbers = count(1)
+
+        def say(episode: Mapping[str, Any]) -> None:
+            where = f"{place}/new_episodes/{next(numbers)}"
+            try:
+                sandbox.write_episode(episode)
+            except (BadInput, Refused) as error:
+                self.tally.leave_out(where, error.message)
+
+        with closing(sandbox):
+            verdicts = [v for _, v in session_buffer.write(sandbox, document, now=self.at, say=say)]
+            verdicts.append(sandbox.remember("", kind="register", category=FILE, topic=topic, data=note))
+        for verdict in verdicts:
+            if not verdict and (verdict.check in _UNKEPT or verdict is verdicts[-1]):
+                self.tally.leave_out(place, f"{verdict.check}: {verdict.detail}")
+        self.tally.counts["sandbox"] += 1
 
 
 def _user_folder(path: Path, user: str) -> tuple[Path, str]:
@@ -154,151 +230,45 @@ def _user_folder(path: Path, user: str) -> tuple[Path, str]:
     raise BadFile(f"{path} holds several users: {names}", hint="name one user's folder, or open that account")
 
 
-def _take(tree: _Tree, folder: Path, relative: str) -> bool:
-    """Whether a file is one of the master state's and has the shape of one."""
-    pure = PurePosixPath(relative)
-    section = next((section for section, name in _FILES.items() if name == relative), None)
-    if section is not None:
-        return _take_section(tree, section, folder / relative)
-    if pure.parent.as_posix() != _STATE_FOLDER or pure.suffix != ".json" or not stores.is_label(pure.stem):
-        return False
-    value = trees.read_json(folder / relative)
-    if not isinstance(value, Mapping):
-        tree.notes.append(Note(place=relative, reason="holds no object and is kept as a file"))
-        return False
-    tree.document.setdefault(stores.STATES, {})[pure.stem] = value
-    return True
-
-
-def _take_section(tree: _Tree, section: str, path: Path) -> bool:
-    value = trees.read_json(path)
-    content = value
-    if section in stores.LISTS and isinstance(value, Mapping):
-        content = value.get(saving.list_key(section, value))
-    if not isinstance(content, stores.SECTIONS[section]):
-        tree.notes.append(Note(place=_FILES[section], reason="has another shape and is kept as a file"))
-        return False
-    tree.document[section] = content
-    for number, episode in enumerate(tree.document[section] if section == stores.EPISODIC else (), start=1):
-        if not isinstance(episode, Mapping):
-            raise BadFile(f"{path}: episode {number} is {type(episode).__name__}, not an object")
-    tree.frames[section] = saving.frame(section, value)
-    return True
-
-
-def _read_sandboxes(tree: _Tree) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """The sandboxes of a tree's user by folder; those of others are noted.
-
-    Each is its buffer's document, and what the engine has no word for, which its buffer is to hold.
-    """
-    folder = tree.top / _SANDBOXES if tree.top else None
-    found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
-    for child in sorted(folder.iterdir()) if folder and folder.is_dir() else ():
-        place = f"{_SANDBOXES}/{child.name}"
-        if child.is_symlink() or not child.is_dir():
-            tree.notes.append(Note(place=place, reason="is no folder; it was left alone"))
-            continue
-        names, links = trees.files_below(child, f"{place}/")
-        tree.notes.extend(links)
-        metadata = trees.read_json(child / _METADATA) if _METADATA in names else None
-        owner = metadata.get("user_id") if isinstance(metadata, Mapping) else None
-        if owner != tree.user and (owner is not None or tree.users > 1):
-            reason = f"belongs to {owner or 'nobody by name'}; it was left alone"
-            tree.notes.append(Note(place=place, reason=reason))
-            continue
-        try:
-            document = buffer_named(trees.read_json(child / _BUFFER) if _BUFFER in names else {})
-        except BadInput as error:
-            raise BadFile(f"{child / _BUFFER}: {error.message}") from error
-        content = (*BUFFER_LISTS, *BUFFER_OBJECTS)
-        others = [name for name in names if name not in (_BUFFER, _METADATA)]
-        note = {
-            "name": f"sandbox/{child.name}",
-            "folder": child.name,
-            "fields": {key: value for key, value in document.items() if key not in content},
-            "absent": [key for key in _USUAL if key not in document],
-            "metadata": metadata,
-            "files": {name: trees.kept_bytes(trees.read_bytes(child / name)) for name in others},
-        }
-        found[child.name] = (document, note)
-    return found
-
-
-def _open_sandboxes(
-    account: Account,
-    folders: Mapping[str, tuple[dict[str, Any], dict[str, Any]]],
-    now: datetime,
-    tally: Tally,
-) -> None:
-    """Open the sandboxes that are not there yet and count them; say what was refused or left alone."""
-    buffers = [account.buffer(info.id) for info in account.sandboxes()]
-    for folder, (document, note) in folders.items():
-        place = f"{_SANDBOXES}/{folder}"
-        there = next((b for b in buffers if folder in (b.opened.sandbox, _folder_of(b))), None)
-        if there is not None:
-            if canonical(session_buffer.document(there)) != canonical(document):
-                tally.say(place, "is open here and differs; it was left alone")
-            continue
-        topic = stores.topic_of(stores.FILE, note["name"])
-        try:
-            if account.memories(kind="register", topic=topic, limit=1):
-                raise SandboxClosed(place)
-            name = note["metadata"].get("name") if isinstance(note["metadata"], Mapping) else None
-            sandbox = account.sandbox(
-                name if isinstance(name, str) and name.strip() else folder,
-                started_at=when(document) or now,
-                id=folder if is_id(folder) else None,
-            )
-        except SandboxClosed:
-            tally.say(place, "was consolidated here; it was left alone")
-            continue
-        with closing(sandbox):
-            _fill(sandbox, place, document, now, tally)
-            noted = sandbox.remember("", kind="register", category=stores.FILE, topic=topic, data=note)
-            if not noted:
-                tally.leave_out(place, f"{noted.check}: {noted.detail}")
-        tally.counts["sandbox"] += 1
-
-
-def _fill(sandbox: Sandbox, place: str, document: Mapping[str, Any], now: datetime, tally: Tally) -> None:
-    for number, episode in enumerate(document.get("new_episodes", ()), start=1):
-        try:
-            sandbox.write_episode(episode)
-        except (BadInput, Refused) as error:
-            tally.leave_out(f"{place}/new_episodes/{number}", error.message)
-    rest = {key: value for key, value in document.items() if key != "new_episodes"}
-    for verdict in session_buffer.write(sandbox, rest, now=now):
-        if not verdict and verdict.check in _UNKEPT:
-            tally.leave_out(place, f"{verdict.check}: {verdict.detail}")
-
-
-def _sandbox_files(account: Account) -> dict[str, bytes]:
-    """The files of every open sandbox that all agents share."""
+def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
+    """The files of a master state by their path below the top, laid out as an import noted."""
+    document, layout = saving.assemble(entries, exact=True), saving.files_of(entries)
+    is_native = _ROOT not in layout
+    folder = _FOLDERS[0] if is_native else layout[_ROOT]["folder"]
+    is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
+    home = f"{folder}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}
-    for info in account.sandboxes():
-        if info.scope != SHARED:
-            continue
-        buffer = account.buffer(info.id)
-        home = f"{_SANDBOXES}/{_folder_of(buffer)}"
-        files[f"{home}/{_BUFFER}"] = trees.json_bytes(session_buffer.document(buffer))
-        note = session_buffer.marker(buffer) or {"metadata": _metadata(buffer, account.name)}
-        if note.get("metadata") is not None:
-            files[f"{home}/{_METADATA}"] = trees.json_bytes(note["metadata"])
-        for name, value in note.get("files", {}).items():
-            files[f"{home}/{name}"] = trees.bytes_of(value)
+    for section, name in _FILES.items():
+        if is_native or section in layout or document[section] not in ([], {}, stores.EMPTY.get(section)):
+            value, frame = document[section], layout.get(section, {}).get(ORIGINAL)
+            if section in LISTS and not isinstance(frame, list):  # a list stands where it stood
+                frame = frame or {LISTS[section]: []}
+                value = {**frame, stores.list_key(section, frame): value}
+            files[f"{home}/{name}"] = trees.json_bytes(value)
+    for name, value in document[STATES].items():
+        files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
+    for name, value in layout.items():
+        if name.startswith("files/"):
+            files[f"{home}/{name.removeprefix('files/')}"] = trees.bytes_of(value)
     return files
 
 
-def _metadata(buffer: SessionBuffer, user_id: str) -> dict[str, Any]:
-    """What the file of a sandbox that was opened here says."""
-    return {
-        "sandbox_id": buffer.opened.sandbox,
-        "name": buffer.opened.name,
-        "user_id": user_id,
-        "created_at": iso(buffer.opened.at),
-        "parent_version": buffer.opened.parent,
+def _sandbox_files(buffer: SessionBuffer, user: str) -> dict[str, bytes]:
+    """The files of an open sandbox: its buffer, and what an import noted of it or what we say of our own."""
+    home, opened = f"{_SANDBOXES}/{_folder_of(buffer)}", buffer.opened
+    own = {
+        "sandbox_id": opened.sandbox,
+        "name": opened.name,
+        "user_id": user,
+        "created_at": iso(opened.at),
+        "parent_version": opened.parent,
         "status": "active",
     }
+    note = session_buffer.marker(buffer) or {"metadata": own}
+    files = {f"{home}/{name}": trees.bytes_of(value) for name, value in note.get("files", {}).items()}
+    if note.get("metadata") is not None:
+        files[f"{home}/{_METADATA}"] = trees.json_bytes(note["metadata"])
+    return {**files, f"{home}/{_BUFFER}": trees.json_bytes(session_buffer.document(buffer))}
 
 
 def _folder_of(buffer: SessionBuffer) -> str:

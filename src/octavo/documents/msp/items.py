@@ -9,7 +9,6 @@ from typing import Any
 
 from octavo.domain.episodes import SPELLING, moment
 from octavo.domain.memory import Memory
-from octavo.errors import BadInput
 
 ORIGINAL = "original"  # the field of a memory's data that holds the value as its document had it
 _READABLE = 1000  # characters of a derived text; the gate allows 1,200, and the value itself is in the data
@@ -77,10 +76,7 @@ def edge(value: Any) -> tuple[str, str, str] | None:
 def when(value: Any) -> datetime | None:
     """The time a value carries, None if it carries none that can be read."""
     time = value.get("timestamp") or value.get("created_at") if isinstance(value, Mapping) else None
-    try:
-        return moment(time)
-    except BadInput:
-        return None
+    return moment(time, lenient=True)
 
 
 def text_field(value: Any) -> str | None:

@@ -174,9 +174,9 @@ class MSP:
             raise BadInput(
                 f"a session buffer has no place for {unknown}", hint=f"use episode, {', '.join(known)}"
             )
-        for episode in [Episode.of(value) for value in document.pop("new_episodes", [])]:
-            self.write_episode(sandbox_id, episode)
-        return session_buffer.write(sandbox, document, now=self._now())
+        document["new_episodes"] = [Episode.of(value) for value in document.get("new_episodes", [])]
+        say = partial(self.write_episode, sandbox_id)
+        return [verdict for _, verdict in session_buffer.write(sandbox, document, now=self._now(), say=say)]
 
     @_OnClass
     def get_session_buffer(self, sandbox_id: str) -> SessionBuffer:

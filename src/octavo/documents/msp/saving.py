@@ -13,7 +13,19 @@ from msgspec.structs import replace
 from octavo.documents.msp import stores
 from octavo.documents.msp.forms import MasterState, master_named
 from octavo.documents.msp.items import ORIGINAL, canonical
-from octavo.documents.msp.stores import Entry
+from octavo.documents.msp.stores import (
+    CORE,
+    EPISODIC,
+    FILE,
+    GKS,
+    LISTS,
+    PROFILE,
+    SEMANTIC,
+    SENSORY,
+    STATES,
+    Entry,
+    element,
+)
 from octavo.documents.transfer import ACCEPTED
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.episodes import SPELLING, iso
@@ -49,9 +61,7 @@ def master_state(account: Account, version: int | None = None) -> MasterState:
         **assemble(entries),
         "metadata": {
             **more.get("metadata", {}),
-            "total_episodes": sum(
-                e.section == stores.EPISODIC and e.memory.category != "event" for e in entries
-            ),
+            "total_episodes": sum(e.section == EPISODIC and e.memory.category != "event" for e in entries),
             "total_sessions": len(sessions),
             "last_consolidation": iso(sessions[-1].at) if sessions else time,
         },
@@ -103,15 +113,11 @@ def bring_up(
         view = account.at(head)
         now = shown(view)
         new = stores.link_edges(list(stores.entries(document, at=at, keep_ids=True)), now)
-        new += extra
-        steps = _difference(view, now, new, at=at, doubles=True)
+        steps = _difference(view, now, [*new, *extra], at=at, doubles=True)
         candidates = [candidate for _, candidate in steps if candidate is not None]
         try:
-            return (
-                steps,
-                account.intake.write_many(candidates, cause=cause, base=head, skip=ACCEPTED),
-                len(new),
-            )
+            verdicts = account.intake.write_many(candidates, cause=cause, base=head, skip=ACCEPTED)
+            return steps, verdicts, len(new) + len(extra)
         except VersionConflict:
             continue
     raise Busy(f"{_ATTEMPTS} attempts to import into {account.name!r} all lost to other writers")
@@ -128,17 +134,17 @@ def assemble(entries: Sequence[Entry], *, exact: bool = False) -> dict[str, Any]
     """The seven sections of entries in order; `exact` omits empty parts that an imported file had not."""
     frames = _frames_of(entries)
     document: dict[str, Any] = {
-        stores.EPISODIC: [],
-        stores.SENSORY: [],
-        stores.PROFILE: {},
-        stores.STATES: {},
+        EPISODIC: [],
+        SENSORY: [],
+        PROFILE: {},
+        STATES: {},
     }
-    for section in (stores.SEMANTIC, stores.CORE, stores.GKS):
+    for section in (SEMANTIC, CORE, GKS):
         held = copy.deepcopy(frames.get(section, {}))
         usual = {} if exact and section in frames else copy.deepcopy(stores.EMPTY.get(section, {}))
         document[section] = {**usual, **held} if isinstance(held, dict) else held
     for entry in entries:
-        if entry.section != stores.FILE:
+        if entry.section != FILE:
             put(document, entry.section, entry)
     return document
 
@@ -146,12 +152,12 @@ def assemble(entries: Sequence[Entry], *, exact: bool = False) -> dict[str, Any]
 def put(document: dict[str, Any], section: str, entry: Entry) -> None:
     """Put a value where a section of a document keeps it."""
     part, holder = entry.part, document[section]
-    if entry.identity[0] == "key":
+    if entry.key is not None:
         if part is not None:
             holder[part] = holder.get(part) or {}
             holder = holder[part]
         if isinstance(holder, dict):
-            holder[entry.identity[1]] = entry.value
+            holder[entry.key] = entry.value
         else:
             holder.append(entry.value)
     elif isinstance(holder, list):
@@ -171,43 +177,18 @@ def put(document: dict[str, Any], section: str, entry: Entry) -> None:
 
 def files_of(entries: Iterable[Entry]) -> dict[str, Any]:
     """What the documents held besides their stores, by name."""
-    return {entry.identity[1]: entry.value for entry in entries if entry.section == stores.FILE}
-
-
-def frame(section: str, value: Any) -> Any:
-    """A section as its document has it, without what becomes a memory: every list and object emptied."""
-    if section == stores.PROFILE:
-        return {}
-    if isinstance(value, list):
-        return []
-    if section in stores.LISTS:
-        return {**value, list_key(section, value): []}
-    framed = {}
-    for part, kept in value.items():
-        if section == stores.GKS and isinstance(kept, Mapping) and kept:
-            continue  # one memory as it stands, which comes back under its name
-        holds = list | Mapping if section == stores.CORE else list
-        is_store = part in stores.PARTS.get(section, value) and isinstance(kept, holds)
-        framed[part] = type(kept)() if is_store else kept
-    return framed
-
-
-def list_key(section: str, value: Mapping[str, Any]) -> str | None:
-    """The field of a file that holds its list, None if nobody can tell."""
-    lists = [key for key, items in value.items() if isinstance(items, list)]
-    usual = (stores.LISTS[section], section, "memories", "entries", "records")
-    return next((name for name in usual if name in lists), lists[0] if len(lists) == 1 else None)
+    return {str(entry.key): entry.value for entry in entries if entry.section == FILE}
 
 
 def leftovers(document: Mapping[str, Any], frames: Mapping[str, Any], *, at: datetime) -> list[Entry]:
     """What a master state holds besides its stores: a frame a section, and the fields nobody knows."""
-    kept = [stores.file(section, {ORIGINAL: value}, at=at) for section, value in frames.items()]
+    kept = [element(FILE, None, section, {ORIGINAL: value}, at=at) for section, value in frames.items()]
     more = {key: value for key, value in document.items() if key not in _DERIVED}
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     extra = {key: value for key, value in metadata.items() if key not in _COUNTED}
     if more or extra:
-        kept.append(stores.file(_MASTER, {"fields": more, "metadata": extra}, at=at))
+        kept.append(element(FILE, None, _MASTER, {"fields": more, "metadata": extra}, at=at))
     return kept
 
 
@@ -219,13 +200,13 @@ def _frames_of(entries: Iterable[Entry]) -> dict[str, Any]:
 
 def _kept_frames(document: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """The frames of a document that is saved: as they stood, with what it holds besides its stores."""
-    frames = {section: before[section] for section in (*stores.LISTS, stores.PROFILE) if section in before}
-    for section in (stores.SEMANTIC, stores.CORE, stores.GKS):
+    frames = {section: before[section] for section in (*LISTS, PROFILE) if section in before}
+    for section in (SEMANTIC, CORE, GKS):
         value, old = document.get(section), before.get(section)
         if isinstance(value, list):
             frames |= {section: []} if value == [] or old == [] else {}
         elif value is not None:
-            made, usual = frame(section, value), stores.EMPTY.get(section, {})
+            made, usual = stores.split(section, value)[0], stores.EMPTY.get(section, {})
             extra = {p for p in made if made[p] == value[p] and (p not in usual or made[p] != usual[p])}
             known = old if isinstance(old, Mapping) else {}
             if extra or old is not None:
@@ -256,12 +237,14 @@ def _difference(
         if old is None:
             kept = entry if store in unplaced else _placed(entry, counts[store])
             steps.append((entry.label, _adding(reader, kept, key[-1] if doubles else 0, at)))
-        elif canonical(old.value) != canonical(entry.value) or _leads_on(old, entry):
+        elif canonical(old.value) != canonical(entry.value) or (
+            entry.section == GKS and not set(entry.memory.links) <= set(old.memory.links)
+        ):  # it says something else, or a node of the graph got a link that it had not
             steps.append((old.label, _changing(old, entry, at)))
         counts[store] += 1
     for entry in held.values():
         if ends(entry):
-            forgot = None if entry.section in stores.LISTS else Forgot(memory=entry.memory.id, at=at)
+            forgot = None if entry.section in LISTS else Forgot(memory=entry.memory.id, at=at)
             steps.append((entry.label, forgot))
     return steps
 
@@ -279,8 +262,8 @@ def _numbered(entries: Iterable[Entry]) -> dict[tuple[Any, ...], Entry]:
 
 def _adding(reader: Reader, entry: Entry, ordinal: int, at: datetime) -> Finished:
     memory = entry.memory
-    if entry.section == stores.STATES:
-        return SetState(id="", name=entry.identity[1], data=memory.data, at=at)
+    if entry.section == STATES:
+        return SetState(id="", name=str(entry.key), data=memory.data, at=at)
     if ordinal and memory.topic is not None:
         memory = replace(memory, topic=None)  # one memory holds a topic; its double stands beside it
     holder = reader.get(memory.id) if memory.id and not ordinal else None
@@ -290,16 +273,11 @@ def _adding(reader: Reader, entry: Entry, ordinal: int, at: datetime) -> Finishe
     return Wrote(memory=memory, alias=entry.alias)
 
 
-def _leads_on(old: Entry, new: Entry) -> bool:
-    """Whether a node of the graph got a link that it had not."""
-    return new.section == stores.GKS and not set(new.memory.links) <= set(old.memory.links)
-
-
 def _changing(old: Entry, new: Entry, at: datetime) -> Finished | None:
-    if old.section in stores.LISTS:
+    if old.section in LISTS:
         return None
-    if old.section == stores.STATES:
-        return SetState(id="", name=new.identity[1], data=new.memory.data, at=at)
+    if old.section == STATES:
+        return SetState(id="", name=str(new.key), data=new.memory.data, at=at)
     fields = ("text", "data", "confidence", *(("links",) if new.memory.links else ()))
     kept = _placed(new, old.place) if old.place != float("inf") else new
     revised = replace(old.memory, **{name: getattr(kept.memory, name) for name in fields})
@@ -307,7 +285,7 @@ def _changing(old: Entry, new: Entry, at: datetime) -> Finished | None:
 
 
 def _placed(entry: Entry, place: float) -> Entry:
-    if entry.section in (stores.STATES, stores.FILE) or entry.identity[0] == "key":
+    if entry.key is not None:
         return entry
     data = dict(entry.memory.data)
     data[SPELLING] = {**data.get(SPELLING, {}), "place": place}
@@ -349,18 +327,17 @@ def _check_shape(document: Mapping[str, Any]) -> None:
         if section in document and not isinstance(document[section], shapes):
             right = " or ".join("a list" if shape is list else "an object" for shape in shapes)
             raise BadInput(f"{section} is {type(document[section]).__name__}, not {right}")
-    for name, value in document.get(stores.STATES, {}).items():
+    for name, value in document.get(STATES, {}).items():
         if not isinstance(value, Mapping):
             raise BadInput(f"state {name!r} is {type(value).__name__}, not an object")
 
 
 def _is_in(document: Mapping[str, Any], entry: Entry) -> bool:
     """Whether the document speaks of the place where an entry stands; what it leaves out stays."""
-    if entry.section == stores.FILE:
-        name = entry.identity[1]
-        return name in stores.SECTIONS and name in document
+    if entry.section == FILE:
+        return entry.key in stores.SECTIONS and entry.key in document
     section = document.get(entry.section)
-    if entry.section in (stores.SEMANTIC, stores.CORE):
+    if entry.section in (SEMANTIC, CORE):
         return isinstance(section, Mapping) and entry.part in section
     return section is not None
 

@@ -29,7 +29,7 @@ from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidat
 from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import Link, is_id
 from octavo.domain.policy import Policy
-from octavo.domain.verdicts import Consolidation, Verdict
+from octavo.domain.verdicts import Verdict
 from octavo.engine.opening import open as open_account
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, Refused
@@ -45,19 +45,27 @@ _FIELDS = {
 }
 
 
-def write(sandbox: Sandbox, buffer: Mapping[str, Any], *, now: datetime) -> list[Verdict]:
-    """Put a buffer document's content into a sandbox; verdicts for what is no episode, in order."""
+def write(
+    sandbox: Sandbox,
+    buffer: Mapping[str, Any],
+    *,
+    now: datetime,
+    say: Callable[[Mapping[str, Any]], object] | None = None,
+) -> list[tuple[Any, Verdict]]:
+    """Put a buffer document's content into a sandbox: what is no episode with its verdict, in order.
+
+    `say` writes an episode, if not as the sandbox does.
+    """
     document = buffer_named(buffer)
-    for state in (document.get("state_deltas") or {}).values():
+    states = document.get("state_deltas") or {}
+    for state in states.values():
         if not isinstance(state, Mapping):
             raise BadInput(f"a state is {type(state).__name__}, not an object")
     new = list(entries(document, at=now))
     for episode in document.get("new_episodes", ()):
-        sandbox.write_episode(Episode.of(episode))
-    verdicts = _remember_all(sandbox, new)
-    for name, data in (document.get("state_deltas") or {}).items():
-        verdicts.append(sandbox.update_state(name, data))
-    return verdicts
+        (say or sandbox.write_episode)(episode)
+    verdicts = [*_remember_all(sandbox, new), *(sandbox.update_state(*state) for state in states.items())]
+    return list(zip([*(entry.value for entry in new), *states.values()], verdicts, strict=True))
 
 
 def entries(document: Mapping[str, Any], *, at: datetime) -> Iterable[Entry]:
@@ -67,7 +75,8 @@ def entries(document: Mapping[str, Any], *, at: datetime) -> Iterable[Entry]:
         if section == SEMANTIC or (section == CORE and isinstance(content, list)):
             yield from (_candidate(value, at) for value in content or ())
         else:
-            yield from stores.section_entries(section, content, at=at)
+            for part, key, value in stores.split(section, content)[1]:
+                yield stores.element(section, part, key, value, at=at)
 
 
 def document(buffer: SessionBuffer) -> dict[str, Any]:
@@ -114,55 +123,52 @@ def rehearse(
     """What the gate and the rules let through of a buffer on top of a master state."""
     given = buffer_named(buffer)
     metadata = given.get("metadata")
-    inner = metadata.get("sandbox_id") if isinstance(metadata, Mapping) else None
-    id_ = given.get("sandbox_id") or inner
+    id_ = given.get("sandbox_id") or (metadata.get("sandbox_id") if isinstance(metadata, Mapping) else None)
     refused = []
+
+    def say(episode: Mapping[str, Any]) -> None:
+        try:
+            sandbox.write_episode(Episode.of(episode))
+        except Refused as error:
+            refused.append(("gate", error.message, episode))
+
     with (
         TemporaryDirectory(prefix="octavo-") as folder,
         open_account(folder, actor=actor, policy=policy, clock=clock, embedder=False) as account,
     ):
         saving.bring_up(account, master_named(master), at=clock())
+        before = {entry.memory.id: items.canonical(entry.value) for entry in saving.shown(account)}
         sandbox = account.sandbox(id=id_ if is_id(id_) else None)
-        for episode in given.pop("new_episodes", ()):
-            try:
-                sandbox.write_episode(Episode.of(episode))
-            except Refused as error:
-                refused.append(_refused(episode, "gate", error.message))
-        asked = list(entries(given, at=clock()))
-        judged = list(zip(asked, write(sandbox, given, now=clock()), strict=False))
+        judged = write(sandbox, given, now=clock(), say=say)
         result = sandbox.consolidate()
-        added = [memory for id_ in result.added if (memory := account.get(id_)) is not None]
-    shown: dict[str, Any] = {"core_updates": {}, PROFILE: {}, GKS: {}, "semantic_candidates": []}
-    for entry, verdict in judged:
-        if not verdict:
-            refused.append(_refused(entry.value, verdict.check or "approval", verdict.detail))
-        elif not _restates(entry, verdict, result):
-            _show(shown, entry)
+        after = saving.shown(account)
+    refused += [(v.check or "approval", v.detail, value) for value, v in judged if not v]
+    through = saving.assemble([e for e in after if before.get(e.memory.id) != items.canonical(e.value)])
     return ConsolidatedData(
-        episodes=[to_document(m) for m in added if m.kind == "episode" and m.category != "sensory"],
-        knowledge=shown["semantic_candidates"],
-        sensory=shown.get("sensory_candidates", []),
-        core_updates=shown["core_updates"],
-        profile_updates=shown[PROFILE],
-        gks_updates=shown[GKS],
-        state_changes=copy.deepcopy(dict(given.get("state_deltas") or {})),
-        refused=tuple(refused),
+        episodes=through[EPISODIC],
+        knowledge=[value for values in through[SEMANTIC].values() for value in values],
+        sensory=through[SENSORY],
+        core_updates={part: held for part, held in through[CORE].items() if held},
+        profile_updates=through[PROFILE],
+        gks_updates=through[GKS],
+        state_changes=through[STATES],
+        refused=tuple({"check": c, "detail": d, "value": copy.deepcopy(value)} for c, d, value in refused),
         merged=tuple({"into": m.into, "text": m.text, "confidence": m.confidence} for m in result.merged),
     )
 
 
 def merge(master: Mapping[str, Any], consolidated: ConsolidatedData, *, now: datetime) -> MasterState:
     """The next master state, one version on."""
-    document = master_named(master)
+    document, more = master_named(master), copy.deepcopy(consolidated)
     version = int(document.get("version", 0))
     document |= {
-        EPISODIC: [*document.get(EPISODIC, []), *copy.deepcopy(consolidated.episodes)],
-        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + consolidated.knowledge,
-        SENSORY: [*document.get(SENSORY, []), *copy.deepcopy(consolidated.sensory)],
-        CORE: update_core(document.get(CORE, {}), consolidated.core_updates),
-        PROFILE: {**document.get(PROFILE, {}), **copy.deepcopy(consolidated.profile_updates)},
-        GKS: _merge_gks(document.get(GKS, {}), copy.deepcopy(consolidated.gks_updates)),
-        STATES: {**document.get(STATES, {}), **copy.deepcopy(consolidated.state_changes)},
+        EPISODIC: [*document.get(EPISODIC, []), *more.episodes],
+        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + more.knowledge,
+        SENSORY: [*document.get(SENSORY, []), *more.sensory],
+        CORE: update_core(document.get(CORE, {}), more.core_updates),
+        PROFILE: {**document.get(PROFILE, {}), **more.profile_updates},
+        GKS: _merge_gks(document.get(GKS, {}), more.gks_updates),
+        STATES: {**document.get(STATES, {}), **more.state_changes},
         "version": version + 1,
         "timestamp": iso(now),
     }
@@ -208,7 +214,7 @@ def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
             topic=memory.topic,
             category=memory.category,
             at=memory.at,
-            confidence=entry.confidence,
+            confidence=_sure(entry),
             data=memory.data,
             links=_named(stores.links_of([entry], known)[0]),
         )
@@ -236,10 +242,15 @@ def _candidate(value: Any, at: datetime) -> Entry:
         return stores.element(SEMANTIC, LIST_OF.get(str(kind), "facts"), None, value, at=at)
     key, content = value.get("key"), value.get("content", value.get("value"))
     entry = stores.element(CORE, _CORE_TYPES[kind], key if isinstance(key, str) else None, content, at=at)
-    confidence = items.confidence_of(value)
+    sure = items.confidence_of(value)
     data = {**entry.memory.data, "candidate": dict(value)}
-    sure = 1.0 if confidence is None else confidence
-    return replace(entry, memory=replace(entry.memory, confidence=sure, data=data), confidence=confidence)
+    return replace(entry, memory=replace(entry.memory, confidence=1.0 if sure is None else sure, data=data))
+
+
+def _sure(entry: Entry) -> float | None:
+    """How sure an entry says it is; None leaves it to who writes it."""
+    said = entry.memory.data.get("candidate", entry.value if entry.key is None else None)
+    return items.confidence_of(said)
 
 
 def _show(parts: dict[str, Any], entry: Entry) -> None:
@@ -253,7 +264,7 @@ def _show(parts: dict[str, Any], entry: Entry) -> None:
         parts.setdefault(field, []).append(entry.value)
     else:
         held = parts.setdefault(field, {})
-        if isinstance(held, list) and (entry.part is not None or entry.identity[0] == "key"):
+        if isinstance(held, list) and (entry.part is not None or entry.key is not None):
             parts[field] = {"facts": held}
         saving.put(parts, field, entry)
 
@@ -283,19 +294,6 @@ def _noted(parts: dict[str, Any], note: Mapping[str, Any], *, is_last: bool) -> 
 
 def _is_marker(entry: Any) -> bool:
     return isinstance(entry, Wrote) and (entry.memory.kind, entry.memory.category) == ("register", FILE)
-
-
-def _restates(entry: Entry, verdict: Verdict, result: Consolidation) -> bool:
-    """Whether an entry says only what is there, and not more surely."""
-    if verdict.outcome != "merged" or verdict.memory is None:
-        return verdict.outcome == "unchanged"
-    kept = (verdict.memory.id, verdict.memory.rev)
-    lost = next((merge for merge in result.merged if (merge.into, merge.rev) == kept), None)
-    return lost is None or lost.confidence >= entry.memory.confidence
-
-
-def _refused(value: Any, check: str, detail: str) -> dict[str, Any]:
-    return {"check": check, "detail": detail, "value": copy.deepcopy(value)}
 
 
 def _merge_gks(before: Any, added: Any) -> Any:

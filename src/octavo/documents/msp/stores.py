@@ -59,19 +59,33 @@ _IDS = ("id", "fact_id", "concept_id", "relationship_id", "sensory_id", "entry_i
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One value of the master state: where it stands, what it is known by, and its memory.
+    """One value of the master state: where it stands and its memory, which has no id before it is written.
 
-    `part` is the list or object inside the section; a template that is not written yet has no id.
-    `confidence` is what the value itself says, `alias` the temporary id that others name it by.
+    `part` is the list or object inside the section, `key` the name it has there; an element of a list has
+    none. `alias` is the temporary id that others name it by.
     """
 
     section: str
     part: str | None = None
-    identity: tuple[str, str]
+    key: str | None = None
     value: Any
     memory: Memory
-    confidence: float | None = None
     alias: str | None = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What it is known by: its name, its own id, a concept's name, or all of it."""
+        if self.key is not None:
+            return "key", self.key
+        if isinstance(self.value, Mapping):
+            ids = ("episode_id",) if self.section == EPISODIC else _IDS
+            id_ = next(
+                (self.value[name] for name in ids if isinstance(self.value.get(name), str | int)), None
+            )
+            id_ = id_ or (concept_name(self.value) if self.part == "concepts" else None)
+            if id_ is not None:
+                return "id", str(id_)
+        return "value", canonical(self.value)
 
     @property
     def place(self) -> float:
@@ -83,79 +97,81 @@ class Entry(Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """Where it stands and what it is known by, for people; never its content."""
-        known = self.identity[1] if self.identity[0] in ("id", "key") else ""
-        return "/".join(filter(None, (self.section, self.part, known)))
+        by, known = self.identity
+        return "/".join(filter(None, (self.section, self.part, "" if by == "value" else known)))
 
 
 def entry_of(memory: Memory) -> Entry | None:
     """Where the master state shows a memory, None if it has no store for it."""
-    filed = _STANDS.get((memory.kind, memory.category)) or _STANDS.get((memory.kind, None))
-    if filed is None:
+    place = _STANDS.get((memory.kind, memory.category)) or _STANDS.get((memory.kind, None))
+    if place is None:
         return None
-    (section, part), data, topic = filed, memory.data, memory.topic or ""
+    (section, part), data, topic, key = place, memory.data, memory.topic or "", None
     if memory.kind == "register" and section not in (STATES, FILE):
         section, part = (PROFILE, None) if topic.startswith("profile/") else (SEMANTIC, "registers")
     elif section == GKS and "name" not in data:
         part = data.get("part") if ORIGINAL in data else "facts"
+    is_named = "name" in data or (section == CORE and topic.startswith(f"{part}/"))
     value: Any
     if section == EPISODIC:
         value = episodes.to_document(memory)
-        known = _known(value, None, "episode_id")
     elif section == STATES:
-        value, known = dict(data), ("key", topic or memory.id)
+        key, value = topic or memory.id, dict(data)
     elif section == FILE:
-        value = {name: item for name, item in data.items() if name != "name"}
-        known = ("key", str(data.get("name")))
-    elif section == PROFILE or (
-        section in (CORE, GKS) and ("name" in data or (section == CORE and topic.startswith(f"{part}/")))
-    ):
+        key, value = str(data.get("name")), {name: item for name, item in data.items() if name != "name"}
+    elif section == PROFILE or (section in (CORE, GKS) and is_named):
         key, value = items.to_entry(memory)
-        known = ("key", key)
     else:
         value = items.to_item(memory)
-        known = _known(value, part)
-    return Entry(section=section, part=part, identity=known, value=value, memory=memory)
+    return Entry(section=section, part=part, key=key, value=value, memory=memory)
 
 
 def entries(document: Mapping[str, Any], *, at: datetime, keep_ids: bool = False) -> Iterator[Entry]:
     """The values of a master state in order; `keep_ids` leaves temporary ids as they are (import).
 
-    Fields that no store knows are not among them: the frames of `saving` have those.
+    Fields that no store knows are not among them: the frames have those.
     """
     for section in SECTIONS:
-        if section == EPISODIC:
-            yield from (episode(value, at=at, keep_id=keep_ids) for value in document.get(section) or ())
+        for part, key, value in split(section, document.get(section))[1]:
+            if section == EPISODIC:
+                yield episode(value, at=at, keep_id=keep_ids)
+            else:
+                yield element(section, part, key, value, at=at)
+
+
+def split(section: str, content: Any) -> tuple[Any, list[tuple[str | None, str | None, Any]]]:
+    """A section's frame, every list and object of values emptied, and the values: part, name, value."""
+    if isinstance(content, list | tuple):
+        return [], [(None, None, value) for value in content]
+    if not isinstance(content, Mapping):
+        return content, []
+    if section in (PROFILE, STATES):
+        return {}, [(None, str(key), value) for key, value in content.items()]
+    if section in LISTS:
+        name = list_key(section, content)
+        return {**content, name: []}, [(None, None, value) for value in content.get(name) or ()]
+    frame: dict[str, Any] = {}
+    values: list[tuple[str | None, str | None, Any]] = []
+    for part, held in content.items():
+        is_store = part in PARTS.get(section, content)
+        if section == GKS and isinstance(held, Mapping) and held:
+            values.append((None, str(part), held))  # one memory as it stands, which comes back by its name
+        elif is_store and isinstance(held, list):
+            frame[part] = []
+            values += ((part, None, value) for value in held)
+        elif is_store and section == CORE and isinstance(held, Mapping):
+            frame[part] = {}
+            values += ((part, key, value) for key, value in held.items())
         else:
-            yield from section_entries(section, document.get(section), at=at)
+            frame[part] = held
+    return frame, values
 
 
-def section_entries(section: str, content: Any, *, at: datetime) -> Iterator[Entry]:
-    """The values of any section but the episodic one."""
-    for part, key, value in _values(section, content):
-        if section != STATES:
-            yield element(section, part, key, value, at=at)
-        elif isinstance(value, Mapping):
-            memory = Memory(id="", kind="register", category="state", topic=key, at=at, data=dict(value))
-            yield Entry(section=STATES, identity=("key", str(key)), value=value, memory=memory)
-
-
-def _values(section: str, content: Any) -> Iterator[tuple[str | None, str | None, Any]]:
-    """The values of a section in order, each with the part and the name under which it stands."""
-    if section in LISTS or (section == GKS and isinstance(content, list)):
-        yield from ((None, None, value) for value in content or ())
-    elif not isinstance(content, Mapping):
-        return
-    elif section in (PROFILE, STATES):
-        yield from ((None, key, value) for key, value in content.items())
-    else:
-        for part in PARTS.get(section, content):
-            values = content.get(part)
-            if isinstance(values, list):
-                yield from ((part, None, value) for value in values)
-            elif section == GKS and isinstance(values, Mapping) and values:
-                yield None, str(part), values
-            elif section == CORE and isinstance(values, Mapping):
-                yield from ((part, key, value) for key, value in values.items())
+def list_key(section: str, value: Mapping[str, Any]) -> str | None:
+    """The field of a file that holds its list, None if nobody can tell."""
+    lists = [key for key, held in value.items() if isinstance(held, list)]
+    usual = (LISTS[section], section, "memories", "entries", "records")
+    return next((name for name in usual if name in lists), lists[0] if len(lists) == 1 else None)
 
 
 def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
@@ -181,31 +197,33 @@ def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
         turns=told.turns,
         data=told.data,
     )
-    return Entry(
-        section=EPISODIC,
-        identity=_known(value, None, "episode_id"),
-        value=value,
-        memory=episodes.as_given(memory, value) if keep_id or not temporary else memory,
-        alias=told.id if temporary and not keep_id else None,
-    )
+    if keep_id or not temporary:
+        return Entry(section=EPISODIC, value=value, memory=episodes.as_given(memory, value))
+    return Entry(section=EPISODIC, value=value, memory=memory, alias=told.id)
 
 
 def element(section: str, part: str | None, key: str | None, value: Any, *, at: datetime) -> Entry:
     """A value of a section, by name or as an element of a list, as a memory that is not written yet.
 
-    A concept is known by its name and its entries merge; a sensory record is an episode.
+    A concept is known by its name and its entries merge; a sensory record is an episode. What the documents
+    hold besides the stores is a register of category `file` without a text.
     """
     (kind, category), topic = PLACES.get((section, part)) or PLACES[section, None], None
-    if section == SEMANTIC:
-        category, topic = _filed(str(part), value)
-    data = {ORIGINAL: value} if key is None else {"name": key, ORIGINAL: value}
-    if key is not None:
-        topic = topic_of(part or str(category), key)
-    elif section == GKS:
-        data["part"] = part
-    text = items.text_of(value) if key is None else items.named(key, value)
-    turns = (Turn(speaker="sensor", text=text),) if section == SENSORY else ()
-    confidence = items.confidence_of(value) if key is None else None
+    text, confidence = "", 1.0
+    turns: tuple[Turn, ...] = ()
+    if key is None:
+        text, data = items.text_of(value), {ORIGINAL: value, **({"part": part} if section == GKS else {})}
+        confidence = 1.0 if (sure := items.confidence_of(value)) is None else sure
+        if section == SENSORY:
+            turns = (Turn(speaker="sensor", text=text),)
+        elif section == SEMANTIC:
+            category, topic = _filed(str(part), value)
+    elif section in (STATES, FILE):
+        topic = key if section == STATES else topic_of(FILE, key)
+        data = dict(value) if section == STATES else {"name": key, **value}
+    else:
+        text, topic = items.named(key, value), topic_of(part or str(category), key)
+        data = {"name": key, ORIGINAL: value}
     memory = Memory(
         id="",
         kind=kind,
@@ -214,29 +232,11 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
         topic=topic,
         source="operator",
         at=(items.when(value) if key is None else None) or at,
-        confidence=1.0 if confidence is None else confidence,
+        confidence=confidence,
         turns=turns,
         data=data,
     )
-    identity = _known(value, part) if key is None else ("key", key)
-    return Entry(
-        section=section, part=part, identity=identity, value=value, memory=memory, confidence=confidence
-    )
-
-
-def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Entry:
-    """What the documents hold besides the stores, kept as a register of category `file` without a text."""
-    memory = Memory(
-        id="",
-        kind="register",
-        category=FILE,
-        topic=topic_of(FILE, name),
-        source="operator",
-        at=at,
-        confidence=1.0,
-        data={"name": name, **value},
-    )
-    return Entry(section=FILE, identity=("key", name), value=dict(value), memory=memory)
+    return Entry(section=section, part=part, key=key, value=value, memory=memory)
 
 
 def link_edges(new: list[Entry], now: Sequence[Entry]) -> list[Entry]:
@@ -244,8 +244,8 @@ def link_edges(new: list[Entry], now: Sequence[Entry]) -> list[Entry]:
 
     What is written along with them is named by an alias, which the rules resolve.
     """
-    ids = {entry.memory.id: entry.memory.id for entry in now}
-    ends = ids | {name: entry.memory.id for entry in now if (name := node_name(entry))}
+    ends = {entry.memory.id: entry.memory.id for entry in now}
+    ends |= {name: entry.memory.id for entry in now if (name := node_name(entry))}
     for number, entry in enumerate(new):
         name = node_name(entry)
         if name and name not in ends:
@@ -285,17 +285,14 @@ def node_name(entry: Entry) -> str | None:
     """What edges call an entry by: a concept's name, or the id of a node of the graph."""
     if entry.part == "concepts":
         return concept_name(entry.value)
-    if entry.section != GKS or items.edge(entry.value) or not isinstance(entry.value, Mapping):
+    if entry.section != GKS or items.edge(entry.value):
         return None
-    ids = (entry.value.get(field) for field in ("id", "node_id", "name"))
-    return next((id_ for id_ in ids if isinstance(id_, str) and id_), None)
+    return _text_under(entry.value, "id", "node_id", "name")
 
 
 def concept_name(value: Any) -> str | None:
     """The name a concept is known by."""
-    if not isinstance(value, Mapping):
-        return None
-    return next((value[f] for f in ("concept", "name") if isinstance(value.get(f), str) and value[f]), None)
+    return _text_under(value, "concept", "name")
 
 
 def topic_of(prefix: str, key: str) -> str:
@@ -320,11 +317,6 @@ def _filed(part: str, value: Any) -> tuple[str | None, str | None]:
     return category, topic_of("concept", name) if name else topic if is_label(topic) else None
 
 
-def _known(value: Any, part: str | None, *ids: str) -> tuple[str, str]:
-    """What an element is known by: its own id, a concept's name, or all of it."""
-    if isinstance(value, Mapping):
-        id_ = next((value[f] for f in ids or _IDS if isinstance(value.get(f), str | int)), None)
-        id_ = id_ or (concept_name(value) if part == "concepts" else None)
-        if id_ is not None:
-            return "id", str(id_)
-    return "value", canonical(value)
+def _text_under(value: Any, *names: str) -> str | None:
+    fields = value if isinstance(value, Mapping) else {}
+    return next((fields[name] for name in names if isinstance(fields.get(name), str) and fields[name]), None)
