@@ -10,8 +10,7 @@ import pytest
 
 from octavo import Account
 from octavo.documents.vault import MemoryVault, VaultMemory
-from octavo.documents.vault.files import export, import_
-from octavo.documents.vault.records import parse
+from octavo.documents.vault.lines import export, import_, parse
 from octavo.errors import BadInput, HumanOnly
 
 OLD = {
@@ -294,7 +293,7 @@ def test_a_secret_that_a_tombstone_repeats_is_masked_and_the_memory_still_comes_
 
 def test_parse_names_lines_from_one_and_skips_blank_ones() -> None:
     lines, problems = parse(b'\n{"text": "a"}\n\nnonsense\n{"text": "b"}')
-    assert [line.number for line in lines] == [2, 5]
+    assert [number for number, _, _ in lines] == [2, 5]
     assert [(p.line, p.check) for p in problems] == [(4, "unreadable")]
 
 

@@ -12,7 +12,7 @@ from octavo.documents.consciousness import files as consciousness
 from octavo.documents.imports import chats, langgraph_rows, markdown, mem0
 from octavo.documents.msp import files as msp
 from octavo.documents.synthians import files as synthians
-from octavo.documents.vault import files as vault
+from octavo.documents.vault import lines as vault
 from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput
 from octavo.storage.projections import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -63,6 +63,16 @@ def read_json(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{path}, line {_line_of(text, error)}: {error}") from error
     return value
+
+
+def json_lines(data: bytes) -> Iterator[tuple[int, Any]]:
+    """What the lines that are not blank hold, by their numbers; one that is no JSON is a BadFile."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield number, BadFile(f"line {number} is no JSON: {error}")
 
 
 def json_bytes(value: Any) -> bytes:

@@ -115,12 +115,9 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
     must_be_bounded(path, MOST_BYTES, "name a file of rows, JSON or JSON Lines")
     if path.suffix != ".jsonl":
         return objects_in(trees.read_json(path), path, "rows", "store")
-    rows = []
-    for number, line in enumerate(trees.read_bytes(path).splitlines(), start=1):
-        try:
-            rows.append(json.loads(line))
-        except ValueError as error:
-            raise BadFile(f"{path}, line {number}: no JSON") from error
+    rows = [row for _, row in trees.json_lines(trees.read_bytes(path))]
+    if bad := next((row for row in rows if isinstance(row, BadFile)), None):
+        raise BadFile(f"{path}, {bad.message}")
     return objects_in(rows, path)
 
 

@@ -100,15 +100,17 @@ class _Import:
             return False
         value: Any = trees.read_json(path)
         content: Any = value
+        shapes: Any = stores.SECTIONS[section]
         if section in LISTS and isinstance(value, Mapping):
             content = value.get(stores.list_key(section, value))
-        if not isinstance(content, stores.SECTIONS[section]):
+        if not isinstance(content, shapes):
             what = "holds no object" if section == STATES else "has another shape"
             self.tally.say(relative, f"{what} and is kept as a file")
             return False
-        for number, episode in enumerate(list(content) if section == EPISODIC else [], start=1):
-            if not isinstance(episode, Mapping):
-                raise BadFile(f"{path}: episode {number} is {type(episode).__name__}, not an object")
+        if section == EPISODIC and (odd := [e for e in content if not isinstance(e, Mapping)]):
+            raise BadFile(
+                f"{path}: episode {content.index(odd[0]) + 1} is {type(odd[0]).__name__}, not an object"
+            )
         if section == STATES:
             self.document.setdefault(STATES, {})[path.stem] = value
         else:

@@ -1,6 +1,8 @@
 """Seed 002's own interface: the Memory Vault, its records, and the blocks it makes for a prompt."""
 
 from octavo.documents.vault.limits import ACTIONS, MAX_ACTIVE
+from octavo.documents.vault.lines import TIERS as VALID_TIERS
+from octavo.documents.vault.lines import Problem, VaultMemory
 from octavo.documents.vault.memory_vault import MemoryVault, Proposed, UnknownMemory
 from octavo.documents.vault.reading import (
     VALID_SCOPES,
@@ -9,8 +11,6 @@ from octavo.documents.vault.reading import (
     check_pii,
     search_score,
 )
-from octavo.documents.vault.records import TIERS as VALID_TIERS
-from octavo.documents.vault.records import Problem, VaultMemory
 from octavo.documents.vault.tool import flush_proposed, vault_tool
 
 __all__ = [

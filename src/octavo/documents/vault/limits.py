@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from octavo.documents.vault.records import TIERS
+from octavo.documents.vault.lines import TIERS
 from octavo.domain import likeness
 from octavo.domain.gate import Stop
 from octavo.domain.memory import Memory, check_scope, is_human

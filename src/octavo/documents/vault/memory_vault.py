@@ -15,8 +15,8 @@ from msgspec.structs import asdict
 
 import octavo
 from octavo.documents.vault.limits import allowed, kept_out, limit_of, policy_of, read_profile
+from octavo.documents.vault.lines import TIERS, Problem, VaultMemory
 from octavo.documents.vault.reading import DIRECTIVE, JOURNAL, VaultReader
-from octavo.documents.vault.records import TIERS, Problem, VaultMemory
 from octavo.documents.vault.view import VaultView
 from octavo.domain import gate
 from octavo.domain.memory import SHARED, Memory, check_scope

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.documents.vault.records import Entry, VaultMemory, newest, parse, time_of
+from octavo.documents.vault.lines import Entry, VaultMemory, newest, parse, time_of
 from octavo.documents.vault.view import VaultView
 from octavo.domain import brief, privacy
 from octavo.domain.memory import SHARED, Kind, Memory

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from octavo.documents.vault.limits import ACTIONS
+from octavo.documents.vault.lines import VaultMemory
 from octavo.documents.vault.memory_vault import MemoryVault, Proposed, UnknownMemory
 from octavo.documents.vault.reading import Scopes
-from octavo.documents.vault.records import VaultMemory
 from octavo.domain.memory import SHARED
-from octavo.errors import BadInput, OctavoError
+from octavo.engine.surface import fitted
+from octavo.errors import OctavoError
 
 Reply = dict[str, Any]
 
@@ -29,9 +29,7 @@ def vault_tool(vault: MemoryVault, action: str, **arguments: Any) -> Reply:
         return {"status": "denied", "message": f"{what}; allowed here: {allowed}"}
     try:
         call, unsaid, told = _ACTS[action]
-        agents, given = vault.for_tool(), {**unsaid, **arguments}
-        _must_fit(call, agents, given)
-        return told(call(agents, **given))
+        return told(call(vault.for_tool(), **{**unsaid, **arguments}))
     except UnknownMemory as error:
         return {"status": "not_found", "message": error.message}
     except OctavoError as error:
@@ -56,40 +54,20 @@ def flush_proposed(vault: MemoryVault, proposed: Iterable[Mapping[str, Any]]) ->
     }
 
 
-def _must_fit(call: Callable[..., Any], vault: MemoryVault, arguments: Mapping[str, Any]) -> None:
-    """Raise BadInput unless the arguments are the call's: what an agent sends may be anything."""
-    try:
-        inspect.signature(call).bind(vault, **arguments)
-    except TypeError as error:
-        raise BadInput(f"the arguments do not fit: {error}") from error
-    for name, value in arguments.items():
-        kind, items = _SORTS[name]
-        is_right = isinstance(value, kind) and not isinstance(value, bool)
-        if is_right and isinstance(value, list):
-            is_right = all(isinstance(item, items) for item in value)
-        if value is not None and not is_right:
-            raise BadInput(f"{name} cannot be {value!r}")
-
-
-# Of which sort an argument is and, if it is a list, its items.
-_SORTS: dict[str, tuple[Any, type]] = {
-    **dict.fromkeys(("text", "query", "memory_id", "category", "source", "tier", "topic_id"), (str, str)),
-    **dict.fromkeys(("memory_ids", "tags"), (list, str)),
-    "scope": (str | list, str),
-    "items": (list, dict),
-    "limit": (int, int),
-}
 _ADDED = {"tier": "register", "source": "tool"}
 
 
+@fitted
 def _bulk_add(vault: MemoryVault, items: Iterable[Mapping[str, Any]]) -> Reply:
     return vault.bulk_add([{**_ADDED, **item} for item in items])
 
 
+@fitted
 def _remember(vault: MemoryVault, text: str) -> VaultMemory | Proposed:
     return vault.add_memory(text, SHARED, "other", ["remembered"], "chat", tier="register")
 
 
+@fitted
 def _recall(
     vault: MemoryVault,
     scope: Scopes = None,
@@ -100,6 +78,7 @@ def _recall(
     return vault.recall(scope, category, tags, vault.max_items if limit is None else limit)
 
 
+@fitted
 def _get(vault: MemoryVault, memory_id: str) -> Reply:
     memory = vault.get(memory_id)
     if memory is None:
@@ -107,6 +86,7 @@ def _get(vault: MemoryVault, memory_id: str) -> Reply:
     return {"memory": memory.to_dict()}
 
 
+@fitted
 def _delete(vault: MemoryVault, memory_id: str) -> Reply:
     done = vault.delete_memory(memory_id)
     if isinstance(done, Proposed):
@@ -116,15 +96,18 @@ def _delete(vault: MemoryVault, memory_id: str) -> Reply:
     return {"status": "deleted", "id": memory_id}
 
 
+@fitted
 def _journal(vault: MemoryVault, text: str, scope: str = SHARED) -> Reply:
     return {"status": "stored", "id": vault.journal(text, scope)}
 
 
+@fitted
 def _directives(vault: MemoryVault, query: str | None = None, scope: Scopes = None) -> Reply:
     rules = vault.directives(query, scope)
     return {"directives": [{"id": r.id, "text": r.text, "scope": r.scope} for r in rules]}
 
 
+@fitted
 def _rebuild_index(vault: MemoryVault) -> Reply:
     vault.account.reindex()
     return {}

@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from octavo.documents.vault.files import renamed, take_in
-from octavo.documents.vault.records import Entry, Problem, VaultMemory, fold, newest, parse
+from octavo.documents.vault.lines import Entry, Problem, VaultMemory, fold, newest, parse, renamed, take_in
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import is_human
 from octavo.domain.units import Watermark

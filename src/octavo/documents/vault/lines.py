@@ -1,0 +1,399 @@
+"""`vault.jsonl` of seed 002: its records, those that an account's revisions make, and both ways between.
+
+Every line is a revision; nothing is dropped, everything unusual is listed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
+
+from octavo.documents import trees
+from octavo.documents.transfer import Exported, Imported, Note
+from octavo.domain import gate, likeness, screening
+from octavo.domain.buffer import Forgot, Revised, Wrote
+from octavo.domain.episodes import iso, moment
+from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_id, check_scope, is_human
+from octavo.engine.account import Account
+from octavo.engine.reading import Revision
+from octavo.errors import BadFile, BadInput, HumanOnly
+from octavo.storage.state_log import Commit
+
+TIERS: tuple[Kind, ...] = ("canon", "register")
+OWN = "vault"  # the key of `data` under which a foreign line is kept as it came
+_SET = ("text", "kind", "topic", "category", "tags", "source", "at", "data")
+_CHANGED = {"secret", "name", "topic"}
+_LEFT_OUT = {"rejection", "redaction", "unreadable", "torn", "version", "tombstone"}
+_REASON = "it is in the vault that is imported"
+
+
+class VaultMemory(Struct, frozen=True, kw_only=True):
+    """A memory with the fields of seed 002, in its order; `extra` keeps what a foreign record has besides.
+
+    `score` is set on what a search returns and is no part of the record.
+    """
+
+    id: str
+    version: Annotated[int, Meta(ge=1)] = 1
+    created_at: str = ""
+    updated_at: str | None = None
+    tier: str = "canon"
+    topic_id: str | None = None
+    source: str | None = "manual"
+    scope: str = SHARED
+    category: str = "other"
+    tags: tuple[str, ...] = ()
+    deleted_at: str | None = None
+    text: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    score: float | None = None
+
+    @property
+    def status(self) -> str:
+        """What became of the write that returned it."""
+        return "stored" if self.version == 1 else "updated"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain JSON values, in the seed's order."""
+        told = {name: getattr(self, name) for name in _NAMES}
+        if self.topic_id is None:
+            del told["topic_id"]
+        return {**told, "tags": list(self.tags), **self.extra}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> VaultMemory:
+        """Read a record; what older files leave out gets the seed's defaults, nothing else is dropped."""
+        known = {name: given[name] for name in _NAMES if given.get(name) is not None}
+        text = str(known.get("text", ""))
+        if not text.strip():
+            raise BadInput("the record has no text")
+        known.setdefault("id", hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12])
+        for name in ("scope", "category", "tier"):
+            if isinstance(known.get(name), str):
+                known[name] = known[name].strip().lower()
+        extra = {name: value for name, value in given.items() if name not in _NAMES}
+        try:
+            return msgspec.convert({**known, "extra": extra}, cls)
+        except msgspec.ValidationError as error:
+            raise BadInput(str(error)) from error
+
+
+_NAMES = tuple(name for name in VaultMemory.__struct_fields__ if name not in ("extra", "score"))
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Something that could not be taken as it is, or (`is_exact`) that the gate would refuse today."""
+
+    line: int
+    check: str
+    detail: str
+    id: str | None = None
+    is_exact: bool = False
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A revision of the ledger beside the record it makes; one that stands for no line is not told."""
+
+    version: int
+    memory: Memory
+    record: VaultMemory
+    line: bytes
+    is_told: bool = True
+
+
+# A record with the number of its line and the object it was read from.
+Line = tuple[int, VaultMemory, Mapping[str, Any]]
+
+
+def parse(data: bytes) -> tuple[list[Line], list[Problem]]:
+    """The records of a file, with names that an account can hold, and what was unusual.
+
+    A bad line costs itself alone, a torn last one is reported.
+    """
+    lines: list[Line] = []
+    problems: list[Problem] = []
+    torn = None if data.endswith(b"\n") else data.count(b"\n") + 1
+    for number, given in trees.json_lines(data):
+        try:
+            if not isinstance(given, dict):
+                raise given if isinstance(given, BadFile) else BadInput("the line is no JSON object")
+            record, changed = _fitting(VaultMemory.from_dict(given))
+            lines.append((number, record, given))
+            if changed:
+                problems.append(Problem(line=number, check="name", detail=changed, id=record.id))
+        except BadInput as error:
+            check = "torn" if number == torn else "unreadable"
+            problems.append(Problem(line=number, check=check, detail=error.message))
+    return lines, problems
+
+
+def fold(
+    entries: Mapping[str, Entry], revisions: Iterable[Revision], commits: Iterable[Commit]
+) -> list[Entry]:
+    """The records that revisions make, each on top of its memory's record before it."""
+    times = {commit.version: commit.at for commit in commits}
+    latest = dict(entries)
+    made = []
+    for revision in revisions:
+        memory = revision.memory
+        if memory.kind in TIERS and memory.category != "state":
+            latest[memory.id] = _entry(latest.get(memory.id), revision, times[revision.version])
+            made.append(latest[memory.id])
+    return made
+
+
+def time_of(written: str | None) -> datetime:
+    """A record's time; one without a zone is taken as UTC, one that says nothing as the epoch."""
+    return moment(written, lenient=True) or datetime.fromtimestamp(0, UTC)
+
+
+def newest(lines: Iterable[Line]) -> dict[str, VaultMemory]:
+    """Every memory's record of the highest version, the first of two that have one."""
+    latest: dict[str, VaultMemory] = {}
+    for _, record, _ in lines:
+        if record.id not in latest or record.version > latest[record.id].version:
+            latest[record.id] = record
+    return latest
+
+
+def _entry(before: Entry | None, revision: Revision, at: datetime) -> Entry:
+    """What one revision tells: the foreign line it came as, the seed's form laid over it where it changed.
+
+    A tombstone tells what was there, one version on; the line it came as is kept with what it ended.
+    """
+    memory, then = revision.memory, before.record if before else None
+    ended = before.memory if memory.gone and before else None
+    holder = ended or memory
+    own: Any = holder.data.get(OWN)
+    own = own if isinstance(own, Mapping) and own.get("rev") == holder.rev else {}
+    original = own.get("end" if ended else "original")
+    foreign = VaultMemory.from_dict(original) if isinstance(original, Mapping) else None
+    now = iso(at)
+    if ended and then:
+        record = replace(then, deleted_at=foreign.deleted_at if foreign else now)
+    else:
+        record = VaultMemory(
+            id=memory.id,
+            text=memory.text,
+            scope=memory.scope,
+            category=memory.category or "other",
+            tier=memory.kind,
+            topic_id=memory.topic or (foreign.topic_id if foreign else None),
+            tags=memory.tags,
+            source=foreign.source if foreign else memory.source,
+            created_at=(foreign and foreign.created_at) or (then.created_at if then else now),
+            extra=foreign.extra if foreign else then.extra if then else {},
+        )
+    record = replace(
+        record,
+        version=foreign.version if foreign else then.version + 1 if then else 1,
+        updated_at=foreign.updated_at if foreign else now if then else None,
+    )
+    is_same = foreign is not None and foreign == replace(record, created_at=foreign.created_at)
+    told = json.dumps(original if is_same else record.to_dict(), ensure_ascii=False)
+    return Entry(
+        version=revision.version,
+        memory=memory,
+        record=record,
+        line=told.encode() + b"\n",
+        is_told=ended is not None or not own.get("is_unsaid", False),
+    )
+
+
+def import_(account: Account, path: Path) -> Imported:
+    """Take a foreign vault.jsonl into an account, every line a revision, kept as it came."""
+    if not path.is_file():
+        raise BadFile(f"there is no file {path}", hint="name a vault.jsonl")
+    before = fold({}, account.revisions(), account.versions())
+    problems = take_in(account, trees.read_bytes(path), {entry.memory.id: entry for entry in before})
+    entries = fold({}, account.revisions(), account.versions())[len(before) :]
+    notes = [(p.check, Note(place=f"line {p.line}", reason=f"{p.check}: {p.detail}")) for p in problems]
+    return Imported(
+        format="vault",
+        version=account.version,
+        account=account.name,
+        counts=dict(Counter(entry.memory.kind for entry in entries)),
+        changed=tuple(note for check, note in notes if check in _CHANGED),
+        left_out=tuple(note for check, note in notes if check in _LEFT_OUT),
+        notes=tuple(note for check, note in notes if check not in _CHANGED | _LEFT_OUT),
+    )
+
+
+def export(account: Account, path: Path) -> Exported:
+    """Write an account's canon and registers as vault.jsonl, one line a revision."""
+    entries = [entry for entry in fold({}, account.revisions(), account.versions()) if entry.is_told]
+    trees.write_bytes(path, b"".join(entry.line for entry in entries))
+    return Exported(
+        format="vault",
+        version=account.version,
+        account=account.name,
+        counts=dict(Counter(entry.memory.kind for entry in entries)),
+        left_out={kind: n for kind, n in account.stats().by_kind.items() if kind not in TIERS},
+        files=(path.name,),
+    )
+
+
+def take_in(account: Account, data: bytes, known: Mapping[str, Entry]) -> list[Problem]:
+    """Import the lines of a file that an account does not have; the gate lists, it does not drop.
+
+    A secret is masked. What a person refused or erased stays out.
+    """
+    lines, problems = parse(data)
+    taking = _Taking(account, known, problems)
+    fresh = [line for line in lines if taking.is_unknown(line)]
+    if not fresh:
+        return problems
+    if not is_human(account.actor):
+        raise HumanOnly(
+            f"{account.actor} tried to import {len(fresh)} lines of a vault",
+            hint='open the vault once as a person, for instance with actor="human:operator"',
+        )
+    for scope in sorted({record.scope for _, record, _ in fresh}):
+        taking.write(scope, [line for line in fresh if line[1].scope == scope])
+    taking.find_said_twice({line[1].id: line for line in fresh})
+    return sorted(problems, key=lambda problem: problem.line)
+
+
+def renamed(data: bytes) -> dict[int, str]:
+    """The ids that memories have here, by line number, where the line itself has another one or none."""
+    return {number: record.id for number, record, own in parse(data)[0] if own.get("id") != record.id}
+
+
+def _fitting(record: VaultMemory) -> tuple[VaultMemory, str]:
+    """The record with an id, a scope and a tier that an account can hold, and what had to change."""
+    fields = {}
+    try:
+        check_id(record.id)
+    except BadInput:
+        fields["id"] = hashlib.sha256(record.id.encode(errors="replace")).hexdigest()[:12]
+    try:
+        check_scope(record.scope)
+    except BadInput:
+        # A name of its own, never `shared`: a malformed scope must not become visible to everybody.
+        fields["scope"] = re.sub(r"[^a-z0-9_.-]", "-", record.scope).strip("-._")[:50] or "unnamed"
+    if record.tier not in TIERS:
+        fields["tier"] = "register"
+    changed = [f"{name} {getattr(record, name)!r} became {value}" for name, value in fields.items()]
+    return replace(record, **fields), "; ".join(changed)
+
+
+class _Taking:
+    """One taking in of lines: what the account has of them, and the problems so far."""
+
+    def __init__(self, account: Account, known: Mapping[str, Entry], problems: list[Problem]) -> None:
+        self.account, self.known, self.problems = account, known, problems
+
+    def note(self, line: Line, check: str, detail: str, is_exact: bool = False) -> None:
+        """Note what is unusual in a line."""
+        self.problems.append(
+            Problem(line=line[0], check=check, detail=detail, id=line[1].id, is_exact=is_exact)
+        )
+
+    def is_unknown(self, line: Line) -> bool:
+        """Whether a line is above what the ledger has of its memory; another one of a version is noted."""
+        record, there = line[1], self.known.get(line[1].id)
+        if there and record.version == there.record.version and record.text != there.record.text:
+            self.note(line, "version", f"version {record.version} is there with another text, which stays")
+        return there is None or record.version > there.record.version
+
+    def write(self, scope: str, lines: Sequence[Line]) -> None:
+        """Write the lines of one scope in one commit: every line a revision, in the order of versions."""
+        latest = newest(lines)
+        ended = [record for _, record, _ in lines if latest[record.id] is record]
+        # Which memory holds a topic when a race left several: the one that was written last.
+        held = {r.topic_id: r.id for r in ended if r.topic_id is not None and r.deleted_at is None}
+        by_id: dict[str, list[Line]] = {id_: [] for id_ in latest}
+        for line in reversed(lines):  # of two lines with one version the seed keeps the first: it comes last
+            by_id[line[1].id].append(line)
+        wanted: list[tuple[Line, Wrote | Revised | Forgot]] = []
+        for series in by_id.values():
+            wanted += self.series(sorted(series, key=lambda line: line[1].version), held)
+        verdicts = self.account.intake.write_many(
+            [candidate for _, candidate in wanted],
+            cause="import vault.jsonl",
+            skip=frozenset({"duplicate", "capacity"}),
+            scope=scope,
+        )
+        for (line, _), verdict in zip(wanted, verdicts, strict=True):
+            if not verdict:
+                self.note(line, verdict.check or verdict.outcome, verdict.detail)
+
+    def series(
+        self, series: Sequence[Line], held: Mapping[str, str]
+    ) -> list[tuple[Line, Wrote | Revised | Forgot]]:
+        """One memory's lines as candidates: written, revised, and ended if the last one is a tombstone."""
+        made: list[tuple[Line, Wrote | Revised | Forgot]] = []
+        living = [line for line in series if line[1].deleted_at is None]
+        ends = [line for line in series if line[1].deleted_at is not None]
+        last = ends.pop() if series[-1][1].deleted_at is not None else None
+        there = self.known.get(series[-1][1].id)
+        for line in ends:
+            self.note(line, "tombstone", "it was followed by a newer version")
+        if not living and there is None and last is not None:
+            living = [last]  # nothing but the end is known; its text goes in unsaid, so that it can end
+        for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
+            own: dict[str, Any] = {"rev": rev, "original": line[2]}
+            if line is last:
+                own["is_unsaid"] = True
+            if last is not None and line is living[-1]:
+                own["end"] = last[2]
+            memory, override = self.memory(line, own, held)
+            if rev == 1:
+                made.append((line, Wrote(memory=memory, override=override)))
+            else:
+                made.append((line, Revised(wanted=memory, fields=_SET, at=memory.at, override=override)))
+        if last is not None:
+            made.append((last, Forgot(memory=last[1].id, at=time_of(last[1].deleted_at))))
+        return made
+
+    def memory(
+        self, line: Line, own: Mapping[str, Any], held: Mapping[str, str]
+    ) -> tuple[Memory, str | None]:
+        """A record as the memory to write, masked if it holds a secret, and why it goes in past the gate."""
+        record, policy, topic = line[1], self.account.policy, line[1].topic_id
+        if topic is not None and held.get(topic, record.id) != record.id:
+            self.note(line, "topic", f"topic {topic!r} is held by {held[topic]}")
+            topic = None
+        is_canon = record.tier == "canon"
+        memory = Memory(
+            id=record.id,
+            kind="canon" if is_canon else "register",
+            text=record.text,
+            scope=record.scope,
+            topic=topic,
+            category=record.category,
+            tags=record.tags,
+            source=next((s for s in SOURCES if s == record.source), "manual"),
+            at=time_of(record.created_at if is_canon else record.updated_at or record.created_at),
+            confidence=1.0,
+            data={OWN: own},
+        )
+        stopped = gate.check_text(memory, policy)
+        secret = gate.check_text(memory, policy, overridden=True) if isinstance(stopped, gate.Stop) else None
+        if isinstance(secret, gate.Stop):
+            self.note(line, secret.check, f"{secret.detail}; it was masked")
+            memory = screening.masked(memory, policy.privacy)
+            stopped = gate.check_text(memory, policy)
+        if isinstance(stopped, gate.Stop):
+            self.note(line, stopped.check, stopped.detail, is_exact=True)
+            return memory, _REASON
+        return memory, None
+
+    def find_said_twice(self, lines: Mapping[str, Line]) -> None:
+        """Name the near-duplicates among what was imported, which the gate would refuse today."""
+        rules = self.account.policy.gate
+        numbers = {id_: line[0] for id_, line in lines.items()}
+        for pair in self.account.merge_candidates(floor=min(rules.token_overlap, rules.sequence_ratio)):
+            older, newer = sorted((pair.second, pair.first), key=lambda memory: numbers.get(memory.id, 0))
+            if newer.id in lines and likeness.restates(older.text, newer.text, rules):
+                self.note(lines[newer.id], "duplicate", f"it restates {older.id}", is_exact=True)
