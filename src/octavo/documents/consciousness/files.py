@@ -34,7 +34,6 @@ from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode
 from octavo.engine import compress
 from octavo.engine.account import Account
-from octavo.engine.counts import Session
 from octavo.errors import BadInput, HumanOnly, OutOfScope
 
 _CAUSE = "import consciousness"
@@ -49,12 +48,12 @@ def import_(account: Account, path: Path) -> Imported:
     Interrupted, it goes on where it stopped when it is run again; run twice it changes nothing.
     """
     work = _Import(account, path)
-    scopes = layout.scopes(work.tree)
+    scopes = work.tree.scopes()
     for scope in scopes:
         if not account.sees(scope):
             raise OutOfScope(f"a handle bound to {account.scope!r} tried to import scope {scope!r}")
     for scope in scopes:
-        planned = layout.order(work.tree, scope, work.policy)
+        planned = work.tree.order(scope)
         work.take_sessions(scope, planned)
         work.take_made(scope, planned)
         work.note_counters(scope, planned)
@@ -65,15 +64,13 @@ def import_(account: Account, path: Path) -> Imported:
 
 def export(account: Account, path: Path) -> Exported:
     """Write the account as a tree; every file is replaced whole, others are left alone."""
-    version = account.version
-    files = _files(account, version)
+    tree, shown = _Written(account), ("episode", *FOLDERS)
+    files, memories = tree.files(), tree.view.memories()
     trees.write_all(layout.home(path), files)
-    shown = ("episode", *FOLDERS)
-    memories = account.at(version).memories()
     rest = [m for m in memories if m.kind not in shown and _note_of(m) is None]
     return Exported(
         format="consciousness",
-        version=version,
+        version=tree.version,
         account=account.name,
         counts=dict(Counter(m.kind for m in memories if m.kind in shown)),
         left_out=dict(Counter(f"kind {m.kind}" for m in rest)),
@@ -88,7 +85,7 @@ class _Import:
         self.account = account
         self.at = datetime.now(UTC)
         self.policy = account.policy.compression
-        self.tree = layout.read(path, self.policy, self.at)
+        self.tree = layout.Tree(path, self.policy, self.at)
         self.tally = Tally(notes=self.tree.notes)
 
     def take_sessions(self, scope: str, planned: Sequence[str]) -> None:
@@ -110,9 +107,7 @@ class _Import:
                 self._write(scope, said)
                 continue
             if not counted:
-                note = stores.element(
-                    stores.FILE, None, f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at
-                )
+                note = stores.file(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
                 said.append(("", note.memory))
             if self._write(scope, said, closes=name):
                 closed.add(name)
@@ -129,8 +124,7 @@ class _Import:
     def take_made(self, scope: str, planned: Sequence[str]) -> None:
         """Take cores and spheres from the files where the same sessions have their places here."""
         here = {session.ordinal: session.sandbox for session in self.account.sessions(scope=scope)}
-        made = layout.made_of(self.tree, scope, self.policy)
-        for due in sorted(made, key=lambda due: (due.sessions[-1], due.kind)):
+        for due in sorted(self.tree.made_in(scope), key=lambda due: (due.sessions[-1], due.kind)):
             first, last, document = due.sessions[0], due.sessions[-1], self.tree.made[due.id]
             if any(here.get(ordinal) != planned[ordinal - 1] for ordinal in due.sessions):
                 self.tally.leave_out(
@@ -170,17 +164,15 @@ class _Import:
 
     def take_files(self) -> None:
         """Keep what is no file of the seed, and what the pages and counters of sessions say beyond ours."""
-        name = layout.developer(self.tree)
         # The total of sessions follows from the rest of the counters.
         counters = {
             scope: {key: value for key, value in told.items() if key != "Total_sessions"}
             for scope, told in self.tree.counters.items()
         }
         root: dict[str, Any] = {"counters": counters}
-        if name is not None and name != _developer(self.account, None):
+        if (name := self.tree.developer()) not in (None, _developer(self.account)):
             root["developer"] = name
-        version = self.account.version
-        made = _pages(self.account, version, root, _episodes(self.account, version))
+        made = _Written(self.account, root).pages()
         for relative, value in self.tree.pages.items():
             if made.get(relative) != value:
                 self.tree.files[relative] = {"text": trees.json_bytes(value).decode()}
@@ -190,14 +182,13 @@ class _Import:
             for name, value in self.tree.files.items()
         }
         kept[f"{_NOTES}/root"] = root
-        entries = [
-            stores.element(stores.FILE, None, name, value, at=self.at) for name, value in sorted(kept.items())
-        ]
-        candidates = [Wrote(memory=entry.memory) for entry in entries]
-        verdicts = self.account.intake.write_many(candidates, cause=_CAUSE, skip=ACCEPTED, scope=SHARED)
-        for entry, verdict in zip(entries, verdicts, strict=True):
+        memories = [stores.file(name, value, at=self.at).memory for name, value in sorted(kept.items())]
+        verdicts = self.account.intake.write_many(
+            [Wrote(memory=memory) for memory in memories], cause=_CAUSE, skip=ACCEPTED, scope=SHARED
+        )
+        for memory, verdict in zip(memories, verdicts, strict=True):
             if not verdict:
-                where = "/".join(entry.value.get("path", [_NOTES]))
+                where = "/".join(memory.data.get("path", [_NOTES]))
                 self.tally.leave_out(where, f"{verdict.check}: {verdict.detail}")
 
 
@@ -210,74 +201,66 @@ def _is_there(account: Account, memory: Memory) -> bool:
     return {**one, "compression_meta": None} == {**other, "compression_meta": None}
 
 
-def _files(account: Account, version: int) -> dict[str, bytes]:
-    """Every file of the tree by its path."""
-    view = account.at(version)
-    notes = {name: m for m in view.memories(kind="register", category=stores.FILE) if (name := _note_of(m))}
-    root = notes[f"{_NOTES}/root"].data if f"{_NOTES}/root" in notes else {}
-    said = _episodes(account, version)
-    places = {session.sandbox: session.position for session in _sessions(account, version)}
-    files: dict[str, Any] = {}
-    for memory in said:
-        name = f"{EPISODES}/{layout.file_name(memory)}"
-        if name in files:
-            raise BadInput(f"two episodes would be written as {name}")
-        files[name] = document_of(memory, places.get(memory.sandbox or ""))
-    files |= _pages(account, version, root, said)
-    for memory in view.memories(kind=tuple(FOLDERS)):
-        files[f"{FOLDERS[memory.kind]}/{memory.id}.json"] = _told(memory)
-    files |= _counters(account, version, root)
-    kept = [memory.data for name, memory in notes.items() if name.startswith(_FILES)]
-    written = {name: trees.json_bytes(value) for name, value in files.items()}
-    return written | {"/".join(value["path"]): trees.bytes_of(value) for value in kept}
+class _Written:
+    """The newest version of an account as a tree; `root` is what an import noted of the tree as a whole."""
 
+    def __init__(self, account: Account, root: Mapping[str, Any] | None = None) -> None:
+        self.account, self.version = account, account.version
+        self.policy = account.policy.compression
+        self.view = account.at(self.version)
+        files = self.view.memories(kind="register", category=stores.FILE)
+        self.notes = {name: memory.data for memory in files if (name := _note_of(memory))}
+        self.root = self.notes.get(f"{_NOTES}/root", {}) if root is None else root
+        self.sessions = [session for session in account.sessions() if session.version <= self.version]
+        # Those that were retired for a core are told, too.
+        episodes = {memory.id: memory for memory in self.view.memories(kind="episode")}
+        for core in self.view.memories(kind="core"):
+            for id_ in core.linked("part"):
+                history = [] if id_ in episodes else self.view.history(id_)
+                if history and history[-1].memory.data.get(RETIRED):
+                    episodes[id_] = next(r.memory for r in reversed(history) if not r.memory.gone)
+        self.episodes = sorted(episodes.values(), key=lambda memory: (memory.at, memory.id))
 
-def _episodes(account: Account, version: int) -> list[Memory]:
-    """The episodes of a version, those among them that were retired for a core included."""
-    view = account.at(version)
-    episodes = {memory.id: memory for memory in view.memories(kind="episode")}
-    for core in view.memories(kind="core"):
-        for id_ in core.linked("part"):
-            history = [] if id_ in episodes else view.history(id_)
-            if history and history[-1].memory.data.get(RETIRED):
-                episodes[id_] = next(r.memory for r in reversed(history) if not r.memory.gone)
-    return sorted(episodes.values(), key=lambda memory: (memory.at, memory.id))
+    def files(self) -> dict[str, bytes]:
+        """Every file of the tree by its path."""
+        places = {session.sandbox: session.position for session in self.sessions}
+        files: dict[str, Any] = {}
+        for memory in self.episodes:
+            name = f"{EPISODES}/{layout.file_name(memory)}"
+            if name in files:
+                raise BadInput(f"two episodes would be written as {name}")
+            files[name] = document_of(memory, places.get(memory.sandbox or ""))
+        for memory in self.view.memories(kind=tuple(FOLDERS)):
+            files[f"{FOLDERS[memory.kind]}/{memory.id}.json"] = _told(memory)
+        files |= self.pages() | self.counters()
+        kept = [data for name, data in self.notes.items() if name.startswith(_FILES)]
+        written = {name: trees.json_bytes(value) for name, value in files.items()}
+        return written | {"/".join(value["path"]): trees.bytes_of(value) for value in kept}
 
+    def pages(self) -> dict[str, dict[str, Any]]:
+        """The page of each session by its path."""
+        spoken, files = layout.by_session(self.episodes), {}
+        name = self.root.get("developer") or _developer(self.account)
+        for session in self.sessions:
+            title = compression.display_name(name, session.ordinal, self.policy)
+            page = layout.page(session, spoken.get(session.sandbox, ()), self.policy)
+            files[f"{layout.SESSIONS}/{scoped(title, session.scope)}.json"] = page
+        return files
 
-def _pages(
-    account: Account, version: int, root: Mapping[str, Any], said: Iterable[Memory]
-) -> dict[str, dict[str, Any]]:
-    """The page of each session by its path."""
-    spoken, policy = layout.by_session(said), account.policy.compression
-    name = _developer(account, root.get("developer"))
-    files = {}
-    for session in _sessions(account, version):
-        title = scoped(compression.display_name(name, session.ordinal, policy), session.scope)
-        page = layout.page(session, spoken.get(session.sandbox, ()), policy)
-        files[f"{layout.SESSIONS}/{title}.json"] = page
-    return files
-
-
-def _counters(account: Account, version: int, root: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The counters of each scope; what an imported file said beyond them stays, its time until one closes."""
-    closed: dict[str, Session] = {session.scope: session for session in _sessions(account, version)}
-    files = {}
-    for scope in sorted({SHARED, *closed, *root.get("counters", {})}):
-        if not account.sees(scope):
-            continue
-        total = closed[scope].ordinal if scope in closed else 0
-        told = root.get("counters", {}).get(scope, {})
-        counted = compression.counters(total, account.policy.compression)
-        last = iso(closed[scope].at) if scope in closed else None
-        if "last_update" in told and all(counted[name] == told.get(name) for name in _SEQUENCES):
-            last = told["last_update"]
-        more = {name: value for name, value in told.items() if name not in _COUNTED}
-        files[f"{scoped(COUNTERS, scope)}.json"] = {**counted, "last_update": last, **more}
-    return files
-
-
-def _sessions(account: Account, version: int) -> list[Session]:
-    return [session for session in account.sessions() if session.version <= version]
+    def counters(self) -> dict[str, dict[str, Any]]:
+        """Each scope's counters; what an imported file said beyond them stays, its time until one closes."""
+        closed = {session.scope: session for session in self.sessions}
+        files, noted = {}, self.root.get("counters", {})
+        for scope in sorted({SHARED, *closed, *noted}):
+            if not self.account.sees(scope):
+                continue
+            last, told = closed.get(scope), noted.get(scope, {})
+            counted: dict[str, Any] = compression.counters(last.ordinal if last else 0, self.policy)
+            is_same = "last_update" in told and all(counted[name] == told.get(name) for name in _SEQUENCES)
+            at = told["last_update"] if is_same else iso(last.at) if last else None
+            more = {name: value for name, value in told.items() if name not in _COUNTED}
+            files[f"{scoped(COUNTERS, scope)}.json"] = {**counted, "last_update": at, **more}
+        return files
 
 
 def _told(memory: Memory) -> dict[str, Any]:
@@ -291,5 +274,5 @@ def _note_of(memory: Memory) -> str | None:
     return name if isinstance(name, str) and name.startswith(f"{_NOTES}/") else None
 
 
-def _developer(account: Account, name: str | None) -> str:
-    return name or re.sub(r"[^\w.-]", "_", account.name)
+def _developer(account: Account) -> str:
+    return re.sub(r"[^\w.-]", "_", account.name)

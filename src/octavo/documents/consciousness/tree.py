@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from octavo.documents import trees
@@ -40,37 +40,123 @@ _ELLIPSIS = ("...", "…")
 _MOST_SESSIONS = 4096  # a summary further ahead of the episodes than this is no place to count from
 
 
-class Tree(Struct, frozen=True, kw_only=True):
-    """A tree as read; what is no file of the seed, or has not its shape, is among `files`."""
-
-    episodes: dict[str, Memory] = field(default_factory=dict)
-    pages: dict[str, dict[str, Any]] = field(default_factory=dict)
-    made: dict[str, dict[str, Any]] = field(default_factory=dict)
-    counters: dict[str, dict[str, Any]] = field(default_factory=dict)
-    files: dict[str, dict[str, str]] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-
-
 def home(path: Path) -> Path:
     """The folder `consciousness` that a path means."""
     return path if path.name == ROOT else path / ROOT
 
 
-def read(path: Path, policy: CompressionPolicy, at: datetime) -> Tree:
-    """Read the tree below a path; nothing is written if one file of the seed is no JSON."""
-    folder = home(path)
-    if not folder.is_dir():
-        raise NotFound(f"there is no folder {folder}", hint=f"name the folder that holds {ROOT}/")
-    tree = Tree()
-    files, links = trees.files_below(folder)
-    tree.notes.extend(links)
-    for relative in files:
-        why = _take(tree, folder, relative, policy, at)
-        if why is not None:
-            tree.files[relative] = trees.kept_bytes(trees.read_bytes(folder / relative))
-        if why:
-            tree.notes.append(Note(place=relative, reason=f"{why} and is kept as a file"))
-    return tree
+class Tree:
+    """The tree below a path as read; what is no file of the seed, or has not its shape, is among `files`.
+
+    Nothing is written if one file of the seed is no JSON.
+    """
+
+    def __init__(self, path: Path, policy: CompressionPolicy, at: datetime) -> None:
+        self.policy, self.at, self.folder = policy, at, home(path)
+        self.episodes: dict[str, Memory] = {}
+        self.pages: dict[str, dict[str, Any]] = {}
+        self.made: dict[str, dict[str, Any]] = {}
+        self.counters: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, dict[str, str]] = {}
+        if not self.folder.is_dir():
+            raise NotFound(f"there is no folder {self.folder}", hint=f"name the folder that holds {ROOT}/")
+        names, self.notes = trees.files_below(self.folder)
+        for relative in names:
+            why = self._take(relative)
+            if why is not None:
+                self.files[relative] = trees.kept_bytes(trees.read_bytes(self.folder / relative))
+            if why:
+                self.notes.append(Note(place=relative, reason=f"{why} and is kept as a file"))
+
+    def scopes(self) -> list[str]:
+        """The scopes that it speaks of."""
+        spoken = {memory.scope for memory in self.episodes.values()} | set(self.counters)
+        return sorted(spoken | {id_.partition("@")[2] or SHARED for id_ in self.made})
+
+    def made_in(self, scope: str) -> list[Due]:
+        """Its cores and spheres in a scope."""
+        made = [recognise(id_, self.policy) for id_ in sorted(self.made)]
+        return [due for due in made if due is not None and due.scope == scope]
+
+    def developer(self) -> str | None:
+        """Whose name its pages carry most."""
+        titles = [_PAGE.fullmatch(PurePosixPath(name).stem) for name in self.pages]
+        counted = Counter(title[1] for title in titles if title)
+        return counted.most_common(1)[0][0] if counted else None
+
+    def order(self, scope: str) -> list[str]:
+        """The sessions of a scope in the order they closed; one that is counted but not named gets a name.
+
+        What a core lists decides, then what a page says, then the places of the episodes, then time.
+        """
+        spoken = by_session(memory for memory in self.episodes.values() if memory.scope == scope)
+        made, slots = self.made_in(scope), dict[int, str]()
+        for due in made:
+            # A list that leaves some out fills the first places it can.
+            sources = self.made[due.id]["source_sessions"] if due.kind == "core" else ()
+            names = dict.fromkeys(session_name(name) for name in sources if name not in _ELLIPSIS)
+            fresh = [name for name in names if name not in slots.values()]
+            slots |= zip([n for n in due.sessions if n not in slots], fresh, strict=False)
+        for page in self.pages.values():
+            place, name = place_of(page), page.get("session_id")
+            if place and isinstance(name, str) and page.get("scope", SHARED) == scope:
+                ordinal = self._ordinal(place)
+                if ordinal <= len(spoken) + len(self.pages) and session_name(name) not in slots.values():
+                    slots.setdefault(ordinal, session_name(name))
+        left = [name for name in _by_place(spoken) if name not in slots.values()]
+        last = max([*slots, *(due.sessions[-1] for due in made)], default=0)
+        free = [ordinal for ordinal in range(1, last + len(left) + 1) if ordinal not in slots]
+        slots |= zip(free, left, strict=False)
+        last = max(last, *slots) if slots else last
+        places = (compression.position(ordinal, self.policy) for ordinal in range(1, last + 1))
+        unnamed = [_at_place([place[name] for name in SEQUENCES], scope) for place in places]
+        return [slots.get(ordinal) or name for ordinal, name in enumerate(unnamed, start=1)]
+
+    def _ordinal(self, place: Sequence[int]) -> int:
+        number = 0
+        for value, level in zip(place, (None, *reversed(self.policy.levels)), strict=False):
+            number = number * (level.radix if level else 1) + value
+        return number + 1
+
+    def _take(self, relative: str) -> str | None:
+        """None if a file is the seed's; else why it is not, in words if it should be."""
+        pure, path = PurePosixPath(relative), self.folder / relative
+        parent = pure.parent.as_posix()
+        kind = next((kind for kind, place in FOLDERS.items() if place == parent), None)
+        is_counted = relative.startswith(COUNTERS)
+        if pure.suffix != ".json" or not (kind or is_counted or parent in (EPISODES, SESSIONS)):
+            return ""
+        value = trees.read_json(path)
+        if not isinstance(value, dict):
+            return "holds no object"
+        if kind:
+            return self._take_made(kind, pure.stem, value)
+        if is_counted:
+            scope = pure.stem.partition("@")[2] or SHARED
+            if scoped(COUNTERS, scope) != relative.removesuffix(".json") or _scope_of(scope) != scope:
+                return ""
+            self.counters[scope] = value
+        elif parent == SESSIONS:
+            self.pages[relative] = value
+        else:
+            try:
+                self.episodes[relative] = episode_of(pure.name, value, self.at)
+            except BadInput as error:
+                raise BadFile(f"{path}: {error.message}") from error
+        return None
+
+    def _take_made(self, kind: str, stem: str, value: dict[str, Any]) -> str | None:
+        due = recognise(stem, self.policy)
+        if due is None or due.kind != kind or value.get(f"{kind}_id") != stem:
+            return f"does not name the {kind} it holds"
+        if due.sessions[-1] > _MOST_SESSIONS:
+            return "stands too far ahead"
+        try:
+            cores.core_from_json(value) if kind == "core" else cores.sphere_from_json(value)
+        except BadInput as error:
+            return f"has another shape ({error.message})"
+        self.made[stem] = value
+        return None
 
 
 def episode_of(name: str, value: Mapping[str, Any], at: datetime) -> Memory:
@@ -152,52 +238,6 @@ def scoped(name: str, scope: str) -> str:
     return name if scope == SHARED else f"{name}@{scope}"
 
 
-def scopes(tree: Tree) -> list[str]:
-    """The scopes that a tree speaks of."""
-    spoken = {memory.scope for memory in tree.episodes.values()} | set(tree.counters)
-    return sorted(spoken | {id_.partition("@")[2] or SHARED for id_ in tree.made})
-
-
-def order(tree: Tree, scope: str, policy: CompressionPolicy) -> list[str]:
-    """The sessions of a scope in the order they closed; one that is counted but not named gets a name.
-
-    What a core lists decides, then what a session's page says, then the places of the episodes, then time.
-    """
-    spoken = by_session(memory for memory in tree.episodes.values() if memory.scope == scope)
-    made = made_of(tree, scope, policy)
-    slots: dict[int, str] = {}
-    for due in made:
-        if due.kind == "core":
-            _fill(slots, due.sessions, tree.made[due.id]["source_sessions"])
-    for page in tree.pages.values():
-        place, name = place_of(page), page.get("session_id")
-        if place and isinstance(name, str) and page.get("scope", SHARED) == scope:
-            ordinal = _ordinal(place, policy)
-            if ordinal <= len(spoken) + len(tree.pages) and session_name(name) not in slots.values():
-                slots.setdefault(ordinal, session_name(name))
-    left = [name for name in _by_place(spoken) if name not in slots.values()]
-    last = max([*slots, *(due.sessions[-1] for due in made)], default=0)
-    free = [ordinal for ordinal in range(1, last + len(left) + 1) if ordinal not in slots]
-    slots |= zip(free, left, strict=False)
-    last = max(last, *slots) if slots else last
-    places = (compression.position(ordinal, policy) for ordinal in range(1, last + 1))
-    unnamed = [_at_place([place[name] for name in SEQUENCES], scope) for place in places]
-    return [slots.get(ordinal) or name for ordinal, name in enumerate(unnamed, start=1)]
-
-
-def developer(tree: Tree) -> str | None:
-    """Whose name the pages of a tree carry most."""
-    titles = [_PAGE.fullmatch(PurePosixPath(name).stem) for name in tree.pages]
-    counted = Counter(title[1] for title in titles if title)
-    return counted.most_common(1)[0][0] if counted else None
-
-
-def made_of(tree: Tree, scope: str, policy: CompressionPolicy) -> list[Due]:
-    """The cores and spheres of a tree in a scope."""
-    made = [recognise(id_, policy) for id_ in sorted(tree.made)]
-    return [due for due in made if due is not None and due.scope == scope]
-
-
 def by_session(memories: Iterable[Memory]) -> dict[str, list[Memory]]:
     """Episodes that count by the session they belong to."""
     spoken: dict[str, list[Memory]] = {}
@@ -239,66 +279,8 @@ def _by_place(spoken: Mapping[str, Sequence[Memory]]) -> list[str]:
     return sorted(spoken, key=lambda name: (places[name] if known else (), times[name], name))
 
 
-def _fill(slots: dict[int, str], ordinals: range, sources: Sequence[str]) -> None:
-    """Put a core's sessions in their places; a list that leaves some out fills the first places it can."""
-    names = [session_name(name) for name in sources if name not in _ELLIPSIS]
-    fresh = [name for name in dict.fromkeys(names) if name not in slots.values()]
-    slots |= zip([ordinal for ordinal in ordinals if ordinal not in slots], fresh, strict=False)
-
-
-def _ordinal(place: Sequence[int], policy: CompressionPolicy) -> int:
-    number = 0
-    for value, level in zip(place, (None, *reversed(policy.levels)), strict=False):
-        number = number * (level.radix if level else 1) + value
-    return number + 1
-
-
 def _at_place(place: Sequence[int], scope: str) -> str:
     return scoped("_".join(["session", *(f"{number:03d}" for number in place)]), scope)
-
-
-def _take(tree: Tree, folder: Path, relative: str, policy: CompressionPolicy, at: datetime) -> str | None:
-    """None if a file is the seed's; else why it is not, in words if it should be."""
-    pure = PurePosixPath(relative)
-    parent = pure.parent.as_posix()
-    kind = next((kind for kind, place in FOLDERS.items() if place == parent), None)
-    counted = relative.startswith(COUNTERS)
-    if pure.suffix != ".json" or not (kind or counted or parent in (EPISODES, SESSIONS)):
-        return ""
-    value = trees.read_json(folder / relative)
-    if not isinstance(value, dict):
-        return "holds no object"
-    if kind:
-        return _take_made(tree, kind, pure.stem, value, policy)
-    if counted:
-        scope = pure.stem.partition("@")[2] or SHARED
-        if scoped(COUNTERS, scope) != relative.removesuffix(".json") or _scope_of(scope) != scope:
-            return ""
-        tree.counters[scope] = value
-    elif parent == SESSIONS:
-        tree.pages[relative] = value
-    else:
-        try:
-            tree.episodes[relative] = episode_of(pure.name, value, at)
-        except BadInput as error:
-            raise BadFile(f"{folder / relative}: {error.message}") from error
-    return None
-
-
-def _take_made(
-    tree: Tree, kind: str, stem: str, value: dict[str, Any], policy: CompressionPolicy
-) -> str | None:
-    due = recognise(stem, policy)
-    if due is None or due.kind != kind or value.get(f"{kind}_id") != stem:
-        return f"does not name the {kind} it holds"
-    if due.sessions[-1] > _MOST_SESSIONS:
-        return "stands too far ahead"
-    try:
-        cores.core_from_json(value) if kind == "core" else cores.sphere_from_json(value)
-    except BadInput as error:
-        return f"has another shape ({error.message})"
-    tree.made[stem] = value
-    return None
 
 
 def _unsaid(memory: Memory, told: Memory) -> dict[str, Any]:

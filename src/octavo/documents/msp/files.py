@@ -122,7 +122,7 @@ class _Import:
         frames = {name: stores.split(name, held)[0] for name, held in self.document.items() if name != STATES}
         kept = {_ROOT: {"folder": self.folder}, **{f"files/{name}": v for name, v in self.kept.items()}}
         extra = saving.leftovers(self.document, frames, at=self.at)
-        extra += [stores.element(FILE, None, name, value, at=self.at) for name, value in kept.items()]
+        extra += [stores.file(name, value, at=self.at) for name, value in kept.items()]
         steps, verdicts, total = saving.bring_up(
             self.account, self.document, extra, at=self.at, cause="import msp"
         )

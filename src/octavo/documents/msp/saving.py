@@ -24,7 +24,6 @@ from octavo.documents.msp.stores import (
     SENSORY,
     STATES,
     Entry,
-    element,
 )
 from octavo.documents.transfer import ACCEPTED
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
@@ -182,13 +181,13 @@ def files_of(entries: Iterable[Entry]) -> dict[str, Any]:
 
 def leftovers(document: Mapping[str, Any], frames: Mapping[str, Any], *, at: datetime) -> list[Entry]:
     """What a master state holds besides its stores: a frame a section, and the fields nobody knows."""
-    kept = [element(FILE, None, section, {ORIGINAL: value}, at=at) for section, value in frames.items()]
+    kept = [stores.file(section, {ORIGINAL: value}, at=at) for section, value in frames.items()]
     more = {key: value for key, value in document.items() if key not in _DERIVED}
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     extra = {key: value for key, value in metadata.items() if key not in _COUNTED}
     if more or extra:
-        kept.append(element(FILE, None, _MASTER, {"fields": more, "metadata": extra}, at=at))
+        kept.append(stores.file(_MASTER, {"fields": more, "metadata": extra}, at=at))
     return kept
 
 

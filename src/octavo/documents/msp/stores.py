@@ -205,8 +205,7 @@ def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
 def element(section: str, part: str | None, key: str | None, value: Any, *, at: datetime) -> Entry:
     """A value of a section, by name or as an element of a list, as a memory that is not written yet.
 
-    A concept is known by its name and its entries merge; a sensory record is an episode. What the documents
-    hold besides the stores is a register of category `file` without a text.
+    A concept is known by its name and its entries merge; a sensory record is an episode.
     """
     (kind, category), topic = PLACES.get((section, part)) or PLACES[section, None], None
     text, confidence = "", 1.0
@@ -237,6 +236,11 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
         data=data,
     )
     return Entry(section=section, part=part, key=key, value=value, memory=memory)
+
+
+def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Entry:
+    """What the documents hold besides the stores: a register of category `file` without a text."""
+    return element(FILE, None, name, value, at=at)
 
 
 def link_edges(new: list[Entry], now: Sequence[Entry]) -> list[Entry]:
