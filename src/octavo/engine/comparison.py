@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from octavo.domain import mirror, mirror_places, runs
+from octavo.domain import mirror, mirror_places, runs, skill_files
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.mirror import Found
@@ -42,9 +42,13 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, kw_only=True):
-    """The files of one place: as a person left them, the revisions they showed, and what they ask for."""
+    """The files of one place: as a person left them, the revisions they showed, and what they ask for.
+
+    `moved` are those whose words belong to a file of another name, which takes their place.
+    """
 
     place: Place
+    moved: list[str] = field(default_factory=list)
     seen: dict[str, bytes | None] = field(default_factory=dict)
     members: Mapping[str, Memory] = field(default_factory=dict)
     base: Mapping[str, int] = field(default_factory=dict)
@@ -70,7 +74,10 @@ class Comparison:
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
         groups: dict[str, Group] = {}
+        hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
+            if path.startswith(hidden):
+                continue
             shown, data = self.manifest.files.get(path), self._disk.get(path)
             is_same = shown is not None and data is not None and hash_of(data) == shown.sha256
             if is_same or mirror_places.is_copy(path):
@@ -114,6 +121,7 @@ class Comparison:
             return
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
+        group.moved = [one.path for one in found if not place.is_at(one.path)]
         self._tell_apart(group, [self._named(group, one, own) for one in found])
 
     def _take_run(self, group: Group, found: list[Found]) -> None:
@@ -191,7 +199,7 @@ class Comparison:
         if memory is None or memory.gone or id_ in group.members:
             return False
         place = self._tree.place_of(memory)
-        if place is None or group.place.kind != memory.kind or place.form != "page":
+        if place is None or place.form != "page" or not _is_alike(group.place, memory):
             return group.place.form == "page"
         mark = f" ^{id_}".encode()
         return any(mark in self._disk.get(path, b"") for path in self._tree.files(place))
@@ -221,9 +229,11 @@ class Comparison:
         memory = group.members.get(id_)
         if memory is None:
             return
-        mark = (f" ^{id_}" if group.place.form == "page" else f'octavo-id: "{id_}"').encode()
-        if group.place.form in ("page", "skill") and any(mark in data for data in self._disk.values()):
-            return  # moved to another page, or renamed
+        mark = (f" ^{id_}" if group.place.form == "page" else skill_files.mark_of(id_)).encode()
+        others = ((path, data) for path, data in self._disk.items() if mark in data)
+        places = (self._place(*one) for one in others if mirror_places.is_markdown(one[0]))
+        if group.place.form in ("page", "skill") and any(p is None or _is_alike(p, memory) for p in places):
+            return  # moved to another page, or renamed, or to where no page is
         gone = Found(said={}, path=next(iter(group.seen)), id=id_, line=0)
         if self._is_unchanged(group, memory):
             self._edit(group, "forget", gone, memory)
@@ -253,7 +263,7 @@ class Comparison:
             group.conflicts.append(Held(path=one.path, line=one.line, reason=why))
 
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
-        fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory)
+        fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
         text = str(fields.get("text") or (memory.text if memory else ""))
         id_ = memory.id if memory else None
         group.edits.append(
@@ -264,6 +274,11 @@ class Comparison:
         """Where the account's own words are laid beside a file that is in conflict."""
         pure = PurePosixPath(path)
         return str(pure.with_name(f"{pure.stem}.octavo-{self.view.version}{pure.suffix}"))
+
+
+def _is_alike(place: Place, memory: Memory) -> bool:
+    """Whether a memory can be moved to a place: no edit of files carries it to another kind or scope."""
+    return (place.kind, place.scope) == (memory.kind, memory.scope)
 
 
 def _short(text: str) -> str:

@@ -102,11 +102,16 @@ class Mirror:
             return Manifest(account=self.spine.identity.account)
         return manifest
 
-    def bring_up(self, seen: Mapping[str, bytes | None] | None = None, at: Iterable[Place] = ()) -> list[str]:
+    def bring_up(
+        self,
+        seen: Mapping[str, bytes | None] | None = None,
+        at: Iterable[Place] = (),
+        moved: Iterable[str] = (),
+    ) -> list[str]:
         """Write what changed since it was last shown; returns the paths.
 
         A file is written only over what was shown there, or over what the caller has `seen` and taken in `at`
-        some places.
+        some places; what was `moved` into a file of another name goes.
         """
         view, manifest, seen = self.spine.head(), self.base(), seen or {}
         files, written = dict(manifest.files), list[str]()
@@ -123,7 +128,7 @@ class Mirror:
             elif path in files:
                 files[path] = replace(files[path], is_behind=True)
         gone = [p for p in files if p not in ours and (p in seen or not affected.isdisjoint(files[p].ids))]
-        for path in [*gone, *(path for path in seen if mirror_places.is_alias(path))]:
+        for path in dict.fromkeys([*gone, *(path for path in moved if path not in ours)]):
             data, shown = self.tree.read(path), files.get(path)
             is_shown = data is not None and shown is not None and hash_of(data) == shown.sha256
             if data is not None and (is_shown or data == seen.get(path)):

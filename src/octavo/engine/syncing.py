@@ -85,7 +85,8 @@ def sync(
 
 def _bring_up(tree: Mirror, taken: list[Group]) -> list[str]:
     seen = {path: data for group in taken for path, data in group.seen.items()}
-    return tree.bring_up(seen, [group.place for group in taken])
+    moved = [path for group in taken for path in group.moved]
+    return tree.bring_up(seen, [group.place for group in taken], moved)
 
 
 def _told(
