@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.domain import mirror, mirror_places, runs, skill_files
-from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.mirror import Found
 from octavo.domain.mirror_places import EDITABLE, Place
@@ -70,7 +69,8 @@ class Comparison:
 
     def __init__(self, tree: Mirror, take: Take | None = None) -> None:
         self._tree, self._take, self._state = tree, take, tree.spine.state
-        self.view, self.manifest = tree.spine.head(), tree.base()
+        self.manifest, self.view = tree.base(), tree.view
+        self._changed = tree.places(tree.changed_since(self.manifest)) if self.manifest.files else {}
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
         groups: dict[str, Group] = {}
@@ -102,7 +102,7 @@ class Comparison:
         place, shown = group.place, self.manifest.files
         if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
             return  # an episode or a derived page: nothing a person writes there comes back
-        files = self._tree.files(place)
+        files = self._files(place)
         for path in shown:
             if path in files or (place.form == "page" and place.is_at(path)):
                 group.seen.setdefault(path, self._disk.get(path))
@@ -159,50 +159,53 @@ class Comparison:
         before = self._tree.place_of(memory) if memory is not None and not memory.gone else None
         if before is None or before.path.split("/")[:-2] != group.place.path.split("/")[:-2]:
             return False
-        return not any(path in self._disk for path in self._tree.files(before))
+        return not any(path in self._disk for path in self._files(before))
+
+    def _files(self, place: Place) -> dict[str, list[Memory]]:
+        base = self.manifest if self.manifest.files else None
+        return self._tree.files(place, self._changed.get(place, set()), base)
 
     def _tell_apart(self, group: Group, found: list[Found]) -> None:
         """Note every edit and every conflict of a group."""
-        there: set[str] = set()
+        there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
             if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(replace(one, id=None))
             else:
-                there.add(one.id)
+                there[one.id] = one.path
                 self._known(group, one, one.id)
-        unclaimed = [m for id_, m in group.members.items() if id_ not in there and id_ not in group.base]
+        taken = [m for id_, m in group.members.items() if id_ not in there and id_ not in group.base]
         if group.place.form == "page" and new:
-            taken = self._taken_and_gone(group, {one.said["text"] for one in new})
-            unclaimed += [memory for memory in taken if memory.id not in there]
+            taken += self._taken(group, {one.said["text"] for one in new}, there)
         for one in new:
-            twin = next((m for m in unclaimed if mirror.says(group.place, m) == one.said), None)
+            alike = (m for m in taken if mirror.says(group.place, m) == one.said)
+            twin = next((m for m in alike if there.get(m.id) != one.path), None)
             if twin is None:
                 self._edit(group, "remember", one, None)
             else:
-                unclaimed.remove(twin)  # it was taken in before, and the file could not be written
+                taken.remove(twin)  # it was taken in before, and the file could not be written
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._missing(group, id_)
 
-    def _taken_and_gone(self, group: Group, texts: Collection[str]) -> Iterator[Memory]:
-        """Memories that a sync took in from here, and that went elsewhere before the file could say so."""
-        for memory in self.view.memories(Filter(kinds=(group.place.kind,), scopes=(group.place.scope,))):
-            if memory.text in texts and memory.id not in group.base:
-                (version, first), *_ = self._state.history(memory.id)
-                was_here = self._state.commit(version).cause == "sync"
-                if was_here and self._tree.place_of(first) == group.place:
-                    yield first
+    def _taken(self, group: Group, texts: Collection[str], there: Collection[str]) -> Iterator[Memory]:
+        """Memories that a sync took in from here and that went to another file before this one said so."""
+        for first in self._state.firsts_by("sync"):
+            is_here = first.text in texts and self._tree.place_of(first) == group.place
+            if is_here and (first.id in there or first.id not in group.base):
+                memory = self.view.get(first.id)
+                yield from [first] if memory is not None and not memory.gone else []
 
     def _is_copied(self, group: Group, id_: str) -> bool:
-        """Whether a block of another page was copied here rather than moved."""
+        """Whether a block of another page was copied here rather than moved, or shown here before it went."""
         memory = self.view.get(id_)
-        if memory is None or memory.gone or id_ in group.members:
+        if memory is None or memory.gone or id_ in group.members or id_ in group.base:
             return False
         place = self._tree.place_of(memory)
         if place is None or place.form != "page" or not _is_alike(group.place, memory):
             return group.place.form == "page"
         mark = f" ^{id_}".encode()
-        return any(mark in self._disk.get(path, b"") for path in self._tree.files(place))
+        return any(mark in data for path, data in self._disk.items() if place.is_at(path))
 
     def _known(self, group: Group, one: Found, id_: str) -> None:
         memory = self.view.get(id_)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import rules
+from octavo.domain.mirror_places import Place
 from octavo.domain.rules import Candidate
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
@@ -174,7 +175,7 @@ def _keep_copies(tree: Mirror, compared: Comparison) -> None:
     """Lay the account's side of every conflict beside the file, and take away those that are settled."""
     manifest = tree.base()
     copies: dict[str, str] = {}
-    conflicting = [group.place for group in compared.groups if group.conflicts]
+    conflicting: dict[Place, set[str]] = {g.place: set() for g in compared.groups if g.conflicts}
     for path, one in tree.rendered(conflicting).items():
         if tree.tree.read(path) != one.data:
             name = compared.copy_of(path)

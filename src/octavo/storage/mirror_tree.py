@@ -38,7 +38,10 @@ class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts."""
+    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts.
+
+    `ever` says of a page that is several files how many memories it has had: that decides which file is next.
+    """
 
     format: int = _FORMAT
     account: str = ""
@@ -46,6 +49,7 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     header: str = ""
     files: Mapping[str, Shown] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
+    ever: Mapping[str, int] = field(default_factory=dict)
 
 
 class Tree:
