@@ -49,6 +49,19 @@ def run(number, actions=WALK, at=None, denied=(), **metadata):
     return {"metadata": head | ({"start_time": at.isoformat()} if at else {}), "steps": steps}
 
 
+def test_a_page_that_was_learned_from_episodes_says_from_how_many_and_when(brain, clock):
+    brain.update_knowledge("objects", "doors are red")
+    for number in range(3):
+        brain.save_episode(run(number, at=clock()))
+    brain.consolidate_memory()
+    tree = brain.show()
+    page = (tree / "semantic/knowledge/strategies.md").read_text()
+    assert page.startswith(f'---\npage: strategies\nupdated: "{clock():%Y-%m-%d}"\nepisodes: 3\n---\n')
+    assert (tree / "semantic/knowledge/objects.md").read_text().startswith("---\npage: objects\n---\n")
+    with FilesystemMemory(brain.account) as memory:
+        assert memory.account.sync().edits == ()
+
+
 def test_in_a_fresh_directory_the_whole_tree_exists_and_a_repeated_start_is_harmless(tmp_path):
     for _ in range(2):
         with FilesystemMemory(tmp_path / "new", embedder=False) as memory:

@@ -17,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from octavo.domain import mirror_places
 from octavo.domain.buffer import Wrote
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.memory import Memory
@@ -149,7 +150,11 @@ class MirrorMachine(RuleBasedStateMachine):
 
 # A kill ends the thread that indexes as well.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_person_the_engine_and_kills_never_lose_a_word_or_apply_an_edit_twice() -> None:
+@pytest.mark.parametrize("blocks", [1000, 2])  # on a page; with two, most pages are several files
+def test_a_person_the_engine_and_kills_never_lose_a_word_or_apply_an_edit_twice(
+    blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", blocks)
     run_state_machine_as_test(
         MirrorMachine,
         settings=settings(

@@ -1,25 +1,35 @@
 """A Markdown page as a list of blocks, pure: one block is one memory, named by the id that ends it.
 
 Octavo writes a block as a list item. People may also write paragraphs, tables and code; a block without an
-id is new. Every text comes back exactly: lines are indented, control characters become `&#13;`.
+id is new. Every text comes back exactly: lines are indented, control characters become `&#13;`, and so do
+blanks at the end of a line, which editors add and take away: in a file they mean nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from octavo.errors import BadInput
 
 _ID = re.compile(r"(.*)[ \n]\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})[ \t]*\Z", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _ENTITY = re.compile(r"&((?:amp;)*)#(\d{1,7});")
-_FRONT = re.compile(r"\A---\n(.*?)^---(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_BULLETS = ("- ", "* ")
+_BLANKS = " \t"
+_ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _PLAIN = re.compile(r"[^\W\d_][\w /().,-]*", re.UNICODE)
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null")  # what YAML does not read as a text
 
 
-def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, str]) -> str:
+def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, Any]) -> str:
     """A page of items, each with its section, in their order, those of one section together."""
     sections: dict[str, list[str]] = {"": []}
     for section, said in items:
@@ -34,27 +44,34 @@ def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, str])
 
 def item(text: str, id_: str) -> str:
     """A block as a list item; the lines behind the first are indented, and the id ends the last."""
-    first, *others = f"{escaped(text)} ^{id_}".split("\n")
+    first, *others = _ENDING.sub(_entity, f"{escaped(text)} ^{id_}").split("\n")
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
-def blocks_of(text: str) -> Iterator[tuple[str, str, str | None, int]]:
-    """The blocks of a page, whoever wrote it: the section, what is said, whose id, and the line."""
+def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, str, str | None, int]]:
+    """The blocks of a page, whoever wrote it: the section, what is said, whose id, and the line.
+
+    A heading of the first order is a section like one of the second, unless it is one of the page's `titles`.
+    """
     lines = lines_of(text)
-    front = _FRONT.match("\n".join(lines))
-    section, at = "", front[0].count("\n") if front else 0
+    _, body = front_of("\n".join(lines))
+    section, at = "", len(lines) - body.count("\n") - 1
+    own = {title.strip().casefold() for title in titles}
     while at < len(lines):
         line = lines[at]
-        if line.startswith("## "):
-            section, at = unescaped(line[3:]), at + 1
-        elif not line.strip() or line.startswith("# "):
+        if line.startswith(("# ", "## ")):
+            heading = unescaped(line.lstrip("#").strip(_BLANKS))
+            section = section if line.startswith("# ") and heading.strip().casefold() in own else heading
+            at += 1
+        elif not line.strip():
             at += 1
         else:
-            is_item = line.startswith(("- ", "* "))
+            is_item = line.startswith(_BULLETS) or line in ("-", "*")
             end = _end_of_item(lines, at) if is_item else _end_of_paragraph(lines, at)
-            said = "\n".join(one[2:] if is_item else one for one in lines[at:end])
+            said = "\n".join((one[2:] if is_item else one).rstrip(_BLANKS) for one in lines[at:end])
             named = _ID.match(said)
-            yield section, unescaped(named[1] if named else said), named[2] if named else None, at + 1
+            if named or said:
+                yield section, unescaped(named[1] if named else said), named[2] if named else None, at + 1
             at = end
 
 
@@ -62,10 +79,9 @@ def _end_of_item(lines: list[str], at: int) -> int:
     """Where a list item ends: its lines are indented, and empty ones belong to it if more of it follows."""
     end = at + 1
     for place in range(at + 1, len(lines)):
-        if lines[place].startswith("  "):
-            end = place + 1
-        elif lines[place]:
+        if lines[place].strip() and not lines[place].startswith("  "):
             break
+        end = place + 1 if lines[place].strip() else end
     return end
 
 
@@ -75,37 +91,46 @@ def _end_of_paragraph(lines: list[str], at: int) -> int:
     for place in range(at + 1, len(lines)):
         if fence and lines[place].startswith(fence[1]):
             return place + 1
-        if not fence and (not lines[place].strip() or lines[place].startswith(("# ", "## ", "- ", "* "))):
+        if not fence and (not lines[place].strip() or lines[place].startswith(("# ", "## ", *_BULLETS))):
             return place
     return len(lines)
 
 
-def front_of(text: str) -> tuple[str | None, str]:
-    """The front matter of a text, None if it has none, and what follows it."""
+def front_of(text: str) -> tuple[Mapping[str, Any], str]:
+    """The fields of a text's front matter, none if it has none, and what follows it; BadInput if broken."""
     front = _FRONT.match(text)
-    return (front[1], text[front.end() :]) if front else (None, text)
+    try:
+        fields = msgspec.yaml.decode(front[1].encode()) or {} if front else None
+    except msgspec.DecodeError as error:
+        raise BadInput(f"the front matter is no YAML: {str(error).splitlines()[0]}") from error
+    return (fields, text[front.end() :]) if front and isinstance(fields, Mapping) else ({}, text)
 
 
-def front_matter(fields: Mapping[str, str | Mapping[str, str]]) -> str:
+def front_matter(fields: Mapping[str, Any]) -> str:
     """Front matter that any reader of YAML understands, a line a field."""
     lines = []
     for name, value in fields.items():
-        if isinstance(value, str):
-            lines.append(f"{name}: {_scalar(value)}")
+        if value and isinstance(value, Mapping):
+            lines.append(f"{scalar(name)}:")
+            lines += (f"  {scalar(key)}: {scalar(one)}" for key, one in value.items())
         else:
-            lines += [f"{name}:", *(f"  {key}: {_scalar(one)}" for key, one in value.items())]
+            lines.append(f"{scalar(name)}: {scalar(value)}")
     return "\n".join(["---", *lines, "---", ""])
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, whichever ending an editor gave them."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    """The lines of a text, whichever ending an editor gave them; BadInput if Git left a merge in it."""
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if merge := _MERGE.search(plain):
+        line = plain.count("\n", 0, merge.start()) + 1
+        raise BadInput(f"line {line}: a merge of Git is not finished here", hint="decide it, then sync")
+    return plain.split("\n")
 
 
 def escaped(text: str) -> str:
     """A text without control characters; what looks like an escaped one is marked."""
     marked = _ENTITY.sub(lambda m: f"&amp;{m[1]}#{m[2]};" if _is_control(m[2]) else m[0], text)
-    return _CONTROL.sub(lambda m: f"&#{ord(m[0])};", marked)
+    return _CONTROL.sub(_entity, marked)
 
 
 def unescaped(text: str) -> str:
@@ -121,13 +146,22 @@ def unescaped(text: str) -> str:
 
 def _is_control(number: str) -> bool:
     code = int(number)
-    return str(code) == number and (code == 10 or (code < 0x10FFFF and bool(_CONTROL.match(chr(code)))))
+    is_blank = code in (9, 10, 32)
+    return str(code) == number and (is_blank or (code < 0x10FFFF and bool(_CONTROL.match(chr(code)))))
+
+
+def _entity(character: re.Match[str]) -> str:
+    return f"&#{ord(character[0])};"
 
 
 def _one_line(text: str) -> str:
-    return escaped(text).replace("\n", "&#10;")
+    """A text as a heading; blanks around it are spelt out, because a heading has none."""
+    line = escaped(text).replace("\n", "&#10;")
+    return re.sub(f"^[{_BLANKS}]|[{_BLANKS}]$", _entity, line)
 
 
-def _scalar(value: str) -> str:
-    is_plain = _PLAIN.fullmatch(value) and value == value.strip() and value.lower() not in _WORDS
-    return value if is_plain else json.dumps(value, ensure_ascii=False)
+def scalar(value: Any) -> str:
+    """A value in YAML: a plain word, or JSON."""
+    is_plain = isinstance(value, str) and _PLAIN.fullmatch(value) and value == value.strip()
+    is_word = is_plain and value.lower() not in _WORDS
+    return str(value) if is_word else json.dumps(value, ensure_ascii=False)

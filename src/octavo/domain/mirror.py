@@ -18,7 +18,8 @@ from octavo.domain.mirror_places import BEHAVIOR, GENERAL, STEPS, Place
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.errors import BadInput
 
-_COUNTED = "times_invoked"
+_CREATED, _COUNTED = "created_at", "times_invoked"
+_FRONT = ("page", "updated", "episodes")
 _SECTIONS = {"fact": "section", "canon": "category", "register": "topic"}  # what a page's headings are
 
 
@@ -27,8 +28,7 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
     first = memories[0]
     match place.form:
         case "page":
-            title = place.category or {"canon": "canon", "register": "registers"}[place.kind]
-            said = _page(title, memories)
+            said = _page(place.page, memories)
         case "events":
             said = "".join(f"{_line(_event(memory))}\n" for memory in memories)
         case "skill":
@@ -63,8 +63,16 @@ def _read_only(place: Place, path: str, memories: Sequence[Memory]) -> str:
 
 
 def _page(name: str, memories: Sequence[Memory]) -> str:
+    """A page with its front matter: where its memories rest on episodes, of how many, and until when."""
     items = ((_section(memory), blocks.item(memory.text, memory.id)) for memory in memories)
-    return blocks.page(name.replace("_", " ").capitalize(), items, {"page": name})
+    episodes = {id_ for memory in memories for id_ in memory.linked("evidence")}
+    days = [str(memory.data.get("last_seen", ""))[:10] for memory in memories]
+    learned = {"updated": max(days), "episodes": len(episodes)} if episodes and any(days) else {}
+    return blocks.page(_title(name), items, {"page": name, **learned})
+
+
+def _title(page: str) -> str:
+    return page.replace("_", " ").capitalize()
 
 
 def _section(memory: Memory) -> str:
@@ -97,21 +105,30 @@ def says(place: Place, memory: Memory) -> dict[str, Any]:
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What a file says of one memory: what `says` gives, whose id it bears, and where it begins."""
+    """What a file says of one memory: what `says` gives, whose id it bears, and where it begins.
+
+    `first` is data that only a new memory takes over: what is counted or dated is not a person's to change.
+    """
 
     said: dict[str, Any]
     path: str
     id: str | None = None
     line: int = 1
+    first: dict[str, Any] = {}
 
 
 def read(place: Place, path: str, text: str) -> list[Found]:
     """What a person's file says, memory by memory; BadInput if it cannot be read."""
     match place.form:
         case "page":
+            front, _ = blocks.front_of("\n".join(blocks.lines_of(text)))
+            if strange := [str(name) for name in front if name not in _FRONT]:
+                why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
+                raise BadInput(why)
+            titles = [_title(name) for name in (place.page, str(front.get("page", "")))]
             return [
                 Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
-                for section, said, id_, line in blocks.blocks_of(text)
+                for section, said, id_, line in blocks.blocks_of(text, titles)
             ]
         case "skill":
             skill, id_ = skill_files.parse(text)
@@ -129,7 +146,12 @@ def read(place: Place, path: str, text: str) -> list[Found]:
             return [Found(said=head, path=path, id=str(head["episode_id"]))]
         case _:
             return [
-                Found(said={"data": _behavior(name, value)}, path=path, line=_line_of(text, name))
+                Found(
+                    said={"data": _behavior(name, value)},
+                    path=path,
+                    line=_line_of(text, name),
+                    first={key: value[key] for key in (_CREATED, _COUNTED) if value.get(key)},
+                )
                 for name, value in _object(text).items()
             ]
 
@@ -140,11 +162,14 @@ def unnamed(one: Found) -> Found:
     return Found(said=said, path=one.path, line=one.line)
 
 
-def fields_of(place: Place, said: Mapping[str, Any], old: Memory | None) -> dict[str, Any]:
+def fields_of(
+    place: Place, said: Mapping[str, Any], old: Memory | None, first: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """What a memory must be to say this there: the fields to revise, or all that a new one needs."""
     fields = dict(said) if old is not None else {"kind": place.kind, **_belonging(place, said), **said}
     if "data" in said and place.form != "json":
-        kept = {} if old is None else {k: v for k, v in old.data.items() if k not in said["data"]}
+        older = (first or {}) if old is None else old.data
+        kept = {name: value for name, value in older.items() if name not in said["data"]}
         fields["data"] = kept | {k: v for k, v in said["data"].items() if v is not None}
     match place.form:
         case "page" if place.kind == "fact":
@@ -194,9 +219,9 @@ def behavior_of(memory: Memory, uses: int) -> dict[str, Any]:
     return {
         "name": name_of(memory),
         "actions": [str(a) for a in actions] if isinstance(actions, list | tuple) else [],
-        "created_at": str(data.get("created_at") or memory.at.isoformat()),
+        _CREATED: str(data.get(_CREATED) or memory.at.isoformat()),
         "description": str(data.get("description") or ""),
-        _COUNTED: int(data.get(_COUNTED) or 0) + uses,
+        _COUNTED: uses + (counted if isinstance(counted := data.get(_COUNTED), int) else 0),
     }
 
 
@@ -240,12 +265,20 @@ def _event(memory: Memory) -> dict[str, Any]:
 def _object(text: str, line: int = 0) -> dict[str, Any]:
     where = f"line {line}: " if line else ""
     try:
-        value = json.loads(text.removeprefix("\ufeff"))
+        value = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_without_twins)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{where}it is no JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadInput(f"{where}it is no JSON object")
     return value
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    known = dict(pairs)
+    if len(known) < len(names):
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return known
 
 
 def _line_of(text: str, name: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from msgspec import Struct
 from octavo.domain import blocks, skill_files
 from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, STATE, Kind, Memory
+from octavo.errors import BadInput
 
 Form = Literal["page", "skill", "text", "json", "behaviors", "talk", "events", "run", "told"]
 EDITABLE: tuple[Form, ...] = ("page", "skill", "text", "json", "behaviors")
@@ -80,6 +80,11 @@ class Place(Struct, frozen=True, kw_only=True):
             kinds=(self.kind,), scopes=(self.scope,), sandbox=session, topic=by_topic, category=self.category
         )
 
+    @property
+    def page(self) -> str:
+        """What it is called if it is a page."""
+        return self.category or {"register": "registers"}.get(self.kind, self.kind)
+
     def is_at(self, path: str) -> bool:
         """Whether a path is its own, or that of a further page or file of it."""
         first = re.sub(r"-\d{4}\.md$", ".md", path)
@@ -135,7 +140,7 @@ def recognise(path: str, text: str) -> Place | None:
     scope, inside = in_scope.groups() if in_scope else (SHARED, path)
     own = "procedural/AGENTS.md" if is_alias(inside) else re.sub(f"{STEPS}$", "metadata.json", inside)
     for row, form, kind, fields in _ROWS:
-        pattern = _VARIABLE.sub("([^/]+)", row)
+        pattern = _VARIABLE.sub("([^/.][^/]*)", row)
         if form in (*EDITABLE, "run") and (named := re.fullmatch(pattern, own)):
             made: dict[str, Any] = {"id": "x", "at": _NEVER, "kind": kind, "scope": scope, **fields}
             made |= {"approved": "person"} if "approved" in fields else {}
@@ -143,24 +148,27 @@ def recognise(path: str, text: str) -> Place | None:
                 name = _page_name(named[1], text) if kind == "fact" else named[1]
                 made |= {"topic": f"skills/{name}"} if variable[1] == "skill" else {variable[1]: name}
             place = place_of(Memory(**made))
-            return place if place is not None and (place.is_at(path) or is_alias(path)) else None
+            is_own = place is not None and (place.is_at(path) or is_alias(path) or kind == "fact")
+            return place if is_own else None
     return None
 
 
 def _page_name(name: str, text: str) -> str:
     """The category of a page: what its front matter says, unless it was renamed since."""
-    first = re.sub(r"-\d{4}$", "", name)
-    front, _ = blocks.front_of("\n".join(blocks.lines_of(text)))
-    line = next((line for line in (front or "").splitlines() if line.startswith("page:")), "page:")
-    said = line.removeprefix("page:").strip()
-    with suppress(ValueError):
-        said = str(json.loads(said)) if said.startswith('"') else said
+    first, said = re.sub(r"-\d{4}$", "", name), ""
+    with suppress(BadInput):  # whoever reads the page says so
+        said = str(blocks.front_of("\n".join(blocks.lines_of(text)))[0].get("page", ""))
     return said if said and safe(said) in (name, first) else first
 
 
 def is_copy(path: str) -> bool:
     """Whether a file is the account's side of a conflict, laid beside the person's."""
     return re.search(r"\.octavo-\d+(\.\w+)?$", path) is not None
+
+
+def is_markdown(path: str) -> bool:
+    """Whether a file may be a page of a person's: no backup of an editor, no copy of ours."""
+    return path.endswith(".md") and not is_copy(path) and not path.rsplit("/", maxsplit=1)[-1].startswith(".")
 
 
 def is_alias(path: str) -> bool:

@@ -12,12 +12,12 @@ import msgspec
 
 from octavo.domain import blocks
 from octavo.domain.memory import Memory
-from octavo.errors import BadInput
 
 PREFIX = "skills/"  # how the topic of a skill begins
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1024
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
+_OWN, _METADATA, _FRONT = ("name", "description", "license"), "metadata", "front"
 _PLAIN = "octavo-plain"  # set where the skill is one text, and its headings are the file's alone
 
 
@@ -46,30 +46,48 @@ def render(memory: Memory, name: str) -> str:
     fields: dict[str, Any] = {"name": name, "description": description_of(memory)}
     if licensed := memory.data.get("license"):
         fields["license"] = str(licensed)
-    return f"{blocks.front_matter(fields | {'metadata': metadata})}\n{body}\n"
+    others = _front_of(memory)
+    fields |= {key: value for key, value in others.items() if key != _METADATA}
+    fields[_METADATA] = {**others.get(_METADATA, {}), **metadata}
+    return f"{blocks.front_matter(fields)}\n{body}\n"
 
 
 def parse(text: str) -> tuple[dict[str, Any], str | None]:
     """What a file says, as `said_by` gives it, and the id it bears; one without front matter is read too."""
-    front, body = blocks.front_of("\n".join(blocks.lines_of(text)))
-    fields = {} if front is None else _fields(front)
-    metadata = fields.get("metadata")
+    fields, body = blocks.front_of("\n".join(blocks.lines_of(text)))
+    metadata = fields.get(_METADATA)
     marks: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
-    body = body.removeprefix("\n").removesuffix("\n") if front is not None else body.strip("\n")
+    body = body.removeprefix("\n").removesuffix("\n") if fields else body.strip("\n")
     plain = body.removeprefix(_wrapping(str(marks.get(_PLAIN))))
     text = blocks.unescaped(body if _HEADING.search(plain) else plain)
-    said = _said(text, str(fields.get("description") or ""), fields.get("license"))
+    others = {key: value for key, value in fields.items() if key not in (*_OWN, _METADATA)}
+    if theirs := {key: value for key, value in marks.items() if not str(key).startswith("octavo-")}:
+        others[_METADATA] = theirs
+    front = msgspec.to_builtins(others, str_keys=True)
+    said = _said(text, str(fields.get("description") or ""), fields.get("license"), front)
     return said, str(marks["octavo-id"]) if marks.get("octavo-id") else None
+
+
+def mark_of(id_: str) -> str:
+    """The line by which a file says whose it is."""
+    return f"octavo-id: {blocks.scalar(id_)}"
 
 
 def said_by(memory: Memory) -> dict[str, Any]:
     """What the file of a skill says of it; there is no `description` where it follows from the text."""
-    return _said(memory.text, description_of(memory), memory.data.get("license"))
+    return _said(memory.text, description_of(memory), memory.data.get("license"), _front_of(memory))
 
 
-def _said(text: str, description: str, licensed: Any) -> dict[str, Any]:
+def _said(text: str, description: str, licensed: Any, front: Mapping[str, Any]) -> dict[str, Any]:
     own = description if description != _derived(text) else ""
-    return {"text": text, "data": {"description": own or None, "license": str(licensed or "") or None}}
+    data = {"description": own or None, "license": str(licensed or "") or None, _FRONT: dict(front) or None}
+    return {"text": text, "data": data}
+
+
+def _front_of(memory: Memory) -> Mapping[str, Any]:
+    """What else its front matter says, `allowed-tools` for instance: somebody else's, and kept."""
+    front = memory.data.get(_FRONT)
+    return front if isinstance(front, Mapping) else {}
 
 
 def description_of(memory: Memory) -> str:
@@ -86,17 +104,9 @@ def _derived(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    line = "".join(c for c in " ".join(text.split()) if c.isprintable())
+    line = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     return line if len(line) <= _LONGEST_DESCRIPTION else f"{line[: _LONGEST_DESCRIPTION - 1]}…"
 
 
 def _wrapping(title: str) -> str:
     return f"# {title} Skill\n\n## Capability\n\n"
-
-
-def _fields(front: str) -> Mapping[str, Any]:
-    try:
-        value = msgspec.yaml.decode(front.encode())
-    except msgspec.DecodeError as error:
-        raise BadInput(f"the front matter is no YAML: {str(error).splitlines()[0]}") from error
-    return value if isinstance(value, Mapping) else {}

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from octavo.domain import mirror, mirror_places, runs
-from octavo.domain.filters import Filter
+from octavo.domain import mirror, mirror_places, runs, skill_files
 from octavo.domain.memory import Memory
 from octavo.domain.mirror import Found
 from octavo.domain.mirror_places import EDITABLE, Place
@@ -42,9 +41,13 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, kw_only=True):
-    """The files of one place: as a person left them, the revisions they showed, and what they ask for."""
+    """The files of one place: as a person left them, the revisions they showed, and what they ask for.
+
+    `moved` are those whose words belong to a file of another name, which takes their place.
+    """
 
     place: Place
+    moved: list[str] = field(default_factory=list)
     seen: dict[str, bytes | None] = field(default_factory=dict)
     members: Mapping[str, Memory] = field(default_factory=dict)
     base: Mapping[str, int] = field(default_factory=dict)
@@ -66,11 +69,15 @@ class Comparison:
 
     def __init__(self, tree: Mirror, take: Take | None = None) -> None:
         self._tree, self._take, self._state = tree, take, tree.spine.state
-        self.view, self.manifest = tree.spine.head(), tree.base()
+        self.manifest, self.view = tree.base(), tree.view
+        self._changed = tree.places(tree.changed_since(self.manifest)) if self.manifest.files else {}
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
         groups: dict[str, Group] = {}
+        hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
+            if path.startswith(hidden):
+                continue
             shown, data = self.manifest.files.get(path), self._disk.get(path)
             is_same = shown is not None and data is not None and hash_of(data) == shown.sha256
             if is_same or mirror_places.is_copy(path):
@@ -95,7 +102,7 @@ class Comparison:
         place, shown = group.place, self.manifest.files
         if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
             return  # an episode or a derived page: nothing a person writes there comes back
-        files = self._tree.files(place)
+        files = self._files(place)
         for path in shown:
             if path in files or (place.form == "page" and place.is_at(path)):
                 group.seen.setdefault(path, self._disk.get(path))
@@ -114,6 +121,7 @@ class Comparison:
             return
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
+        group.moved = [one.path for one in found if not place.is_at(one.path)]
         self._tell_apart(group, [self._named(group, one, own) for one in found])
 
     def _take_run(self, group: Group, found: list[Found]) -> None:
@@ -151,50 +159,53 @@ class Comparison:
         before = self._tree.place_of(memory) if memory is not None and not memory.gone else None
         if before is None or before.path.split("/")[:-2] != group.place.path.split("/")[:-2]:
             return False
-        return not any(path in self._disk for path in self._tree.files(before))
+        return not any(path in self._disk for path in self._files(before))
+
+    def _files(self, place: Place) -> dict[str, list[Memory]]:
+        base = self.manifest if self.manifest.files else None
+        return self._tree.files(place, self._changed.get(place, set()), base)
 
     def _tell_apart(self, group: Group, found: list[Found]) -> None:
         """Note every edit and every conflict of a group."""
-        there: set[str] = set()
+        there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
             if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(replace(one, id=None))
             else:
-                there.add(one.id)
+                there[one.id] = one.path
                 self._known(group, one, one.id)
-        unclaimed = [m for id_, m in group.members.items() if id_ not in there and id_ not in group.base]
+        taken = [m for id_, m in group.members.items() if id_ not in there and id_ not in group.base]
         if group.place.form == "page" and new:
-            taken = self._taken_and_gone(group, {one.said["text"] for one in new})
-            unclaimed += [memory for memory in taken if memory.id not in there]
+            taken += self._taken(group, {one.said["text"] for one in new}, there)
         for one in new:
-            twin = next((m for m in unclaimed if mirror.says(group.place, m) == one.said), None)
+            alike = (m for m in taken if mirror.says(group.place, m) == one.said)
+            twin = next((m for m in alike if there.get(m.id) != one.path), None)
             if twin is None:
                 self._edit(group, "remember", one, None)
             else:
-                unclaimed.remove(twin)  # it was taken in before, and the file could not be written
+                taken.remove(twin)  # it was taken in before, and the file could not be written
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._missing(group, id_)
 
-    def _taken_and_gone(self, group: Group, texts: Collection[str]) -> Iterator[Memory]:
-        """Memories that a sync took in from here, and that went elsewhere before the file could say so."""
-        for memory in self.view.memories(Filter(kinds=(group.place.kind,), scopes=(group.place.scope,))):
-            if memory.text in texts and memory.id not in group.base:
-                (version, first), *_ = self._state.history(memory.id)
-                was_here = self._state.commit(version).cause == "sync"
-                if was_here and self._tree.place_of(first) == group.place:
-                    yield first
+    def _taken(self, group: Group, texts: Collection[str], there: Collection[str]) -> Iterator[Memory]:
+        """Memories that a sync took in from here and that went to another file before this one said so."""
+        for first in self._state.firsts_by("sync"):
+            is_here = first.text in texts and self._tree.place_of(first) == group.place
+            if is_here and (first.id in there or first.id not in group.base):
+                memory = self.view.get(first.id)
+                yield from [first] if memory is not None and not memory.gone else []
 
     def _is_copied(self, group: Group, id_: str) -> bool:
-        """Whether a block of another page was copied here rather than moved."""
+        """Whether a block of another page was copied here rather than moved, or shown here before it went."""
         memory = self.view.get(id_)
-        if memory is None or memory.gone or id_ in group.members:
+        if memory is None or memory.gone or id_ in group.members or id_ in group.base:
             return False
         place = self._tree.place_of(memory)
-        if place is None or group.place.kind != memory.kind or place.form != "page":
+        if place is None or place.form != "page" or not _is_alike(group.place, memory):
             return group.place.form == "page"
         mark = f" ^{id_}".encode()
-        return any(mark in self._disk.get(path, b"") for path in self._tree.files(place))
+        return any(mark in data for path, data in self._disk.items() if place.is_at(path))
 
     def _known(self, group: Group, one: Found, id_: str) -> None:
         memory = self.view.get(id_)
@@ -221,9 +232,11 @@ class Comparison:
         memory = group.members.get(id_)
         if memory is None:
             return
-        mark = (f" ^{id_}" if group.place.form == "page" else f'octavo-id: "{id_}"').encode()
-        if group.place.form in ("page", "skill") and any(mark in data for data in self._disk.values()):
-            return  # moved to another page, or renamed
+        mark = (f" ^{id_}" if group.place.form == "page" else skill_files.mark_of(id_)).encode()
+        others = ((path, data) for path, data in self._disk.items() if mark in data)
+        places = (self._place(*one) for one in others if mirror_places.is_markdown(one[0]))
+        if group.place.form in ("page", "skill") and any(p is None or _is_alike(p, memory) for p in places):
+            return  # moved to another page, or renamed, or to where no page is
         gone = Found(said={}, path=next(iter(group.seen)), id=id_, line=0)
         if self._is_unchanged(group, memory):
             self._edit(group, "forget", gone, memory)
@@ -253,7 +266,7 @@ class Comparison:
             group.conflicts.append(Held(path=one.path, line=one.line, reason=why))
 
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
-        fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory)
+        fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
         text = str(fields.get("text") or (memory.text if memory else ""))
         id_ = memory.id if memory else None
         group.edits.append(
@@ -264,6 +277,11 @@ class Comparison:
         """Where the account's own words are laid beside a file that is in conflict."""
         pure = PurePosixPath(path)
         return str(pure.with_name(f"{pure.stem}.octavo-{self.view.version}{pure.suffix}"))
+
+
+def _is_alike(place: Place, memory: Memory) -> bool:
+    """Whether a memory can be moved to a place: no edit of files carries it to another kind or scope."""
+    return (place.kind, place.scope) == (memory.kind, memory.scope)
 
 
 def _short(text: str) -> str:

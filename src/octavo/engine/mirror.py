@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from octavo.domain import mirror, mirror_places
 from octavo.domain.erasure import Erasure
 from octavo.domain.filters import Filter
-from octavo.domain.memory import SHARED, Memory
+from octavo.domain.memory import SHARED, STATE, Memory
 from octavo.domain.mirror_places import Place
 from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
@@ -46,6 +46,8 @@ class Mirror:
         self.name = str(self.folder)
         self.tree = Tree(self._attached.disk, self.folder)
         self._names: dict[str, str] = {}
+        self._ever: dict[str, int] = {}
+        self.view: DbView
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -71,14 +73,14 @@ class Mirror:
         with self.held():
             self.tree.clear_leftovers()
             manifest = self.base()
-            self.bring_up()
+            self.bring_up(anew=True)  # on a page of several files what is erased counted, and no longer does
             ours = self.rendered(self.places())
             for path, data in self.tree.scan()[0].items():
                 shown = manifest.files.get(path)
                 is_ours = shown is not None or path in ours or path in manifest.copies
                 if is_ours and (erasure.is_in(data) or (shown and set(shown.ids) & set(erasure.ids))):
                     self._erase(path, data, ours.get(path), erasure)
-            self.note(self.base(), self.spine.head())
+            self.note(self.base())
         return []
 
     def verify(self, *, stamp: bool = False) -> list[str]:
@@ -91,31 +93,38 @@ class Mirror:
             self.tree.note(Manifest(account=self.spine.identity.account))
 
     def base(self) -> Manifest:
-        """What was shown; nothing if nobody knows, or if it was of another history."""
-        manifest = self.tree.manifest()
+        """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
+        self.view, manifest = self.spine.head(), self.tree.manifest()
         if manifest is None or not manifest.version:
             return Manifest(account=self.spine.identity.account)
-        self.spine.head()
         known, _ = self.spine.state.watermark()
         is_ours = manifest.version <= known
         if not is_ours or self.spine.state.commit(manifest.version).hash != manifest.header:
             return Manifest(account=self.spine.identity.account)
         return manifest
 
-    def bring_up(self, seen: Mapping[str, bytes | None] | None = None, at: Iterable[Place] = ()) -> list[str]:
-        """Write what changed since it was last shown; returns the paths.
+    def bring_up(
+        self,
+        seen: Mapping[str, bytes | None] | None = None,
+        at: Iterable[Place] = (),
+        moved: Iterable[str] = (),
+        *,
+        anew: bool = False,
+    ) -> list[str]:
+        """Write what changed since it was last shown, or everything `anew`; returns the paths.
 
         A file is written only over what was shown there, or over what the caller has `seen` and taken in `at`
-        some places.
+        some places; what was `moved` into a file of another name goes.
         """
-        view, manifest, seen = self.spine.head(), self.base(), seen or {}
-        files, written = dict(manifest.files), list[str]()
-        changed = set(self.spine.state.ids_changed(manifest.version, view.version)) if files else None
+        manifest, seen = self.base(), seen or {}
+        files, written, self._ever = dict(manifest.files), list[str](), dict(manifest.ever)
+        base = manifest if files and not anew else None
+        changed = self.changed_since(manifest) if base else None
         ours: dict[str, Ours] = {}
-        for place in self.places(changed):
-            ours |= self._appended(files, place, changed or ()) or self.rendered([place], files, changed)
+        for place, ids in self.places(changed).items():
+            ours |= self._appended(files, place, ids if base else ()) or self.rendered({place: ids}, base)
         again = [id_ for path, one in files.items() if path in seen or one.is_behind for id_ in one.ids]
-        ours |= self.rendered([*self.places(again), *at])
+        ours |= self.rendered({**self.places(again), **{place: set() for place in at}})
         affected = {id_ for one in ours.values() for id_ in one.ids} | (changed or set())
         for path, one in ours.items():
             if self._put(path, one, files.get(path), seen, written):
@@ -123,7 +132,7 @@ class Mirror:
             elif path in files:
                 files[path] = replace(files[path], is_behind=True)
         gone = [p for p in files if p not in ours and (p in seen or not affected.isdisjoint(files[p].ids))]
-        for path in [*gone, *(path for path in seen if mirror_places.is_alias(path))]:
+        for path in dict.fromkeys([*gone, *(path for path in moved if path not in ours)]):
             data, shown = self.tree.read(path), files.get(path)
             is_shown = data is not None and shown is not None and hash_of(data) == shown.sha256
             if data is not None and (is_shown or data == seen.get(path)):
@@ -136,69 +145,114 @@ class Mirror:
         self.tree.make_folders(mirror_places.FOLDERS)
         if (state := self._session_state()) != (there := self.tree.read(SESSION)) and state:
             self.tree.write(SESSION, state, over=there)
-        self.note(replace(manifest, files=files), view)
+        self.note(replace(manifest, files=files, ever=self._ever))
         return written
 
-    def note(self, manifest: Manifest, view: DbView) -> None:
+    def note(self, manifest: Manifest) -> None:
         """Keep what is shown now, and of which version."""
-        header = self.spine.state.commit(view.version).hash if view.version else ""
-        self.tree.note(replace(manifest, version=view.version, header=header))
+        version = self.view.version
+        header = self.spine.state.commit(version).hash if version else ""
+        self.tree.note(replace(manifest, version=version, header=header))
 
-    def places(self, ids: Collection[str] | None = None) -> list[Place]:
-        """The places of all live memories, or those that some memories ever had."""
+    def changed_since(self, manifest: Manifest) -> set[str]:
+        """The memories that are not as they were when the mirror was."""
+        return set(self.spine.state.ids_changed(manifest.version, self.view.version))
+
+    def places(self, ids: Collection[str] | None = None) -> dict[Place, set[str]]:
+        """The places of all live memories, or those that some memories ever had, with the ids of these."""
         memories: Iterable[Memory]
         if ids is None:
-            memories = self.spine.head().memories(Filter())
+            memories = self.view.memories(Filter())
         else:
             memories = (memory for id_ in ids for _, memory in self.spine.state.history(id_))
-        return list({p.path: p for memory in memories if (p := self.place_of(memory))}.values())
+        places: dict[Place, set[str]] = {}
+        for memory in memories:
+            if (place := self.place_of(memory)) is not None:
+                places.setdefault(place, set()).add(memory.id)
+        return places
 
     def place_of(self, memory: Memory) -> Place | None:
         """Where the tree shows a memory."""
         return mirror_places.place_of(memory, self._session_name)
 
-    def rendered(
-        self,
-        places: Iterable[Place],
-        shown: Collection[str] = (),
-        changed: Collection[str] | None = None,
-    ) -> dict[str, Ours]:
-        """The files of some places; of a page those that show what `changed`, if that can be told."""
+    def rendered(self, places: Mapping[Place, set[str]], manifest: Manifest | None = None) -> dict[str, Ours]:
+        """The files of some places; with what was shown, those that show what is named of them."""
         files: dict[str, Ours] = {}
-        for place in places:
-            for path, some in self.files(place, shown, changed).items():
+        for place, changed in places.items():
+            for path, some in self.files(place, changed, manifest, is_part=True).items():
                 ids = {memory.id: memory.rev for memory in some}
-                uses = self.spine.head().uses(list(ids)) if place.form == "behaviors" else {}
+                uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
                 data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
                 files[path] = Ours(place=place, data=data, ids=ids)
         return files
 
     def files(
-        self, place: Place, shown: Collection[str] = (), changed: Collection[str] | None = None
+        self, place: Place, changed: set[str], manifest: Manifest | None, *, is_part: bool = False
     ) -> dict[str, list[Memory]]:
-        """The live memories of a place, file by file.
+        """The live memories of a place, file by file; a `part` are the files that show what `changed`.
 
-        A page of many memories is several, by the number that each was of all there ever were: so one that
-        comes or ends changes one of them.
+        A page of many memories is several files, by the number that each was of all there ever were: so one
+        that comes or ends changes one of them. What was shown tells that without counting them all again.
         """
-        view, state = self.spine.head(), self.spine.state
         if place.form not in ("page", "events", "behaviors"):
-            there = [m for m in view.memories(place.query) if self._is_at(m, place)]
-            order = state.order_of([memory.id for memory in there]) if there else {}
+            there = [m for m in self.view.memories(place.query) if self._is_at(m, place)]
+            order = self.spine.state.order_of([memory.id for memory in there]) if there else {}
             return mirror_places.apart(place, sorted(there, key=lambda memory: order[memory.id]))
-        ids = state.ids_in(place.kind, place.scope, place.category, mirror_places.GENERAL)
-        is_long = place.form == "page" and sum(is_live for _, is_live in ids) > mirror_places.BLOCKS
-        pages = {id_: number // mirror_places.BLOCKS * is_long for number, (id_, _) in enumerate(ids)}
-        was_long = any(path.startswith(place.path[:-3] + "-") and place.is_at(path) for path in shown)
-        some = {pages.get(id_) for id_ in changed or ()}
-        is_all = changed is None or is_long != was_long
-        live = [id_ for id_, is_live in ids if is_live and (is_all or pages[id_] in some)]
-        found, files = view.many(live), dict[str, list[Memory]]()
-        for memory in (found[id_][1] for id_ in live if id_ in found):  # one may be newer than the view
-            if not memory.gone and self._is_at(memory, place):
-                path = mirror_places.page_path(place.path, pages[memory.id])
-                files.setdefault(path, []).append(memory)
+        pages = self._continued(place, changed, manifest) if manifest else None
+        if pages is None:
+            is_part, pages = False, self._filed(place, {}, list(self._ever_in(place)), 0)
+        if is_part:
+            pages = {path: ids for path, ids in pages.items() if not changed.isdisjoint(ids)}
+        found = self.view.many([id_ for ids in pages.values() for id_ in ids])
+        files: dict[str, list[Memory]] = {}
+        for path, ids in pages.items():
+            for memory in (found[id_][1] for id_ in ids if id_ in found):
+                if not memory.gone and self._is_at(memory, place):
+                    files.setdefault(path, []).append(memory)
         return files
+
+    def _continued(self, place: Place, changed: set[str], manifest: Manifest) -> dict[str, list[str]] | None:
+        """The ids of a page's files as they were shown, and what came since; None if that does not add up."""
+        shown = {path: one.ids for path, one in manifest.files.items() if place.is_at(path)}
+        known = {id_ for ids in shown.values() for id_ in changed if id_ in ids}
+        new = self._ever_in(place, changed - known)
+        here = [m for _, m in self.view.many([*known, *new]).values() if not m.gone and self._is_at(m, place)]
+        is_whole = sum(map(len, shown.values())) - len(known) + len(here) == self._live(place)
+        if not is_whole or any(since <= manifest.version for since in new.values()):
+            return None  # a file that could not be written, or a memory that comes back to where it was
+        if self._is_long(place) != (place.path in manifest.ever):
+            return None
+        pages = {path: list(ids) for path, ids in shown.items()}
+        return self._filed(place, pages, list(new), manifest.ever.get(place.path, 0))
+
+    def _filed(
+        self, place: Place, pages: dict[str, list[str]], new: list[str], ever: int
+    ) -> dict[str, list[str]]:
+        """The files of a page with memories that came to it after so many others."""
+        is_long = self._is_long(place)
+        for number, id_ in enumerate(new, start=ever):
+            path = mirror_places.page_path(place.path, number // mirror_places.BLOCKS * is_long)
+            pages.setdefault(path, []).append(id_)
+        self._ever.pop(place.path, None)
+        self._ever |= {place.path: ever + len(new)} if is_long else {}
+        return pages
+
+    def _ever_in(self, place: Place, among: Collection[str] | None = None) -> dict[str, int]:
+        where = (place.kind, place.scope, place.category)
+        return self.spine.state.ids_in(where, mirror_places.GENERAL, self.view.version, among)
+
+    def _live(self, place: Place) -> int:
+        """How many memories a page shows, as they are counted; states have files of their own."""
+        return sum(
+            count
+            for kind, scope, category, count in self.view.tallies()
+            if (kind, scope) == (place.kind, place.scope)
+            and place.category in (None, category or mirror_places.GENERAL)
+            and (kind, category) != ("register", STATE)
+        )
+
+    def _is_long(self, place: Place) -> bool:
+        return place.form == "page" and self._live(place) > mirror_places.BLOCKS
 
     def _appended(
         self, files: Mapping[str, Shown], place: Place, changed: Collection[str]
@@ -210,7 +264,7 @@ class Mirror:
         if data is None or hash_of(data) != shown.sha256:
             return {}
         order = self.spine.state.order_of(changed)
-        found = (self.spine.head().get(id_) for id_ in sorted(changed, key=order.__getitem__))
+        found = (self.view.get(id_) for id_ in sorted(changed, key=order.__getitem__))
         new = [memory for memory in found if memory and not memory.gone and self._is_at(memory, place)]
         data += mirror.render(place, place.path, new, {}) if new else b""
         return {place.path: Ours(place=place, data=data, ids={**shown.ids, **{m.id: m.rev for m in new}})}
@@ -256,11 +310,11 @@ class Mirror:
         self.tree.write(path, ours.data + kept, over=data)
         manifest = self.base()
         shown = Shown(sha256=hash_of(ours.data), ids=ours.ids)
-        self.note(replace(manifest, files={**manifest.files, path: shown}), self.spine.head())
+        self.note(replace(manifest, files={**manifest.files, path: shown}))
 
     def _session_state(self) -> bytes:
         """What the last session was, for a person who looks; nothing if there was none."""
-        closed = self.spine.head().sessions(SHARED)
+        closed = self.view.sessions(SHARED)
         if not closed:
             return b""
         (last,) = self.spine.state.sessions(SHARED, closed, closed)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import rules
+from octavo.domain.mirror_places import Place
 from octavo.domain.rules import Candidate
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
@@ -85,7 +86,8 @@ def sync(
 
 def _bring_up(tree: Mirror, taken: list[Group]) -> list[str]:
     seen = {path: data for group in taken for path, data in group.seen.items()}
-    return tree.bring_up(seen, [group.place for group in taken])
+    moved = [path for group in taken for path in group.moved]
+    return tree.bring_up(seen, [group.place for group in taken], moved)
 
 
 def _told(
@@ -173,7 +175,7 @@ def _keep_copies(tree: Mirror, compared: Comparison) -> None:
     """Lay the account's side of every conflict beside the file, and take away those that are settled."""
     manifest = tree.base()
     copies: dict[str, str] = {}
-    conflicting = [group.place for group in compared.groups if group.conflicts]
+    conflicting: dict[Place, set[str]] = {g.place: set() for g in compared.groups if g.conflicts}
     for path, one in tree.rendered(conflicting).items():
         if tree.tree.read(path) != one.data:
             name = compared.copy_of(path)

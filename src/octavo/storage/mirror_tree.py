@@ -25,6 +25,7 @@ LOCAL = (IGNORED, SESSION)  # what is derived and no memory's
 _FORMAT = 1
 _LARGEST = 16_000_000
 _OWN = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
+_ENDINGS = (".md", ".json", ".jsonl")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -37,7 +38,10 @@ class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts."""
+    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts.
+
+    `ever` says of a page that is several files how many memories it has had: that decides which file is next.
+    """
 
     format: int = _FORMAT
     account: str = ""
@@ -45,6 +49,7 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     header: str = ""
     files: Mapping[str, Shown] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
+    ever: Mapping[str, int] = field(default_factory=dict)
 
 
 class Tree:
@@ -58,13 +63,15 @@ class Tree:
         """Every file's bytes by its path, and what was not read, with the reason; links are not followed."""
         files: dict[str, bytes] = {}
         left: dict[str, str] = {}
-        for root, folders, names in os.walk(self.folder):
+        for root, folders, names in os.walk(self.folder, onerror=_unlisted):
             folders[:] = sorted(name for name in folders if name not in (".octavo", ".git", ".obsidian"))
             for name in (*folders, *sorted(names)):
                 at = Path(root, name)
-                path = at.relative_to(self.folder).as_posix()
+                path = os.fsencode(at.relative_to(self.folder)).decode("utf-8", "backslashreplace")
                 if at.is_symlink():
                     left[path] = "it is a link and was not followed"
+                elif name in folders and name.endswith(_ENDINGS):
+                    left[path] = "it is a folder"
                 elif name in names and not name.startswith(TEMPORARY) and path not in LOCAL:
                     if why := _unfit(path):
                         left[path] = why
@@ -165,7 +172,7 @@ def _unfit(path: str) -> str | None:
     """Why a path cannot name a file of a mirror."""
     parts = path.split("/")
     if not path or path.startswith("/") or "\\" in path or _DRIVE.match(path):
-        return "it is not relative"
+        return "it is not relative, or no text"
     if any(part in ("", ".", "..") for part in parts) or any(ord(c) < 32 for c in path):
         return "it does not stay inside, or holds a control character"
     if any(RESERVED.fullmatch(part) or part.endswith((".", " ")) for part in parts):
@@ -186,6 +193,12 @@ def _collisions(files: dict[str, bytes]) -> dict[str, str]:
     for path in left:
         del files[path]
     return left
+
+
+def _unlisted(error: OSError) -> None:
+    """A folder that cannot be read holds nobody knows what; to pass over it would end what it shows."""
+    if not isinstance(error, FileNotFoundError):
+        raise failure(f"listing {error.filename}", error, "make it readable and try again") from error
 
 
 @contextmanager

@@ -1,0 +1,308 @@
+"""Odd editors and odd file systems: what they do to a mirror loses no word, ends nothing and goes nowhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import octavo
+from octavo.domain import blocks
+from octavo.engine.account import Account
+from octavo.errors import Unavailable
+from octavo.storage.mirror_tree import Tree
+from octavo.storage.stores.disk import Disk
+
+OBJECTS = "semantic/knowledge/objects.md"
+KEY, LAVA = "the red key opens the north door", "ลาวาร้อนมาก ห้ามเดินผ่าน"
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Iterator[Account]:
+    with octavo.open(tmp_path, "nok", actor="human:nok", embedder=False) as account:
+        account.remember(KEY, category="objects", data={"section": "Keys"})
+        account.remember(LAVA, category="objects")
+        yield account
+
+
+@pytest.fixture
+def tree(account: Account) -> Path:
+    return Path(account.mirror().folder)
+
+
+def texts(account: Account) -> set[str]:
+    return {memory.text for memory in account.memories()}
+
+
+# What an editor does to every line of a file
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.replace(b"\n", b"\r"),
+        lambda data: data.replace(b"\n", b"  \n"),
+        lambda data: data.replace(b"\n", b"\t\n"),
+        lambda data: data.rstrip(b"\n"),
+        lambda data: data + b"\n\n\n",
+        lambda data: data.replace(b"\n- ", b"\n* "),
+    ],
+    ids=["BOM", "CRLF", "CR", "blanks", "tabs", "no newline", "newlines", "stars"],
+)
+def test_how_an_editor_saves_is_no_edit(account: Account, tree: Path, save: Callable[[bytes], bytes]) -> None:
+    account.remember("first line  \n  \n- second\t\n\nlast", category="objects").or_raise()
+    account.mirror()
+    ours = (tree / OBJECTS).read_bytes()
+    other = tree / "saved"  # as an editor that saves by renaming does it
+    other.write_bytes(save(ours))
+    other.replace(tree / OBJECTS)
+    done = account.sync(commit=True)
+    assert (done.edits, done.conflicts, done.refused, done.left_alone) == ((), (), (), ())
+    assert (tree / OBJECTS).read_bytes() == ours
+
+
+@given(
+    text=st.text(alphabet="a \t\n-#^&;0123 ก", max_size=40), section=st.text(alphabet="a \t#ก", max_size=9)
+)
+def test_blanks_at_the_end_of_lines_mean_nothing_in_a_file_and_stay_in_a_memory(
+    text: str, section: str
+) -> None:
+    page = blocks.page("Objects", [(section, blocks.item(text, "m1"))], {"page": "objects"})
+    stripped = "\n".join(line.rstrip(" \t") for line in page.split("\n"))
+    for saved in (page, stripped, page.replace("\n", " \n")):
+        assert [b[:3] for b in blocks.blocks_of(saved, ["Objects"])] == [(section, text, "m1")]
+
+
+def test_properties_in_another_order_are_no_edit_and_those_of_a_person_are_not_thrown_away(
+    account: Account, tree: Path
+) -> None:
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace("page: objects", 'updated: 2026-05-04\npage: "objects"'))
+    assert account.sync(commit=True).written == (OBJECTS,)
+    mine = page.read_text().replace("page: objects\n", "page: objects\ntags:\n  - บ้าน\n")
+    page.write_text(mine)
+    for _ in range(2):
+        (held,) = account.sync(commit=True).refused
+        assert "tags" in held.reason
+        account.mirror()
+        assert page.read_text() == mine
+
+
+def test_a_heading_of_a_persons_own_is_a_section(account: Account, tree: Path) -> None:
+    (tree / "semantic/knowledge/plants.md").write_text(
+        "# My garden\n\n- basil needs sun\n\n# ในบ้าน\n\n- fern needs shade\n\n# plants\n"
+    )
+    account.sync(commit=True)
+    sections = {m.text: m.data["section"] for m in account.memories(category="plants")}
+    assert sections == {"basil needs sun": "My garden", "fern needs shade": "ในบ้าน"}
+    assert account.sync().edits == ()
+
+
+@pytest.mark.parametrize("place", [OBJECTS, "semantic/skills/dance/SKILL.md", "procedural/AGENTS.md"])
+def test_a_merge_that_git_left_unfinished_waits_for_a_person(
+    account: Account, tree: Path, place: str
+) -> None:
+    account.remember("Dances.", kind="skill", topic="skills/dance")
+    account.remember("Be kind.", kind="skill", topic="agents", category="procedural")
+    account.mirror()
+    before, file = texts(account), tree / place
+    *above, last = file.read_text().splitlines(keepends=True)
+    mine = "".join(above) + f"<<<<<<< HEAD\n{last}=======\n{last.upper()}>>>>>>> nok\n"
+    file.write_text(mine)
+    (held,) = account.sync(commit=True).refused
+    assert f"line {len(above) + 1}: a merge of Git" in held.reason
+    assert (file.read_text(), texts(account)) == (mine, before)
+
+
+def test_an_unfinished_bullet_is_nothing_yet(account: Account, tree: Path) -> None:
+    with (tree / OBJECTS).open("a") as page:
+        page.write("- \n-  ^\n")
+    done = account.sync()
+    assert [edit.text for edit in done.edits] == ["^"]
+
+
+def test_a_name_that_stands_twice_in_a_json_file_is_refused(account: Account, tree: Path) -> None:
+    file = tree / "semantic/behaviors/behaviors.json"
+    mine = '{"wave": {"actions": ["left"]}, "wave": {"actions": ["right"]}}'
+    file.write_text(mine)
+    (held,) = account.sync(commit=True).refused
+    assert "'wave' stands twice" in held.reason
+    assert file.read_text() == mine
+
+
+def test_a_behaviour_that_a_person_brings_keeps_when_it_was_made_and_how_often_it_was_invoked(
+    account: Account, tree: Path
+) -> None:
+    file = tree / "semantic/behaviors/behaviors.json"
+    brought = {"name": "wave", "actions": ["left"], "created_at": "2025-01-15T10:30:00", "times_invoked": 7}
+    file.write_text(json.dumps({"wave": brought}))
+    account.sync(commit=True)
+    assert json.loads(file.read_text())["wave"] == {**brought, "description": ""}
+    (skill,) = account.memories(kind="skill")
+    account.revise(skill.id, data={**skill.data, "times_invoked": "many"})
+    account.mirror()
+    assert json.loads(file.read_text())["wave"]["times_invoked"] == 0
+
+
+def test_what_else_the_front_matter_of_a_skill_says_stays(account: Account, tree: Path) -> None:
+    path = tree / "semantic/skills/dance/SKILL.md"
+    path.parent.mkdir(parents=True)
+    front = "name: dance\ndescription: Dances.\nallowed-tools: [Bash, Read]\nmetadata:\n  author: นก\n"
+    path.write_text(f"---\n{front}---\n\nDances when music plays.\n")
+    account.sync(commit=True)
+    shown = path.read_text()
+    assert 'allowed-tools: ["Bash", "Read"]\nmetadata:\n  author: นก\n  octavo-id' in shown
+    path.write_text(shown.replace("author: นก", "author: นกน้อย"))
+    account.sync(commit=True)
+    (skill,) = account.memories(kind="skill")
+    assert (skill.rev, skill.data["front"]["metadata"]) == (2, {"author": "นกน้อย"})
+    assert account.sync().edits == ()
+
+
+# What stands where a file was, or beside it
+
+
+def test_a_page_with_any_name_is_a_page_and_a_backup_is_none(account: Account, tree: Path) -> None:
+    knowledge = tree / "semantic/knowledge"
+    (knowledge / "My Notes.md").write_text("- note one is here\n")
+    for name in ("objects.md~", ".objects.md.swp", "#objects.md#", ".objects.md"):
+        shutil.copy(tree / OBJECTS, knowledge / name)
+    lines = (tree / OBJECTS).read_text().splitlines(keepends=True)
+    (tree / OBJECTS).write_text("".join(line for line in lines if "ลาวา" not in line))
+    done = account.sync(commit=True)
+    assert [(edit.action, edit.text) for edit in done.edits] == [
+        ("remember", "note one is here"), ("forget", LAVA)
+    ]  # fmt: skip
+    assert len(done.left_alone) == 4
+    (page,) = knowledge.glob("my notes-*.md")
+    assert "note one is here ^" in page.read_text()
+    assert not (knowledge / "My Notes.md").exists()
+    assert account.sync().edits == ()
+
+
+def link_out(file: Path) -> None:
+    file.replace(file.parents[3] / "out.md")
+    file.symlink_to(file.parents[3] / "out.md")
+
+
+def link_the_folder(file: Path) -> None:
+    outside = file.parents[3] / "out"
+    file.parent.replace(outside)
+    file.parent.symlink_to(outside)
+
+
+def make_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def make_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def make_huge(file: Path) -> None:
+    with file.open("r+b") as page:
+        page.truncate(100_000_000)
+
+
+@pytest.mark.parametrize("odd", [link_out, link_the_folder, make_folder, make_pipe, make_huge])
+def test_what_cannot_be_read_ends_nothing_and_is_left_alone(
+    account: Account, tree: Path, odd: Callable[[Path], None]
+) -> None:
+    odd(tree / OBJECTS)
+    outside = {path: path.stat().st_mtime_ns for path in tree.parent.glob("out*")}
+    done = account.sync(commit=True, delete=True)
+    assert (done.edits, len(done.left_alone), texts(account)) == ((), 1, {KEY, LAVA})
+    assert {path: path.stat().st_mtime_ns for path in outside} == outside
+
+
+def test_a_folder_that_cannot_be_listed_stops_the_sync(
+    account: Account, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(folder: str) -> Iterator[os.DirEntry[str]]:
+        if str(folder).endswith("knowledge"):
+            raise PermissionError(13, "Permission denied", str(folder))
+        return scandir(folder)
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(Unavailable, match="listing"):
+        account.sync(commit=True, delete=True)
+    assert texts(account) == {KEY, LAVA}
+
+
+def test_a_name_that_is_no_text_is_left_alone_and_can_be_told(account: Account, tree: Path) -> None:
+    name = os.fsdecode(b"b\xff.md")
+    (tree / "semantic/knowledge" / name).write_text("- x\n")
+    done = account.sync(commit=True)
+    assert [held.path for held in done.left_alone] == ["semantic/knowledge/b\\xff.md"]
+
+
+def test_binary_bytes_are_refused_and_stay(account: Account, tree: Path) -> None:
+    page = tree / "semantic/knowledge/picture.md"
+    page.write_bytes(bytes(range(256)))
+    (held,) = account.sync(commit=True).refused
+    assert (held.path, held.reason) == ("semantic/knowledge/picture.md", "it is not UTF-8")
+    assert page.read_bytes() == bytes(range(256))
+
+
+# What goes somewhere else
+
+
+def test_a_page_moved_to_another_scope_is_new_there_and_ends_here(account: Account, tree: Path) -> None:
+    there = tree / "scopes/orion/semantic/knowledge/objects.md"
+    there.parent.mkdir(parents=True)
+    (tree / OBJECTS).replace(there)
+    done = account.sync(commit=True)
+    assert sorted(edit.action for edit in done.edits) == ["forget", "forget", "remember", "remember"]
+    assert {(m.scope, m.text) for m in account.memories()} == {("orion", KEY), ("orion", LAVA)}
+    assert account.sync().edits == ()
+
+
+def test_a_fact_moved_to_another_kind_of_page_is_new_there_and_ends_here(
+    account: Account, tree: Path
+) -> None:
+    lines = (tree / OBJECTS).read_text().splitlines(keepends=True)
+    (tree / OBJECTS).write_text("".join(line for line in lines if "key" not in line))
+    (tree / "semantic/canon.md").write_text(next(line for line in lines if "key" in line))
+    account.sync(commit=True)
+    assert {(m.kind, m.text) for m in account.memories()} == {("fact", LAVA), ("canon", KEY)}
+    assert account.sync().edits == ()
+
+
+def test_a_page_in_a_folder_of_a_persons_own_ends_nothing(account: Account, tree: Path) -> None:
+    aside = tree / "semantic/knowledge/house/objects.md"
+    aside.parent.mkdir()
+    (tree / OBJECTS).replace(aside)
+    done = account.sync(commit=True)
+    assert (done.edits, [held.path for held in done.left_alone]) == (
+        (), ["semantic/knowledge/house/objects.md"]
+    )  # fmt: skip
+    assert texts(account) == {KEY, LAVA}
+
+
+def test_a_skill_with_an_id_of_ones_own_is_renamed_and_stays_the_same(account: Account, tree: Path) -> None:
+    account.remember("Dances.", kind="skill", topic="skills/dance", id="dance1")
+    account.mirror()
+    (tree / "semantic/skills/dance").rename(tree / "semantic/skills/tango")
+    assert [(edit.action, edit.id) for edit in account.sync(commit=True).edits] == [("revise", "dance1")]
+
+
+def test_a_page_saved_while_a_sync_runs_is_not_written_over(tmp_path: Path) -> None:
+    tree = Tree(Disk(), tmp_path)
+    tree.write("a.md", b"shown", over=None)
+    seen = tree.read("a.md")
+    (tmp_path / "a.md").write_bytes(b"saved meanwhile")
+    assert seen == b"shown"
+    assert not tree.write("a.md", b"newer", over=seen)
+    assert not tree.remove("a.md", over=seen)
+    assert (tmp_path / "a.md").read_bytes() == b"saved meanwhile"
