@@ -247,9 +247,9 @@ def boost(similarity: float, base: float, policy: AssemblyPolicy) -> float:
     """How far an assembly of some similarity to the question lifts a member of some relevance."""
     if similarity < policy.activation:
         return 0.0
-    share = {
-        "linear": similarity,
-        "sigmoid": 1 / (1 + math.exp(-10 * (similarity - 0.5))),
-        "multiplicative": base * similarity,
-    }[policy.boost_mode]
+    share = similarity
+    if policy.boost_mode == "sigmoid":
+        share = 1 / (1 + math.exp(-10 * (similarity - 0.5)))
+    elif policy.boost_mode == "multiplicative":
+        share = base * similarity
     return max(0.0, min(policy.boost * share, 1 - min(max(base, 0.0), 1.0)))

@@ -39,13 +39,14 @@ class Composing:
 
     def __init__(self, spine: Spine, embedding: Embedding, units: Callable[[], Units]) -> None:
         self._spine, self._embedding, self._units = spine, embedding, units
+        self._path = embedding.folder / composites.ROWS
         self._lock = threading.RLock()
         self._held: tuple[object, Composites] | None = None
 
     def held(self) -> Composites:
         """The composites as they are published now."""
         with self._lock:
-            stamp = stamp_of(self._embedding.folder / composites.ROWS)
+            stamp = stamp_of(self._path)
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._read())
             return self._held[1]
@@ -131,39 +132,32 @@ class Composing:
 
     def has_aged(self) -> bool:
         """Whether some composites boost no more only because nobody verified them."""
-        told = self.held().manifest
-        return any(
-            max(row.at, told.verified) < self._oldest() for row in told.rows[:1]
-        )  # the oldest is first
+        told, oldest = self.held().manifest, self._oldest()
+        return bool(told.rows) and max(told.rows[0].at, told.verified) < oldest  # that one is the oldest
 
     def verify(self, *, stamp: bool = False) -> list[str]:
         """Which composites are not what their members' vectors make them; `stamp` notes that all are.
 
         To be stamped they come up to the vectors first: only what was compared counts as verified.
         """
+        may_stamp = stamp and not self._spine.read_only
         with suppress(FileNotFoundError):  # another index took this one's place: the next pass proves that
-            return self._verified(may_stamp=stamp and not self._spine.read_only)
+            if may_stamp:
+                self.follow()
+            held, (units, vectors) = self.held(), self._now()
+            told, reached = held.manifest, units.manifest.watermark
+            if not self._is_ours(told.watermark, reached):
+                return [f"{self.name} was made from another version {told.watermark.version}"]
+            if not told.rows or (told.watermark, told.vectors) != (reached, _seen(vectors)):
+                return []
+            view = self._spine.state.at(reached.version)
+            right = self._composed(view.memories(Filter(kinds=(KIND,))), view, units, vectors)
+            wrong = [row.id for row, vector in right if not _is_same(held, row, vector)]
+            wrong += sorted(set(held.places) - {row.id for row, _ in right})
+            if may_stamp and not wrong:
+                self.note(verified=micros(self._spine.now()))
+            return [f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]]
         return []
-
-    def _verified(self, *, may_stamp: bool) -> list[str]:
-        if may_stamp:
-            self.follow()
-        held = self.held()
-        if not held.manifest.rows:
-            return []
-        units, vectors = self._now()
-        mark, reached = held.manifest.watermark, units.manifest.watermark
-        if not self._is_ours(mark, reached):
-            return [f"{self.name} was made from another version {mark.version}"]
-        if (mark, held.manifest.vectors) != (reached, _seen(vectors)):
-            return []
-        view = self._spine.state.at(mark.version)
-        right = self._composed(view.memories(Filter(kinds=(KIND,))), view, units, vectors)
-        wrong = [row.id for row, vector in right if not _is_same(held, row, vector)]
-        wrong += sorted(set(held.places) - {row.id for row, _ in right})
-        if may_stamp and not wrong:
-            self.note(verified=micros(self._spine.now()))
-        return [f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]]
 
     def erase(self, erasure: Erasure) -> list[str]:
         """Throw the composites away; they are made anew without what was erased."""

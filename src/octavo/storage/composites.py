@@ -98,6 +98,7 @@ def read(folder: Path, embedder: str, dimension: int) -> Composites:
 
 def publish(folder: Path, manifest: CompositeManifest, halves: Array) -> None:
     """Make composites the ones that count; the caller holds the lock."""
+    folder.mkdir(exist_ok=True)  # a model that is out from the start has made no vectors there
     data = np.ascontiguousarray(halves, dtype="<f2").tobytes()
     manifest = msgspec.structs.replace(manifest, checksum=zlib.crc32(data))
     replace_file(folder / VALUES, data)
