@@ -18,7 +18,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.hits import Hit, Query
 from octavo.domain.memory import Memory
 from octavo.domain.policy import AssemblyPolicy, IndexPolicy, Policy
-from octavo.engine.activation import in_reach
+from octavo.engine.boosts import in_reach
 from octavo.errors import BadInput, HumanOnly, ModelFailed, NotFound
 from octavo.storage import composites
 from octavo.testing.clocks import SettableClock
@@ -348,10 +348,10 @@ def test_what_lags_behind_is_brought_up_and_compared_before_it_counts_as_verifie
     account._indexing.add_vectors()
     assert composing.watermark().version < account.version
     assert composing.verify() == []
-    assert composing.verified() is None  # looking changes nothing
+    assert not composing.held().manifest.verified  # looking changes nothing
     assert composing.verify(stamp=True) == []
     assert composing.watermark().version == account.version
-    assert composing.verified() is not None
+    assert composing.held().manifest.verified
 
 
 def test_without_a_limit_an_untouched_assembly_never_ages_out(opened, clock, embedder):
@@ -542,6 +542,48 @@ def test_a_damaged_pair_of_composites_is_as_good_as_none_and_is_made_anew(opened
     again.catch_up()
     assert again._indexing.composing.held().halves.tobytes() == held
     assert max(lift(again.recall("pottery class")).values()) > 0
+
+
+def test_a_composite_of_another_revision_lifts_nothing_whatever_its_watermark_says(account):
+    made = grouped(account, *POTTERY)
+    account.catch_up()
+    composing = account._indexing.composing
+    held = composing.held()
+    rows = tuple(replace(row, rev=row.rev + 1) for row in held.manifest.rows)
+    composites.publish(composing._embedding.folder, replace(held.manifest, rows=rows), held.halves)
+    assert set(lift(account.recall("pottery class")).values()) == {0.0}
+    assert account.explained.assembly(made.id).drift_reason == "revision"
+
+
+def test_composites_of_another_history_are_named_and_made_anew(account):
+    grouped(account, *POTTERY)
+    account.catch_up()
+    composing = account._indexing.composing
+    held = composing.held()
+    foreign = replace(held.manifest, watermark=replace(held.manifest.watermark, header="0" * 64))
+    composites.publish(composing._embedding.folder, foreign, held.halves * np.float16(-1))
+    assert any("another version" in problem for problem in account.check().problems)
+    account.remember("a harbour in winter")
+    account.catch_up()
+    assert composing.held().halves.tobytes() == held.halves.tobytes()
+    assert account.check().problems == ()
+
+
+def test_a_composite_that_came_with_an_assembly_stands_until_a_member_changes(account, embedder):
+    embedder.fails = True
+    ids = remember(account, *POTTERY)
+    (made,) = account.assemble(*ids, name="pots")
+    vector = {"embedder": embedder.name, "values": [1.0, *[0.0] * 11]}
+    came = replace(made, rev=2, data={**made.data, "vector": vector})
+    account._spine.commit(lambda pending, _: pending.apply(came), cause="import", actor="system")
+    account._indexing.follow_composites()
+    held = account._indexing.composing.held()
+    assert held.row(made.id).used == 3
+    assert account.explained.composite(made.id) == vector["values"]
+    account.revise(ids[0], text="Anna left the pottery class")
+    account._indexing.follow_composites()
+    assert account._indexing.composing.held().row(made.id).used == 0
+    assert account.explained.assembly(made.id).drift_reason == "no_vector"
 
 
 def test_verifying_names_a_composite_that_is_not_what_its_members_make_it(account):

@@ -16,8 +16,9 @@ from indexes import fact
 from octavo.domain.units import Watermark
 from octavo.errors import ModelFailed, NotFound
 from octavo.models.embedders import CallableEmbedder, is_offline_installed
+from octavo.storage.codec import moment_of
 from octavo.storage.index import current, extend
-from octavo.storage.retries import ATTEMPTS, MODEL, after_attempt, due, moment, outage
+from octavo.storage.retries import ATTEMPTS, MODEL, after_attempt, due, outage
 from octavo.storage.rows import Units, open_units
 from octavo.storage.vectors import open_vectors
 from octavo.testing.clocks import SettableClock
@@ -194,9 +195,9 @@ def test_each_wait_is_at_least_as_long_as_the_one_before_and_bounded(failures, r
             assert row != MODEL
             assert due(letters, now + timedelta(days=999)) == []
             return
-        waits.append(moment(letter.next_at) - now)
+        waits.append(moment_of(letter.next_at) - now)
         assert due(letters, now) == []
-        now = moment(letter.next_at)
+        now = moment_of(letter.next_at)
         assert due(letters, now) == ([] if row == MODEL else [row])
         assert outage(letters, now) is None
     assert waits == sorted(waits)

@@ -21,6 +21,7 @@ from octavo.errors import LedgerTruncated
 from octavo.storage import state_log
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
+from octavo.storage.state_view import OPEN
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import MemoryStore, open_on
 
@@ -28,7 +29,8 @@ AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
 TEXTS = ("มะลิชอบชาเขียว", "cats purr", "lives in Pai", "ทำงานที่ตลาดกลางคืน")
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["remember", "register", "forget", "revise", "talk", "restore"]), st.integers(0, 9)
+        st.sampled_from(["remember", "register", "group", "forget", "revise", "talk", "restore"]),
+        st.integers(0, 9),
     ),
     min_size=1,
     max_size=10,
@@ -46,6 +48,8 @@ def play(account: octavo.Account, script: list[tuple[str, int]]) -> None:
                 account.remember(
                     f"{TEXTS[n % 4]}", kind="register", topic=f"t{n % 3}", scope=["shared", "orion"][n % 2]
                 )
+            case "group" if len(facts := [m.id for m in known if m.kind == "fact"]) > 1:
+                account.assemble(facts[n % len(facts)], facts[n % len(facts) - 1], name=f"group {n}")
             case "forget" if known:
                 account.forget(known[n % len(known)].id)
             case "revise" if known:
@@ -76,6 +80,11 @@ def check_equal(state: StateDb, ledger: Ledger, version: int) -> None:
         assert view.get(id_) == memory
         if memory.topic:
             assert view.by_topic(memory.kind, memory.scope, memory.topic).topic == memory.topic
+    for id_ in wanted:
+        pointing = {m.id for m in wanted.values() if id_ in [link.to for link in m.links]}
+        assert {m.id for m in view.referring(id_)} == pointing
+        groups = {(m.id, m.rev, m.scope, id_) for m in wanted.values() if m.kind == "assembly"}
+        assert set(view.assemblies_of([id_])) == {group for group in groups if group[0] in pointing}
     tallies = {(k, s, c): n for k, s, c, n in view.tallies()}
     assert sum(tallies.values()) == len(wanted)
     for chosen in (
@@ -162,6 +171,22 @@ def root(tmp_path) -> Path:
 
 def state_of(root: Path) -> StateDb:
     return StateDb(root / "default" / "index" / "state.db")
+
+
+def test_links_end_with_their_revision_so_that_old_ones_are_not_read_again(root):
+    with octavo.open(root, actor="human:you", embedder=False) as account:
+        one, two = (account.remember(text).memory.id for text in TEXTS[:2])
+        (group,) = account.assemble(one, two, name="both")
+        for n in range(5):
+            account.revise(group.id, tags=[f"t{n}"])
+        account.restore(account.version - 2)
+        state = account._spine.state
+        live = state.rows("SELECT target, row FROM link WHERE until = ? ORDER BY target", (OPEN,))
+        current = state.one("SELECT row FROM revision WHERE id = ? AND until = ?", (group.id, OPEN))
+        assert live == [(id_, current) for id_ in sorted((one, two))]
+        account.forget(group.id)
+        assert state.at(account.version).assemblies_of([one]) == []
+        assert [whole for whole, *_ in state.at(account.version - 1).assemblies_of([one])] == [group.id]
 
 
 def test_a_missing_state_is_derived_again(root):

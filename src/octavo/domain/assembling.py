@@ -9,15 +9,14 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
 from octavo import words as word_lists
 from octavo.domain import cues
-from octavo.domain.memory import UNCOUNTED, Emotion, Link, Memory
+from octavo.domain.memory import UNCOUNTED, Link, Memory
 from octavo.domain.patterns import pattern
 from octavo.domain.policy import AssemblyPolicy
 from octavo.domain.rules import tombstone
@@ -38,14 +37,8 @@ _PARTS = pattern(r"[.!?,;:()\"“”\n…–—]+")
 _DULL = cues.GENERIC | cues.SMALL_TALK | cues.STOP | word_lists.listed("themes.verbs")
 _DULL_ENDS = ("ed", "ing", "ly")
 
-By = Literal["likeness", "merge", "hand", "import"]
 Rarity = Callable[[str], float]
-
-
-def formed(by: By, **told: str | float | None) -> dict[str, Any]:
-    """How an assembly came to be: by whom, under which embedder, how alike, and how alike it had to be."""
-    numbers = {name: round(value, 6) if isinstance(value, float) else value for name, value in told.items()}
-    return {"by": by} | {name: value for name, value in numbers.items() if value is not None}
+Phrases = dict[tuple[str, ...], tuple[int, str]]
 
 
 def may_belong(memory: Memory) -> bool:
@@ -68,16 +61,22 @@ def live_members(view: View, ids: Collection[str]) -> list[Memory]:
 def made(
     id_: str,
     members: Sequence[Memory],
-    came_by: Mapping[str, Any],
     rarity: Rarity,
+    by: Literal["likeness", "merge", "hand"],
     *,
     name: str | None = None,
     tags: Sequence[str] = (),
     merged_from: Sequence[str] = (),
     approved: str | None = None,
+    **formed: str | float | None,
 ) -> Memory:
-    """A new assembly of some members, named by what they share unless it is given a name."""
+    """A new assembly of some members, named by what they share unless it is given a name.
+
+    It says how it was `formed`: by what, under which embedder, how alike, and how alike it had to be.
+    """
     topics = topics_of(members, rarity)
+    told = {key: round(v, 6) if isinstance(v, float) else v for key, v in formed.items() if v is not None}
+    links = [(PART, member.id) for member in members] + [(MERGED_FROM, source) for source in merged_from]
     return Memory(
         id=id_,
         kind=KIND,
@@ -85,62 +84,50 @@ def made(
         scope=members[0].scope,
         tags=tuple(tags),
         source="promotion",
-        actor="system" if approved is None else approved,
+        actor="system",
         at=max(member.at for member in members),
         salience=max(member.salience for member in members),
         confidence=1.0,
-        links=tuple(
-            Link(name=link, to=to)
-            for link, ids in ((PART, [m.id for m in members]), (MERGED_FROM, merged_from))
-            for to in ids
-        ),
-        data={"topics": list(topics), "schema_version": SCHEMA, "formed": dict(came_by)},
+        links=tuple(Link(name=link, to=to) for link, to in links),
+        data={"topics": list(topics), "schema_version": SCHEMA, "formed": {"by": by, **told}},
         approved=approved,
     )
 
 
-def joined(assembly: Memory, members: Sequence[Memory], more: Iterable[str], rarity: Rarity) -> Memory:
+def joined(assembly: Memory, members: Sequence[Memory], new: Iterable[str], rarity: Rarity) -> Memory:
     """The assembly's next revision with more members; a name that a person gave stays."""
-    new = tuple(Link(name=PART, to=id_) for id_ in more)
-    others = tuple(link for link in assembly.links if link.name != PART)
-    parts = tuple(link for link in assembly.links if link.name == PART)
-    topics = topics_of(members, rarity) or tuple(assembly.data.get("topics", ()))
-    is_own_name = assembly.text == name_of(assembly.data.get("topics", ()), members)
+    data = {key: value for key, value in assembly.data.items() if key != "vector"}
+    old = data.get("topics", ())
+    topics = topics_of(members, rarity) or old
     return replace(
         assembly,
         rev=assembly.rev + 1,
         actor="system",
-        text=name_of(topics, members) if is_own_name else assembly.text,
+        text=name_of(topics, members) if assembly.text == name_of(old, members) else assembly.text,
         at=max((assembly.at, *(member.at for member in members))),
         salience=max((assembly.salience, *(member.salience for member in members))),
-        links=(*parts, *new, *others),
-        data={key: value for key, value in assembly.data.items() if key != "vector"}
-        | {"topics": list(topics)},
+        links=(*assembly.links, *(Link(name=PART, to=id_) for id_ in new)),
+        data=data | {"topics": list(topics)},
     )
 
 
 def merged(
-    first: Memory,
-    second: Memory,
-    members: Sequence[Memory],
-    came_by: Mapping[str, Any],
-    id_: str,
-    rarity: Rarity,
+    first: Memory, second: Memory, members: Sequence[Memory], id_: str, rarity: Rarity, **formed: float | None
 ) -> list[Memory]:
     """One assembly in place of two, which end in the same commit and say into what."""
-    both = (first, second)
-    by_hand = next((one for one in both if one.approved), None)
+    by_hand = next((one for one in (first, second) if one.approved), None)
     whole = made(
         id_,
         members,
-        came_by,
         rarity,
+        "merge",
         name=by_hand.text if by_hand else None,
         tags=tuple(dict.fromkeys((*first.tags, *second.tags))),
         merged_from=(first.id, second.id),
         approved=by_hand.approved if by_hand else None,
+        **formed,
     )
-    return [replace(whole, actor="system"), *(ended_into(one, id_, "system") for one in both)]
+    return [whole, ended_into(first, id_, "system"), ended_into(second, id_, "system")]
 
 
 def ended_into(source: Memory, id_: str, actor: str) -> Memory:
@@ -157,14 +144,12 @@ def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:
     ]
     shared = [one for one in themes(sources) if (one.sessions or 0) >= LEAST]
     shared.sort(key=lambda one: (-one.weight * rarity(one.theme) ** 2, one.theme))
-    texts = [[turn.text for turn in m.turns] or [m.text] for m in read]
-    speakers = {word for m in read for turn in m.turns for word in runs(turn.speaker)}
-    phrases = _phrases(texts, speakers)
-    topics: list[str] = []
-    taken: set[str] = set()
+    phrases = _phrases(read)
     words = {word: count for stems, (count, word) in phrases.items() if len(stems) == 1}
     common = [word for word, count in words.items() if count >= max(LEAST, len(read) / 2)]
     common.sort(key=lambda word: (-words[word] * rarity(word), word))  # where no theme is told
+    topics: list[str] = []
+    taken: set[str] = set()
     for theme in [one.theme for one in shared] or common:
         topic = _widened(theme, phrases)
         stems = {stem(word) for word in runs(topic)}
@@ -183,12 +168,14 @@ def told_apart(assembly: Memory, others: Mapping[str, Sequence[str]]) -> Memory:
     return replace(assembly, text=", ".join(apart[:_NAMED]), data={**assembly.data, "topics": apart})
 
 
-def _phrases(texts: Sequence[Sequence[str]], speakers: set[str]) -> dict[tuple[str, ...], tuple[int, str]]:
+def _phrases(members: Sequence[Memory]) -> Phrases:
     """Up to three telling words that stand side by side: in how many members, and as the last writes it."""
-    counts: dict[tuple[str, ...], tuple[int, str]] = {}
-    for said in texts:
+    speakers = {word for m in members for turn in m.turns for word in runs(turn.speaker)}
+    counts: Phrases = {}
+    for member in members:
         own: dict[tuple[str, ...], str] = {}
-        for words in (part.split() for text in said for part in _PARTS.split(text)):
+        texts = [turn.text for turn in member.turns] or [member.text]
+        for words in (part.split() for text in texts for part in _PARTS.split(text)):
             stems = [None if _is_dull(word, speakers) else stem(fold(word)) for word in words]
             for size, at in product((1, 2, 3), range(len(words))):
                 some = tuple(one for one in stems[at : at + size] if one)
@@ -199,7 +186,7 @@ def _phrases(texts: Sequence[Sequence[str]], speakers: set[str]) -> dict[tuple[s
     return counts
 
 
-def _widened(theme: str, phrases: Mapping[tuple[str, ...], tuple[int, str]]) -> str:
+def _widened(theme: str, phrases: Phrases) -> str:
     """A theme with the words that it mostly stands beside: group, support group, LGBTQ support group."""
     stems = tuple(stem(word) for word in runs(theme))
     able = [
@@ -233,24 +220,21 @@ def name_of(topics: Sequence[str], members: Sequence[Memory]) -> str:
     return text if len(text) <= _SHORT else f"{text[:_SHORT].rstrip()}…"
 
 
-def keywords(members: Iterable[Memory]) -> list[str]:
+def keywords(members: Iterable[Memory]) -> tuple[str, ...]:
     """The terms that most members have, at most twenty."""
-    counts = Counter(
-        term
-        for member in members
-        for term in {t for run in runs(member.text) if len(run) > 2 for t in terms_of_run(run)}
-    )
-    return [term for term, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_KEYWORDS]]
+    own = ({t for run in runs(m.text) if len(run) > 2 for t in terms_of_run(run)} for m in members)
+    counts = Counter(term for terms in own for term in terms)
+    return tuple(sorted(counts, key=lambda term: (-counts[term], term))[:_KEYWORDS])
 
 
 def emotion_profile(members: Iterable[Memory]) -> dict[str, float]:
     """How members felt on average, of those that say so."""
-    felt: list[Emotion] = [member.emotion for member in members if member.emotion is not None]
-    means = {
-        name: [value for one in felt if (value := getattr(one, name)) is not None]
-        for name in ("valence", "intensity")
+    felt = [member.emotion for member in members if member.emotion is not None]
+    said = {
+        "valence": [one.valence for one in felt if one.valence is not None],
+        "intensity": [one.intensity for one in felt if one.intensity is not None],
     }
-    return {name: round(sum(values) / len(values), 4) for name, values in means.items() if values}
+    return {name: round(sum(values) / len(values), 4) for name, values in said.items() if values}
 
 
 def basis_of(revisions: Iterable[tuple[str, int]]) -> str:
@@ -263,22 +247,9 @@ def boost(similarity: float, base: float, policy: AssemblyPolicy) -> float:
     """How far an assembly of some similarity to the question lifts a member of some relevance."""
     if similarity < policy.activation:
         return 0.0
-    match policy.boost_mode:
-        case "linear":
-            share = similarity
-        case "sigmoid":
-            share = 1 / (1 + math.exp(-10 * (similarity - 0.5)))
-        case "multiplicative":
-            share = base * similarity
+    share = similarity
+    if policy.boost_mode == "sigmoid":
+        share = 1 / (1 + math.exp(-10 * (similarity - 0.5)))
+    elif policy.boost_mode == "multiplicative":
+        share = base * similarity
     return max(0.0, min(policy.boost * share, 1 - min(max(base, 0.0), 1.0)))
-
-
-def is_aged(updated: datetime, verified: datetime | None, now: datetime, longest: float | None) -> bool:
-    """Whether a composite was last found right longer ago than the policy allows."""
-    return longest is not None and (now - max(updated, verified or updated)).total_seconds() > longest
-
-
-def formed_of(assembly: Memory) -> Mapping[str, Any]:
-    """How an assembly says it came to be."""
-    told = assembly.data.get("formed")
-    return told if isinstance(told, Mapping) else {}

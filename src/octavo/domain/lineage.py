@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
@@ -40,19 +40,22 @@ def lineage(target: str, known: Callable[[str], Ancestor | None], max_depth: int
     """The ancestors of an assembly, as far up as is asked for; `known` says what history tells of one."""
     if isinstance(max_depth, bool) or not isinstance(max_depth, int) or not 1 <= max_depth <= DEEPEST:
         raise BadInput(f"max_depth {max_depth!r} is not between 1 and {DEEPEST}")
-    depths, rows = {target: 0}, {}
-    queue = [target]
-    for id_ in queue:  # it grows meanwhile
+    rows: dict[str, Ancestor] = {}
+
+    def parents(id_: str, depth: int) -> tuple[str, ...]:
         row = known(id_) or Ancestor(assembly_id=id_)
-        if row.merged_from and depths[id_] == max_depth:
-            row = replace(row, status="depth_limit_reached")
-        rows[id_] = replace(row, depth=depths[id_])
-        new = [parent for parent in _parents(rows[id_]) if parent not in depths]
-        depths |= dict.fromkeys(new, depths[id_] + 1)
-        queue += dict.fromkeys(new)
+        is_cut = bool(row.merged_from) and depth == max_depth
+        rows[id_] = replace(row, depth=depth, status="depth_limit_reached" if is_cut else row.status)
+        return () if is_cut else row.merged_from
+
+    above = _above(target, parents)
+    # Two paths that meet make no cycle; somewhere a cycle goes no further from the target, so that only
+    # such steps are followed to see whether they lead back to where they come from.
+    steps = [(child, parent) for child, own in above.items() for parent in dict.fromkeys(own)]
     cycles = [
-        Ancestor(assembly_id=id_, name=rows[id_].name, depth=depths[child] + 1, status="cycle_detected")
-        for child, id_ in _closing(rows)
+        Ancestor(assembly_id=id_, name=rows[id_].name, depth=rows[child].depth + 1, status="cycle_detected")
+        for child, id_ in steps
+        if rows[id_].depth <= rows[child].depth and child in _above(id_, lambda one, _: above[one])
     ]
     return Lineage(
         target_assembly_id=target,
@@ -62,26 +65,12 @@ def lineage(target: str, known: Callable[[str], Ancestor | None], max_depth: int
     )
 
 
-def _parents(row: Ancestor) -> tuple[str, ...]:
-    return () if row.status == "depth_limit_reached" else row.merged_from
-
-
-def _closing(rows: Mapping[str, Ancestor]) -> list[tuple[str, str]]:
-    """The steps that lead back to where they come from; two paths that meet do not, and every cycle has one.
-
-    Somewhere a cycle goes no further from the target: only such steps are looked at.
-    """
-    steps = [(child, parent) for child, row in rows.items() for parent in dict.fromkeys(_parents(row))]
-    back = [(child, parent) for child, parent in steps if rows[parent].depth <= rows[child].depth]
-    return [(child, parent) for child, parent in back if child in _above(parent, rows)]
-
-
-def _above(id_: str, rows: Mapping[str, Ancestor]) -> dict[str, None]:
-    """An assembly and all its ancestors."""
-    above = {id_: None}
-    queue = [id_]
-    for one in queue:  # it grows meanwhile
-        new = [parent for parent in _parents(rows[one]) if parent not in above]
-        above |= dict.fromkeys(new)
-        queue += dict.fromkeys(new)
+def _above(start: str, parents: Callable[[str, int], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """An assembly and all its ancestors, the nearest first, each with its parents."""
+    depths, above, queue = {start: 0}, dict[str, tuple[str, ...]](), [start]
+    for id_ in queue:  # it grows meanwhile
+        above[id_] = parents(id_, depths[id_])
+        new = [parent for parent in dict.fromkeys(above[id_]) if parent not in depths]
+        depths |= dict.fromkeys(new, depths[id_] + 1)
+        queue += new
     return above

@@ -12,9 +12,9 @@ from functools import cache
 from msgspec.structs import replace
 
 from octavo.domain import assembling, gate
-from octavo.domain.assembling import KIND, LEAST, Rarity, formed, live_members, may_belong, members_of
+from octavo.domain.assembling import KIND, LEAST, Rarity, live_members, may_belong, members_of
 from octavo.domain.filters import Filter
-from octavo.domain.memory import KINDS, UNCOUNTED, Change, Memory, is_human
+from octavo.domain.memory import KINDS, Memory, is_human
 from octavo.domain.ranking import Recipe, idf
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
@@ -26,7 +26,7 @@ from octavo.errors import BadInput, NotFound
 from octavo.libraries import Array, np
 from octavo.storage import frequencies
 from octavo.storage.batches import code_of
-from octavo.storage.rows import OPEN, Units
+from octavo.storage.rows import OPEN, Units, key_code
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors
 
@@ -42,21 +42,16 @@ class _Pass:
 
     def __init__(self, spine: Spine, composing: Composing, units: Units, vectors: Vectors) -> None:
         self.policy = spine.policy.assemblies
-        self._view, self._new_id, self._units, self._vectors = spine.head(), spine.new_id, units, vectors
-        self._kinds = [KINDS.index(kind) for kind in assembling.GROUPED]
-        self._ends, self._rows = units.valid_to(), units.column("rows")[: vectors.manifest.rows]
-        self._lacking = set(vectors.lacking.tolist())
-        keys, revs = self._rows["key"], self._rows["rev"]
-        is_next = (keys[1:] != keys[:-1]) | (revs[1:] != revs[:-1])
-        self._starts = np.concatenate(([0], np.flatnonzero(is_next) + 1, [len(keys)]))
+        self._view, self._new_id, self._composing = spine.head(), spine.new_id, composing
+        self._units, self._vectors, self._rows = units, vectors, units.column("rows")
+        self._codes = {scope: code for code, scope in enumerate(units.manifest.scopes)}
         held = composing.held()
         self._count = len(held.manifest.rows)
         usable = [row for row in held.manifest.rows if row.used >= LEAST]
         self._ids, count = [row.id for row in usable], len(usable)
         self._sums = np.zeros((count + _CHANGES, vectors.manifest.dimension), dtype=np.float32)
         self._sizes, self._scopes = np.ones(count + _CHANGES, dtype=np.float32), np.zeros(count + _CHANGES)
-        codes = {scope: code for code, scope in enumerate(units.manifest.scopes)}
-        self._scopes[:count] = [codes[row.scope] for row in usable]
+        self._scopes[:count] = [self._codes[row.scope] for row in usable]
         self._sizes[:count] = [row.members for row in usable]
         lengths = np.array([row.length * row.members / row.used for row in usable], dtype=np.float32)
         self._sums[:count] = held.floats[[held.places[id_] for id_ in self._ids]] * lengths[:, None]
@@ -66,69 +61,62 @@ class _Pass:
 
     def look(self, first: int, stop: int) -> int:
         """Group the memories of some rows; returns the row behind the last one looked at."""
-        while first < stop and len(self.more) < _CHANGES:
-            rows = self._revision(first)
-            candidate = self._candidate(rows)
-            if candidate and not self._memberships(candidate[0]):
-                self._place(*candidate, rows.start)
-            first = rows.stop
-        return first
+        rows: dict[str, int] = {}
+        for row in range(first, stop):
+            rows.setdefault(self._memory_at(row), row)
+        memories = live_members(self._view, rows)
+        vectors = self._composing.vectors_of(memories)
+        for memory in memories:
+            if len(self.more) >= _CHANGES:
+                return rows[memory.id]
+            if memory.id in vectors and not self._memberships(memory.id):
+                self._place(memory, vectors[memory.id].astype(np.float32))
+        return stop
 
-    def _revision(self, row: int) -> range:
-        """All the rows of a row's memory."""
-        n = int(np.searchsorted(self._starts, row, "right"))
-        return range(int(self._starts[n - 1]), int(self._starts[n]))
-
-    def _candidate(self, rows: range) -> tuple[str, Array] | None:
-        """The memory of some rows and its vector, if it may be grouped."""
-        record = self._rows[rows.start]
-        name = self._units.name_of(record)
-        is_out = int(record["kind"]) not in self._kinds or name.category in UNCOUNTED
-        if is_out or self._ends[rows.start] != OPEN or not self._lacking.isdisjoint(rows):
-            return None
-        mean = self._vectors.floats[rows.start : rows.stop].astype(np.float32).mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        return (name.memory, mean / length) if length else None
-
-    def _place(self, id_: str, vector: Array, row: int) -> None:
+    def _place(self, memory: Memory, vector: Array) -> None:
         """Let a memory join what it is like, or begin a group with the one it is most like."""
         count, most = len(self._ids), self.policy.max_per_memory
         # That is the mean cosine with the members. The cosine with their composite grows with the group
         # until a few of them swallow whatever is said.
         likenesses = (self._sums[:count] @ vector) / self._sizes[:count]
         fits = (likenesses >= self.policy.likeness) & (self._sizes[:count] < self.policy.max_members)
-        able = np.flatnonzero(fits & (self._scopes[:count] == self._rows[row]["scope"]))
+        able = np.flatnonzero(fits & (self._scopes[:count] == self._codes[memory.scope]))
         for n in able[np.argsort(-likenesses[able], kind="stable")[:most]].tolist():
             self._sums[n] += vector
             self._sizes[n] += 1
-            self.more.setdefault(self._ids[n], []).append(id_)
-            self._groups_of[id_].append(self._ids[n])
+            self.more.setdefault(self._ids[n], []).append(memory.id)
+            self._groups_of[memory.id].append(self._ids[n])
         if not len(able) and self._count < self.policy.max_assemblies:
-            self._begin(id_, vector, row)
+            self._begin(memory, vector)
 
-    def _begin(self, id_: str, vector: Array, row: int) -> None:
+    def _begin(self, memory: Memory, vector: Array) -> None:
         """Begin a group with the nearest memory that is like it and does not belong to enough of them."""
-        scope, key = self._rows[row]["scope"], self._rows[row]["key"]
+        scope, key, ends = self._codes[memory.scope], key_code(memory.id), self._units.valid_to()
+        kinds = [KINDS.index(kind) for kind in assembling.GROUPED]
 
         def is_able(rows: Array) -> Array:
             records = self._rows[rows]
-            able: Array = (self._ends[rows] == OPEN) & (records["scope"] == scope) & (records["key"] != key)
-            return able & np.isin(records["kind"], self._kinds)
+            able: Array = (ends[rows] == OPEN) & (records["scope"] == scope) & (records["key"] != key)
+            return able & np.isin(records["kind"], kinds)
 
         rows, _ = self._vectors.nearest(vector, is_able, limit=_NEAR)
-        for near in dict.fromkeys(self._revision(int(n)) for n in rows):
-            other, theirs = self._candidate(near) or (id_, vector)
-            likeness, count = float(theirs @ vector), len(self._ids)
-            is_free = other != id_ and len(self._memberships(other)) < self.policy.max_per_memory
+        near = live_members(self._view, dict.fromkeys(map(self._memory_at, rows.tolist())))
+        vectors = self._composing.vectors_of(near)
+        for id_, theirs in [(other.id, vectors[other.id]) for other in near if other.id in vectors]:
+            likeness = float(theirs @ vector)
+            is_free = len(self._memberships(id_)) < self.policy.max_per_memory
             if is_free and likeness >= self.policy.likeness:
-                new = f"asm_{self._new_id()}"
+                new, count = f"asm_{self._new_id()}", len(self._ids)
                 self._ids.append(new)
                 self._sums[count], self._sizes[count], self._scopes[count] = vector + theirs, LEAST, scope
                 self._count += 1
-                self.more[new], self.similarity[new] = [other, id_], likeness
+                self.more[new], self.similarity[new] = [id_, memory.id], likeness
+                self._groups_of[memory.id].append(new)
                 self._groups_of[id_].append(new)
-                self._groups_of[other].append(new)
                 return
+
+    def _memory_at(self, row: int) -> str:
+        return self._units.name_of(self._rows[row]).memory
 
     def _memberships(self, id_: str) -> list[str]:
         if id_ not in self._groups_of:
@@ -169,9 +157,8 @@ def _commit(spine: Spine, look: _Pass, indexing: Indexing) -> list[str]:
     """Commit what a pass found; what changed meanwhile is left as it is."""
     if not look.more:
         return []
-    name = indexing.embedding.embedder.name if indexing.embedding else None
-    mark, telling = indexing.watermark().version, rarity(indexing.units_now())
-    changes: list[Change] = []
+    embedder = indexing.embedding.embedder.name if indexing.embedding else None
+    telling, changes = rarity(indexing.units_now()), list[Memory]()
 
     def act(pending: Pending, view: DbView) -> None:
         changes.clear()
@@ -179,31 +166,33 @@ def _commit(spine: Spine, look: _Pass, indexing: Indexing) -> list[str]:
         names = {m.text: m.data.get("topics", ()) for m in others}
         old = view.many(look.more)
         for id_, more in look.more.items():
-            if id_ in old:
-                memory = _grown(view, old[id_][1], more, telling)
+            known = old[id_][1] if id_ in old else None
+            has, new = members_of(known) if known else (), live_members(view, more)
+            new = [m for m in new if m.id not in has and (known is None or m.scope == known.scope)]
+            members = live_members(view, has) + new
+            if not new or len(members) < LEAST or (known and known.gone):
+                continue
+            if known:
+                memory = assembling.joined(known, members, [m.id for m in new], telling)
             else:
-                similarity, least = look.similarity[id_], look.policy.likeness
-                came_by = formed("likeness", embedder=name, threshold=least, similarity=similarity)
-                members = live_members(view, more)
-                memory = assembling.made(id_, members, came_by, telling) if len(members) >= LEAST else None
-                # Alike without a topic are above all pleasantries, which nobody looks for.
-                memory = memory if memory and memory.data["topics"] else None
-            if memory is not None:
-                memory = checked(spine, assembling.told_apart(memory, names))
-                names[memory.text] = memory.data["topics"]
-                changes.append(memory)
+                memory = assembling.made(
+                    id_,
+                    members,
+                    telling,
+                    "likeness",
+                    embedder=embedder,
+                    threshold=look.policy.likeness,
+                    similarity=look.similarity[id_],
+                )
+                if not memory.data["topics"]:
+                    continue  # alike without a topic are above all pleasantries, which nobody looks for
+            memory = checked(spine, assembling.told_apart(memory, names))
+            names[memory.text] = memory.data["topics"]
+            changes.append(memory)
         pending.extend(changes)
 
-    spine.commit(act, cause=f"assemble {mark}", actor="system")
-    return [m.id for m in changes if isinstance(m, Memory)]
-
-
-def _grown(view: DbView, old: Memory, more: Sequence[str], telling: Rarity) -> Memory | None:
-    """An assembly's next revision, None if it has ended or nobody joins."""
-    new = [m for m in live_members(view, more) if m.id not in members_of(old) and m.scope == old.scope]
-    if old.gone or not new:
-        return None
-    return assembling.joined(old, live_members(view, members_of(old)) + new, [m.id for m in new], telling)
+    spine.commit(act, cause=f"assemble {indexing.watermark().version}", actor="system")
+    return [m.id for m in changes]
 
 
 def by_hand(
@@ -225,9 +214,9 @@ def by_hand(
             raise BadInput(f"{member.id} cannot be a member", hint=hint)
         if member.scope != members[0].scope:
             raise BadInput(f"{members[0].id} and {member.id} lie in two scopes", hint="group one scope's")
-    approved, telling = actor if is_human(actor) else None, rarity(indexing.units_now())
-    id_ = f"asm_{spine.new_id()}"
-    new = assembling.made(id_, members, formed("hand"), telling, name=name, tags=tags, approved=approved)
+    id_, approved = f"asm_{spine.new_id()}", actor if is_human(actor) else None
+    telling = rarity(indexing.units_now())
+    new = assembling.made(id_, members, telling, "hand", name=name, tags=tags, approved=approved)
     memory = checked(spine, replace(new, actor=actor))
     cause, scope = f"assemble {id_}", memory.scope
     spine.commit(lambda pending, _: pending.apply(memory), cause=cause, actor=actor, scope=scope)
@@ -265,9 +254,8 @@ def rarity(units: Units) -> Rarity:
     return telling
 
 
-def live(view: DbView, id_: str) -> Memory:
+def must_live(memory: Memory | None, id_: str) -> Memory:
     """A live assembly, or NotFound."""
-    memory = view.get(id_)
     if memory is None or memory.gone or memory.kind != KIND:
         raise NotFound(f"there is no assembly {id_!r}", hint="`octavo assemblies` lists them")
     return memory

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain import assembling
 from octavo.domain.corrections import Fact, Replacement, arrange
 from octavo.domain.filters import passes
 from octavo.domain.hits import Hit, Query
@@ -25,10 +26,12 @@ from octavo.domain.orders import Order, is_request
 from octavo.domain.policy import EmotionPolicy
 from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe
-from octavo.domain.state import View
+from octavo.domain.state import Pending, View
 from octavo.domain.text import passages
+from octavo.engine.composing import AGE
 from octavo.engine.embedding import Embedding
-from octavo.engine.indexing import is_indexed
+from octavo.engine.indexing import Indexing, is_indexed
+from octavo.engine.spine import Spine
 from octavo.errors import ModelFailed
 from octavo.models.rerank import TOP, Scorer, gains
 from octavo.storage.search import ScoredUnit
@@ -192,6 +195,63 @@ def _placed(hit: Hit, score: float, replacement: Replacement | None) -> Hit:
     told = "" if replacement.is_certain else "perhaps "
     note = f"{told}replaced by {replacement.newer} on {replacement.at.date().isoformat()}"
     return replace(hit, replaced=replacement, notes=(*hit.notes, note))
+
+
+def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Boost:
+    """An assembly that fits the question lifts those of its members that are hits already.
+
+    It looks only at those that a hit belongs to; one that nobody verified for too long wakes who does that.
+    """
+    policy = spine.policy.assemblies
+
+    def boost(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+        composing = indexing.composing
+        is_off = policy.mode == "off" or not policy.boost or not recalled.query.uses("meaning")
+        if is_off or composing is None or not hits or not (held := composing.held()).places:
+            return hits
+        if recalled.vector is None or recalled.embedding is not indexing.embedding:
+            recalled.notes.append("no assembly lifts its members: their embedder is not in use")
+            return hits
+        if recalled.view is recalled.base and recalled.base.version < spine.state.watermark()[0]:
+            recalled.notes.append("no assembly lifts its members at an older version")
+            return hits
+        # A wall: an assembly speaks for its own scope alone.
+        scopes = {hit.memory.id: hit.memory.scope for hit in in_reach(recalled.query, hits, policy.boost)}
+        belong = [row for row in recalled.base.assemblies_of(scopes) if row[2] == scopes[row[3]]]
+        revisions = {id_: rev for id_, rev, *_ in belong if id_ in held.places}
+        cosines = held.floats[[held.places[id_] for id_ in revisions]] @ recalled.vector
+        fits = dict(zip(revisions, cosines.tolist(), strict=True))
+        near = {id_: rev for id_, rev in revisions.items() if fits[id_] >= policy.activation}
+        own = recalled.view.own if isinstance(recalled.view, Pending) else ()
+        stale = composing.drift(held, recalled.base, near, own)
+        if stale:
+            reasons = ", ".join(sorted(set(stale.values())))
+            recalled.notes.append(f"{len(stale)} assemblies that fit lift nothing: drifted ({reasons})")
+            if AGE in stale.values() and not spine.read_only:
+                wake()
+        best: dict[str, tuple[float, str]] = {}
+        for id_, _, _, member in belong:
+            if id_ in near and id_ not in stale:
+                best[member] = max(best.get(member, (0.0, "")), (fits[id_], id_))
+        whole = 1 + recalled.recipe.meaning  # what words and meaning add up to when both fit wholly
+
+        def raised(hit: Hit) -> Hit:
+            cosine, id_ = best.get(hit.memory.id, (0.0, ""))
+            lift = assembling.boost(cosine, relevance(hit) / whole, policy) if id_ else 0.0
+            parts = {**hit.parts, "assembly": lift}
+            return replace(hit, score=hit.score + lift, parts=parts, assembly=id_) if lift else hit
+
+        return [raised(hit) for hit in hits]
+
+    return boost
+
+
+def in_reach(query: Query, hits: list[Hit], most: float) -> list[Hit]:
+    """The hits, in order, that so much can still bring among those that are returned."""
+    if query.diverse or query.mood is not None or len(hits) <= query.k:
+        return hits
+    last = hits[max(query.k, 1) - 1].score
+    return [hit for hit in hits if hit.score + most >= last]
 
 
 def moods(policy: EmotionPolicy) -> Boost:

@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.domain.assembling import KIND, LEAST, basis_of, is_aged, live_members, members_of
+from octavo.domain.assembling import KIND, LEAST, basis_of, live_members, members_of
 from octavo.domain.erasure import Erasure
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
@@ -18,7 +19,8 @@ from octavo.domain.units import Watermark
 from octavo.engine.embedding import VECTOR, Embedding
 from octavo.engine.spine import Spine
 from octavo.libraries import Array, np
-from octavo.storage import composites, retries
+from octavo.storage import composites
+from octavo.storage.codec import micros, moment_of
 from octavo.storage.columns import stamp_of, writing
 from octavo.storage.composites import Composite, CompositeManifest, Composites
 from octavo.storage.projections import Progress
@@ -37,13 +39,14 @@ class Composing:
 
     def __init__(self, spine: Spine, embedding: Embedding, units: Callable[[], Units]) -> None:
         self._spine, self._embedding, self._units = spine, embedding, units
+        self._path = embedding.folder / composites.ROWS
         self._lock = threading.RLock()
         self._held: tuple[object, Composites] | None = None
 
     def held(self) -> Composites:
         """The composites as they are published now."""
         with self._lock:
-            stamp = stamp_of(self._embedding.folder / composites.ROWS)
+            stamp = stamp_of(self._path)
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._read())
             return self._held[1]
@@ -63,7 +66,8 @@ class Composing:
         with writing(self._embedding.index):
             before = self._read()
             if not self._is_ours(before.manifest.watermark, mark):
-                before = self._read(is_new=True)
+                self.clear()
+                before = self._read()
             view = self._spine.state.at(mark.version)
             due = self._due(before.manifest, view)
             if not (due or before.manifest.rows or before.manifest.assembled):
@@ -91,75 +95,69 @@ class Composing:
             composites.publish(self._embedding.folder, replace(now.manifest, **fields), now.halves)
 
     def drift(
-        self,
-        held: Composites,
-        version: int,
-        asked: Mapping[str, tuple[int, Collection[str]]],
-        own: Collection[str] = (),
+        self, held: Composites, view: DbView, asked: Mapping[str, int], own: Collection[str] = ()
     ) -> dict[str, str]:
-        """Why some assemblies have no composite to go by, of their revision and members at a version.
+        """Why some assemblies of a view, of which the revisions are told, have no composite to go by.
 
         `own` are memories that a sandbox changed. Assemblies that are fresh are not in the answer.
         """
-        low, high = sorted((held.manifest.watermark.version, version))
-        changed, reasons = set(own), {}
-        if low < high:
-            ids = {id_ for whole, (_, members) in asked.items() for id_ in (whole, *members)}
-            changed |= self._spine.state.changed_among(ids, low, high)
-        for id_, (rev, members) in asked.items():
+        low, high = sorted((held.manifest.watermark.version, view.version))
+        changed, members, reasons, oldest = set(own), dict[str, tuple[str, ...]](), {}, self._oldest()
+        if low < high or own:
+            members = {id_: members_of(memory) for id_, (_, memory) in view.many(asked).items()}
+            changed |= self._spine.state.changed_among({*asked, *chain(*members.values())}, low, high)
+        for id_, rev in asked.items():
             row = held.row(id_)
             if row is None or row.used < LEAST:
                 reasons[id_] = NO_VECTOR
-            elif row.rev != rev or not changed.isdisjoint((id_, *members)):
+            elif row.rev != rev or not changed.isdisjoint((id_, *members.get(id_, ()))):
                 reasons[id_] = REVISION
-            elif self._is_aged(row, held.manifest):
+            elif max(row.at, held.manifest.verified) < oldest:
                 reasons[id_] = AGE
         return reasons
 
-    def updated(self, id_: str) -> datetime | None:
-        """When an assembly's composite was made; only indexing says so, writing the assembly does not."""
-        row = self.held().row(id_)
-        return None if row is None or row.used < LEAST else retries.moment(row.at)
+    def since(self, id_: str) -> tuple[datetime | None, float | None]:
+        """When indexing made a composite, and how many seconds ago that was, or it was last found right."""
+        held = self.held()
+        row = held.row(id_)
+        if row is None or row.used < LEAST:
+            return None, None
+        age = self._spine.now() - moment_of(max(row.at, held.manifest.verified))
+        return moment_of(row.at), age.total_seconds()
 
-    def verified(self) -> datetime | None:
-        """When all the composites were last found right."""
-        at = self.held().manifest.verified
-        return retries.moment(at) if at else None
+    def _oldest(self) -> float:
+        """Since when a composite must have been made or found right, in microseconds."""
+        longest = self._spine.policy.index.max_allowed_drift_seconds
+        return 0.0 if longest is None else micros(self._spine.now()) - 1_000_000 * longest
 
     def has_aged(self) -> bool:
         """Whether some composites boost no more only because nobody verified them."""
-        held = self.held()
-        return any(self._is_aged(row, held.manifest) for row in held.manifest.rows[:1])
+        told, oldest = self.held().manifest, self._oldest()
+        return bool(told.rows) and max(told.rows[0].at, told.verified) < oldest  # that one is the oldest
 
     def verify(self, *, stamp: bool = False) -> list[str]:
         """Which composites are not what their members' vectors make them; `stamp` notes that all are.
 
         To be stamped they come up to the vectors first: only what was compared counts as verified.
         """
-        try:
-            return self._verified(may_stamp=stamp and not self._spine.read_only)
-        except FileNotFoundError:
-            return []  # another index took this one's place meanwhile: the next pass proves that
-
-    def _verified(self, *, may_stamp: bool) -> list[str]:
-        if may_stamp:
-            self.follow()
-        held = self.held()
-        if not held.manifest.rows:
-            return []
-        units, vectors = self._now()
-        mark, reached = held.manifest.watermark, units.manifest.watermark
-        if mark.version > reached.version or not self._is_ours(mark, mark):
-            return [f"{self.name} was made from another version {mark.version}"]
-        if (mark, held.manifest.vectors) != (reached, _seen(vectors)):
-            return []
-        view = self._spine.state.at(mark.version)
-        right = self._composed(view.memories(Filter(kinds=(KIND,))), view, units, vectors)
-        wrong = [row.id for row, vector in right if not _is_same(held, row, vector)]
-        wrong += sorted(set(held.places) - {row.id for row, _ in right})
-        if may_stamp and not wrong:
-            self.note(verified=retries.micros(self._spine.now()))
-        return [f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]]
+        may_stamp = stamp and not self._spine.read_only
+        with suppress(FileNotFoundError):  # another index took this one's place: the next pass proves that
+            if may_stamp:
+                self.follow()
+            held, (units, vectors) = self.held(), self._now()
+            told, reached = held.manifest, units.manifest.watermark
+            if not self._is_ours(told.watermark, reached):
+                return [f"{self.name} was made from another version {told.watermark.version}"]
+            if not told.rows or (told.watermark, told.vectors) != (reached, _seen(vectors)):
+                return []
+            view = self._spine.state.at(reached.version)
+            right = self._composed(view.memories(Filter(kinds=(KIND,))), view, units, vectors)
+            wrong = [row.id for row, vector in right if not _is_same(held, row, vector)]
+            wrong += sorted(set(held.places) - {row.id for row, _ in right})
+            if may_stamp and not wrong:
+                self.note(verified=micros(self._spine.now()))
+            return [f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]]
+        return []
 
     def erase(self, erasure: Erasure) -> list[str]:
         """Throw the composites away; they are made anew without what was erased."""
@@ -168,7 +166,8 @@ class Composing:
 
     def clear(self) -> None:
         """Begin anew."""
-        composites.remove(self._embedding.folder)
+        for name in (composites.ROWS, composites.VALUES):
+            (self._embedding.folder / name).unlink(missing_ok=True)
         self._held = None
 
     def vectors_of(self, memories: Sequence[Memory]) -> dict[str, Array]:
@@ -214,7 +213,7 @@ class Composing:
         live = [m for m in assemblies if not m.gone]
         members = {m.id: m for m in live_members(view, {id_ for m in live for id_ in members_of(m)})}
         known = _vectors(members.values(), units, vectors)
-        now, made = retries.micros(self._spine.now()), []
+        now, made = micros(self._spine.now()), []
         for assembly in live:
             own = [members[id_] for id_ in members_of(assembly) if id_ in members]
             some = [known[id_] for id_ in sorted(m.id for m in own) if id_ in known]
@@ -249,11 +248,6 @@ class Composing:
         units = self._units()
         return units, self._embedding.now().up_to(units.manifest.rows)
 
-    def _is_aged(self, row: Composite, manifest: CompositeManifest) -> bool:
-        verified = retries.moment(manifest.verified) if manifest.verified else None
-        longest = self._spine.policy.index.max_allowed_drift_seconds
-        return is_aged(retries.moment(row.at), verified, self._spine.now(), longest)
-
     def _is_ours(self, mark: Watermark, reached: Watermark) -> bool:
         """Whether a watermark is of this ledger, and not beyond what is indexed."""
         if not mark.version or mark == reached:
@@ -262,9 +256,9 @@ class Composing:
         is_there = mark.version <= reached.version and ledger.exists(mark.version)
         return is_there and ledger.hash_of(mark.version) == mark.header
 
-    def _read(self, *, is_new: bool = False) -> Composites:
-        folder, embedder = self._embedding.folder, self._embedding.embedder
-        return composites.read(None if is_new else folder, embedder.name, embedder.dimension)
+    def _read(self) -> Composites:
+        embedder = self._embedding.embedder
+        return composites.read(self._embedding.folder, embedder.name, embedder.dimension)
 
 
 def _seen(vectors: Vectors) -> tuple[int, int]:

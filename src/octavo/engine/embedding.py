@@ -18,7 +18,7 @@ from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import np
 from octavo.models.embedders import Embedder
 from octavo.storage import retries
-from octavo.storage.codec import REDACTED
+from octavo.storage.codec import REDACTED, micros, moment_of
 from octavo.storage.columns import Columns, stamp_of, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
@@ -182,18 +182,18 @@ class Embedding(Following[Vectors]):
         if not rows or max(rows) >= vectors.manifest.rows:
             return None
         times = vectors.column("times")[list(rows)]
-        return retries.moment(int(times.max())) if times.all() else None
+        return moment_of(int(times.max())) if times.all() else None
 
     def verified(self) -> datetime | None:
         """When all the vectors were last verified."""
         at = self.now().manifest.verified
-        return retries.moment(at) if at else None
+        return moment_of(at) if at else None
 
     def stamp(self) -> None:
         """Note that the vectors were verified just now; the caller holds the write lock."""
         vectors = self._open(self.folder)
         if vectors.manifest.rows:
-            vectors.publish(verified=retries.micros(self._spine.now()))
+            vectors.publish(verified=micros(self._spine.now()))
 
     def notes(self) -> list[str]:
         """What a person should know of passages without vectors; nothing while they are damaged."""
@@ -218,7 +218,7 @@ class Embedding(Following[Vectors]):
             return None
         return (
             f"the embedder {self.embedder.name} failed {out.attempts} times in a row ({out.error}); "
-            f"tried again after {retries.moment(out.next_at):%Y-%m-%d %H:%M:%S} UTC"
+            f"tried again after {moment_of(out.next_at):%Y-%m-%d %H:%M:%S} UTC"
         )
 
     def _work(self, vectors: Vectors, total: int) -> tuple[list[int], range]:
@@ -240,7 +240,7 @@ class Embedding(Following[Vectors]):
             raise
         if failed:
             _log.warning("embedding failed rows=%d of=%d", len(failed), len(rows))
-        kept, at = retries.after_attempt(old, rows, failed, now), retries.micros(now)
+        kept, at = retries.after_attempt(old, rows, failed, now), micros(now)
         if rows[0] >= vectors.manifest.rows:
             return append_vectors(vectors, found, at=at, retries=kept)
         try:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
 from octavo.domain import assembling, quickrecal
 from octavo.domain import lineage as lineages
-from octavo.domain.assembling import KIND, MERGED_FROM, formed_of, live_members, members_of
+from octavo.domain.assembling import KIND, MERGED_FROM, live_members, members_of
 from octavo.domain.likeness import likeness
 from octavo.domain.lineage import Ancestor, Lineage
 from octavo.domain.memory import Memory
-from octavo.engine.activation import unit
+from octavo.engine.assemble import must_live
 from octavo.engine.composing import NO_VECTOR, REVISION, Composing
 from octavo.engine.counts import AssemblyStats
 from octavo.engine.freshness import Freshness
@@ -26,18 +27,11 @@ from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.errors import BadInput, HumanOnly, NotFound
-from octavo.storage.codec import REDACTED
+from octavo.storage.codec import REDACTED, moment_of
+from octavo.storage.composites import Composites
 
 LONGEST_LOG = 1_000
 Explained = dict[str, Any]
-_MERGE = {  # how an explained merge calls what the log calls otherwise
-    "merge_event_id": "merge_event_id",
-    "merge_timestamp": "creation_timestamp",
-    "source_assembly_ids": "source_assembly_ids",
-    "similarity_at_merge": "similarity_at_merge",
-    "threshold_at_merge": "merge_threshold",
-    "reconciled_cleanup_status": "final_cleanup_status",
-}
 
 
 class Assembly(Struct, frozen=True, kw_only=True):
@@ -86,16 +80,13 @@ class Explainer:
 
     def found(self, id_: str) -> Memory:
         """A live assembly that the handle sees, or NotFound."""
-        memory = self._reader.get(id_)
-        if memory is None or memory.kind != KIND:
-            raise NotFound(f"there is no assembly {id_!r}", hint="`octavo assemblies` lists them")
-        return memory
+        return must_live(self._reader.get(id_), id_)
 
     def lineage(self, id_: str, max_depth: int = 10) -> Lineage:
         """The assemblies that one was merged from, ended and erased ones too."""
         self._must_explain()
         if self._known(id_) is None:
-            raise NotFound(f"there is no assembly {id_!r}", hint="`octavo assemblies` lists them")
+            must_live(None, id_)
         return lineages.lineage(id_, self._known, max_depth)
 
     def activation(self, id_: str, memory_id: str, query: str | None = None) -> Explained:
@@ -108,10 +99,18 @@ class Explainer:
         if memory is None:
             return asked | {"notes": f"Memory {memory_id} not found"}
         policy, told = self._spine.policy.assemblies, self._told(assembly)
-        cosine = self._cosine(assembly, memory, query)
+        cosine, is_member = self._cosine(id_, memory, query), memory_id in told.memory_ids
         passed = cosine is not None and cosine >= policy.activation
-        is_member = memory.id in members_of(assembly)
-        lifts = is_member and told.is_synchronized and cosine is not None
+        if cosine is None:
+            notes = "there is no vector to compare"
+        elif not told.is_synchronized:
+            drift = "its members changed" if told.drift_reason == REVISION else told.drift_reason
+            notes = f"it lifts nothing while it is drifted: {drift}"
+        elif not passed:
+            notes = "it is less like the question than the threshold"
+        else:
+            is_no = "it is activated, but the memory is no member of it"
+            notes = "it lifts this member" if is_member else is_no
         return asked | {
             "check_timestamp": self._spine.now(),
             "trigger_context": "the memory itself" if query is None else "a question",
@@ -125,8 +124,8 @@ class Explainer:
             "activation_threshold": policy.activation,
             "passed_threshold": passed,
             "is_member": is_member,
-            "boost": assembling.boost(cosine or 0.0, 0.0, policy) if lifts else 0.0,
-            "notes": _reason(told, cosine, passed, is_member),
+            "boost": assembling.boost(cosine or 0.0, 0.0, policy) * (is_member and told.is_synchronized),
+            "notes": notes,
         }
 
     def merge(self, id_: str) -> Explained:
@@ -140,10 +139,14 @@ class Explainer:
             return asked | {"notes": "Assembly was not formed by a merge."}
         event = self._event(version, first)
         sources = [self._known(source) for source in first.linked(MERGED_FROM)]
-        return {
-            **asked,
-            **{name: event[logged] for name, logged in _MERGE.items()},
+        return asked | {
+            "merge_event_id": event["merge_event_id"],
+            "merge_timestamp": event["creation_timestamp"],
+            "source_assembly_ids": event["source_assembly_ids"],
             "source_assembly_names": [source.name if source else "" for source in sources],
+            "similarity_at_merge": event["similarity_at_merge"],
+            "threshold_at_merge": event["merge_threshold"],
+            "reconciled_cleanup_status": event["final_cleanup_status"],
             "cleanup_details": {"timestamp": event["cleanup_timestamp"], "error": None},
             "notes": "the sources ended in the commit that made it; `unmerge` brings them back",
         }
@@ -154,13 +157,13 @@ class Explainer:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LONGEST_LOG:
             raise BadInput(f"limit {limit!r} is not between 1 and {LONGEST_LOG}")
         self._spine.head()
-        seen = [(v, m) for v, m in self._spine.state.merges(MERGED_FROM) if self._reader.sees(m.scope)]
-        events = [self._event(version, memory) for version, memory in seen[:limit]]
+        seen = (pair for pair in self._spine.state.merges(MERGED_FROM) if self._reader.sees(pair[1].scope))
+        events = [self._event(version, memory) for version, memory in islice(seen, limit)]
         return {"reconciled_log_entries": events, "count": len(events)}
 
     def _event(self, version: int, whole: Memory) -> Explained:
         """One merge; sources end in the commit that makes the target, so it is always completed."""
-        commit, formed = self._spine.ledger.read(version).header, formed_of(whole)
+        commit, formed = self._spine.ledger.read(version).header, _formed(whole)
         return {
             "merge_event_id": commit.commit,
             "creation_timestamp": commit.at,
@@ -200,12 +203,11 @@ class Explainer:
         """The vectors of memories that the handle sees, of those that have one."""
         memories = [m for id_ in ids if (m := self._reader.get(id_))]
         made = self._composing.vectors_of(memories) if self._composing and memories else {}
-        return {id_: [float(v) for v in vector] for id_, vector in made.items()}
+        return {id_: vector.tolist() for id_, vector in made.items()}
 
     def composite(self, id_: str) -> list[float]:
         """An assembly's composite, or the one that it came with; empty if there is none."""
-        memory = self.found(id_)
-        held = self._composing.held() if self._composing else None
+        memory, held = self.found(id_), self._held
         if held is not None and (row := held.row(id_)) and row.used:
             return [float(v) for v in held.floats[held.places[id_]]]
         told = memory.data.get("vector")
@@ -217,7 +219,7 @@ class Explainer:
         if memory is None:
             raise NotFound(f"there is no memory {id_!r} to look at")
         near = self._composing.nearness(memory) if self._composing else {}
-        alike = self._spine.head().alike(memory.kind, memory.scope, memory.text) if memory.text else ()
+        alike = self._spine.head().alike(memory.kind, memory.scope, memory.text)
         same = max((likeness(memory.text, o.text) for o in alike if o.id != id_), default=0.0)
         factors = quickrecal.factors(memory, now=self._spine.now(), duplicate=same, **near)
         return factors, quickrecal.score(factors, mode)
@@ -227,7 +229,7 @@ class Explainer:
         pairs: dict[frozenset[str], Explained] = {}
         view = self._spine.head()
         for memory in self._reader.memories(kind=("fact", "register", "canon")):
-            for other in view.alike(memory.kind, memory.scope, memory.text) if memory.text else ():
+            for other in view.alike(memory.kind, memory.scope, memory.text):
                 cosine = likeness(memory.text, other.text)
                 if other.id != memory.id and quickrecal.contradict(memory.text, other.text, cosine):
                     pair = {"memory_ids": sorted((memory.id, other.id)), "reason": "opposite words"}
@@ -240,14 +242,14 @@ class Explainer:
 
     def freshness(self, memory: Memory) -> Freshness:
         """Whether the index holds an assembly's composite, of the members as they are now."""
-        told = self._told(memory)
-        row = self._composing.held().row(memory.id) if self._composing else None
+        told, held = self._told(memory), self._held
+        row = held.row(memory.id) if held else None
         return Freshness(
             memory=memory.id,
             rev=memory.rev,
             indexed_rev=row.rev if row else None,
             vector_index_updated_at=told.vector_index_updated_at,
-            verified_at=self._composing.verified() if self._composing else None,
+            verified_at=moment_of(held.manifest.verified) if held and held.manifest.verified else None,
             age_seconds=told.drift_seconds,
             is_drifted=not told.is_synchronized,
             drift_reason=told.drift_reason,
@@ -257,15 +259,16 @@ class Explainer:
     def _composing(self) -> Composing | None:
         return self._indexing.composing
 
+    @property
+    def _held(self) -> Composites | None:
+        return self._composing.held() if self._composing else None
+
     def _told(self, memory: Memory, members: Sequence[Memory] = ()) -> Assembly:
-        state = self._spine.state
-        history = state.history(memory.id)
+        state, versions = self._spine.state, sorted(self._spine.state.versions_of(memory.id))
         reason = self._drift([memory]).get(memory.id)
-        updated = self._composing.updated(memory.id) if self._composing else None
-        verified = self._composing.verified() if self._composing else None
-        uses = self._spine.head().uses([memory.id]).get(memory.id)
+        indexed, age = self._composing.since(memory.id) if self._composing else (None, None)
+        uses = self._spine.head().uses([memory.id]).get(memory.id, (0, 0.0))[0]
         last = state.last_use(memory.id) if uses else None
-        age = (self._spine.now() - max(updated, verified or updated)).total_seconds() if updated else None
         return Assembly(
             assembly_id=memory.id,
             name=memory.text,
@@ -274,15 +277,15 @@ class Explainer:
             tags=memory.tags,
             memory_ids=members_of(memory),
             members=tuple(members),
-            keywords=tuple(assembling.keywords(members)),
+            keywords=assembling.keywords(members),
             emotion_profile=assembling.emotion_profile(members),
             merged_from=memory.linked(MERGED_FROM),
-            formed=formed_of(memory),
-            created_at=state.commit(history[0][0]).at,
-            updated_at=state.commit(history[-1][0]).at,
-            activation_count=uses[0] if uses else 0,
+            formed=_formed(memory),
+            created_at=state.commit(versions[0]).at,
+            updated_at=state.commit(versions[-1]).at,
+            activation_count=uses,
             last_activation=None if last is None else state.commit(last).at,
-            vector_index_updated_at=updated,
+            vector_index_updated_at=indexed,
             is_synchronized=reason is None,
             drift_seconds=age,
             drift_reason=reason,
@@ -291,8 +294,8 @@ class Explainer:
     def _drift(self, memories: Sequence[Memory]) -> dict[str, str]:
         if self._composing is None:
             return dict.fromkeys((m.id for m in memories), NO_VECTOR)
-        asked = {m.id: (m.rev, members_of(m)) for m in memories}
-        return self._composing.drift(self._composing.held(), self._spine.head().version, asked)
+        asked = {m.id: m.rev for m in memories}
+        return self._composing.drift(self._composing.held(), self._spine.head(), asked)
 
     def _known(self, id_: str) -> Ancestor | None:
         """What history says of an assembly: its last live revision, whether or not it has ended."""
@@ -312,14 +315,14 @@ class Explainer:
             merged_from=sources,
         )
 
-    def _cosine(self, assembly: Memory, memory: Memory, query: str | None) -> float | None:
+    def _cosine(self, id_: str, memory: Memory, query: str | None) -> float | None:
         composing, embedding = self._composing, self._indexing.embedding
-        if composing is None or embedding is None or assembly.id not in composing.held().places:
+        if composing is None or embedding is None or id_ not in composing.held().places:
             return None
         if query is not None:
-            return composing.held().cosine(assembly.id, unit(embedding.embed([query])[0]))
+            return composing.held().cosine(id_, embedding.embed([query])[0])
         vector = composing.vectors_of([memory]).get(memory.id)
-        return None if vector is None else composing.held().cosine(assembly.id, vector)
+        return None if vector is None else composing.held().cosine(id_, vector)
 
     def _must_explain(self) -> None:
         if not self._spine.policy.assemblies.explain:
@@ -328,12 +331,7 @@ class Explainer:
             )
 
 
-def _reason(told: Assembly, cosine: float | None, passed: bool, is_member: bool) -> str:
-    if cosine is None:
-        return "there is no vector to compare"
-    if not told.is_synchronized:
-        drift = "its members changed" if told.drift_reason == REVISION else str(told.drift_reason)
-        return f"it lifts nothing while it is drifted: {drift}"
-    if not passed:
-        return "it is less like the question than the threshold"
-    return "it lifts this member" if is_member else "it is activated, but the memory is no member of it"
+def _formed(assembly: Memory) -> Mapping[str, Any]:
+    """How an assembly says it came to be."""
+    told = assembly.data.get("formed")
+    return told if isinstance(told, Mapping) else {}

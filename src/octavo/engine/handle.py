@@ -15,8 +15,8 @@ from octavo.domain.outcomes import Guard
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
 from octavo.engine import (
-    activation,
     assemble,
+    boosts,
     compress,
     counts,
     differences,
@@ -197,7 +197,7 @@ class Handle(Reader):
                 again = self._reranker() if self._reranker else None
                 tokens, scorer = (again, None) if isinstance(again, TokenReranker) else (None, again)
                 made = indexing.Indexing(self._spine, self._spine.index, embedder, tokens)
-                lifting = activation.assemblies(self._spine, made, self._worker.wake)
+                lifting = boosts.assemblies(self._spine, made, self._worker.wake)
                 asked = recall.Recaller(self._spine, made, self._worker.wake, scorer, [lifting])
                 self._made = made, asked
             return self._made

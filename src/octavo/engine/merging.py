@@ -8,11 +8,11 @@ from functools import partial
 from msgspec.structs import replace
 
 from octavo.domain import assembling
-from octavo.domain.assembling import LEAST, MERGED_FROM, PART, formed, live_members, members_of
+from octavo.domain.assembling import LEAST, MERGED_FROM, PART, live_members, members_of
 from octavo.domain.memory import Memory, Proposal, is_human
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
-from octavo.engine.assemble import checked, live, rarity
+from octavo.engine.assemble import checked, must_live, rarity
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, HumanOnly, NotFound
@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 
 
 def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: Memory) -> Memory:
-    """One assembly in place of two, in one commit."""
+    """One assembly in place of two, in one commit; who merges by hand needs no threshold."""
     if first.id == second.id:
         raise BadInput(f"{first.id} cannot be merged with itself", hint="name two assemblies")
     if first.scope != second.scope:
@@ -40,8 +40,8 @@ def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: M
         cosine = held.cosine(first.id, held.floats[held.places[second.id]])
     done, new = list[Memory](), f"asm_{spine.new_id()}"
 
-    def act(pending: Pending, view: DbView) -> None:  # who merges by hand needs no threshold
-        done[:] = _merged(spine, view, indexing, new, pair, cosine, None)
+    def act(pending: Pending, view: DbView) -> None:
+        done[:] = _merged(spine, view, indexing, new, pair, similarity=cosine)
         pending.extend(done)
 
     spine.commit(act, cause=f"merge {new}", actor=actor, scope=first.scope)
@@ -56,9 +56,10 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     asks, done = policy.merging == "propose", list[str]()
 
     def act(pair: Pair, cosine: float, new: str, pending: Pending, view: DbView) -> None:
-        if not asks and any(live(view, id_).approved for id_ in pair):
+        if not asks and any(_live(view, id_).approved for id_ in pair):
             return  # what a person put together is not taken apart by itself
-        changes = _merged(spine, view, indexing, new, pair, cosine, policy.merge_likeness)
+        least = policy.merge_likeness
+        changes = _merged(spine, view, indexing, new, pair, similarity=cosine, threshold=least)
         pending.extend(_proposed(spine, view, changes[0], pair) if asks else changes)
 
     for cosine, scope, pair in _alike(spine, composing.held()):
@@ -79,7 +80,7 @@ def unmerge(spine: Spine, actor: str, id_: str) -> list[str]:
     revived: list[Memory] = []
 
     def act(pending: Pending, view: DbView) -> None:
-        whole = live(view, id_)
+        whole = _live(view, id_)
         if not whole.linked(MERGED_FROM):
             hint = "`octavo merge-log` lists those that were"
             raise BadInput(f"{id_} was not formed by a merge", hint=hint)
@@ -87,7 +88,7 @@ def unmerge(spine: Spine, actor: str, id_: str) -> list[str]:
         revived[:] = [memory for memory in back if memory]
         pending.extend([tombstone(whole, actor), *revived])
 
-    spine.commit(act, cause=f"unmerge {id_}", actor=actor, scope=live(spine.head(), id_).scope)
+    spine.commit(act, cause=f"unmerge {id_}", actor=actor, scope=_live(spine.head(), id_).scope)
     return [m.id for m in revived]
 
 
@@ -106,7 +107,7 @@ def finish(spine: Spine, actor: str, id_: str) -> list[str]:
     ended: list[Memory] = []
 
     def act(pending: Pending, view: DbView) -> None:
-        sources = [m for source in live(view, id_).linked(MERGED_FROM) if (m := view.get(source))]
+        sources = [m for source in _live(view, id_).linked(MERGED_FROM) if (m := view.get(source))]
         ended[:] = [assembling.ended_into(m, id_, actor) for m in sources if not m.gone and m.id != id_]
         pending.extend(ended)
 
@@ -115,40 +116,31 @@ def finish(spine: Spine, actor: str, id_: str) -> list[str]:
 
 
 def _merged(
-    spine: Spine,
-    view: DbView,
-    indexing: Indexing,
-    new: str,
-    pair: Pair,
-    cosine: float | None,
-    threshold: float | None,
+    spine: Spine, view: DbView, indexing: Indexing, new: str, pair: Pair, **formed: float | None
 ) -> list[Memory]:
     """What a merge changes: the new assembly, and the ends of the two."""
-    first, second = (live(view, id_) for id_ in pair)
+    first, second = (_live(view, id_) for id_ in pair)
     ids, most = dict.fromkeys((*members_of(first), *members_of(second))), spine.policy.assemblies.max_members
     if len(ids) > most:
         raise BadInput(f"{first.id} and {second.id} have {len(ids)} members, {most} are allowed")
     members = live_members(view, ids)
     if len(members) < LEAST:
         raise BadInput(f"{first.id} and {second.id} have no two live members")
-    came_by = formed("merge", similarity=cosine, threshold=threshold)
     telling = rarity(indexing.units_now())
-    whole, *ended = assembling.merged(first, second, members, came_by, new, telling)
+    whole, *ended = assembling.merged(first, second, members, new, telling, **formed)
     return [checked(spine, whole), *ended]
+
+
+def _live(view: DbView, id_: str) -> Memory:
+    return must_live(view.get(id_), id_)
 
 
 def _proposed(spine: Spine, view: DbView, whole: Memory, pair: Pair) -> list[Proposal]:
     asked = [p.memory for p in view.proposals() if p.action == "merge"]
     if any(set(pair) & set(memory.linked(MERGED_FROM)) for memory in asked):
         return []
-    proposal = Proposal(
-        id=spine.new_id(),
-        action="merge",
-        memory=whole,
-        reason=f"the assemblies {pair[0]} and {pair[1]} are nearly the same",
-        at=spine.now(),
-    )
-    return [proposal]
+    reason = f"the assemblies {pair[0]} and {pair[1]} are nearly the same"
+    return [Proposal(id=spine.new_id(), action="merge", memory=whole, reason=reason, at=spine.now())]
 
 
 def _alike(spine: Spine, held: Composites) -> list[tuple[float, str, Pair]]:

@@ -84,28 +84,22 @@ class Composites:
         return float(self.floats[self.places[id_]] @ vector)
 
 
-def read(folder: Path | None, embedder: str, dimension: int) -> Composites:
-    """The composites as last published; none without a folder, or if they are damaged or another's."""
-    manifest, data = CompositeManifest(embedder=embedder, dimension=dimension), b""
+def read(folder: Path, embedder: str, dimension: int) -> Composites:
+    """The composites as last published; none if they are damaged, or of another embedder."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
-        if folder is not None:
-            told = msgspec.json.decode((folder / ROWS).read_bytes(), type=CompositeManifest)
-            held = (folder / VALUES).read_bytes()
-            is_ours = (told.embedder, told.dimension, told.format) == (embedder, dimension, FORMAT)
-            if is_ours and zlib.crc32(held) == told.checksum:
-                manifest, data = told, held
-    return Composites(manifest, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
+        told = msgspec.json.decode((folder / ROWS).read_bytes(), type=CompositeManifest)
+        data = (folder / VALUES).read_bytes()
+        is_ours = (told.embedder, told.dimension, told.format) == (embedder, dimension, FORMAT)
+        if is_ours and zlib.crc32(data) == told.checksum:
+            return Composites(told, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
+    manifest = CompositeManifest(embedder=embedder, dimension=dimension)
+    return Composites(manifest, np.empty((0, dimension), dtype="<f2"))
 
 
 def publish(folder: Path, manifest: CompositeManifest, halves: Array) -> None:
     """Make composites the ones that count; the caller holds the lock."""
+    folder.mkdir(exist_ok=True)  # a model that is out from the start has made no vectors there
     data = np.ascontiguousarray(halves, dtype="<f2").tobytes()
     manifest = msgspec.structs.replace(manifest, checksum=zlib.crc32(data))
     replace_file(folder / VALUES, data)
     replace_file(folder / ROWS, msgspec.json.encode(manifest))
-
-
-def remove(folder: Path) -> None:
-    """Begin anew."""
-    for name in (ROWS, VALUES):
-        (folder / name).unlink(missing_ok=True)

@@ -267,8 +267,8 @@ class StateDb(StateLog):
                 )
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
         self._tally(memories)  # after the insert: a version may hold two revisions of one memory
-        self._end_older(number, memories)
         self._index(first, memories)
+        self._end_older(number, memories)
         for id_ in redacted:  # last, because the counters go by the category that is erased
             self._erase(id_, number)
         self._record(version.header, version.hash)
@@ -315,10 +315,16 @@ class StateDb(StateLog):
                 raise failure(self.path, error) from error
 
     def _end_older(self, version: int, memories: Iterable[Memory]) -> None:
-        """Close the revision before each later one."""
-        self._db.executemany(
-            f"UPDATE revision SET until = ? WHERE id = ? AND until = {OPEN} AND rev = ?",
+        """Close the revision before each later one, and its links, which nobody who asks now reads again."""
+        ended = self._db.executemany(
+            f"UPDATE revision SET until = ? WHERE id = ? AND until = {OPEN} AND rev = ? "
+            "RETURNING row, envelope",
             [(version, m.id, m.rev - 1) for m in memories if m.rev > 1],
+        )
+        links = [(row, link) for row, line in ended for link in codec.decode_memory(line, None).links]
+        self._db.executemany(
+            f"UPDATE link SET until = ? WHERE target = ? AND until = {OPEN} AND name = ? AND row = ?",
+            [(version, link.to, link.name, row) for row, link in links],
         )
 
     def _tally(self, memories: Iterable[Memory]) -> None:
@@ -349,8 +355,8 @@ class StateDb(StateLog):
         places = [(place,) for row, m in rows if not m.gone for place in _places(row, m)]
         every: list[tuple[str, list[tuple[Any, ...]]]] = [
             (
-                "INSERT OR IGNORE INTO link VALUES (?, ?, ?)",
-                [(k.to, k.name, row) for row, m in rows for k in m.links],
+                "INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?)",
+                [(k.to, OPEN, k.name, row) for row, m in rows for k in m.links],
             ),
             (
                 "INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)",

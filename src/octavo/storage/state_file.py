@@ -15,7 +15,7 @@ from octavo.domain.memory import Change
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage.ledger import GENESIS
 
-SCHEMA = 7
+SCHEMA = 8
 _MOST_BYTES_IN_MEMORY = 1 << 29
 _BUSY_MILLISECONDS = 60_000
 _CACHE_KIBIBYTES = 16_000  # numbers of texts lie all over; with less, one commit reads a page many times
@@ -35,8 +35,8 @@ CREATE INDEX revision_ended ON revision (until) WHERE until < 461168601842738790
 CREATE INDEX revision_topic ON revision (topic, kind, scope, until) WHERE topic IS NOT NULL;
 CREATE INDEX revision_session ON revision (session) WHERE session IS NOT NULL;
 CREATE TABLE filed (place INTEGER PRIMARY KEY);
-CREATE TABLE link (target TEXT NOT NULL, name TEXT NOT NULL, row INTEGER NOT NULL,
-  PRIMARY KEY (target, name, row)) WITHOUT ROWID;
+CREATE TABLE link (target TEXT NOT NULL, until INTEGER NOT NULL, name TEXT NOT NULL, row INTEGER NOT NULL,
+  PRIMARY KEY (target, until, name, row)) WITHOUT ROWID;
 CREATE TABLE tagged (tag TEXT NOT NULL, at INTEGER NOT NULL, id TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (tag, at, id, row)) WITHOUT ROWID;
 CREATE TABLE standing_order (row INTEGER PRIMARY KEY);

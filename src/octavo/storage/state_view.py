@@ -199,7 +199,7 @@ class DbView:
         """Live memories with a link to a memory; without `parts` not those that it is a part of."""
         besides = "" if parts else "AND l.name <> 'part' "
         rows = self._db.rows(
-            "SELECT DISTINCT r.envelope, r.body FROM link l JOIN revision r USING (row) "
+            "SELECT DISTINCT r.envelope, r.body FROM link l JOIN revision r USING (row, until) "
             f"WHERE l.target = ? {besides}AND r.gone = 0 AND {_VALID} ORDER BY l.row DESC LIMIT ?",
             (id_, *self._now, newest),
         )
@@ -209,7 +209,7 @@ class DbView:
         """Which of some memories are parts of which summaries, without decoding any: whole and part."""
         marks, more = (",".join("?" * len(some)) for some in (ids, wholes))
         rows = self._db.rows(
-            "SELECT r.id, l.target FROM link l JOIN revision r USING (row) "
+            "SELECT r.id, l.target FROM link l JOIN revision r USING (row, until) "
             f"WHERE l.target IN ({marks}) AND l.name = 'part' AND r.id IN ({more}) "
             f"AND r.gone = 0 AND {_VALID}",
             (*ids, *wholes, *self._now),
@@ -219,7 +219,7 @@ class DbView:
     def assemblies_of(self, ids: Collection[str]) -> list[tuple[str, int, str, str]]:
         """The live assemblies that some memories belong to: its id, revision and scope, and the member."""
         rows = self._db.rows(
-            "SELECT r.id, r.rev, r.scope, l.target FROM link l JOIN revision r USING (row) "
+            "SELECT r.id, r.rev, r.scope, l.target FROM link l JOIN revision r USING (row, until) "
             "WHERE l.target IN (SELECT value FROM json_each(?)) AND l.name = 'part' "
             f"AND r.kind = 'assembly' AND r.gone = 0 AND {_VALID}",
             (encode_json(list(ids)).decode(), *self._now),
