@@ -26,6 +26,7 @@ _DETERMINERS = (
 # The index counts these as other words; "she lives" must meet "where does she live".
 _SAME = {"life": "live", "leaf": "leav"}
 _HEAD = 3
+_BESIDE, _BESIDE_THAI = 4, 16  # words, and letters, in which an end and what it is the end of stand together
 _FIRST_GROUP = re.compile(r"\(\?:([^()]*)\)(?!\?)")
 _LETTERS = re.compile("[a-z]+")
 _NOBODY: frozenset[str] = frozenset()
@@ -87,6 +88,7 @@ class Cues(Struct, frozen=True, kw_only=True, eq=False):
     """The word lists of corrections, ready for use."""
 
     change: Marks
+    end: Marks
     negation: Marks
     addition: Marks
     plan: Marks
@@ -129,6 +131,7 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     names: frozenset[str]
     keys: frozenset[str]
     changes: frozenset[str]
+    ended: frozenset[str]
     negations: frozenset[str]
     is_additive: bool
     is_plan: bool
@@ -175,7 +178,7 @@ def correction_cues() -> Cues:
 
 
 _LISTS = (
-    "change", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking", "past",
+    "change", "end", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking", "past",
     "past_only", "first", "past_tense",
 )  # fmt: skip
 _WEEK = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
@@ -202,6 +205,7 @@ def read(text: str) -> Reading:
         names=frozenset(name.lower() for name in _NAME.findall(text)),
         keys=frozenset(key.rstrip(".,:") for key in cues.keys.all_in(text, thai=thai)),
         changes=cues.change.all_in(text, thai=thai),
+        ended=_ended(text, cues, thai=thai),
         negations=cues.negation.all_in(text, thai=thai),
         is_additive=cues.addition.any_in(text, thai=thai),
         is_plan=cues.plan.any_in(text, thai=thai),
@@ -241,6 +245,21 @@ def _is_event(text: str, cues: Cues, *, thai: bool) -> bool:
     if cues.event.any_in(text, thai=thai) or cues.visit.any_in(text, thai=False):
         return True
     return cues.event_time.any_in(text, thai=False) and cues.event_verb.any_in(text, thai=False)
+
+
+def _ended(text: str, cues: Cues, *, thai: bool) -> frozenset[str]:
+    """The terms beside a word for an end: what is over, as far as its place tells."""
+    if not cues.end.any_in(text, thai=thai):
+        return _NOBODY
+    lowered, beside = text.lower().replace("'s", " "), ""
+    for marks in (cues.end.english, cues.end.thai):
+        for match in marks.finditer(lowered) if marks else ():
+            before, after = lowered[: match.start()], lowered[match.end() :]
+            if marks is cues.end.thai:
+                beside += f" {before[-_BESIDE_THAI:]} {after[:_BESIDE_THAI]}"
+            else:
+                beside += f" {' '.join(_WORD.findall(before)[-_BESIDE:])} {' '.join(_WORD.findall(after)[:_BESIDE])}"
+    return _terms(beside)
 
 
 def _objects(text: str, cues: Cues) -> Iterable[tuple[str, ...]]:
@@ -299,4 +318,4 @@ def _heads(entry: str) -> Iterator[str]:
 
 def _any(entries: Sequence[str], *, edges: bool = True) -> re.Pattern[str]:
     joined = "|".join(entries)
-    return re.compile(rf"\b(?:{joined})\b" if edges else f"(?:{joined})")
+    return re.compile(rf"\b(?:{joined})\b(?!-\w)" if edges else f"(?:{joined})")

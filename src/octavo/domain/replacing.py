@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 
@@ -53,6 +54,7 @@ _NO_VERB_AFTER = frozenset(("of", "for", "at", "to", "about", "the", "a", "in", 
 _THIRD = frozenset(("he", "she", "they", "his", "her", "their", "it"))
 _USES = frozenset(("for", "as"))
 _ENOUGH_GRAMS = 3
+_SHORT = re.compile(r"\b[A-Z]{2,5}\b")
 _FRAME = 0.35  # how alike two facts are that say the same of different values
 
 
@@ -60,6 +62,34 @@ def probability(question: str, older: str, newer: str) -> float:
     """The probability that of two facts the newer is what the question wants."""
     values = features(read(question), read(older), read(newer))
     return 1 / (1 + math.exp(-sum(weight * values[name] for name, weight in WEIGHTS.items())))
+
+
+def share_a_matter(question: str, older: str, newer: str) -> bool:
+    """Whether two facts have in common, besides whom they are about, what is asked for or what one says."""
+    asked, before, after = read(question), read(older), read(newer)
+    says_so = bool((after.changes - before.changes) or (after.negations - before.negations))
+    if asked.is_thai:
+        head = 0 if says_so else len(_shared_head(older, newer))
+        rest = read(older[head:]).terms & read(newer[head:]).terms
+        return len(rest) >= _ENOUGH_GRAMS
+    short = {word.lower() for word in _SHORT.findall(question)}  # "CEO" names nobody
+    names = {stem_of(name) for name in asked.names - short} | (asked.names - short)
+    ours, theirs = before.terms - names, after.terms - names
+    shared = ours & theirs
+    cues, subject = correction_cues(), before.subject
+    is_about_one = subject is not None and subject == after.subject
+    if is_about_one and not _BE.isdisjoint(before.words) and subject not in names:
+        return bool(shared) or _alike(before.tokens, after.tokens) >= _FRAME  # "the landlord is …"
+    if is_about_one:
+        # "My mother moved" and "my mother had": whom both are about is not what they say.
+        shared -= {subject}
+        is_thing = subject not in names and subject not in cues.persons
+        if not shared and says_so and is_thing:
+            return not (asked.asked - {subject}).isdisjoint(ours)
+    return bool(shared) or any(
+        not (group.isdisjoint(ours) or group.isdisjoint(theirs) or group.isdisjoint(asked.asked))
+        for group in cues.classes
+    )
 
 
 def features(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
@@ -79,14 +109,18 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     start, alike = _shared_start(older.tokens, newer.tokens), _alike(older.tokens, newer.tokens)
     lost = min(1.0, kept["lost_nouns"] + 0.5 * kept["lost_verbs"] + kept["lost_grams"])
     event = newer.is_event and not older.has_event_time and not change
-    asked = max(1, len(question.asked))
+    cover = len(question.asked & newer.terms) - len(question.asked & older.terms)
+    cover /= max(1, len(question.asked))
+    is_over = not plan and says_so and not value.isdisjoint(newer.ended)
+    if is_over:  # "sold the Honda" need not say "car"
+        kept |= {"lost_nouns": 0.0, "lost_grams": 0.0, "rival": 0.0}
     rival = kept["rival"]
     if question.is_thai and not says_so:
         rival = max(rival, _rival_in_thai(question, older, newer, cues))
     same = kept["class"] and not (question.is_thai and not says_so)
     return {
         "newer": 1.0,
-        "cover": (len(question.asked & newer.terms) - len(question.asked & older.terms)) / asked,
+        "cover": max(cover, 0.0) if is_over else cover,
         "lost_nouns": kept["lost_nouns"],
         "lost_verbs": kept["lost_verbs"],
         "lost_grams": kept["lost_grams"],
@@ -104,11 +138,13 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
         "value_lost": repeated * lost if says_so else 0.0,
         "change_lost": lost if change else 0.0,
         "key_lost": float(_loses_key(question, older, newer, negation, cues)),
-        "name_lost": float(_loses_name(question, older, newer, cues)),
+        "name_lost": float(not is_over and _loses_name(question, older, newer, cues)),
         "owned": float(_is_of_somebody_else(question, older, newer, cues)),
-        "new_object": float(not kept["whole"] and _has_new_object(question, older, newer, cues)),
+        "new_object": float(
+            not is_over and not kept["whole"] and _has_new_object(question, older, newer, cues)
+        ),
         "new_subject": float(
-            not question.is_thai
+            not (question.is_thai or is_over)
             and newer.subject is not None
             and newer.subject not in older.terms | question.asked
         ),
