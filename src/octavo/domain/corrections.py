@@ -6,6 +6,7 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
@@ -22,6 +23,7 @@ MAY_REPLACE = 0.2  # without a question: enough to mention it to the writer
 TOP = 6  # so many of the best are compared
 SHARE = 0.2  # of the best one's relevance that the others need
 _FITS = 0.6  # of a newer fact's relevance that an older one needs to be kept before it
+_LITTLE = 0.05  # relevance that nobody misses
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
 
 
@@ -85,21 +87,33 @@ def arrange(question: str, facts: Sequence[Fact]) -> tuple[list[str], list[Repla
     asked = present(question) if is_past else question
     day = None if is_past else _asked_day(question, facts)
     top = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * facts[0].relevance]
-    wins = dict.fromkeys((fact.id for fact in top), 0)
+    goes_before: set[tuple[str, str]] = set()
     certainty: dict[tuple[str, str], float] = {}
     for place, one in enumerate(top):
         for other in top[place + 1 :]:
             older, newer = sorted((one, other), key=_age)
             sure = probability(asked, older.text, newer.text)
             is_replaced = sure > REPLACES and not _is_too_late(question, older, newer, day)
-            wins[_winner(one, older, newer, sure, is_replaced=is_replaced).id] += 1
+            if _winner(one, older, newer, sure, is_replaced=is_replaced) is other:
+                goes_before.add((other.id, one.id))
             certainty[older.id, newer.id] = sure if is_replaced or is_past else 0.0
-    ranked = sorted(top, key=lambda fact: (-wins[fact.id], -fact.relevance))
+    ranked = _ordered(top, goes_before)
     if is_past:
         ranked = _past_first(question, ranked, certainty)
     replacements = _replacements(ranked, certainty)
     placed = {fact.id for fact in ranked}
     return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
+
+
+def _ordered(facts: Sequence[Fact], goes_before: set[tuple[str, str]]) -> list[Fact]:
+    """The facts in the order they come, but each behind those that go before it."""
+    ranked: list[Fact] = []
+    left = list(facts)
+    while left:
+        free = (one for one in left if not any((other.id, one.id) in goes_before for other in left))
+        ranked.append(next(free, left[0]))
+        left.remove(ranked[-1])
+    return ranked
 
 
 def _winner(better: Fact, older: Fact, newer: Fact, sure: float, *, is_replaced: bool) -> Fact:
@@ -108,6 +122,11 @@ def _winner(better: Fact, older: Fact, newer: Fact, sure: float, *, is_replaced:
         return newer
     fits = older.relevance >= _FITS * newer.relevance
     return older if fits and (sure < KEEPS or sure > REPLACES) else better
+
+
+def _fits(older: Fact, newer: Fact) -> float:
+    """How much better the newer fits the question than the older."""
+    return math.log((max(newer.relevance, 0.0) + _LITTLE) / (max(older.relevance, 0.0) + _LITTLE))
 
 
 def _age(fact: Fact) -> tuple[datetime, int]:
