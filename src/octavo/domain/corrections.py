@@ -17,12 +17,12 @@ from octavo.domain.readings import correction_cues, read
 from octavo.domain.replacing import probability
 
 REPLACES = 0.75  # from here on the newer goes first
-KEEPS = 0.1  # up to here the older does; between them whichever fits the question better
+KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
 CERTAIN = 0.9  # from here on the older is told as what held until then
 MAY_REPLACE = 0.2  # without a question: enough to mention it to the writer
 TOP = 6  # so many of the best are compared
 SHARE = 0.2  # of the best one's relevance that the others need
-_FITS = 0.6  # of a newer fact's relevance that an older one needs to be kept before it
+_FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
 _LITTLE = 0.05  # relevance that nobody misses
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
 

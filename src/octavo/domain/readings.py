@@ -104,6 +104,7 @@ class Cues(Struct, frozen=True, kw_only=True, eq=False):
     days: Marks
     past_name: re.Pattern[str]
     object_after: re.Pattern[str]
+    ended: re.Pattern[str]
     opening: re.Pattern[str]
     of: re.Pattern[str]
     owning: re.Pattern[str]
@@ -164,6 +165,7 @@ def correction_cues() -> Cues:
         days=_marks(english["day"], thai["day"]),
         past_name=re.compile(english["past_name"]),
         object_after=re.compile(rf"\b(?:{'|'.join(english['object_after'])}){_DETERMINERS}", re.IGNORECASE),
+        ended=re.compile(rf"\b(?:{'|'.join(english['ended'])}) ([^.,;]+)", re.IGNORECASE),
         opening=re.compile(rf"^(?:{'|'.join(english['opening'])})\b", re.IGNORECASE),
         of=re.compile(f"{thai['of']}([\u0e00-\u0e7f]{{2}})"),
         owning=re.compile(f"([\u0e00-\u0e7f]{{4}}){thai['of']}([\u0e00-\u0e7f]{{2}})"),
@@ -255,6 +257,10 @@ def _objects(text: str, cues: Cues) -> Iterable[tuple[str, ...]]:
     for match in cues.object_after.finditer(text):
         stems = tuple(stem_of(word.lower()) for word in match.groups() if word)
         if "mind" not in stems:
+            yield stems
+    for clause in cues.ended.findall(text):
+        stems = tuple(stem_of(word) for word in _WORD.findall(clause.lower()) if word not in STOP_WORDS)
+        if stems:
             yield stems
 
 
