@@ -6,6 +6,7 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 
@@ -16,14 +17,15 @@ from octavo.domain.readings import correction_cues, read
 from octavo.domain.replacing import probability, share_a_matter
 
 REPLACES = 0.75  # from here on the newer goes first
-KEEPS = 0.1  # up to here the older does; between them whichever fits the question better
+KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
 CERTAIN = 0.9  # from here on the older is told as what held until then
 MAY_REPLACE = 0.2  # without a question: enough to mention it to the writer
 TOP = 6  # so many of the best are compared
 SHARE = 0.2  # of the best one's relevance that the others need
-_FITS = 0.6  # of a newer fact's relevance that an older one needs to be kept before it
+_FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
+_LITTLE = 0.05  # relevance that nobody misses
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
-_FAR, _NEAR = 0.25, 0.6  # cosines of the offline model: of two matters below, of one above
+_FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
 _NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
 
@@ -84,9 +86,9 @@ def arrange(
 ) -> tuple[list[str], list[Replacement]]:
     """The ids of facts, best first, each newer one before what it replaces; and what replaces what.
 
-    The facts come in the order of their relevance. Only the best few are compared, pair by pair; whoever
-    wins more pairs stands higher. A question about the past gets what was replaced first. `nearness` is how
-    near the meanings of two facts are, None where that is not known.
+    The facts come in the order of their relevance. Only the best few are compared, pair by pair. A question
+    about the past gets what was replaced first. `nearness` is how near the meanings of two facts are, None
+    where that is not known.
     """
     if not facts:
         return [], []
@@ -94,7 +96,7 @@ def arrange(
     asked = present(question) if is_past else question
     day = None if is_past else _asked_day(question, facts)
     top = _compared(facts, nearness)
-    wins = dict.fromkeys((fact.id for fact in top), 0)
+    goes_before: set[tuple[str, str]] = set()
     certainty: dict[tuple[str, str], float] = {}
     for place, one in enumerate(top):
         for other in top[place + 1 :]:
@@ -103,13 +105,28 @@ def arrange(
             near = nearness(older.id, newer.id) if nearness else None
             is_same = sure > KEEPS and _is_same_matter(asked, older, newer, near)
             is_replaced = is_same and sure > REPLACES and not _is_too_late(question, older, newer, day)
-            wins[_winner(one, older, newer, sure, is_same=is_same, is_replaced=is_replaced).id] += 1
+            is_kept = sure < KEEPS and (near is None or near >= _FAR)
+            is_kept |= is_same and sure > REPLACES  # not yet so on the day that is asked about
+            if _winner(one, older, newer, is_kept=is_kept, is_replaced=is_replaced) is other:
+                goes_before.add((other.id, one.id))
             certainty[older.id, newer.id] = sure if is_replaced or (is_past and is_same) else 0.0
-    ranked = sorted(top, key=lambda fact: (-wins[fact.id], -fact.relevance))
-    ranked = _past_first(question, ranked, certainty) if is_past else _current_first(ranked, certainty)
+    ranked = _ordered(top, goes_before)
+    if is_past:
+        ranked = _past_first(question, ranked, certainty)
     replacements = _replacements(ranked, certainty)
     placed = {fact.id for fact in ranked}
     return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
+
+
+def _ordered(facts: Sequence[Fact], goes_before: set[tuple[str, str]]) -> list[Fact]:
+    """The facts in the order they come, but each behind those that go before it."""
+    ranked: list[Fact] = []
+    left = list(facts)
+    while left:
+        free = (one for one in left if not any((other.id, one.id) in goes_before for other in left))
+        ranked.append(next(free, left[0]))
+        left.remove(ranked[-1])
+    return ranked
 
 
 def _compared(facts: Sequence[Fact], nearness: Nearness | None) -> list[Fact]:
@@ -130,32 +147,24 @@ def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None)
     """Whether both could answer the question: what is said of something else replaces nothing."""
     if older.relevance < _ANSWERS * newer.relevance or (near is not None and near < _FAR):
         return False
-    return share_a_matter(question, older.text, newer.text) or (near is not None and near >= _NEAR)
+    enough = _NEAR if question.isascii() else _NEAR_THAI
+    return share_a_matter(question, older.text, newer.text) or (near is not None and near >= enough)
 
 
-def _winner(better: Fact, older: Fact, newer: Fact, sure: float, *, is_same: bool, is_replaced: bool) -> Fact:
+def _winner(better: Fact, older: Fact, newer: Fact, *, is_kept: bool, is_replaced: bool) -> Fact:
     """Which of two facts goes first; where nothing is known of them, the one that fits better."""
     if is_replaced:
         return newer
-    fits = older.relevance >= _FITS * newer.relevance
-    is_kept = sure < KEEPS or (is_same and sure > REPLACES)  # not yet so on the day that is asked about
-    return older if fits and is_kept else better
+    return older if is_kept and older.relevance >= _FITS * newer.relevance else better
+
+
+def _fits(older: Fact, newer: Fact) -> float:
+    """How much better the newer fits the question than the older."""
+    return math.log((max(newer.relevance, 0.0) + _LITTLE) / (max(older.relevance, 0.0) + _LITTLE))
 
 
 def _age(fact: Fact) -> tuple[datetime, int]:
     return fact.at, fact.version
-
-
-def _current_first(ranked: list[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Fact]:
-    """Each newer fact right before the first of those that it replaces, however badly it fits the question."""
-    for newer in sorted(ranked, key=_age):
-        replaced = [
-            n for n, older in enumerate(ranked) if certainty.get((older.id, newer.id), 0.0) > REPLACES
-        ]
-        if replaced and replaced[0] < ranked.index(newer):
-            ranked.remove(newer)
-            ranked.insert(replaced[0], newer)
-    return ranked
 
 
 def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Fact]:

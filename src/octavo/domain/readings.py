@@ -16,6 +16,7 @@ _THAI = re.compile("[\u0e00-\u0e7f]")
 _TOKEN = re.compile(r"'s\b|[\u0e00-\u0e7f]|[^\W\d_\u0e00-\u0e7f]+|\d[\d:.,]*")
 _WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][\w-]+")
+_CAPITAL = re.compile(r"\b[A-Z][a-z]\w*")
 _OWNER = re.compile(r"\b[A-Z]\w+['’]s ")
 _NUMBER = r"\d[\d:.,]*"
 _ANEW = re.compile(r"\bnew (\w+)", re.IGNORECASE)
@@ -26,7 +27,6 @@ _DETERMINERS = (
 # The index counts these as other words; "she lives" must meet "where does she live".
 _SAME = {"life": "live", "leaf": "leav"}
 _HEAD = 3
-_BESIDE, _BESIDE_THAI = 4, 16  # words, and letters, in which an end and what it is the end of stand together
 _FIRST_GROUP = re.compile(r"\(\?:([^()]*)\)(?!\?)")
 _LETTERS = re.compile("[a-z]+")
 _NOBODY: frozenset[str] = frozenset()
@@ -88,7 +88,6 @@ class Cues(Struct, frozen=True, kw_only=True, eq=False):
     """The word lists of corrections, ready for use."""
 
     change: Marks
-    end: Marks
     negation: Marks
     addition: Marks
     plan: Marks
@@ -105,8 +104,11 @@ class Cues(Struct, frozen=True, kw_only=True, eq=False):
     days: Marks
     past_name: re.Pattern[str]
     object_after: re.Pattern[str]
+    ended: re.Pattern[str]
     opening: re.Pattern[str]
     of: re.Pattern[str]
+    owning: re.Pattern[str]
+    before_name: str
     asking_words: frozenset[str]
     light: frozenset[str]
     participles: frozenset[str]
@@ -131,7 +133,6 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     names: frozenset[str]
     keys: frozenset[str]
     changes: frozenset[str]
-    ended: frozenset[str]
     negations: frozenset[str]
     is_additive: bool
     is_plan: bool
@@ -144,6 +145,7 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     renewed: frozenset[str]
     subject: str | None
     counted: Mapping[str, str]
+    capitals: frozenset[str]
 
 
 @cache
@@ -163,8 +165,11 @@ def correction_cues() -> Cues:
         days=_marks(english["day"], thai["day"]),
         past_name=re.compile(english["past_name"]),
         object_after=re.compile(rf"\b(?:{'|'.join(english['object_after'])}){_DETERMINERS}", re.IGNORECASE),
+        ended=re.compile(rf"\b(?:{'|'.join(english['ended'])}) ([^.,;]+)", re.IGNORECASE),
         opening=re.compile(rf"^(?:{'|'.join(english['opening'])})\b", re.IGNORECASE),
         of=re.compile(f"{thai['of']}([\u0e00-\u0e7f]{{2}})"),
+        owning=re.compile(f"([\u0e00-\u0e7f]{{4}}){thai['of']}([\u0e00-\u0e7f]{{2}})"),
+        before_name=f"(?:{'|'.join(thai['person'])})(?:{thai['of']})?",
         asking_words=frozenset(english["asking"]),
         light=frozenset(map(stem_of, english["light"])),
         participles=frozenset(english["participle"]),
@@ -178,7 +183,7 @@ def correction_cues() -> Cues:
 
 
 _LISTS = (
-    "change", "end", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking", "past",
+    "change", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking", "past",
     "past_only", "first", "past_tense",
 )  # fmt: skip
 _WEEK = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
@@ -202,10 +207,9 @@ def read(text: str) -> Reading:
         tokens=tokens,
         content=content,
         words=words,
-        names=frozenset(name.lower() for name in _NAME.findall(text)),
+        names=frozenset(name.lower() for name in _NAME.findall(text) if not name.isupper()),
         keys=frozenset(key.rstrip(".,:") for key in cues.keys.all_in(text, thai=thai)),
         changes=cues.change.all_in(text, thai=thai),
-        ended=_ended(text, cues, thai=thai),
         negations=cues.negation.all_in(text, thai=thai),
         is_additive=cues.addition.any_in(text, thai=thai),
         is_plan=cues.plan.any_in(text, thai=thai),
@@ -218,6 +222,7 @@ def read(text: str) -> Reading:
         renewed=frozenset(stem_of(word.lower()) for word in _ANEW.findall(text)),
         subject=None if thai else _subject(bare, cues),
         counted=_counted(tokens, cues),
+        capitals=frozenset(stem(word.lower()) for word in _CAPITAL.findall(text)),
     )
 
 
@@ -247,26 +252,15 @@ def _is_event(text: str, cues: Cues, *, thai: bool) -> bool:
     return cues.event_time.any_in(text, thai=False) and cues.event_verb.any_in(text, thai=False)
 
 
-def _ended(text: str, cues: Cues, *, thai: bool) -> frozenset[str]:
-    """The terms beside a word for an end: what is over, as far as its place tells."""
-    if not cues.end.any_in(text, thai=thai):
-        return _NOBODY
-    lowered, beside = text.lower().replace("'s", " "), ""
-    for marks in (cues.end.english, cues.end.thai):
-        for match in marks.finditer(lowered) if marks else ():
-            before, after = lowered[: match.start()], lowered[match.end() :]
-            if marks is cues.end.thai:
-                beside += f" {before[-_BESIDE_THAI:]} {after[:_BESIDE_THAI]}"
-            else:
-                beside += f" {' '.join(_WORD.findall(before)[-_BESIDE:])} {' '.join(_WORD.findall(after)[:_BESIDE])}"
-    return _terms(beside)
-
-
 def _objects(text: str, cues: Cues) -> Iterable[tuple[str, ...]]:
     """What each change in a text is a change of, as far as the words after it tell."""
     for match in cues.object_after.finditer(text):
         stems = tuple(stem_of(word.lower()) for word in match.groups() if word)
         if "mind" not in stems:
+            yield stems
+    for clause in cues.ended.findall(text):
+        stems = tuple(stem_of(word) for word in _WORD.findall(clause.lower()) if word not in STOP_WORDS)
+        if stems:
             yield stems
 
 
@@ -318,4 +312,4 @@ def _heads(entry: str) -> Iterator[str]:
 
 def _any(entries: Sequence[str], *, edges: bool = True) -> re.Pattern[str]:
     joined = "|".join(entries)
-    return re.compile(rf"\b(?:{joined})\b(?!-\w)" if edges else f"(?:{joined})")
+    return re.compile(rf"\b(?:{joined})\b" if edges else f"(?:{joined})")

@@ -48,7 +48,8 @@ class Recalled(Struct, frozen=True, kw_only=True):
     """One recall under way, as a boost sees it.
 
     `vector` is the question's, of length one, comparable with the vectors of `embedding`; both are None when
-    it is found by words alone. `vectors` are those of the facts that were found. `view` is what is read: `base`, the committed version, or a sandbox's own
+    it is found by words alone. `vectors` are those of the facts that were found. `view` is what is read:
+    `base`, the committed version, or a sandbox's own
     writes over it. `mark` is the version that the index has reached, `changed` the memories that came or
     ended behind it. `apart` are cores and spheres that fit and are no hits; `hit_of` makes one of them a hit.
     `notes` reach whoever asked: a boost adds what they should know.
