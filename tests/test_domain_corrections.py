@@ -146,3 +146,47 @@ def test_two_facts_of_one_moment_are_told_apart_by_the_version_they_came_in():
 
 def test_nothing_found_is_nothing_to_arrange():
     assert arrange("where does Nora live?", []) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        (
+            "when is the project deadline?",
+            "The project deadline is 30 April",
+            "We pushed the deadline to 15 May",
+        ),
+        (
+            "what is the rate limit?",
+            "The API rate limit is 100 a minute",
+            "The rate limit was raised to 500 a minute",
+        ),
+        ("what car does Ingrid have?", "Ingrid has a green Volvo", "Ingrid sold the Volvo and bought a Fiat"),
+        ("when is Marta's surgery?", "Marta's surgery is on 3 June", "They moved Marta's surgery to 17 June"),
+    ],
+)
+def test_a_change_of_what_is_asked_about_replaces_it_however_it_is_worded(question, older, newer):
+    assert arrange(question, facts(older, newer))[0] == ["m1", "m0"]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("when does the library open?", "The library opens at ten", "The library café opens at nine"),
+        ("where does Omar work?", "Omar works at Spotify", "Omar no longer plays in the company band"),
+        ("what did Rita give up?", "Rita gave up chocolate", "Rita gave up her seat to an old man"),
+        ("is Nadia left-handed?", "Nadia is left-handed", "Nadia's twin is right-handed"),
+        ("ฝนแพ้อะไร", "ฝนแพ้กุ้ง", "น้องสาวฝนแพ้ถั่ว"),
+        ("ร้านปิดวันไหน", "ร้านปิดวันจันทร์", "ร้านตรงข้ามปิดวันพุธ"),
+    ],
+)
+def test_a_narrower_thing_a_relative_and_the_end_of_something_else_replace_nothing(question, older, newer):
+    order, replaced = arrange(question, facts(older, newer))
+    assert order == ["m0", "m1"]
+    assert not replaced
+
+
+def test_a_newer_fact_goes_before_what_it_replaces_wherever_it_ranks():
+    texts = ("Nora lives in Porto", "Nora likes ports", "Nora collects maps of Porto", "Nora moved to Braga")
+    order, _ = arrange("where does Nora live?", facts(*texts, relevance=(1.0, 0.6, 0.5, 0.3)))
+    assert order.index("m3") < order.index("m0")

@@ -6,23 +6,31 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 
 from msgspec import Struct
 
 from octavo.domain.dates import Interval, find_times
 from octavo.domain.readings import correction_cues, read
-from octavo.domain.replacing import probability
+from octavo.domain.replacing import probability, share_a_matter
 
 REPLACES = 0.75  # from here on the newer goes first
-KEEPS = 0.1  # up to here the older does; between them whichever fits the question better
+KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
 CERTAIN = 0.9  # from here on the older is told as what held until then
 MAY_REPLACE = 0.2  # without a question: enough to mention it to the writer
 TOP = 6  # so many of the best are compared
 SHARE = 0.2  # of the best one's relevance that the others need
-_FITS = 0.6  # of a newer fact's relevance that an older one needs to be kept before it
+_FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
+_LITTLE = 0.05  # relevance that nobody misses
+_ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
+_FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
+_NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
+
+
+Nearness = Callable[[str, str], float | None]
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -73,28 +81,36 @@ def present(question: str) -> str:
     return correction_cues().past_only.without(question).strip(" ?") or question
 
 
-def arrange(question: str, facts: Sequence[Fact]) -> tuple[list[str], list[Replacement]]:
+def arrange(
+    question: str, facts: Sequence[Fact], nearness: Nearness | None = None
+) -> tuple[list[str], list[Replacement]]:
     """The ids of facts, best first, each newer one before what it replaces; and what replaces what.
 
-    The facts come in the order of their relevance. Only the best few are compared, pair by pair; whoever
-    wins more pairs stands higher. A question about the past gets what was replaced first.
+    The facts come in the order of their relevance. Only the best few are compared, pair by pair. A question
+    about the past gets what was replaced first. `nearness` is how near the meanings of two facts are, None
+    where that is not known.
     """
     if not facts:
         return [], []
     is_past = is_about_the_past(question)
     asked = present(question) if is_past else question
     day = None if is_past else _asked_day(question, facts)
-    top = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * facts[0].relevance]
-    wins = dict.fromkeys((fact.id for fact in top), 0)
+    top = _compared(facts, nearness)
+    goes_before: set[tuple[str, str]] = set()
     certainty: dict[tuple[str, str], float] = {}
     for place, one in enumerate(top):
         for other in top[place + 1 :]:
             older, newer = sorted((one, other), key=_age)
             sure = probability(asked, older.text, newer.text)
-            is_replaced = sure > REPLACES and not _is_too_late(question, older, newer, day)
-            wins[_winner(one, older, newer, sure, is_replaced=is_replaced).id] += 1
-            certainty[older.id, newer.id] = sure if is_replaced or is_past else 0.0
-    ranked = sorted(top, key=lambda fact: (-wins[fact.id], -fact.relevance))
+            near = nearness(older.id, newer.id) if nearness else None
+            is_same = sure > KEEPS and _is_same_matter(asked, older, newer, near)
+            is_replaced = is_same and sure > REPLACES and not _is_too_late(question, older, newer, day)
+            is_kept = sure < KEEPS and (near is None or near >= _FAR)
+            is_kept |= is_same and sure > REPLACES  # not yet so on the day that is asked about
+            if _winner(one, older, newer, is_kept=is_kept, is_replaced=is_replaced) is other:
+                goes_before.add((other.id, one.id))
+            certainty[older.id, newer.id] = sure if is_replaced or (is_past and is_same) else 0.0
+    ranked = _ordered(top, goes_before)
     if is_past:
         ranked = _past_first(question, ranked, certainty)
     replacements = _replacements(ranked, certainty)
@@ -102,12 +118,49 @@ def arrange(question: str, facts: Sequence[Fact]) -> tuple[list[str], list[Repla
     return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
 
 
-def _winner(better: Fact, older: Fact, newer: Fact, sure: float, *, is_replaced: bool) -> Fact:
+def _ordered(facts: Sequence[Fact], goes_before: set[tuple[str, str]]) -> list[Fact]:
+    """The facts in the order they come, but each behind those that go before it."""
+    ranked: list[Fact] = []
+    left = list(facts)
+    while left:
+        free = (one for one in left if not any((other.id, one.id) in goes_before for other in left))
+        ranked.append(next(free, left[0]))
+        left.remove(ranked[-1])
+    return ranked
+
+
+def _compared(facts: Sequence[Fact], nearness: Nearness | None) -> list[Fact]:
+    """The best facts that fit the question well, and those that are near the best one by their meaning.
+
+    "She moved to Marseille" shares no word with "where does she live?".
+    """
+    best = facts[0]
+    top = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * best.relevance]
+    if nearness is None:
+        return top
+    beside = [fact for fact in facts[:_LOOKED_AT] if fact not in top]
+    near = [fact for fact in beside if (nearness(best.id, fact.id) or 0.0) >= _NEAR_BEST]
+    return top + near[:_MOST_BESIDE]
+
+
+def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None) -> bool:
+    """Whether both could answer the question: what is said of something else replaces nothing."""
+    if older.relevance < _ANSWERS * newer.relevance or (near is not None and near < _FAR):
+        return False
+    enough = _NEAR if question.isascii() else _NEAR_THAI
+    return share_a_matter(question, older.text, newer.text) or (near is not None and near >= enough)
+
+
+def _winner(better: Fact, older: Fact, newer: Fact, *, is_kept: bool, is_replaced: bool) -> Fact:
     """Which of two facts goes first; where nothing is known of them, the one that fits better."""
     if is_replaced:
         return newer
-    fits = older.relevance >= _FITS * newer.relevance
-    return older if fits and (sure < KEEPS or sure > REPLACES) else better
+    return older if is_kept and older.relevance >= _FITS * newer.relevance else better
+
+
+def _fits(older: Fact, newer: Fact) -> float:
+    """How much better the newer fits the question than the older."""
+    return math.log((max(newer.relevance, 0.0) + _LITTLE) / (max(older.relevance, 0.0) + _LITTLE))
 
 
 def _age(fact: Fact) -> tuple[datetime, int]:

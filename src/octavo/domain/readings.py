@@ -16,6 +16,7 @@ _THAI = re.compile("[\u0e00-\u0e7f]")
 _TOKEN = re.compile(r"'s\b|[\u0e00-\u0e7f]|[^\W\d_\u0e00-\u0e7f]+|\d[\d:.,]*")
 _WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][\w-]+")
+_CAPITAL = re.compile(r"\b[A-Z][a-z]\w*")
 _OWNER = re.compile(r"\b[A-Z]\w+['’]s ")
 _NUMBER = r"\d[\d:.,]*"
 _ANEW = re.compile(r"\bnew (\w+)", re.IGNORECASE)
@@ -103,8 +104,11 @@ class Cues(Struct, frozen=True, kw_only=True, eq=False):
     days: Marks
     past_name: re.Pattern[str]
     object_after: re.Pattern[str]
+    ended: re.Pattern[str]
     opening: re.Pattern[str]
     of: re.Pattern[str]
+    owning: re.Pattern[str]
+    before_name: str
     asking_words: frozenset[str]
     light: frozenset[str]
     participles: frozenset[str]
@@ -141,6 +145,7 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     renewed: frozenset[str]
     subject: str | None
     counted: Mapping[str, str]
+    capitals: frozenset[str]
 
 
 @cache
@@ -160,8 +165,11 @@ def correction_cues() -> Cues:
         days=_marks(english["day"], thai["day"]),
         past_name=re.compile(english["past_name"]),
         object_after=re.compile(rf"\b(?:{'|'.join(english['object_after'])}){_DETERMINERS}", re.IGNORECASE),
+        ended=re.compile(rf"\b(?:{'|'.join(english['ended'])}) ([^.,;]+)", re.IGNORECASE),
         opening=re.compile(rf"^(?:{'|'.join(english['opening'])})\b", re.IGNORECASE),
         of=re.compile(f"{thai['of']}([\u0e00-\u0e7f]{{2}})"),
+        owning=re.compile(f"([\u0e00-\u0e7f]{{4}}){thai['of']}([\u0e00-\u0e7f]{{2}})"),
+        before_name=f"(?:{'|'.join(thai['person'])})(?:{thai['of']})?",
         asking_words=frozenset(english["asking"]),
         light=frozenset(map(stem_of, english["light"])),
         participles=frozenset(english["participle"]),
@@ -199,7 +207,7 @@ def read(text: str) -> Reading:
         tokens=tokens,
         content=content,
         words=words,
-        names=frozenset(name.lower() for name in _NAME.findall(text)),
+        names=frozenset(name.lower() for name in _NAME.findall(text) if not name.isupper()),
         keys=frozenset(key.rstrip(".,:") for key in cues.keys.all_in(text, thai=thai)),
         changes=cues.change.all_in(text, thai=thai),
         negations=cues.negation.all_in(text, thai=thai),
@@ -214,6 +222,7 @@ def read(text: str) -> Reading:
         renewed=frozenset(stem_of(word.lower()) for word in _ANEW.findall(text)),
         subject=None if thai else _subject(bare, cues),
         counted=_counted(tokens, cues),
+        capitals=frozenset(stem(word.lower()) for word in _CAPITAL.findall(text)),
     )
 
 
@@ -248,6 +257,10 @@ def _objects(text: str, cues: Cues) -> Iterable[tuple[str, ...]]:
     for match in cues.object_after.finditer(text):
         stems = tuple(stem_of(word.lower()) for word in match.groups() if word)
         if "mind" not in stems:
+            yield stems
+    for clause in cues.ended.findall(text):
+        stems = tuple(stem_of(word) for word in _WORD.findall(clause.lower()) if word not in STOP_WORDS)
+        if stems:
             yield stems
 
 

@@ -10,7 +10,7 @@ to look at. A boost reads; it writes nothing, and it looks only at the hits, nev
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -33,6 +33,8 @@ from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
 from octavo.errors import ModelFailed
+from octavo.libraries import Array, np
+from octavo.models.embedders import OFFLINE_NAME
 from octavo.models.rerank import TOP, Scorer, gains
 from octavo.storage.search import ScoredUnit
 from octavo.storage.state_view import DbView
@@ -49,7 +51,8 @@ class Recalled(Struct, frozen=True, kw_only=True):
     """One recall under way, as a boost sees it.
 
     `vector` is the question's, of length one, comparable with the vectors of `embedding`; both are None when
-    it is found by words alone. `view` is what is read: `base`, the committed version, or a sandbox's own
+    it is found by words alone. `vectors` are those of the facts that were found. `view` is what is read:
+    `base`, the committed version, or a sandbox's own
     writes over it. `mark` is the version that the index has reached, `changed` the memories that came or
     ended behind it. `apart` are cores and spheres that fit and are no hits; `hit_of` makes one of them a hit.
     `notes` reach whoever asked: a boost adds what they should know.
@@ -67,6 +70,7 @@ class Recalled(Struct, frozen=True, kw_only=True):
     changed: frozenset[str] = frozenset()
     vector: Any = None
     embedding: Embedding | None = None
+    vectors: Mapping[str, Array] = {}
 
 
 Boost = Callable[[Recalled, list[Hit]], list[Hit]]
@@ -145,11 +149,17 @@ def _linked(hit: Hit, memory: Memory, version: int, mark: int) -> Hit:
 
 def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     """Of facts about the same thing the newer stands first, and the older says what took its place."""
-    return hits if recalled.query.streams is not None else arranged(recalled.query.text, hits)
+    if recalled.query.streams is not None:
+        return hits
+    is_known = recalled.embedding is not None and recalled.embedding.embedder.name == OFFLINE_NAME
+    return arranged(recalled.query.text, hits, recalled.vectors if is_known else {})
 
 
-def arranged(query: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The same hits, with facts in the places of facts, the current one first; others stay where they are."""
+def arranged(query: str, hits: Sequence[Hit], vectors: Mapping[str, Array]) -> list[Hit]:
+    """The same hits, with facts in the places of facts, the current one first; others stay where they are.
+
+    `vectors` are the offline model's, by which facts are far from one another or near.
+    """
     first: dict[str, int] = {}
     for place, hit in enumerate(hits):
         if hit.memory.kind in COMPARED and hit.memory.text:
@@ -167,7 +177,14 @@ def arranged(query: str, hits: Sequence[Hit]) -> list[Hit]:
         )
         for hit in known.values()
     ]
-    order, replacements = arrange(query, facts)
+
+    def nearness(one: str, other: str) -> float | None:
+        if one not in vectors or other not in vectors:
+            return None
+        first, second = (np.asarray(vectors[id_], dtype=np.float32) for id_ in (one, other))
+        return float(first @ second) / (math.sqrt(first @ first) * math.sqrt(second @ second) or 1.0)
+
+    order, replacements = arrange(query, facts, nearness)
     replaced = {replacement.older: replacement for replacement in replacements}
     result = list(hits)
     score = math.inf

@@ -141,6 +141,7 @@ class Recaller:
             ),
             vector=vector,
             embedding=source,
+            vectors=_vectors_of(scored, units, source, unindexed) if vector is not None else {},
         )
         concrete = scored if query.filter.kinds else [unit for unit in scored if unit.kind not in ABSTRACT]
         hits = self._hits(view, base, query, mark, concrete)
@@ -344,6 +345,25 @@ class Recaller:
             abstract = any(kind in ABSTRACT for kind, *_ in base.tallies())
             self._held = (base.version, abstract, base.is_used())
         return self._held[1:]
+
+
+def _vectors_of(
+    scored: Sequence[ScoredUnit], units: Units, source: Embedding | None, unindexed: Unindexed
+) -> dict[str, Array]:
+    """The vectors of the facts that were found, by their ids; those that have none yet are left out."""
+    if source is None:
+        return {}
+    stored, indexed = source.now(), units.manifest.rows
+    made = {}
+    for unit in scored:
+        if unit.kind not in boosts.COMPARED:
+            continue
+        if unit.row < indexed:
+            if unit.row < stored.manifest.rows and unit.row not in stored.lacking:
+                made[unit.memory] = stored.floats[unit.row]
+        elif unindexed.vectors is not None:
+            made[unit.memory] = unindexed.vectors[unit.row - indexed]
+    return made
 
 
 def _own(view: View) -> list[Memory]:

@@ -59,6 +59,7 @@ class ScoredUnit(NamedTuple):
     parts: dict[str, float]
     shares_words: bool  # whether its own text does, and not only its neighbours'
     passage: int  # which of its passages matches best
+    row: int  # of that passage; those of the tail come behind the indexed ones
 
 
 class Unindexed(Struct, frozen=True, kw_only=True):
@@ -352,13 +353,14 @@ class Search:
         columns = [v.tolist() for v in (firsts["rev"], firsts["turn"], firsts["kind"], score, sharing[units])]
         given = zip(*(values.tolist() for values in parts.values()), strict=True)
         memories, places = self._memories(rows, firsts, batch), (matched - nearby.starts[units]).tolist()
+        own_rows = nearby.rows[matched].tolist()
         return [
             ScoredUnit(
                 *(memory, rev, None if turn < 0 else turn, KINDS[kind], value),
-                *(dict(zip(parts, own, strict=True)), shares, place),
+                *(dict(zip(parts, own, strict=True)), shares, place, row),
             )
-            for memory, place, rev, turn, kind, value, shares, own in zip(
-                memories, places, *columns, given, strict=True
+            for memory, place, row, rev, turn, kind, value, shares, own in zip(
+                memories, places, own_rows, *columns, given, strict=True
             )
         ]
 
