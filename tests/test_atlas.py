@@ -223,7 +223,9 @@ def test_deletion_absent_from_shared_copies(account, opened, root, tmp_path):
         account.export(tmp_path / f"{format_}.out", format=format_)
     account.backup(tmp_path / "backup")
     done = account.redact(fact.id, reason="asked to", everywhere=True)
-    assert {"backup", "msp.out", "synthians.out"} <= {Path(place).name for place in done.copies}
+    assert {"backup", "msp.out", "synthians.out"} <= {Path(place).name for place in done.cleaned}
+    assert [path for path in tmp_path.glob("*.out") if holding(path, TOKEN)] == []
+    assert holding(tmp_path / "backup", TOKEN) == []
     assert account.get(copy.id) is None
     for format_ in formats:
         account.import_(tmp_path / f"{format_}.out", format=format_)

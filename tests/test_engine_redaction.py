@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import octavo
 from canaries import holding
+from octavo.engine import copying
 from octavo.errors import NotFound
 from octavo.storage.stores.disk import Disk
 from octavo.storage.stores.local import LocalStore
@@ -295,28 +297,118 @@ def test_a_live_writer_whose_temporary_file_a_sweep_took_writes_it_again(tmp_pat
     assert (store.read("ledger/1"), disk.taken, store.leftovers()) == (b"one", 2, [])
 
 
-def test_a_redaction_names_the_copies_that_still_say_it_and_no_others(account, opened, tmp_path):
+SAFE = "the safe opens with ส้มโอ 7734"
+
+
+def copies_made(account, folder) -> list[Path]:
+    """An export of each format and a backup, somebody else's file among them."""
+    places = [folder / name for name in ("msp", "consciousness", "vault", "synthians", "skills")]
+    for place in places:
+        account.export(place, format=place.name)
+    account.backup(folder / "backup")
+    (folder / "msp" / "mine.txt").write_text("my own page: the code is in the drawer\n")
+    return [*places, folder / "backup"]
+
+
+def test_exports_and_backups_follow_a_redaction(account, tmp_path):
     account.backup(tmp_path / "before")
-    account.export(tmp_path / "before.jsonl", format="vault")
-    fact = account.remember("the safe opens with ส้มโอ 7734", kind="register", topic="safe").memory
-    other = account.remember("the garden gate is green").memory
-    account.backup(tmp_path / "with")
-    for format_ in ("msp", "consciousness", "vault", "synthians"):
-        account.export(tmp_path / f"{format_}.out", format=format_)
-    account.export(tmp_path / "deleted", format="msp")
-    shutil.rmtree(tmp_path / "deleted")
-    account.forget(fact.id)
-    account.export(tmp_path / "after", format="msp")
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", SAFE)
+        sandbox.turn("assistant", "noted, the garden gate is green")
+    fact = account.remember(SAFE, kind="register", topic="safe/kitchen", tags=["ส้มโอ"]).memory
+    account.remember(f"# Opening\n\n{SAFE}", kind="skill", topic="open-the-safe")
+    account.remember("the garden gate is green", kind="register", topic="gate")
+    made = copies_made(account, tmp_path)
+    assert len([place for place in made if _says(place, "7734")]) >= 5
+    older = [path.read_bytes() for path in sorted((tmp_path / "before").rglob("*")) if path.is_file()]
+    done = account.redact(fact.id, reason="asked to", everywhere=True)
+    assert (done.copies, done.unreached) == ((), ())
+    assert {Path(place).name for place in done.cleaned} >= {"msp", "vault", "synthians", "backup", "skills"}
+    assert [place for place in made if _says(place, "7734") or _says(place, "safe/kitchen")] == []
+    assert [place.name for place in made if _says(place, "garden gate")] != []
+    assert not (tmp_path / "backup" / "+user01" / "index").exists()
+    now = [path.read_bytes() for path in sorted((tmp_path / "before").rglob("*")) if path.is_file()]
+    assert now == older
+    with octavo.open(tmp_path / "backup", "User01", actor="human:you") as copy:
+        assert copy.check()
+        assert SAFE not in {m.text for m in copy.memories()}
+        assert any(m.text == "the garden gate is green" for m in copy.memories())
+        assert not copy.remember(SAFE)
+    again = account.remember("the garden gate is locked at noon").memory
+    account.export(tmp_path / "msp")
+    assert account.redact(again.id, reason="asked to").copies == ()
+    assert not _says(tmp_path / "msp", "locked at noon")
+
+
+def test_a_copy_that_somebody_changed_is_named_and_left_alone(account, opened, tmp_path):
+    fact = account.remember(SAFE, kind="register", topic="safe").memory
+    made = copies_made(account, tmp_path)
+    vault = tmp_path / "vault"
+    vault.write_text(vault.read_text() + '{"text": "mine"}\n')
+    mine = tmp_path / "msp" / "mine.txt"
+    mine.write_text(f"I wrote down that {SAFE}.\n")
+    with octavo.open(tmp_path / "backup", "User01", actor="human:you") as copy:
+        copy.remember("the backup goes its own way")
+    shutil.rmtree(tmp_path / "synthians")
+    before = vault.read_bytes()
     done = account.redact(fact.id, reason="asked to")
-    outs = {path for path in tmp_path.glob("*.out") if _says(path, "7734")}
-    assert len(outs) >= 2
-    assert set(done.copies) == {str(path) for path in (tmp_path / "with", *outs)}
-    assert done.unreached == ()
+    left = {place.partition(": ")[0]: place for place in done.copies}
+    assert set(left) == {str(vault), str(tmp_path / "msp"), str(tmp_path / "backup")}
+    assert all("was changed since" in told for told in left.values())
+    assert "mine.txt" in left[str(tmp_path / "msp")]
+    assert (vault.read_bytes(), SAFE in mine.read_text()) == (before, True)
+    assert [path.name for path in (tmp_path / "msp").rglob("*") if _says(path, "7734")] == [
+        "msp",
+        "mine.txt",
+    ][1:]
+    assert account.check()  # what is its owner's holds nothing up
     bound = opened("human:eve", scope="elysia")
-    mine = bound.remember("elysia hides the lantern").memory
+    hers = bound.remember("elysia hides the lantern in the well").memory
     account.backup(tmp_path / "later")
-    assert bound.redact(mine.id, reason="asked to").copies == ()
-    assert account.get(other.id) == other
+    done = bound.redact(hers.id, reason="asked to")
+    assert (done.copies, done.cleaned) == ((), ())
+    assert not _says(tmp_path / "later", "lantern")
+    assert len(made) == 6
+
+
+@pytest.mark.parametrize("call", ["replace", "remove", "link", "sync_folder"])
+def test_a_redaction_stopped_within_the_copies_is_finished_when_opened(call, root, tmp_path, monkeypatch):
+    whole = getattr(Disk, call)
+    for stop in range(0, 40, 3):
+        home, out = tmp_path / f"a{stop}", tmp_path / f"out{stop}"
+        out.mkdir()
+        with octavo.open(home, "User01", actor="human:you", embedder=False) as account:
+            fact = account.remember(SAFE, kind="register", topic="safe").memory
+            made = copies_made(account, out)
+            count = 0
+
+            def stopping(disk, *args, stop=stop):
+                nonlocal count
+                count += 1
+                if count > stop:
+                    raise Stopped
+                return whole(disk, *args)
+
+            monkeypatch.setattr(Disk, call, stopping)
+            with suppress(Stopped):
+                account.redact(fact.id, reason="asked to")
+            monkeypatch.setattr(Disk, call, whole)
+        with octavo.open(home, "User01", actor="human:you", embedder=False) as account:
+            if "[redacted]" in {m.text for _, m in account._spine.state.history(fact.id)}:
+                assert [place.name for place in made if _says(place, "7734")] == [], stop
+            assert account.check()
+        if count <= stop:
+            break
+
+
+def test_a_moved_account_still_knows_its_copies(root, tmp_path, account):
+    fact = account.remember(SAFE).memory
+    account.export(tmp_path / "tree")
+    account.close()
+    copying.move(root, "User01", tmp_path / "new")
+    with octavo.open(tmp_path / "new", "User01", actor="human:you", embedder=False) as moved:
+        assert moved.redact(fact.id, reason="asked to").cleaned == (str(tmp_path / "tree"),)
+    assert not _says(tmp_path / "tree", "7734")
 
 
 def _says(path, word):
@@ -330,7 +422,7 @@ def test_a_damaged_list_of_copies_is_named_and_holds_nothing_up(account, root, t
     path = root / "+user01" / "copies.jsonl"
     path.write_bytes(b"no json\n" + path.read_bytes())
     assert any("copies.jsonl, line 1" in problem for problem in account.check().problems)
-    assert account.redact(fact.id, reason="asked to").copies == (str(tmp_path / "tree"),)
+    assert account.redact(fact.id, reason="asked to").cleaned == (str(tmp_path / "tree"),)
     assert account.remember("goes on").outcome == "admitted"
 
 

@@ -24,6 +24,8 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 # A block of Markdown as the mirror writes it: what leads it, and the id that ends it.
 _LEAD = re.compile(r"^\s*(?:(?:[-*+>]|#+|\d+[.)])\s+)*")
 _BLOCK_ID = re.compile(r"\s\^([\w.@-]+)\s*$")
+_TELLING = 12  # letters of a wording that says something wherever it stands; a shorter one where it is all
+_GONE = object()
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -31,13 +33,15 @@ class Erasure(Struct, frozen=True, kw_only=True):
     """What has to go: memories by their ids, texts by recognition, and the wordings while they are known.
 
     `mask` is the text of a line that was erased already. `is_other` says of an id that the account knows it
-    as a memory that stays; such a line is left alone.
+    as a memory that stays; such a line is left alone. `besides` is what the same memories carry besides their
+    texts: topics, tags, data.
     """
 
     ids: Collection[str]
     is_erased: Callable[[str], bool]
     mask: str
     wordings: Collection[str] = ()
+    besides: Collection[str] = ()
     is_other: Callable[[str], bool] = lambda id_: False
 
     def without(
@@ -58,6 +62,60 @@ class Erasure(Struct, frozen=True, kw_only=True):
             elif instead is not None:
                 kept.append(instead(line) + end)
         return b"".join(kept)
+
+    def cleaned(self, name: str, data: bytes) -> bytes | None:
+        """A file of an export without it: JSON, lines of JSON or text; None if nothing of the file may stay.
+
+        What the memory itself is written as goes, whoever else contains its words loses these.
+        """
+        if any(part.partition(".")[0] in self.ids for part in name.split("/")):
+            return None
+        text = data.decode("utf-8", "surrogateescape")
+        try:
+            return _told_again(json.loads(text), self._without(json.loads(text)), data, indent=2)
+        except (ValueError, RecursionError):
+            lines = text.split("\n")
+        if is_front_matter := lines[0] == "---":
+            is_front_matter = self._spoken(text) != text
+        kept = [new for line in lines if (new := self._cleaned_line(line)) is not None]
+        return None if is_front_matter else "\n".join(kept).encode("utf-8", "surrogateescape")
+
+    def _cleaned_line(self, line: str) -> str | None:
+        try:
+            given = json.loads(line)
+        except (ValueError, RecursionError):
+            return self._spoken(line)
+        again = _told_again(given, self._without(given), line.encode("utf-8", "surrogateescape"))
+        return None if again is None else again.decode("utf-8", "surrogateescape")
+
+    def _without(self, value: Any) -> Any:
+        """Nested data without the memories and their words; `_GONE` if it is one of them."""
+        match value:
+            case str():
+                return self._spoken(value)
+            case list():
+                return [new for item in value if (new := self._without(item)) is not _GONE]
+            case dict() if _own_id(value) in self.ids:
+                return _GONE
+            case dict():
+                new = {self._spoken(k): self._without(v) for k, v in value.items() if k not in self.ids}
+                new = {key: item for key, item in new.items() if item is not _GONE}
+                is_told = any(isinstance(v, str) and new.get(k) != v for k, v in value.items())
+                return mapped(new, lambda s: self.mask if s in self.besides else s) if is_told else new
+            case _:
+                return value
+
+    def _spoken(self, text: str) -> str:
+        """A text without the wordings: those that stand in it, and the whole if it is one or begins one."""
+        folded = key_of(text)
+        keys = {key: wording for wording in self.wordings if (key := key_of(wording))}
+        begun = folded if text.endswith(("…", "...")) else None
+        if folded in keys or (begun and any(key.startswith(begun) for key in keys)):
+            return self.mask
+        held = [key for key in keys if len(key) >= _TELLING and is_within(key, folded)]
+        for key in sorted(held, key=len, reverse=True):
+            text = text.replace(keys[key], self.mask)
+        return self.mask if any(is_within(key, key_of(text)) for key in held) else text
 
     def is_in(self, data: bytes) -> bool:
         """Whether a file of any sort of text still holds it: JSON, JSON lines or Markdown."""
@@ -139,6 +197,22 @@ class Erasure(Struct, frozen=True, kw_only=True):
         whole = key_of(plain(line))
         keys = [key for wording in self.wordings if (key := key_of(wording))]
         return any(is_within(key, whole) or (start and key.startswith(start)) for key in keys)
+
+
+def _own_id(given: Mapping[str, Any]) -> Any:
+    """What an object of a document is called itself, whatever others it names."""
+    named = given.get("id") or next((v for k, v in given.items() if str(k).endswith("_id")), None)
+    return named if isinstance(named, str) else None
+
+
+def _told_again(before: Any, after: Any, data: bytes, indent: int | None = None) -> bytes | None:
+    """A document after a change: the same bytes if nothing changed, None if nothing is left."""
+    if after is _GONE:
+        return None
+    if after == before:
+        return data
+    again = json.dumps(after, ensure_ascii=False, indent=indent).encode("utf-8", "surrogateescape")
+    return again + b"\n" * data.endswith(b"\n")
 
 
 def texts_of(memory: Memory) -> list[str]:

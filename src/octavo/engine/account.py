@@ -201,7 +201,9 @@ class Account(Keeper):
         said = {"success": success, "max_denials": max_denials, "min_reward": min_reward, "tags": tags}
         chosen = {name: value for name, value in said.items() if value is not None}
         handed_out.note(self._spine, path)
-        return self._formats().export_account(self, path, format, **chosen)
+        done = self._formats().export_account(self, path, format, **chosen)
+        handed_out.note_files(self._spine, path, done)
+        return done
 
     def import_(
         self,

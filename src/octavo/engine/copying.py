@@ -22,6 +22,7 @@ Progress = Callable[[int, int], None]
 _BATCH = 64
 _MOVED = b"this account was moved to another place\n"
 _BESIDE = ("policy.toml", "refusals.jsonl")
+_COPIES = "copies.jsonl"  # the account's own, wherever it goes; a backup begins none
 
 
 def backup(
@@ -70,6 +71,8 @@ def move(root: str | Path | Place, account: str, to: str | Path | Place) -> str:
         except BaseException:
             target.delete(account)
             raise
+        if (made := spine.store.lines(_COPIES)) is not None:
+            target.open(account).create(_COPIES, b"".join(made[0]))
     source.delete(account)
     return where
 

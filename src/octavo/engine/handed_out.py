@@ -1,34 +1,176 @@
-"""Copies handed out, exports and backups: their owner's own; a redaction names those that hold a text."""
+"""Copies handed out, exports and backups: noted when they are made, so that a redaction reaches them too.
+
+A backup gets the same redactions as the account; the files of an export lose the text. What somebody has
+changed since, or what cannot be opened, is named: nobody else's work is touched.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
-from collections.abc import Collection, Iterator
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
 
 from octavo.domain import privacy
-from octavo.domain.erasure import is_within, plain
+from octavo.domain.erasure import Erasure
+from octavo.domain.memory import Redaction
 from octavo.domain.ports import Place
-from octavo.domain.text import key_of
+from octavo.domain.rules import tombstone
+from octavo.domain.state import Pending
 from octavo.engine.spine import Spine
-from octavo.errors import Unavailable
+from octavo.engine.spines import open_spine
+from octavo.errors import OctavoError, Unavailable
+from octavo.storage import buffers
 from octavo.storage.logs import COPIES, Copy
+from octavo.storage.state_view import DbView
+from octavo.storage.stores.disk import Disk, replace_file
+from octavo.storage.stores.places import place_of
 
 _log = logging.getLogger(__name__)
 _KEPT = 500
 _LARGEST = 64_000_000  # bytes of a file that is looked into
+_CAUSE = "redacted where it was copied from"
+_CHANGED = "was changed since; take the text out of it, or delete it"
+_UNREAD = "cannot be looked into; delete it if it holds the text"
 
 
 def note(spine: Spine, path: str | Path | Place, *, is_backup: bool = False) -> None:
-    """Note a copy before its first byte is written; one made by a reader is not known."""
-    if spine.read_only:
-        return
+    """Note a copy before its first byte is written; one made by who may only read cannot be noted."""
     place = str(path if isinstance(path, str | Path) else path.name)
     name = place if "://" in place else os.path.abspath(place)  # noqa: PTH100  # as it is called, links and all
-    copy = Copy(
-        place=privacy.masked(name, spine.policy.privacy), version=spine.head().version, is_backup=is_backup
-    )
+    clean = privacy.masked(name, spine.policy.privacy)
+    _add(spine, Copy(place=clean, version=spine.head().version, is_backup=is_backup))
+
+
+def note_files(spine: Spine, path: str | Path, result: Any) -> None:
+    """Note what an export has written, by the hashes of its files."""
+    place = Path(path)
+    named = getattr(result, "files", ()) if place.is_dir() else ()
+    files = [place / name for name in named] or _files(place)
+    with suppress(OSError):  # whoever moves it away at once has it for himself
+        marks = tuple(_mark(spine, file.read_bytes()) for file in files)
+        clean = privacy.masked(os.path.abspath(place), spine.policy.privacy)  # noqa: PTH100  # likewise
+        _add(spine, Copy(place=clean, version=spine.head().version, files=marks))
+
+
+def follow(
+    spine: Spine,
+    erasure: Erasure,
+    pending: Mapping[Redaction, int],
+    sweep: Callable[[Spine], object],
+) -> dict[str, str]:
+    """Take what is erased out of every copy that still stands at its place, as often as asked.
+
+    Says of each that held it why it still does; nothing of one that is clean now.
+    """
+    places: dict[tuple[str, bool], list[Copy]] = {}
+    for copy in COPIES.read(spine.store):
+        places.setdefault((copy.place, copy.is_backup), []).append(copy)
+    told: dict[str, str] = {}
+    for (place, is_backup), copies in places.items():
+        try:
+            if is_backup:
+                why = _clean_backup(spine, copies[-1], pending, sweep)
+            else:
+                why = _clean_export(spine, copies, erasure)
+        except OctavoError as error:
+            why = f"cannot be opened: {error.message}"
+        except OSError as error:
+            why = f"{_UNREAD} ({error.strerror})"
+        if why is not None:
+            told[place] = why
+    return told
+
+
+def _clean_export(spine: Spine, copies: list[Copy], erasure: Erasure) -> str | None:
+    """Write the files of an export anew that hold what is erased; None if none did."""
+    place, ours = Path(copies[0].place), {mark for copy in copies for mark in copy.files}
+    disk, held, left = Disk(), False, []
+    for path in _files(place):
+        below = path.relative_to(place).as_posix() if path != place else path.name
+        if path.stat().st_size > _LARGEST:
+            left.append(f"{below} {_UNREAD}")
+            continue
+        data = disk.read(path)
+        clean = erasure.cleaned(below, data)
+        if clean == data:
+            continue
+        held = True
+        if _mark(spine, data) not in ours:
+            left.append(f"{below} {_CHANGED}")
+        elif clean is None:
+            disk.remove(path)
+            disk.sync_folder(path.parent)
+            with suppress(OSError):  # others are in it
+                path.parent.rmdir()
+        else:
+            _add(spine, replace(copies[-1], files=(_mark(spine, clean),)))  # first: a kill leaves one of both
+            replace_file(disk, path, clean)
+    return "; ".join(left) if held or left else None
+
+
+def _clean_backup(
+    spine: Spine, copy: Copy, pending: Mapping[Redaction, int], sweep: Callable[[Spine], object]
+) -> str | None:
+    """Commit the same redactions in a backup and sweep it; None if it holds nothing of them."""
+    store = place_of(copy.place).open(spine.identity.account)
+    if store.read("account.json", first=1) is None:
+        is_begun = store.folder is not None and store.folder.exists()
+        return "is the beginning of a backup only; delete it" if is_begun else None
+    since = min((v for r in pending for v in spine.state.versions_of(r.memory)[:1]), default=0)
+    if copy.version < since and not list(buffers.names(store)):
+        return None
+    index = None if store.folder is None or (store.folder / "index").exists() else store.folder / "index"
+    try:
+        return _redact_there(spine, copy, pending, sweep)
+    finally:
+        if index is not None:
+            shutil.rmtree(index, ignore_errors=True)  # it was made to look into the backup
+
+
+def _redact_there(
+    spine: Spine, copy: Copy, pending: Mapping[Redaction, int], sweep: Callable[[Spine], object]
+) -> str:
+    other = open_spine(copy.place, spine.identity.account, clock=spine.clock)
+    with closing(other.state):
+        if not _is_as_made(spine, other, copy.version):
+            return _CHANGED
+        known = {(r.memory, r.key) for _, r in other.state.others("redaction") if isinstance(r, Redaction)}
+        new = [replace(r, swept=False) for r in pending if (r.memory, r.key) not in known]
+
+        def act(again: Pending, view: DbView) -> None:
+            for id_ in {redaction.memory for redaction in new}:
+                there, here = view.get(id_), spine.head().get(id_)
+                if there is None or there.gone:
+                    continue
+                is_masked = here is not None and not here.gone and here.kind == "episode"
+                after = replace(here, rev=there.rev + 1) if here and is_masked else None
+                again.extend([after or tombstone(there, new[0].by)])
+            again.extend(new)
+
+        other.commit(act, cause=_CAUSE, actor=new[0].by if new else "system")
+        sweep(other)
+    return ""
+
+
+def _is_as_made(spine: Spine, other: Spine, version: int) -> bool:
+    """Whether a backup is of this account's history, and nobody but a redaction has written to it since."""
+    last = other.state.watermark()[0]
+    while last and other.state.commit(last).cause in (_CAUSE, "swept"):
+        last -= 1
+    is_older = last <= version and other.identity.key == spine.identity.key
+    return is_older and (not last or spine.ledger.hash_of(last) == other.ledger.hash_of(last))
+
+
+def _add(spine: Spine, copy: Copy) -> None:
+    if spine.read_only:
+        return
     try:
         if copy not in COPIES.read(spine.store):
             COPIES.add(spine.store, copy, keep=_KEPT)
@@ -36,32 +178,11 @@ def note(spine: Spine, path: str | Path | Place, *, is_backup: bool = False) -> 
         _log.warning("copy not noted reason=%s", type(error).__name__)
 
 
-def holding(spine: Spine, texts: Collection[str], since: int) -> tuple[str, ...]:
-    """Copies that were made when a memory was there and still exist: exports that say it, and all backups."""
-    keys = [key for text in texts if (key := key_of(text))]
-    made = COPIES.read(spine.store)
-    return tuple(dict.fromkeys(copy.place for copy in made if _may_hold(copy, keys, since)))
+def _mark(spine: Spine, data: bytes) -> str:
+    """What a file of an export is known by, without saying what is in it or how it is called."""
+    return spine.keyed(hashlib.sha256(data).hexdigest())[:16]
 
 
-def _may_hold(copy: Copy, keys: Collection[str], since: int) -> bool:
-    if copy.is_backup and copy.version < since:
-        return False
-    if "://" in copy.place:
-        return True
-    place = Path(copy.place)
-    return place.exists() and (copy.is_backup or any(_says(file, keys) for file in _files(place)))
-
-
-def _files(place: Path) -> Iterator[Path]:
-    below = place.rglob("*") if place.is_dir() else [place]
-    return (path for path in below if path.is_file() and not path.is_symlink())
-
-
-def _says(path: Path, keys: Collection[str]) -> bool:
-    try:
-        if path.stat().st_size > _LARGEST:
-            return True
-        said = key_of(plain(path.read_text(errors="replace")))
-    except OSError:
-        return True  # who cannot look cannot say that it is not there
-    return any(is_within(key, said) for key in keys)
+def _files(place: Path) -> list[Path]:
+    below = sorted(place.rglob("*")) if place.is_dir() else [place]
+    return [path for path in below if path.is_file() and not path.is_symlink()]

@@ -49,8 +49,8 @@ class Redacted(Struct, frozen=True, kw_only=True):
     `unreached` says which files beside the account could not be cleaned, and why; it begins when they can.
     `turns` names episodes in which turns that say just this were erased, the others left.
     `also_in` names other memories, proposals, refusals and sandboxes that say it too or contain it: a person
-    decides, `everywhere` erases them. `copies` names exports that say it and backups of that time, as far as
-    they were made by this account and still exist: they are their owner's to delete.
+    decides, `everywhere` erases them. `cleaned` names the exports and backups of this account that held it
+    and do no longer, `copies` those that still do, and why: their owner decides.
     """
 
     memory: str
@@ -60,6 +60,7 @@ class Redacted(Struct, frozen=True, kw_only=True):
     unreached: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     also_in: tuple[str, ...] = ()
+    cleaned: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
 
 
@@ -94,9 +95,11 @@ def redact(
 
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
     try:
-        versions, waiting, unreached = sweep(spine)
+        versions, waiting, unreached, copies = sweep(spine)
     except Unavailable as error:  # it is committed, so reads mask the text; the sweep goes on when it can
-        versions, waiting, unreached = [], [], [error.message]
+        versions, waiting, unreached, copies = [], [], [error.message], {}
+    if reader.scope:
+        copies = {}  # they are of the whole account, and their places its owner's
     return Redacted(
         memory=id_,
         versions=tuple(versions),
@@ -105,7 +108,8 @@ def redact(
         unreached=tuple(unreached),
         turns=tuple(sorted(found.masked)),
         also_in=() if everywhere else tuple(found.also),
-        copies=() if reader.scope else handed_out.holding(spine, texts | found.wordings, history[0][0]),
+        cleaned=tuple(place for place, why in copies.items() if not why),
+        copies=tuple(f"{place}: {why}" for place, why in copies.items() if why),
     )
 
 
@@ -193,25 +197,27 @@ def _left(memory: Memory | None, keys: Collection[str], *, whole: bool) -> Memor
     return masked_episode(memory, keys, REDACTED, whole=whole)
 
 
-def sweep(spine: Spine) -> tuple[list[int], list[str], list[str]]:
+def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]]:
     """Erase what the redactions name, wherever it is; what cannot be done now is left for the next time.
 
-    Says which versions were rewritten, which sandboxes others hold, and which files could not be cleaned.
+    Says which versions were rewritten, which sandboxes others hold, which files could not be cleaned, and of
+    each copy that held it why it still does.
     """
     spine.head()  # a full disk may have left the state behind the redaction
     pending = unswept(spine)
     if not pending:
-        return [], [], []
+        return [], [], [], {}
     erasure = erasure_of(spine, pending)
     # A core may be made anew under its id before the sweep ends: only what was there is erased.
     upto = {redaction.memory: version for redaction, version in pending.items()}
     versions = _versions(spine, upto, erasure)
-    in_the_open = projections.outside(spine)
-    if in_the_open:
-        # A piece of a text in a torn line is known only while the ledger still has the text.
-        erasure = replace(erasure, wordings=_wordings(spine, erasure.ids, versions))
-    if unreached := [why for projection in in_the_open for why in projection.erase(erasure)]:
-        return [], [], unreached
+    # A piece of a text in a file outside is known only while the ledger still has the text.
+    said = _said(spine, erasure.ids, versions)
+    besides = {text for memory in said for text in strings_of(memory)}
+    outside = replace(erasure, wordings=_texts(said), besides=besides)
+    copies = handed_out.follow(spine, outside, pending, sweep)
+    if unreached := [why for p in projections.outside(spine) for why in p.erase(outside)]:
+        return [], [], unreached, copies
     _sweep_ledger(spine, versions, erasure, upto)
     waiting = _sweep_buffers(spine, pending)
     _sweep_notes(spine, erasure)
@@ -221,7 +227,7 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str]]:
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda pending, _: pending.extend(done), cause="swept", actor="system")
-    return versions, waiting, []
+    return versions, waiting, [], copies
 
 
 def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:
@@ -248,10 +254,10 @@ def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[i
     return sorted(versions | spoken_of(spine.state, erasure))
 
 
-def _wordings(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> set[str]:
-    """Every wording that the ledger still has of some memories."""
+def _said(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> list[Memory]:
+    """Every revision that the ledger still has of some memories."""
     changes = (change for number in versions for change in spine.ledger.read(number).changes())
-    return _texts([change for change in changes if isinstance(change, Memory) and change.id in ids])
+    return [change for change in changes if isinstance(change, Memory) and change.id in ids]
 
 
 def _sweep_notes(spine: Spine, erasure: Erasure) -> None:

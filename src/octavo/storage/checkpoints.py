@@ -13,7 +13,7 @@ import msgspec
 from octavo.domain.ports import Store
 from octavo.storage.ledger import Ledger
 from octavo.storage.state_db import StateDb
-from octavo.storage.state_file import SCHEMA
+from octavo.storage.state_file import SCHEMA, connected
 from octavo.storage.stores.disk import Disk, through_temporary
 from octavo.storage.stores.entries import every
 
@@ -79,7 +79,7 @@ def _lay(path: Path, data: bytes) -> None:
 
 def _begun(temporary: Path, path: Path) -> None:
     """Give a state file its name, ready for many readers."""
-    db = apsw.Connection(str(temporary))
+    db = connected(str(temporary))
     db.pragma("journal_mode", "wal")
     db.close()
     Disk().replace(temporary, path)

@@ -26,11 +26,15 @@ _PAUSE_SECONDS = 0.005
 
 
 class Copy(Struct, frozen=True, kw_only=True):
-    """An export or a backup that was written somewhere, and the version it was made of."""
+    """An export or a backup that was written somewhere, and the version it was made of.
+
+    `files` are the keyed hashes of an export's files: which of those at the place are as we wrote them.
+    """
 
     place: str
     version: int
     is_backup: bool = False
+    files: tuple[str, ...] = ()
 
 
 class Log(Generic[R]):

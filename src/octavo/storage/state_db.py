@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,10 +12,7 @@ from typing import Any, cast
 
 import apsw
 
-from octavo.domain.likeness import filed_under
-from octavo.domain.memory import COMPARED, Memory, Redaction
-from octavo.domain.names import called_in
-from octavo.domain.orders import holds_order
+from octavo.domain.memory import Memory, Redaction
 from octavo.errors import IndexDamaged, LedgerTruncated, StoreFull
 from octavo.storage import codec
 from octavo.storage.codec import Header
@@ -23,20 +21,21 @@ from octavo.storage.state_file import (
     TABLES,
     begin_at_zero,
     copied_to_memory,
+    copy_file,
     failure,
+    looked_up_by,
+    number_of,
     opened,
+    places_of,
     reading,
     reference,
     remove,
+    revision_row,
 )
 from octavo.storage.state_log import StateLog
-from octavo.storage.state_view import OPEN, ROW_BITS, DbView
+from octavo.storage.state_view import OPEN, DbView
 
-# Of each name a few uses are enough to know whose it is; so the table stays small in any account.
-_CALL = (
-    "INSERT OR IGNORE INTO called SELECT ?, ?, ? "
-    "WHERE (SELECT count(*) FROM called WHERE name = ? AND speaker = ?) < 20"
-)
+_log = logging.getLogger(__name__)
 
 
 class StateDb(StateLog):
@@ -48,7 +47,9 @@ class StateDb(StateLog):
         self._read_only = read_only
         self.when_closed: Callable[[], None] | None = None
         self.when_redacted: Callable[[], None] | None = None  # and swept, by somebody else
+        self._ledger: Ledger | None = None  # that it follows, and is made anew from when it is damaged
         self._db = opened(self.path, read_only=self._read_only)
+        self._file = number_of(path)
         self._is_spare = False  # whether it is a copy in memory, because the disk is full
 
     @classmethod
@@ -58,17 +59,10 @@ class StateDb(StateLog):
         target = Path(folder.name) / "state.db"
         try:
             if path is not None and path.exists():
-                with (
-                    closing(reading(path)) as source,
-                    closing(apsw.Connection(str(target))) as copy,
-                    copy.backup("main", source, "main") as task,
-                ):
-                    task.step()
+                copy_file(path, target)
             state = cls(target)
-        except BaseException as error:
+        except BaseException:
             folder.cleanup()
-            if isinstance(error, apsw.Error):
-                raise failure(path or target, error) from error
             raise
         state.when_closed = folder.cleanup
         return state
@@ -87,6 +81,7 @@ class StateDb(StateLog):
 
     def follow(self, ledger: Ledger) -> int:
         """Catch up when an account is opened: another history is rebuilt, a shorter one is an error."""
+        self._ledger = ledger
         version, hash_ = self.watermark()
         if version == 0:
             ledger.must_be_whole()
@@ -109,7 +104,8 @@ class StateDb(StateLog):
             )
 
     def is_current(self, ledger: Ledger) -> bool:
-        """Whether the state is at the head of this very ledger."""
+        """Whether the state is at the head of this very ledger, which it then belongs to."""
+        self._ledger = ledger
         version, hash_ = self.watermark()
         if version == 0:  # probes alone would take a ledger without its first version for an empty one
             return ledger.must_be_whole() == 0
@@ -130,6 +126,11 @@ class StateDb(StateLog):
         except StoreFull:
             self._go_into_memory()
             return self._newest(ledger)
+        except IndexDamaged:
+            self._ledger = ledger
+            if not self._heal():
+                raise
+            return self.watermark()[0]
 
     def _go_into_memory(self) -> None:
         """Go on with a copy that can follow a ledger on a full disk: what is committed can be read."""
@@ -175,7 +176,7 @@ class StateDb(StateLog):
         """Throw the state away and derive it again."""
         head = ledger.must_be_whole()
         if self.is_damaged():
-            self._remake()
+            self._begin_anew()
         with self._writing():
             for name in TABLES:
                 self._db.execute(f"DELETE FROM {name}")
@@ -203,7 +204,8 @@ class StateDb(StateLog):
 
     def check(self) -> list[str]:
         """What SQLite's own check finds wrong with the file."""
-        return [str(row[0]) for row in self.rows("PRAGMA quick_check") if row[0] != "ok"]
+        with self._lock:
+            return [str(row[0]) for row in self._rows("PRAGMA quick_check") if row[0] != "ok"]
 
     def is_damaged(self) -> bool:
         """Whether the file must be made anew before anything can be written to it."""
@@ -212,20 +214,47 @@ class StateDb(StateLog):
         except IndexDamaged:
             return True
 
-    def _remake(self) -> None:
-        """Begin a new file in the damaged one's place."""
+    def _begin_anew(self) -> None:
+        """Begin a new file in the damaged one's place, unless another process has done so.
+
+        Who only reads begins one of his own.
+        """
         with self._lock:
             self._db.close()
-            remove(self.path)
-            self._db = opened(self.path, read_only=self._read_only)
+            if self._read_only:
+                folder = tempfile.TemporaryDirectory(prefix="octavo-")
+                self.path, self._read_only = Path(folder.name) / "state.db", False
+                self.when_closed = folder.cleanup
+            elif number_of(self.path) == self._file:
+                remove(self.path)
+            self._db = opened(self.path, read_only=False)
+            self._file = number_of(self.path)
+
+    def _heal(self) -> bool:
+        """Derive a damaged file again from the ledger; says whether that could be done."""
+        with self._lock:
+            if self._ledger is None or self._db.in_transaction:
+                return False
+            _log.warning("state made anew reason=damaged")
+            self._begin_anew()
+            self._newest(self._ledger)
+            return True
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """All rows of a query; a file that turns out to be damaged is made anew and asked again."""
         with self._lock:
             try:
-                return cast(list[tuple[Any, ...]], self._db.execute(sql, values).fetchall())
-            except apsw.Error as error:
-                raise failure(self.path, error) from error
+                return self._rows(sql, values)
+            except IndexDamaged:
+                if not self._heal():
+                    raise
+                return self._rows(sql, values)
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return cast(list[tuple[Any, ...]], self._db.execute(sql, values).fetchall())
+        except apsw.Error as error:
+            raise failure(self.path, error) from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -254,7 +283,7 @@ class StateDb(StateLog):
             change = version.change(position)
             if isinstance(change, Memory):
                 row += 1
-                revisions.append(_revision_row(row, change, number, bytes(line.envelope), body))
+                revisions.append(revision_row(row, change, number, bytes(line.envelope), body))
                 memories.append(change)
             else:
                 if isinstance(change, Redaction):
@@ -267,8 +296,10 @@ class StateDb(StateLog):
                 )
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
         self._tally(memories)  # after the insert: a version may hold two revisions of one memory
-        self._index(first, memories)
-        self._end_older(number, memories)
+        for sql, values in looked_up_by(first, memories):
+            if values:
+                self._db.executemany(sql, values)
+        self._end_older(number, memories)  # with their links
         for id_ in redacted:  # last, because the counters go by the category that is erased
             self._erase(id_, number)
         self._record(version.header, version.hash)
@@ -283,7 +314,7 @@ class StateDb(StateLog):
         erased = self.rows(f"SELECT row, envelope, body FROM revision WHERE {own}", (id_, version))
         for row, envelope, body in erased:
             memory = codec.decode_memory(envelope, body)
-            places = _places(row, memory)
+            places = places_of(row, memory)
             self._db.executemany("DELETE FROM filed WHERE place = ?", [(place,) for place in places])
             self._db.executemany(
                 "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
@@ -350,45 +381,9 @@ class StateDb(StateLog):
         ).fetchone()
         return None if found is None or found[3] else (found[0], found[1], found[2])
 
-    def _index(self, first: int, memories: Sequence[Memory]) -> None:
-        rows = list(enumerate(memories, start=first + 1))
-        places = [(place,) for row, m in rows if not m.gone for place in _places(row, m)]
-        every: list[tuple[str, list[tuple[Any, ...]]]] = [
-            (
-                "INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?)",
-                [(k.to, OPEN, k.name, row) for row, m in rows for k in m.links],
-            ),
-            (
-                "INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)",
-                [(tag, codec.micros(m.at), m.id, row) for row, m in rows for tag in m.tags],
-            ),
-            ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if holds_order(m)]),
-            (_CALL, [(n, who, row, n, who) for row, m in rows if m.turns for n, who in called_in(m)]),
-            # In their order, because neighbours lie on one page.
-            ("INSERT OR IGNORE INTO filed VALUES (?)", sorted(places)),
-        ]
-        for sql, values in every:
-            if values:
-                self._db.executemany(sql, values)
-
     def _record(self, header: Header, hash_: str) -> None:
         h = header
         row = (h.version, codec.micros(h.at), h.cause, h.actor, h.scope, h.session, h.sandbox, h.last_line)
         self._db.execute("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, hash_, h.count))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'version'", (header.version,))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'hash'", (hash_,))
-
-
-def _places(row: int, memory: Memory) -> list[int]:
-    if memory.kind not in COMPARED or not memory.text:
-        return []
-    numbers = filed_under(memory.kind, memory.scope, memory.text)
-    return [number << ROW_BITS | row for number in numbers]
-
-
-def _revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes | None) -> tuple[Any, ...]:
-    tags = codec.encode_json(m.tags).decode() if m.tags else None
-    return (
-        row, m.id, m.rev, m.kind, m.scope, m.layer, m.topic, m.category, tags, m.sandbox, codec.micros(m.at),
-        version, OPEN, int(m.gone), envelope, body,
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The file of the state: its tables, how it is opened, and what its errors mean."""
+"""The file of the state: its tables and their rows, how it is opened, and what its errors mean."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import errno
 import os
 import re
 import time
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import apsw
+from apsw import sqlite_extra
 
-from octavo.domain.memory import Change
+from octavo.domain.likeness import filed_under
+from octavo.domain.memory import COMPARED, Change, Memory
+from octavo.domain.names import called_in
+from octavo.domain.orders import holds_order
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
+from octavo.storage import codec
 from octavo.storage.ledger import GENESIS
+from octavo.storage.state_view import OPEN, ROW_BITS
 
-SCHEMA = 8
+SCHEMA = 9
+_CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
+_CHECKSUM_BYTES = 8  # at the end of a page, which that layer goes by
 _MOST_BYTES_IN_MEMORY = 1 << 29
 _BUSY_MILLISECONDS = 60_000
 _CACHE_KIBIBYTES = 16_000  # numbers of texts lie all over; with less, one commit reads a page many times
@@ -62,7 +73,31 @@ _REFERENCES = {
     "decision": "proposal", "rejection": "key", "redaction": "key",
     "use": "memory", "clash": "memory", "merge": "into",
 }  # fmt: skip
+# Of each name a few uses are enough to know whose it is; so the table stays small in any account.
+_CALL = (
+    "INSERT OR IGNORE INTO called SELECT ?, ?, ? "
+    "WHERE (SELECT count(*) FROM called WHERE name = ? AND speaker = ?) < 20"
+)
 TABLES = re.findall(r"CREATE TABLE (\w+)", _TABLES)
+
+
+def connected(
+    name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+) -> apsw.Connection:
+    """A connection that proves every page it reads: a changed byte is an error and never an answer."""
+    return apsw.Connection(name, flags=flags, vfs=_layer())
+
+
+@cache
+def _layer() -> str | None:
+    """The name of the layer that checks pages, loaded once; None where apsw was built without its extras."""
+    if sqlite_extra.has("cksumvfs") is None:
+        return None
+    default = apsw.vfs_names()[0]
+    with closing(apsw.Connection(":memory:")) as db:
+        sqlite_extra.load(db, "cksumvfs")
+    apsw.set_default_vfs(default)  # others in this process go on as they did
+    return _CHECKED
 
 
 def opened(path: Path, *, read_only: bool) -> apsw.Connection:
@@ -70,7 +105,7 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
     try:
         if read_only:
             db = reading(path)
-            if db.pragma("user_version") != SCHEMA:
+            if not _is_laid(db):
                 raise IndexDamaged(f"{path} is not laid out as this Octavo does it")
             return db
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -78,9 +113,14 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
         # closing it would drop the locks that other connections of this process hold on it.
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
-        db = apsw.Connection(str(path))
+        db = connected(str(path))
         db.set_busy_timeout(_BUSY_MILLISECONDS)
-        if db.pragma("user_version") != SCHEMA:
+        if db.pragma("schema_version") and not _is_laid(db):
+            db.close()
+            remove(path)  # of another Octavo; it is derived, so nothing is lost
+            return opened(path, read_only=False)
+        if not _is_laid(db):
+            db.reserve_bytes("main", _CHECKSUM_BYTES)
             _log_ahead(db)
             _create(db)
         db.pragma("synchronous", "normal")
@@ -94,18 +134,19 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
 def reading(path: Path) -> apsw.Connection:
     """Open a state file without writing beside it, even in a folder that cannot be written."""
     try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        db = connected(str(path), apsw.SQLITE_OPEN_READONLY)
         db.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        db = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+        db = connected(f"{path.absolute().as_uri()}?immutable=1", flags)
     db.set_busy_timeout(_BUSY_MILLISECONDS)
     return db
 
 
 def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
     """What an error of SQLite or of the disk means to a user."""
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+    is_changed = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
+    if is_changed or isinstance(error, apsw.CorruptError | apsw.NotADBError):
         return IndexDamaged(f"{path} is damaged: {error}")
     if isinstance(error, apsw.FullError) or getattr(error, "errno", None) == errno.ENOSPC:
         return StoreFull(f"{path}: {error}")
@@ -120,6 +161,19 @@ def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
     return Unavailable(f"{path} cannot be used: {error}", hint=hint)
 
 
+def copy_file(path: Path, target: Path) -> None:
+    """Copy a state file as it is, with what stands in its log, into a new one."""
+    try:
+        with (
+            closing(reading(path)) as source,
+            closing(connected(str(target))) as copy,
+            copy.backup("main", source, "main") as task,
+        ):
+            task.step()
+    except apsw.Error as error:
+        raise failure(path, error) from error
+
+
 def copied_to_memory(path: Path, db: apsw.Connection) -> apsw.Connection:
     """A copy of a state file that needs no disk, unless it is too large for that."""
     if path.stat().st_size > _MOST_BYTES_IN_MEMORY:
@@ -128,6 +182,14 @@ def copied_to_memory(path: Path, db: apsw.Connection) -> apsw.Connection:
     with copy.backup("main", db, "main") as task:
         task.step()
     return copy
+
+
+def number_of(path: Path) -> int:
+    """The number by which the disk knows a file, another one once the file is made anew; 0 if it is gone."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def remove(path: Path) -> None:
@@ -148,12 +210,15 @@ def _log_ahead(db: apsw.Connection) -> None:
     db.pragma("journal_mode", "wal")
 
 
+def _is_laid(db: apsw.Connection) -> bool:
+    """Whether the tables are ours, and the pages such that a change in one is noticed."""
+    return db.pragma("user_version") == SCHEMA and db.reserve_bytes("main") == _CHECKSUM_BYTES
+
+
 def _create(db: apsw.Connection) -> None:
-    """Lay the tables, or replace those of another schema; the state is derived, so nothing is lost."""
+    """Lay the tables."""
     db.execute("BEGIN IMMEDIATE")
-    if db.pragma("user_version") != SCHEMA:  # another process may have been faster
-        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-            db.execute(f'DROP TABLE "{name}"')
+    if not _is_laid(db):  # another process may have been faster
         for statement in _TABLES.split(";\n"):
             db.execute(statement)
         begin_at_zero(db)
@@ -169,3 +234,40 @@ def begin_at_zero(db: apsw.Connection) -> None:
 def reference(tag: str, change: Change) -> tuple[str, str | None]:
     """What a change that is no memory is looked up by, and its scope if it has one."""
     return getattr(change, _REFERENCES.get(tag, "id")), getattr(change, "scope", None)
+
+
+def revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes | None) -> tuple[Any, ...]:
+    """A memory as a row of its table."""
+    tags = codec.encode_json(m.tags).decode() if m.tags else None
+    return (
+        row, m.id, m.rev, m.kind, m.scope, m.layer, m.topic, m.category, tags, m.sandbox, codec.micros(m.at),
+        version, OPEN, int(m.gone), envelope, body,
+    )  # fmt: skip
+
+
+def looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list[tuple[Any, ...]]]]:
+    """What memories are found by besides their own columns, as statements and their rows."""
+    rows = list(enumerate(memories, start=first + 1))
+    places = [(place,) for row, m in rows if not m.gone for place in places_of(row, m)]
+    return [
+        (
+            "INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?)",
+            [(k.to, OPEN, k.name, row) for row, m in rows for k in m.links],
+        ),
+        (
+            "INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)",
+            [(tag, codec.micros(m.at), m.id, row) for row, m in rows for tag in m.tags],
+        ),
+        ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if holds_order(m)]),
+        (_CALL, [(n, who, row, n, who) for row, m in rows if m.turns for n, who in called_in(m)]),
+        # In their order, because neighbours lie on one page.
+        ("INSERT OR IGNORE INTO filed VALUES (?)", sorted(places)),
+    ]
+
+
+def places_of(row: int, memory: Memory) -> list[int]:
+    """The numbers that a text is filed under, each with its row."""
+    if memory.kind not in COMPARED or not memory.text:
+        return []
+    numbers = filed_under(memory.kind, memory.scope, memory.text)
+    return [number << ROW_BITS | row for number in numbers]

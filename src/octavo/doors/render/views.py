@@ -177,9 +177,8 @@ def redacted_lines(erased: Redacted) -> Iterator[Shown]:
     yield from (line((f"  waits for sandbox {id_} to close", "yellow")) for id_ in erased.waiting)
     yield from (line((f"  not finished, {why}", "yellow")) for why in erased.unreached)
     yield from (line((f"  says it too, decide about it: {id_}", "yellow")) for id_ in erased.also_in)
-    yield from (
-        line((f"  a copy that you made, yours to delete: {place}", "yellow")) for place in erased.copies
-    )
+    yield from (line(f"  erased in a copy, too: {place}") for place in erased.cleaned)
+    yield from (line((f"  a copy still holds it: {place}", "yellow")) for place in erased.copies)
 
 
 def difference_lines(difference: Diff) -> Iterator[Shown]:
