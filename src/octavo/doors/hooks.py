@@ -24,13 +24,14 @@ from typing import Any, TypeGuard
 from octavo.domain import brief as pages
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.profile import profile
-from octavo.doors import conversations, rest_answers
+from octavo.doors import conversations
 from octavo.doors.mcp import agent_settings
 from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import opened
 from octavo.doors.operations.values import time_of
 from octavo.doors.pool import Pool
 from octavo.doors.rest_routes import add_route
+from octavo.doors.rest_routes import answer as rest_answer
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.engine import briefing
@@ -110,7 +111,7 @@ def add(app: Any, pool: Pool, visitors: Visitors) -> None:
             reply = _brief(account, event, payload, is_first=is_first)
             with alone:
                 _hear(account, event, payload, name)
-        return rest_answers.answer(reply or {})
+        return rest_answer(reply or {})
 
     add_route(
         app,

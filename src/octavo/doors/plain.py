@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Mapping, Set
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 # What would move a cursor, change colours, turn the reading direction or stay unseen; tabs and line ends may
 # stand. Marks, joiners and selectors that writing needs are none of these.
@@ -27,25 +28,32 @@ def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_ATOMS = frozenset({str, int, float, bool, NoneType})
+
+
 def plain(value: Any) -> Any:
     """A value as JSON can say it, times in ISO 8601 with a Z, durations in seconds; empty fields too."""
+    if type(value) in _ATOMS:
+        return value
     match value:
-        case None | bool() | int() | float() | str():
-            return value
+        case Struct():
+            return _plain_values(asdict(value))
+        case Mapping():
+            return _plain_values(value)
+        case list() | tuple() | Set():
+            return [item if type(item) in _ATOMS else plain(item) for item in value]
         case datetime():
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case timedelta():
             return round(value.total_seconds(), 3)
-        case Path():
-            return str(value)
-        case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
-        case list() | tuple() | Set():
-            return [plain(item) for item in value]
-        case Struct():
-            return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+        case bool() | int() | float() | str():
+            return value
         case _:
             return str(value)
+
+
+def _plain_values(items: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): item if type(item) in _ATOMS else plain(item) for key, item in items.items()}
 
 
 def document(value: Any) -> str:

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -290,8 +290,13 @@ def _files(who: Settings) -> tuple[Any, ...]:
     """What tells an account in a folder from one that took its place, and its policy from a later one."""
     if isinstance(who.root, str):
         return ()
-    folder = who.root / folder_of(who.account)
-    return tuple(_mark(folder / name) for name in ("account.json", "policy.toml"))
+    return tuple(map(_mark, _telling(who.root, who.account)))
+
+
+@lru_cache(maxsize=10_000)
+def _telling(root: Path, account: str) -> tuple[Path, ...]:
+    folder = root / folder_of(account)
+    return folder / "account.json", folder / "policy.toml"
 
 
 def _mark(path: Path) -> tuple[int, int] | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from octavo import errors
-from octavo.errors import NotFound, OctavoError
+from octavo.errors import BadInput, NotFound, OctavoError, Stale
 
 MEDIA_TYPE = "application/problem+json"
 PATH = "/problems"
@@ -61,3 +63,45 @@ def described(name: str) -> dict[str, Any]:
         "exit_code": kind.exit_code,
         "hint": kind.hint,
     }
+
+
+def answer_errors(app: Any) -> None:
+    """Let an app answer every error as a problem, the framework's own too."""
+    from fastapi import Response
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+
+    def told(request: Any, error: OctavoError, status: int | None = None, **more: Any) -> Any:
+        shown = {**problem(error, status=status, instance=request.url.path), **more}
+        headers = {"WWW-Authenticate": "Bearer"} if shown["status"] == 401 else {}
+        return Response(msgspec.json.encode(shown), shown["status"], headers, MEDIA_TYPE)
+
+    def known(request: Any, error: OctavoError) -> Any:
+        # If-Match has a status of its own for what has changed since.
+        is_match = isinstance(error, Stale) and "if-match" in request.headers
+        return told(request, error, 412 if is_match else None)
+
+    def unfit(request: Any, error: Any) -> Any:
+        faults = [
+            {"where": ".".join(map(str, fault["loc"])), "what": fault["msg"]} for fault in error.errors()[:20]
+        ]
+        first = f"{faults[0]['where']}: {faults[0]['what']}"
+        return told(request, BadInput(f"the request does not fit: {first}"), errors=faults)
+
+    def plainly(request: Any, error: Any) -> Any:
+        path, hint = request.url.path, "see /openapi.json"
+        if error.status_code == 404:
+            return told(request, NotFound(f"there is nothing at {path}", hint=hint))
+        unserved = BadInput(f"{request.method} {path}: {error.detail}", hint=hint)
+        reply = told(request, unserved, error.status_code)
+        reply.headers.update(error.headers or {})
+        return reply
+
+    def unforeseen(request: Any, error: Exception) -> Any:
+        # The message of an error nobody foresaw may hold a memory's text; the log names its place alone.
+        return told(request, OctavoError(f"{type(error).__name__} while answering"))
+
+    app.add_exception_handler(OctavoError, known)
+    app.add_exception_handler(RequestValidationError, unfit)
+    app.add_exception_handler(HTTPException, plainly)
+    app.add_exception_handler(Exception, unforeseen)

@@ -1,18 +1,26 @@
-"""The bridge to FastAPI: a route is a path, the parameters of a table's row, and what is done with them."""
+"""The bridge to FastAPI: a route is a path, the parameters of a table's row, what is done and answered."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from octavo.doors.operations import Parameter
+import msgspec
+
+from octavo.domain.memory import Memory
+from octavo.domain.verdicts import Verdict
+from octavo.doors.operations import Operation, Parameter
+from octavo.doors.plain import plain
+from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
+from octavo.errors import BadInput, NotFound
 
 Act = Callable[[Any, Settings, dict[str, Any]], Any]  # of a request, for whom, with what was said
+Shape = Callable[[Any], tuple[Any, int]]  # a value as another document says it, and its status
 ACCOUNT = "/accounts/{account}"
 _MOST = 2**31 - 1  # what no list is longer than
 # What JSON has for a type of the table; times are texts, read as the table reads them.
@@ -20,6 +28,16 @@ _JSON_TYPES: dict[Any, Any] = {datetime: str, int | datetime: int | str}
 _WHOSE = Parameter(name="account", summary="Whose memory.")
 _SCOPE = Parameter(name="scope", summary="See only `shared` and this scope; it can narrow, never widen.")
 _NEEDED = inspect.Parameter.empty
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Any:
+    """A value as a JSON answer; what is one's memory stays in no cache."""
+    from fastapi import Response
+
+    own = {"Cache-Control": "no-store", **(headers or {})}
+    if status == 304:
+        return Response(None, status, own)
+    return Response(msgspec.json.encode(plain(value)), status, own, "application/json")
 
 
 def add_route(
@@ -43,30 +61,35 @@ def add_route(
     Who asks is told by the request alone; one that `is_narrowed` may ask for less than its token allows.
     A body that `is_strict` holds nothing else: what is misspelt or of another type is said, not ignored.
     """
-    from fastapi import Request
+    from fastapi import Path, Request
 
     # Of several ids a path has one.
-    spelt = {name: "ids" if name == "id" and _has(parameters, "ids") else name for name in _names(path)}
+    known = {"account": _WHOSE, **{p.name: p for p in parameters}}
+    spelt = {name: name if name in known else f"{name}s" for name in re.findall(r"{(\w+)", path)}
     others = [p for p in parameters if p.name not in spelt.values()]
+    unique = re.sub(r"\W+", "_", f"{method.lower()}_{path.replace(ACCOUNT, 'account')}").strip("_")
     has_body = method in ("POST", "PATCH") and bool(others)
+    in_query = [*([_SCOPE] if is_narrowed else []), *([] if has_body else others)]
+    query = _model(f"{unique}_query", in_query, in_query=True) if in_query else None
+    many = {p.name for p in in_query if p.is_many}
 
-    def endpoint(request: Any, body: Any = None, **said: Any) -> Any:
-        account, scope = (said.pop(name, None) for name in ("account", "scope"))
-        values = {spelt.get(name, name): value for name, value in said.items() if value is not None}
-        values |= body.model_dump(exclude_unset=True) if body is not None else {}
-        if isinstance(values.get("ids"), str):
-            values["ids"] = [values["ids"]]
+    def endpoint(request: Any, body: Any = None, **in_path: Any) -> Any:
+        values = {} if query is None else _asked(request, query, many)
+        account, scope = in_path.pop("account", None), values.pop("scope", None) if is_narrowed else None
+        values |= {spelt[name]: [said] if name != spelt[name] else said for name, said in in_path.items()}
+        values |= {name: getattr(body, name) for name in body.model_fields_set} if body is not None else {}
         return act(request, visitors.of(request, account, scope), values)
 
-    known = {"account": _WHOSE, **{p.name: p for p in parameters}}
     arguments: dict[str, tuple[Any, Any]] = {"request": (Request, _NEEDED)}
-    arguments |= {name: (_in_path(known[own]), _NEEDED) for name, own in spelt.items()}
-    if is_narrowed:
-        arguments["scope"] = _in_query(_SCOPE)
+    for name, own in spelt.items():
+        parameter = known[own]
+        type_ = int if parameter.type is int else str
+        shown = Path(description=parameter.summary, **_bounds(parameter))
+        arguments[name] = Annotated[type_, shown], _NEEDED
     if has_body:
-        arguments["body"] = _body(_unique(method, path), others, is_strict)
-    else:
-        arguments |= {p.name: _in_query(p) for p in others}
+        model = _model(unique, others, strict=True, extra="forbid" if is_strict else "ignore")
+        is_needed = any(p.is_required for p in others)
+        arguments["body"] = (model, _NEEDED) if is_needed else (model | None, None)
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=type_, default=default)
@@ -78,26 +101,39 @@ def add_route(
         path,
         endpoint,
         methods=[method],
-        operation_id=_unique(method, path),
+        operation_id=unique,
         summary=summary,
         description=description,
         tags=[section],
         response_model=None,
         responses={code: {"content": {media: {"schema": schema}}} for code in codes},
+        openapi_extra={"parameters": _described(query, in_query)} if in_query else None,
     )
 
 
-def _names(path: str) -> list[str]:
-    return re.findall(r"{(\w+)", path)
+def _asked(request: Any, model: Any, many: Collection[str]) -> dict[str, Any]:
+    """What a query says, checked at once; the framework's way, a parameter at a time, takes longer."""
+    from fastapi.exceptions import RequestValidationError
+    from pydantic import ValidationError
+
+    query = request.query_params
+    said = {name: query.getlist(name) if name in many else query[name] for name in query}
+    try:
+        checked = model.model_validate(said)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False)
+        raise RequestValidationError([{**one, "loc": ("query", *one["loc"])} for one in faults]) from error
+    return {name: getattr(checked, name) for name in checked.model_fields_set}
 
 
-def _has(parameters: Sequence[Parameter], name: str) -> bool:
-    return any(p.name == name for p in parameters)
-
-
-def _unique(method: str, path: str) -> str:
-    """A name for a route and its body that no other has."""
-    return re.sub(r"\W+", "_", f"{method.lower()}_{path.replace(ACCOUNT, 'account')}").strip("_")
+def _described(model: Any, parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
+    """The parameters of a query as OpenAPI has them."""
+    schemas = model.model_json_schema()["properties"]
+    return [
+        {"name": p.name, "in": "query", "required": p.is_required, "schema": schemas[p.name]}
+        | ({"description": p.summary} if p.summary else {})
+        for p in parameters
+    ]
 
 
 def _bounds(parameter: Parameter) -> dict[str, Any]:
@@ -107,34 +143,95 @@ def _bounds(parameter: Parameter) -> dict[str, Any]:
     return {name: bound for name, bound in (("ge", parameter.least), ("le", most)) if bound is not None}
 
 
-def _in_path(parameter: Parameter) -> Any:
-    from fastapi import Path
-
-    type_ = int if parameter.type is int else str
-    return Annotated[type_, Path(description=parameter.summary, **_bounds(parameter))]
-
-
-def _in_query(parameter: Parameter) -> tuple[Any, Any]:
-    from fastapi import Query
-
-    type_: Any = str if parameter.type == int | datetime else _JSON_TYPES.get(parameter.type, parameter.type)
-    shown = Query(description=parameter.summary, **_bounds(parameter))
-    if parameter.is_required:
-        return Annotated[type_, shown], _NEEDED
-    optional = type_ | None if parameter.default is None else type_
-    return Annotated[optional, shown], parameter.default
-
-
-def _body(name: str, parameters: Sequence[Parameter], is_strict: bool) -> tuple[Any, Any]:
-    """A model of the body."""
+def _model(name: str, parameters: Sequence[Parameter], *, in_query: bool = False, **config: Any) -> Any:
+    """A model of what a query or a body says; in a query every value is a text, so that no type is strict."""
     from pydantic import ConfigDict, Field, create_model
 
     fields: dict[str, Any] = {}
     for p in parameters:
-        type_: Any = _JSON_TYPES.get(p.type, p.type)
-        type_ = Annotated[type_, Field(description=p.summary, **_bounds(p))]
-        fields[p.name] = (type_, ...) if p.is_required else (type_ | None, p.default)
-    model: Any = create_model(
-        name, __config__=ConfigDict(strict=True, extra="forbid" if is_strict else "ignore"), **fields
+        type_: Any = str if in_query and p.type == int | datetime else _JSON_TYPES.get(p.type, p.type)
+        about = Field(description=p.summary, **_bounds(p))
+        if p.is_required:
+            fields[p.name] = Annotated[type_, about], ...
+        elif in_query:
+            fields[p.name] = Annotated[type_ | None if p.default is None else type_, about], p.default
+        else:
+            fields[p.name] = Annotated[type_, about] | None, p.default
+    model: Any = create_model(name, __config__=cast(ConfigDict, config), **fields)
+    return model
+
+
+def add_operation(
+    app: Any,
+    pool: Pool,
+    visitors: Visitors,
+    operation: Operation,
+    method: str,
+    path: str,
+    shape: Shape | None = None,
+) -> None:
+    """Add the route of an operation; `shape` says its value in another document's form."""
+    names = {p.name for p in operation.parameters}
+
+    def act(request: Any, who: Settings, values: dict[str, Any]) -> Any:
+        values |= {**_condition(request, names), **_idempotency(request, operation.name, names)}
+        return _shown(request, operation.name, pool.perform(operation, who, values), shape)
+
+    add_route(
+        app,
+        visitors,
+        method,
+        path,
+        act,
+        operation.parameters,
+        section=operation.section,
+        summary=operation.summary,
+        description="Only a human actor may." if operation.human else "",
     )
-    return (model, _NEEDED) if any(p.is_required for p in parameters) else (model | None, None)
+
+
+def _condition(request: Any, names: set[str]) -> dict[str, Any]:
+    """The revision that `If-Match` insists on, where one can be insisted on."""
+    tag = request.headers.get("if-match")
+    if tag is None or tag.strip() == "*" or "rev" not in names:
+        return {}
+    text = tag.strip().strip('"')
+    if not text.isdecimal():
+        raise BadInput(f"If-Match {tag[:80]!r} is no revision", hint='send the ETag as it came, such as "3"')
+    return {"rev": int(text)}
+
+
+def _idempotency(request: Any, operation: str, names: set[str]) -> dict[str, Any]:
+    """The key that makes a retry safe."""
+    key = request.headers.get("idempotency-key")
+    if key is not None and "key" not in names:
+        hint = "only `remember` takes one; consolidating twice is safe without"
+        raise BadInput(f"{operation} takes no Idempotency-Key", hint=hint)
+    return {} if key is None else {"key": key}
+
+
+def _shown(request: Any, operation: str, value: Any, shape: Shape | None) -> Any:
+    """The answer: its status from a verdict, its ETag from a revision, the next page as a link."""
+    status, headers = 200, {}
+    verdict = value if isinstance(value, Verdict) else None
+    if request.method == "DELETE" and operation == "forget":
+        (verdict,) = value["verdicts"]
+    memory = value if isinstance(value, Memory) else None
+    if verdict is not None:
+        if verdict.outcome == "refused" and verdict.check == "missing":
+            raise NotFound(verdict.detail)
+        if verdict.outcome == "refused":
+            verdict.or_raise()
+        status, memory = (202 if verdict.outcome == "proposed" else 200), verdict.memory
+        if verdict.outcome == "admitted" and operation == "remember":
+            status = 201
+    if memory is not None and operation != "forget":
+        headers["ETag"] = f'"{memory.rev}"'
+        if request.method == "GET" and request.headers.get("if-none-match") == headers["ETag"]:
+            return answer(None, 304, headers)
+    if request.method == "GET" and isinstance(value, Mapping) and value.get("next") is not None:
+        following = request.url.include_query_params(after=value["next"])
+        headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+    if shape is not None:
+        value, status = shape(value)
+    return answer(value, status, headers)

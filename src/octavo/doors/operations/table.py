@@ -131,12 +131,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What it is given: what its subject needs, its own, and how the account is opened for it."""
-        own = _read(self.function)[1]
-        before = (IN_SANDBOX,) if self.subjects == (Sandbox,) else ()
-        after = [WORDS] if self.indexes else []
-        after += [AT] if Snapshot in self.subjects else []
-        after += [SANDBOX] if Sandbox in self.subjects and not before else []
-        return (*before, *own, *after)
+        return _parameters(self.function, self.indexes)
 
 
 def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Operation]:
@@ -173,6 +168,16 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
             is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
             own.append(_parameter(one.name, hints[one.name], one.default, is_positional=is_positional))
     return subjects, tuple(own), any(one.name == "progress" for one in others)
+
+
+@cache
+def _parameters(function: Callable[..., Any], indexes: bool) -> tuple[Parameter, ...]:
+    subjects, own, _ = _read(function)
+    before = (IN_SANDBOX,) if subjects == (Sandbox,) else ()
+    after = [WORDS] if indexes else []
+    after += [AT] if Snapshot in subjects else []
+    after += [SANDBOX] if Sandbox in subjects and not before else []
+    return (*before, *own, *after)
 
 
 def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool = False) -> Parameter:
