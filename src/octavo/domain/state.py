@@ -27,7 +27,7 @@ from octavo.domain.memory import (
 # What every other text is filed under says little: of each number only the newest texts are looked at, so
 # that a look-up costs the same among a million texts as among a thousand.
 NEWEST = 16
-CANDIDATES = 8
+CANDIDATES = 5  # of 2,624 restatements among 90,000 facts this finds 2,607, eight find 2,608
 
 
 class View(Protocol):
