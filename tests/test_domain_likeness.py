@@ -23,6 +23,7 @@ from octavo.domain.likeness import (
     sequence,
 )
 from octavo.domain.policy import GatePolicy
+from octavo.domain.state import CANDIDATES, most_shared
 from octavo.domain.text import fold, words
 
 POLICY = GatePolicy()
@@ -377,3 +378,10 @@ def test_unrelated_texts_seldom_meet() -> None:
     texts = ENGLISH + THAI
     pairs = [(a, b) for i, a in enumerate(texts) for b in texts[:i]]
     assert sum(meet(a, b) for a, b in pairs) / len(pairs) <= 0.02
+
+
+def test_of_many_look_alikes_only_those_that_share_most_are_compared_the_newest_of_equals_first():
+    filed = [["a", "b"], ["b", "c"], ["c", "b", "d"], [f"other {n}" for n in range(30)]]
+    assert most_shared(filed)[:3] == ["b", "c", "a"]
+    assert len(most_shared(filed)) == CANDIDATES
+    assert most_shared([]) == []

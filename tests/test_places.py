@@ -11,8 +11,8 @@ import octavo
 from octavo.doors import cli
 from octavo.errors import BadInput, NotFound
 from octavo.storage import buffers
+from octavo.storage.stores.names import secrets_in, shown
 from octavo.storage.stores.objects import ObjectsPlace
-from octavo.storage.stores.urls import secrets_in, shown
 from octavo.testing import MemoryStore, Stopped, StoppingStore, open_on
 from places import PARTS, PlaceSuite, opened
 

@@ -8,8 +8,8 @@ import pytest
 
 from octavo.domain.ports import Store
 from octavo.errors import BadInput, StoreUnfit
+from octavo.storage.stores.entries import probe
 from octavo.storage.stores.local import LocalStore
-from octavo.storage.stores.probing import probe
 from octavo.testing import MemoryStore, StoreSuite
 from octavo.testing.faults import TappedStore
 

@@ -21,7 +21,7 @@ from networks import NetworkSuite
 from octavo.domain.ports import Store
 from octavo.errors import StoreUnfit
 from octavo.storage import buffers
-from octavo.storage.stores import object_lease
+from octavo.storage.stores import objects
 from octavo.storage.stores.objects import ObjectsPlace
 from octavo.storage.stores.retrying import Patience
 from octavo.testing import StoreSuite
@@ -65,7 +65,7 @@ class TestAccounts(PlaceSuite):
 
 def test_an_account_equals_a_plain_dictionary_whatever_happens(url, monkeypatch):
     monkeypatch.setattr(buffers, "LEASE_SECONDS", 0.0)  # of who died; the living are never followed here
-    monkeypatch.setattr(object_lease, "_TICK", timedelta(0))
+    monkeypatch.setattr(objects, "_TICK", timedelta(0))
     run_machine(5, place_at(url).open)
 
 

@@ -27,9 +27,10 @@ def contrasts_of(pending: Pending, memory: Memory, like: Like | None) -> tuple[C
     found = {like.memory.id: like.memory} if like is not None else {}
     if memory.kind in _CHANGING and is_change(memory.text):
         for other in pending.alike(memory.kind, memory.scope, memory.text)[:_COMPARED]:
-            if other.id != memory.id and may_replace(other.text, memory.text):
-                found.setdefault(other.id, other)
-    return tuple(Contrast(id=m.id, text=m.text) for m in list(found.values())[:_MOST])
+            is_known = other.id == memory.id or other.id in found or len(found) >= _MOST
+            if not is_known and may_replace(other.text, memory.text):
+                found[other.id] = other
+    return tuple(Contrast(id=m.id, text=m.text) for m in found.values())
 
 
 def way_to_replace(contrasts: Sequence[Contrast]) -> str:

@@ -27,7 +27,7 @@ from octavo.domain.memory import (
 # What every other text is filed under says little: of each number only the newest texts are looked at, so
 # that a look-up costs the same among a million texts as among a thousand.
 NEWEST = 16
-CANDIDATES = 8
+CANDIDATES = 5  # of 2,624 restatements among 90,000 facts this finds 2,607, eight find 2,608
 
 
 class View(Protocol):
@@ -172,9 +172,8 @@ class Pending:
         older = self.parent.alike(kind, scope, text, near) if self.parent else ()
         found = [memory for memory in older if memory.id not in self.own]
         filed = self._filed
-        sought = (filed[number][-NEWEST:] for number in sought_under(kind, scope, text) if number in filed)
-        shared = Counter(chain.from_iterable(sought))
-        own = (self.own[id_] for id_, _ in shared.most_common(CANDIDATES))
+        sought = [filed[number][-NEWEST:] for number in sought_under(kind, scope, text) if number in filed]
+        own = (self.own[id_] for id_ in most_shared(sought))
         live = [m for m in own if (m.kind, m.scope, m.gone) == (kind, scope, False)]
         return found + (live if near is None else [m for m in live if near(m.text)])
 
@@ -257,6 +256,12 @@ class Pending:
                 self._filed.setdefault(number, []).append(memory.id)
         if memory.topic is not None and not memory.gone:
             self._topics[memory.kind, memory.scope, memory.topic] = memory.id
+
+
+def most_shared(filed: Iterable[Sequence[str]]) -> list[str]:
+    """Who stands in most of some lists, the most frequent first."""
+    counts = Counter(chain.from_iterable(filed))
+    return sorted(counts, key=counts.__getitem__, reverse=True)[:CANDIDATES]
 
 
 def fold(changes: Iterable[Change], parent: View | None = None) -> Pending:

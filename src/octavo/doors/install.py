@@ -19,7 +19,7 @@ from octavo.doors import plain
 from octavo.doors.settings import Settings, client_home
 from octavo.errors import BadFile, BadInput
 from octavo.storage.stores.disk import Disk, replace_file
-from octavo.storage.stores.urls import shown
+from octavo.storage.stores.names import shown
 
 Client = Literal["claude-code", "codex", "cursor"]
 NAME = "octavo"

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from octavo.errors import BadInput
-from octavo.storage.stores.urls import shown
+from octavo.storage.stores.names import shown
 
 
 class Settings(Struct, frozen=True, kw_only=True):

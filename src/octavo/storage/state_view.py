@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from itertools import chain
 from typing import Any, Protocol, cast
 
 from octavo.domain.filters import Filter
 from octavo.domain.likeness import sought_under
 from octavo.domain.memory import COMPARED, KINDS, Kind, Memory, Proposal
-from octavo.domain.state import CANDIDATES, NEWEST
+from octavo.domain.state import NEWEST, most_shared
 from octavo.storage.codec import decode_change, decode_memory, encode_json, micros, text_in
 
 
@@ -24,7 +22,7 @@ class Rows(Protocol):
 
 Text = tuple[Kind, str, str]  # a kind, a scope and what is said in it
 _Line = tuple[bytes, bytes | None]  # the envelope and the body of a memory
-_AT_ONCE = 500  # texts whose look-alikes are looked up together; their numbers are cached meanwhile
+_AT_ONCE = 1000  # texts whose look-alikes are looked up together; their numbers are cached meanwhile
 
 OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 
@@ -38,10 +36,9 @@ _ENDED = f"{_VALID} AND until < {OPEN}"
 ROW_BITS = 27
 _ROW = (1 << ROW_BITS) - 1
 _FILED = (
-    f"SELECT value, rows FROM (SELECT value, (SELECT group_concat(place & {_ROW}) FROM "
-    "(SELECT place FROM filed WHERE "
+    f"SELECT value, (SELECT group_concat(place & {_ROW}) FROM (SELECT place FROM filed WHERE "
     f"place BETWEEN value << {ROW_BITS} AND value << {ROW_BITS} | {_ROW} ORDER BY place DESC LIMIT {NEWEST})"
-    ") AS rows FROM json_each(?)) WHERE rows IS NOT NULL"
+    ") FROM json_each(?)"
 )
 _VALID_ROWS = (
     "SELECT row, envelope, body FROM revision "
@@ -116,14 +113,8 @@ class DbView:
         """
         sought = [sought_under(*text) for text in wanted]
         numbers = encode_json(sorted(set().union(*sought)))
-        filed = {number: rows.split(",") for number, rows in self._db.rows(_FILED, (numbers,))}
-        best = [
-            [
-                row
-                for row, _ in Counter(chain(*[filed[n] for n in some if n in filed])).most_common(CANDIDATES)
-            ]
-            for some in sought
-        ]
+        filed = {number: rows.split(",") for number, rows in self._db.rows(_FILED, (numbers,)) if rows}
+        best = [most_shared([filed[n] for n in some if n in filed]) for some in sought]
         rows = ",".join(set().union(*best))
         found = self._db.rows(_VALID_ROWS, (f"[{rows}]", *self._now)) if rows else ()
         lines = {str(row): (envelope, body) for row, envelope, body in found}

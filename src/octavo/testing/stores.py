@@ -23,8 +23,7 @@ from octavo.engine.spine import Spine, identify
 from octavo.errors import OctavoError, SandboxClosed
 from octavo.storage.ledger import GENESIS, Ledger, Plan, key_of
 from octavo.storage.state_db import StateDb
-from octavo.storage.stores.entries import every
-from octavo.storage.stores.probing import probe
+from octavo.storage.stores.entries import every, probe
 from octavo.testing.clocks import SettableClock
 from octavo.testing.faults import CountingStore, LosingStore
 from octavo.testing.leases import WRITERS, LeaseSuite, all_of, must_raise

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from octavo.errors import BadInput, Unavailable
-from octavo.storage.stores.entries import checked
-from octavo.storage.stores.urls import shown
+from octavo.storage.stores.entries import Elsewhere, checked
+from octavo.storage.stores.names import shown
 
 T = TypeVar("T")
 
@@ -22,10 +22,8 @@ _HINT = "s3://bucket/prefix?endpoint=…&region=…, gs://bucket/prefix, az://co
 _OPTIONS = {"endpoint": "endpoint", "region": "region", "account": "account_name"}  # ours, and obstore's
 
 
-class Objects:
+class Objects(Elsewhere):
     """Entries as objects below a prefix of a bucket."""
-
-    folder = None
 
     def __init__(self, name: str, client: Any, threads: ThreadPoolExecutor, prefix: str = "") -> None:
         self.name, self.prefix = name, prefix

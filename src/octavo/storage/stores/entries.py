@@ -1,15 +1,32 @@
-"""What every store agrees on: which keys there can be, what a whole line is, how a folder is listed."""
+"""What every store agrees on: keys, whole lines, how a folder is listed, and that `create` keeps its word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from octavo.domain.ports import Store
-from octavo.errors import BadInput
+from octavo.errors import BadInput, StoreUnfit
 
 _KEY = re.compile(r"(?!\.)[^/\\\0]+(?:/(?!\.)[^/\\\0]+)*")
 _PAGE = 1000
+_WRITERS, _ROUNDS = 4, 2  # of the probe
+
+
+class Elsewhere:
+    """What a store is that is no folder: a request that was cut off leaves nothing behind there."""
+
+    folder = None
+
+    def leftovers(self) -> Sequence[str]:
+        """Nothing that killed writers left."""
+        return ()
+
+    def clear_leftovers(self) -> int:
+        """Nothing to remove."""
+        return 0
 
 
 def checked(key: str) -> str:
@@ -34,3 +51,19 @@ def every(store: Store, prefix: str, *, page: int = _PAGE) -> Iterator[str]:
         if len(keys) < page:
             return
         after = keys[-1]
+
+
+def probe(store: Store) -> None:
+    """See that of several writers of one key exactly one wins, and that a late one changes nothing."""
+    with ThreadPoolExecutor(_WRITERS) as threads:
+        for _ in range(_ROUNDS):
+            key = f"probe/{secrets.token_hex(8)}"
+            try:
+                written = [b"%d" % number for number in range(_WRITERS)]
+                won = list(threads.map(lambda data, key=key: store.create(key, data), written))
+                is_late_refused = not store.create(key, b"late")
+                kept = store.read(key)
+            finally:
+                store.delete(key)
+            if won.count(True) != 1 or not is_late_refused or kept != written[won.index(True)]:
+                raise StoreUnfit("the store overwrites what is there when it is told not to")

@@ -1,8 +1,9 @@
-"""Account ids as folder names: safe on file systems that fold case, readable where they can be."""
+"""Names as they are written and shown: account ids as folders, URLs of places without their secrets."""
 
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from octavo.errors import BadInput
 
@@ -13,7 +14,7 @@ _ESCAPED = re.compile(r"\+([a-z])|%([0-9a-f]{2})|([a-z0-9_.-])")
 
 
 def folder_of(account: str) -> str:
-    """`User01` becomes `+user01`; anything unusual becomes its bytes in hexadecimal."""
+    """`User01` becomes `+user01`, for file systems that fold case; anything unusual becomes hexadecimal."""
     if not isinstance(account, str) or not account or account != account.strip() or not account.isprintable():
         raise BadInput(f"account {account!r} cannot be used", hint="name it with visible characters")
     folder = "".join(_escaped(c, first=n == 0) for n, c in enumerate(account))
@@ -47,3 +48,21 @@ def _escaped(character: str, *, first: bool) -> str:
     if _UPPER.fullmatch(character):
         return f"+{character.lower()}"
     return "".join(f"%{byte:02x}" for byte in character.encode())
+
+
+def shown(url: str) -> str:
+    """A URL as it may be shown: without a password, a query or a fragment."""
+    scheme, _, rest = url.partition("://")
+    authority, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
+    user, at, host = authority.rpartition("@")
+    if not scheme or not rest:
+        hint = "postgresql://user@host/database, s3://bucket/prefix"
+        raise BadInput("that is no URL of a place", hint=hint)
+    return f"{scheme}://{user.partition(':')[0]}{at}{host}{slash}{path}"
+
+
+def secrets_in(url: str) -> list[str]:
+    """What in a URL must never be shown, as it stands there and as it is meant."""
+    parts = urlsplit(url)
+    passwords = [parts.password or "", *parse_qs(parts.query).get("password", [])]
+    return [secret for word in passwords for secret in (word, unquote(word)) if secret]

@@ -9,10 +9,9 @@ from octavo.domain.ports import Place
 from octavo.errors import BadInput, NotFound
 from octavo.libraries import shutil
 from octavo.storage.stores.local import LocalStore
-from octavo.storage.stores.names import account_of, folder_of
+from octavo.storage.stores.names import account_of, folder_of, shown
 from octavo.storage.stores.objects import ObjectsPlace
 from octavo.storage.stores.postgres import PostgresPlace
-from octavo.storage.stores.urls import shown
 
 _PLACES = 16
 _OBJECTS = ("s3", "gs", "az")

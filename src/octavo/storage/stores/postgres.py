@@ -6,15 +6,51 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
-from octavo.errors import LeaseLost, NotFound, SandboxBusy
-from octavo.storage.stores.entries import checked, whole_lines
-from octavo.storage.stores.postgres_pool import Connection, Pool
-from octavo.storage.stores.retrying import Patience, Retrying, RetryingStore
+from octavo.domain.ports import Store
+from octavo.errors import LeaseLost, NewerFormat, NotFound, SandboxBusy, StoreFull, Unavailable
+from octavo.storage.stores.entries import Elsewhere, checked, whole_lines
+from octavo.storage.stores.names import secrets_in, shown
+from octavo.storage.stores.retrying import Patience
 
-_CONNECTIONS = 16
+T = TypeVar("T")
+Connection = Any  # of psycopg, which loads when the first place is opened
+
+_CONNECTIONS = _PARTITIONS = 16
+_WAIT_SECONDS = 5.0
+_FULL = {"53100", "53200"}
+# A cable that is pulled says nothing: a server that is silent for so long is out of reach (milliseconds, s).
+_SILENCE = {
+    "tcp_user_timeout": 15_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+# One step a schema version; a step is never changed once it was released.
+_KEY = 'account text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL'
+_STEPS = (
+    (
+        f"CREATE TABLE octavo.entry ({_KEY}, data bytea NOT NULL, PRIMARY KEY (account, key)) "
+        "PARTITION BY HASH (account)",
+        f"CREATE TABLE octavo.line ({_KEY}, n integer NOT NULL, owner text NOT NULL, data bytea NOT NULL, "
+        "PRIMARY KEY (account, key, n)) PARTITION BY HASH (account)",
+        f"CREATE TABLE octavo.hold ({_KEY}, fence bigint NOT NULL, owner text NOT NULL, "
+        "until timestamptz NOT NULL, PRIMARY KEY (account, key)) PARTITION BY HASH (account)",
+        *(
+            f"CREATE TABLE octavo.{table}_{n} PARTITION OF octavo.{table} "
+            f"FOR VALUES WITH (MODULUS {_PARTITIONS}, REMAINDER {n})"
+            for table in ("entry", "line", "hold")
+            for n in range(_PARTITIONS)
+        ),
+        "CREATE INDEX entry_account ON octavo.entry (account) WHERE key = 'account.json'",
+    ),
+)
 _DELETE = (
     "WITH lines AS (DELETE FROM octavo.line WHERE {0}), holds AS (DELETE FROM octavo.hold WHERE {0}) "
     "DELETE FROM octavo.entry WHERE {0}"
@@ -22,6 +58,10 @@ _DELETE = (
 _SERIES = (
     "SELECT -1, data FROM octavo.entry WHERE account = %(account)s AND key = %(key)s UNION ALL "
     "SELECT n, data FROM octavo.line WHERE account = %(account)s AND key = %(key)s ORDER BY 1"
+)
+_UNTORN = (  # dropped for good
+    "UPDATE octavo.entry SET data = substr(data, 1, length(data) - %(torn)s) "
+    "WHERE account = %(account)s AND key = %(key)s"
 )
 _UNTIL = "clock_timestamp() + %(seconds)s * interval '1 second'"
 _MINE = "account = %(account)s AND key = %(key)s AND owner = %(owner)s"
@@ -40,15 +80,15 @@ _APPEND = (
     "ON CONFLICT (account, key, n) DO UPDATE SET data = excluded.data "
     "WHERE octavo.line.owner = excluded.owner"
 )
+_WITH_LINES = (
+    "lines AS (DELETE FROM octavo.line USING mine WHERE line.account = mine.account AND line.key = mine.key)"
+)
 _REPLACE = (
-    f"WITH mine AS ({_LET_GO} RETURNING account, key), "
-    "lines AS (DELETE FROM octavo.line USING mine WHERE line.account = mine.account AND line.key = mine.key) "
-    "UPDATE octavo.entry SET data = %(data)s FROM mine "
-    "WHERE entry.account = mine.account AND entry.key = mine.key"
+    f"WITH mine AS ({_LET_GO} RETURNING account, key), {_WITH_LINES} UPDATE octavo.entry "
+    "SET data = %(data)s FROM mine WHERE entry.account = mine.account AND entry.key = mine.key"
 )
 _REMOVE = (
-    f"WITH mine AS (DELETE FROM octavo.hold WHERE {_MINE} RETURNING account, key), "
-    "lines AS (DELETE FROM octavo.line USING mine WHERE line.account = mine.account AND line.key = mine.key) "
+    f"WITH mine AS (DELETE FROM octavo.hold WHERE {_MINE} RETURNING account, key), {_WITH_LINES} "
     "DELETE FROM octavo.entry USING mine WHERE entry.account = mine.account AND entry.key = mine.key"
 )
 
@@ -59,46 +99,40 @@ class PostgresPlace:
     def __init__(
         self, url: str, *, connections: int = _CONNECTIONS, patience: Patience | None = None
     ) -> None:
-        self._retrying = Retrying(patience)
-        self._pool = Pool(url, connections, self._retrying.patience)
+        self._patience = patience or Patience()
+        self._pool = _Pool(url, connections)
         self.name, self.close = self._pool.name, self._pool.close
 
-    def open(self, account: str) -> RetryingStore:
+    def open(self, account: str) -> Store:
         """The store of one account."""
-        self._pool.prepare()
-        return self._retrying.store(PostgresStore(self._pool, account), account)
+        self._patience.run("prepare", lambda _: self._pool.prepare())
+        return self._patience.store(PostgresStore(self._pool, account), account)
 
     def accounts(self, after: str = "", limit: int = 1000) -> list[str]:
         """The accounts beyond one of them, in the order of the place, at most so many."""
-        self._pool.prepare()
         sql = (
             "SELECT account FROM octavo.entry WHERE key = 'account.json' AND account > %s "
             "ORDER BY account LIMIT %s"
         )
-        rows = self._retrying.patience.run(
+        rows = self._patience.run(
             "accounts", lambda _: self._pool.rows("listing accounts", sql, (after, limit))
         )
         return [row[0] for row in rows]
 
     def delete(self, account: str) -> None:
         """Remove an account whole."""
-        self._pool.prepare()
         sql, values = _DELETE.format("account = %(account)s"), {"account": account}
-        deleted = self._retrying.patience.run(
+        if not self._patience.run(
             "delete", lambda again: self._pool.written("deleting an account", sql, values) or again
-        )
-        if not deleted:
+        ):
             raise NotFound(f"there is no account {account!r} in {self.name}")
 
 
-class PostgresStore:
+class PostgresStore(Elsewhere):
     """One account's entries as rows."""
 
-    folder = None
-
-    def __init__(self, pool: Pool, account: str) -> None:
-        self._pool = pool
-        self._account = account
+    def __init__(self, pool: _Pool, account: str) -> None:
+        self._pool, self._account = pool, account
         digest = hashlib.sha256(b"octavo\0" + account.encode()).digest()
         self._lock_key = int.from_bytes(digest[:8], "big", signed=True)
 
@@ -154,23 +188,11 @@ class PostgresStore:
     def lines(self, key: str) -> tuple[Sequence[bytes], int] | None:
         """The whole lines of a series and the bytes of a torn last one, None if there is no series."""
         values = {"account": self._account, "key": checked(key)}
-        rows = self._pool.rows(f"reading {key}", _SERIES, values)
-        if not rows or rows[0][0] != -1:
-            return None
-        whole, torn = whole_lines(rows[0][1])
-        return [*whole, *(row[1] for row in rows[1:])], torn
+        return _series(self._pool.rows(f"reading {key}", _SERIES, values))
 
     def lock(self, wait_seconds: float) -> AbstractContextManager[bool]:
         """Stand in line for the account's commits; the first entry written ends it."""
         return self._pool.locked(self._lock_key, wait_seconds)
-
-    def leftovers(self) -> Sequence[str]:
-        """A transaction leaves nothing behind."""
-        return ()
-
-    def clear_leftovers(self) -> int:
-        """A transaction leaves nothing behind."""
-        return 0
 
 
 class PostgresLease:
@@ -179,11 +201,10 @@ class PostgresLease:
     Every act of the owner locks that row, so that nobody can take over in the middle of it.
     """
 
-    def __init__(self, pool: Pool, account: str, key: str, owner: str, seconds: float) -> None:
-        self._pool = pool
-        self._key = key
+    def __init__(self, pool: _Pool, account: str, key: str, owner: str, seconds: float) -> None:
+        self._pool, self._key = pool, key
         self._mine = {"account": account, "key": key, "owner": owner, "seconds": seconds}
-        self._lines, self.torn = pool.transact(f"holding {key}", self._take)
+        self._lines, self.torn = pool.run(f"holding {key}", self._take, is_last=True)
         self._next = len(self._lines)
 
     def lines(self) -> Sequence[bytes]:
@@ -215,15 +236,164 @@ class PostgresLease:
         if self._pool.written(f"{what} {self._key}", sql, {**self._mine, **more}) != 1:
             raise LeaseLost(f"{self._key} has gone to somebody else")
 
-    def _take(self, db: Connection) -> tuple[list[bytes], int]:
-        is_taken = db.execute(_TAKE, self._mine).rowcount == 1
-        rows = db.execute(_SERIES, self._mine).fetchall()
-        if not rows or rows[0][0] != -1:
-            raise NotFound(f"there is no session buffer {self._key!r}")
-        if not is_taken:
-            raise SandboxBusy(f"{self._key!r} has another owner")
-        whole, torn = whole_lines(rows[0][1])
-        if torn:  # dropped for good
-            sql = "UPDATE octavo.entry SET data = %(data)s WHERE account = %(account)s AND key = %(key)s"
-            db.execute(sql, {**self._mine, "data": b"".join(whole)})
-        return [*whole, *(line[1] for line in rows[1:])], torn
+    def _take(self, db: Connection) -> tuple[Sequence[bytes], int]:
+        with db.transaction():
+            is_taken = db.execute(_TAKE, self._mine).rowcount == 1
+            series = _series(db.execute(_SERIES, self._mine).fetchall())
+            if series is None:
+                raise NotFound(f"there is no session buffer {self._key!r}")
+            if not is_taken:
+                raise SandboxBusy(f"{self._key!r} has another owner")
+            if series[1]:
+                db.execute(_UNTORN, {**self._mine, "torn": series[1]})
+            return series
+
+
+def _series(rows: Sequence[tuple[int, bytes]]) -> tuple[Sequence[bytes], int] | None:
+    """Whole lines, and the bytes of a torn last one, of a series' entry and the lines behind it."""
+    if not rows or rows[0][0] != -1:
+        return None
+    whole, torn = whole_lines(rows[0][1])
+    return [*whole, *(line for _, line in rows[1:])], torn
+
+
+class _Pool:
+    """Connections that stores act on: none keeps a state between two transactions, so any pooler will do."""
+
+    def __init__(self, url: str, connections: int) -> None:
+        self.name = shown(url)
+        self._secrets = secrets_in(url)
+        self._mine = threading.local()
+        self._ready = threading.Lock()
+        self._is_ready = False
+        try:
+            from psycopg_pool import ConnectionPool
+        except ImportError as error:
+            hint = "install octavo[postgres]"
+            raise Unavailable(f"{self.name} needs psycopg and its pool", hint=hint) from error
+        options = {"connect_timeout": 10, **_SILENCE, "autocommit": True, "prepare_threshold": None}
+        for named in parse_qs(urlsplit(url).query):  # who says how long in the URL decides
+            options.pop(named, None)
+        self._pool: Any = ConnectionPool(
+            url, min_size=0, max_size=connections, kwargs=options, open=False, timeout=_WAIT_SECONDS
+        )
+        self.close = self._pool.close
+        weakref.finalize(self, self._pool.close)
+
+    def prepare(self) -> None:
+        """Open the pool, and lay the tables or bring them to this schema, once in a process."""
+        import psycopg
+
+        with self._ready, self._saying("connecting"):
+            if self._is_ready:
+                return
+            # On a connection of its own: what is wrong with the URL is said at once.
+            with psycopg.connect(self._pool.conninfo, **self._pool.kwargs) as db:
+                _migrate(db)
+            self._pool.open()
+            self._is_ready = True
+
+    def rows(self, what: str, sql: str, values: Any) -> list[tuple[Any, ...]]:
+        """All rows of one statement."""
+        return self.run(what, lambda db: db.execute(sql, values).fetchall())
+
+    def written(self, what: str, sql: str, values: Any) -> int:
+        """How many rows a statement wrote, durably."""
+        return self.run(what, lambda db: int(db.execute(sql, values).rowcount), is_last=True)
+
+    def run(self, what: str, act: Callable[[Connection], T], *, is_last: bool = False) -> T:
+        """Act on a connection: the one whose lock this thread holds, or one of the pool's.
+
+        With `is_last` a lock that is held ends with it, so that what was written is durable on return.
+        """
+        if not self._is_ready:
+            self.prepare()
+        with self._saying(what):
+            held: Connection | None = getattr(self._mine, "db", None)
+            if held is None or held.closed:
+                with self._pool.connection() as db:
+                    return act(db)
+            try:
+                result = act(held)
+                if is_last:
+                    held.commit()
+            except BaseException:
+                if not held.closed:
+                    held.rollback()  # the lock goes with it
+                raise
+            return result
+
+    @contextmanager
+    def locked(self, key: int, wait_seconds: float) -> Iterator[bool]:
+        """Hold an advisory lock in a transaction of this thread; it ends with the first entry written.
+
+        Until the block ends the thread has this connection and no other, so that a pool cannot be used up by
+        writers who wait for a second one.
+        """
+        from psycopg import Error, errors
+
+        if getattr(self._mine, "db", None) is not None:
+            yield False
+            return
+        milliseconds = max(1, int(wait_seconds * 1000))
+        begin = (
+            f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {milliseconds}; "
+            f"SELECT pg_advisory_xact_lock({key})"
+        )
+        with self._saying("standing in line"), self._pool.connection() as db:
+            taken = True
+            try:
+                db.execute(begin)
+            except errors.LockNotAvailable:
+                db.rollback()
+                taken = False
+            self._mine.db = db
+            try:
+                yield taken
+            finally:
+                self._mine.db = None
+                with suppress(Error):  # what was written in it is written, whatever becomes of it
+                    db.rollback()
+
+    @contextmanager
+    def _saying(self, what: str) -> Iterator[None]:
+        """Turn the database's refusals into ours, without a password in them."""
+        import psycopg
+        from psycopg_pool import PoolTimeout
+
+        try:
+            yield
+        except PoolTimeout:
+            message = f"{what} in {self.name}: no connection within {_WAIT_SECONDS:g} s"
+            raise Unavailable(message) from None
+        except psycopg.Error as error:
+            is_cut = (error.sqlstate or "57P")[:3] == "57P"  # a failover breaks all of them at once
+            if is_cut and not self._pool.closed:
+                self._pool.check()
+            message = f"{what} in {self.name}: {error}".strip().splitlines()[0]
+            for secret in self._secrets:
+                message = message.replace(secret, "…")
+            raise (StoreFull if error.sqlstate in _FULL else Unavailable)(message) from None
+
+
+def _migrate(db: Connection) -> None:
+    """Bring the tables to this schema, one process at a time."""
+
+    def version() -> int:
+        if db.execute("SELECT to_regclass('octavo.schema')").fetchone()[0] is None:
+            return 0
+        return int(db.execute("SELECT max(version) FROM octavo.schema").fetchone()[0] or 0)
+
+    with db.transaction():
+        if version() == len(_STEPS):
+            return
+        if version() > len(_STEPS):
+            raise NewerFormat(f"the database has schema {version()}, this Octavo knows {len(_STEPS)}")
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (0x6F637461766F,))
+        db.execute("CREATE SCHEMA IF NOT EXISTS octavo")
+        db.execute("CREATE TABLE IF NOT EXISTS octavo.schema (version integer NOT NULL)")
+        for step in _STEPS[version() :]:  # another process may have been faster
+            for statement in step:
+                db.execute(statement)
+        db.execute("DELETE FROM octavo.schema")
+        db.execute("INSERT INTO octavo.schema VALUES (%s)", (len(_STEPS),))

@@ -6,12 +6,12 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from octavo.domain.ports import Lease, Store
+from octavo.domain.ports import Store
 from octavo.errors import StoreFull, StoreUnfit, Unavailable
 
 T = TypeVar("T")
@@ -21,11 +21,22 @@ _PAUSE_SECONDS = 0.05
 
 
 class Patience:
-    """How often and after what pauses a call is tried again that was `Unavailable`."""
+    """How often and after what pauses the stores of one place try again what was `Unavailable`.
+
+    The writers of an account in this process stand in one line: they have one state in common, so whoever
+    comes next begins when it is up to date.
+    """
 
     def __init__(self, attempts: int = _ATTEMPTS, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._attempts = attempts
-        self._sleep = sleep
+        self._attempts, self._sleep = attempts, sleep
+        self._lines: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._guard = threading.Lock()
+
+    def store(self, inner: Store, account: str) -> Store:
+        """The store of one account, its calls tried again."""
+        with self._guard:
+            line = self._lines.setdefault(account, threading.Lock())
+        return cast(Store, _TriedStore(inner, self.run, line))
 
     def run(self, what: str, act: Callable[[bool], T]) -> T:
         """Call until it succeeds or patience ends; the call is told whether it was tried before."""
@@ -43,48 +54,24 @@ class Patience:
         raise AssertionError("a call is tried at least once")
 
 
-class Retrying:
-    """What the stores of one place share: patience, and a line an account for the writers of this process.
+class _Tried:
+    """A store or a lease whose calls may happen twice: each is handed on until it succeeds."""
 
-    These have one state in common, so whoever comes next begins when it is up to date.
-    """
+    def __init__(self, inner: Any, run: Callable[..., Any]) -> None:
+        self._inner, self._run = inner, run
 
-    def __init__(self, patience: Patience | None) -> None:
-        self.patience = patience or Patience()
-        self._lines: WeakValueDictionary[str, Any] = WeakValueDictionary()
-        self._guard = threading.Lock()
-
-    def store(self, inner: Store, account: str) -> RetryingStore:
-        """The store of one account, its calls tried again."""
-        with self._guard:
-            return RetryingStore(inner, self.patience, self._lines.setdefault(account, threading.Lock()))
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if not callable(value):
+            return value
+        return lambda *args, **named: self._run(name, lambda _: value(*args, **named))
 
 
-def _again(name: str) -> Callable[..., Any]:
-    """A call that may happen twice, handed on until it succeeds."""
+class _TriedStore(_Tried):
+    """A store tried again; a reply that was lost is told from a loss by what is there."""
 
-    def call(self: Any, *args: Any, **named: Any) -> Any:
-        return self._run(name, lambda _: getattr(self._inner, name)(*args, **named))
-
-    return call
-
-
-class RetryingStore:
-    """A store whose calls are tried again; a reply that was lost is told from a loss by what is there."""
-
-    folder = None
-    read: Callable[..., bytes | None] = _again("read")
-    read_many: Callable[..., Sequence[bytes | None]] = _again("read_many")
-    scan: Callable[..., Sequence[str]] = _again("scan")
-    delete: Callable[..., None] = _again("delete")
-    replace: Callable[..., None] = _again("replace")
-    lines: Callable[..., tuple[Sequence[bytes], int] | None] = _again("lines")
-    leftovers: Callable[..., Sequence[str]] = _again("leftovers")
-    clear_leftovers: Callable[..., int] = _again("clear_leftovers")
-
-    def __init__(self, inner: Store, patience: Patience, line: Any) -> None:
-        self._inner = inner
-        self._run = patience.run
+    def __init__(self, inner: Store, run: Callable[..., Any], line: Any) -> None:
+        super().__init__(inner, run)
         self._line = line
 
     def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
@@ -101,14 +88,12 @@ class RetryingStore:
                 return False
             return True
 
-        return self._run("create", act)
+        return bool(self._run("create", act))
 
-    def hold(self, key: str, seconds: float, *, owner: str = "") -> Lease:
+    def hold(self, key: str, seconds: float, *, owner: str = "") -> _Tried:
         """Take hold of a series of lines; a hold whose reply was lost is asked for under the same name."""
         mine = owner or secrets.token_hex(16)
-        return _RetryingLease(
-            self._run("hold", lambda _: self._inner.hold(key, seconds, owner=mine)), self._run
-        )
+        return _Tried(self._run("hold", lambda _: self._inner.hold(key, seconds, owner=mine)), self._run)
 
     @contextmanager
     def lock(self, wait_seconds: float) -> Iterator[bool]:
@@ -123,16 +108,3 @@ class RetryingStore:
                     _log.info("no queue could be had")
                     taken = False
             yield taken
-
-
-class _RetryingLease:
-    append: Callable[..., None] = _again("append")
-    replace: Callable[..., None] = _again("replace")
-    renew: Callable[..., None] = _again("renew")
-    delete: Callable[..., None] = _again("delete")
-    close: Callable[..., None] = _again("close")
-
-    def __init__(self, inner: Lease, run: Callable[..., Any]) -> None:
-        self._inner = inner
-        self._run = run
-        self.lines, self.torn = inner.lines, inner.torn
