@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 from octavo.errors import Damaged
 from octavo.libraries import Array, np
@@ -14,6 +15,23 @@ _ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a pla
 _TAIL_ROWS = 2_048
 _TAIL_SHARE = 64
 _HALF, _LOW = 32, 0xFFFFFFFF
+
+
+class Occurrences(NamedTuple):
+    """Where the question's terms stand: the row and the term of each occurrence."""
+
+    row: Array
+    term: Array
+
+    def rows_with(self, terms: int) -> Array:
+        """In how many rows each term occurs."""
+        pairs = distinct(self.row * terms + self.term)
+        return np.bincount(pairs % terms, minlength=terms) if terms else pairs
+
+    def among(self, kept: Array) -> Occurrences:
+        """Those in some of the rows, which are counted anew."""
+        place, is_kept = np.cumsum(kept) - 1, kept[self.row]
+        return Occurrences(row=place[self.row[is_kept]], term=self.term[is_kept])
 
 
 def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
@@ -40,6 +58,14 @@ def matches(tokens: Array, codes: Array) -> tuple[Array, Array]:
     which = np.minimum(np.searchsorted(ranked, tokens[places]), len(codes) - 1)
     hit = ranked[which] == tokens[places]
     return places[hit], order[which[hit]]
+
+
+def occurrences_in(terms: Array, lengths: Array, codes: Array) -> Occurrences:
+    """Where a question's terms stand among those of some rows, which follow one another."""
+    if len(terms) == 0 or len(codes) == 0:
+        return Occurrences(row=np.empty(0, dtype=np.int64), term=np.empty(0, dtype=np.int64))
+    places, term = matches(terms, codes)
+    return Occurrences(row=np.searchsorted(np.cumsum(lengths, dtype=np.int64), places, "right"), term=term)
 
 
 def rebase(units: Units) -> int:
