@@ -70,9 +70,7 @@ class Index(Struct):
         """The columns as they are published now."""
         stamp = stamp_of(self._manifest)
         if self._units is None or stamp != self._stamp:
-            before, self._units, self._stamp = self._units, open_units(self.folder), stamp
-            if before is not None and before.manifest.base == self._units.manifest.base:
-                self._units.counted = before.counted
+            self._units, self._stamp = open_units(self.folder), stamp
         return self._units
 
     def read(
@@ -126,6 +124,7 @@ class Index(Struct):
                 units.column(name)
             units.valid_to()
             units.turns()
+            frequencies.counted(units)
             self._words_of(units)
 
     def words(self) -> Words:

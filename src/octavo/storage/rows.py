@@ -110,7 +110,7 @@ class Units(Columns[Manifest]):
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         super().__init__(folder, manifest)
-        self.counted: tuple[Array, Array] | None = None  # mapped by `frequencies` with the first question
+        self.counted: Any = None  # what `frequencies` counted for the first question
         self._ends: Array | None = None
         self._turns: Turns | None = None
 
