@@ -2,7 +2,8 @@
 
 The index alone is measured at every size; at 100k units also `account.recall`, as a caller sees it. With
 `--lived N` accounts live through the front door instead: sessions of 20 and of 2,000 turns with facts beside
-them, cores and spheres made, asked beside that work, at rest, and right after each write.
+them, cores and spheres made, asked beside that work, at rest, and right after each write, and by a process of
+its own; and what token vectors cost is measured.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
@@ -27,6 +30,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.policy import Policy
 from octavo.domain.units import Unit, Watermark
 from octavo.models.embedders import CallableEmbedder
+from octavo.models.rerank import is_rerank_installed, offline_reranker
 from octavo.storage.index import Index, extend
 from octavo.storage.rows import Units
 from octavo.storage.vectors import Vectors, append_vectors, open_vectors, signs
@@ -48,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for session in LIVED:
             measure_lived(bench, turns, min(session, turns // 2))
     if bench.options.lived:
+        measure_tokens(bench, bench.pick(2_000, 40))
         bench.finish()
         return
     sizes = bench.options.units or [10_000, 100_000, 1_000_000]
@@ -93,7 +98,7 @@ def measure_account(bench: Bench, size: int) -> None:
     memories = round(size / 1.9)  # of ten memories nine are episodes of two turns, one is a fact
     root = accounts.account(bench.cache, memories)
     manual = Policy(compression=CompressionPolicy(mode="manual"))
-    with octavo.open(root, accounts.NAME, embedder=embedder(), policy=manual) as account:
+    with lived(root, policy=manual) as account:
         account.catch_up()
         texts, took = Texts(11), []
         for number in range(bench.pick(300, 20)):
@@ -111,22 +116,80 @@ def measure_account(bench: Bench, size: int) -> None:
 def measure_lived(bench: Bench, turns: int, session: int) -> None:
     """Live through sessions of one length, and ask as a caller does."""
     texts, named = Texts(13), f"{turns:,} turns lived in sessions of {session:,}"
-    with (
-        tempfile.TemporaryDirectory(dir=bench.cache) as root,
-        octavo.open(root, accounts.NAME, actor="agent:bench", embedder=embedder()) as account,
-    ):
-        for _ in range(0, turns, session):
+    bench.cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=bench.cache) as root:
+        with lived(root) as account:
+            used = time.process_time()
+            for _ in range(0, turns, session):
+                with account.sandbox() as sandbox:
+                    for number in range(session):
+                        sandbox.turn(("user", "assistant")[number % 2], texts.sentence())
+                        if number % 20 == 19:
+                            sandbox.remember(texts.sentence())
+            ask(bench, account, f"beside background work, {named}", bench.pick(60, 5))
+            account.wait()
+            account.catch_up()
+            each = (time.process_time() - used) / turns * 1000
+            bench.figure(f"to live and be indexed, cores and spheres made, {named}", each, "ms CPU a turn")
+            ask(bench, account, f"at rest, {named}", bench.pick(300, 10))
+            write = lambda: account.remember(texts.sentence())  # noqa: E731
+            ask(bench, account, f"after a write, {named}", bench.pick(60, 5), write)
+            made = account.stats().by_kind
+            told = ", ".join(f"{made.get(kind, 0):,} {kind}s" for kind in ("fact", "core", "sphere"))
+            bench.note(f"{named}: {made.get('episode', 0):,} episodes, {told}.")
+        with get_context("spawn").Pool(1) as alone:
+            took = alone.apply(first_recall, (root,))
+        bench.figure(f"the first recall of a process, with opening, {named}", took, "ms")
+        for part, size in parts_of(Path(root)).items():
+            bench.figure(f"{part} a turn, {named}", size / turns, "bytes")
+
+
+def lived(root: str | Path, **more: Any) -> octavo.Account:
+    """The account that is lived in; what a second look costs is measured apart from it."""
+    more = {"embedder": embedder(), "reranker": False, **more}
+    return octavo.open(root, accounts.NAME, actor="agent:bench", **more)
+
+
+def first_recall(root: str) -> float:
+    """The milliseconds that a process takes to open an account and answer its first question."""
+    began = time.perf_counter()
+    with lived(root) as account:
+        account.recall("What did the harbour look like?", vector=seeded_vector("first").tolist())
+        return (time.perf_counter() - began) * 1000
+
+
+def parts_of(root: Path) -> dict[str, int]:
+    """The bytes of an account on disk, by part."""
+    sizes = dict.fromkeys(("ledger", "state", "columns and words", "vectors", "everything else"), 0)
+    for path in root.rglob("*"):
+        if path.is_file():
+            top, *rest = path.relative_to(root).parts[1:] or ("",)
+            part = "ledger" if top in ("ledger", "segments") else "everything else"
+            if top == "index":
+                is_vector = any(name.startswith(("vectors-", "tokens-")) for name in rest)
+                part = "vectors" if is_vector else "columns and words" if rest[0] == "recall" else "state"
+            sizes[part] += path.stat().st_size
+    return sizes
+
+
+def measure_tokens(bench: Bench, turns: int) -> None:
+    """What the second look costs when turns are indexed: processor time and bytes, with the extra's model."""
+    if not is_rerank_installed():
+        bench.note("The extra `rerank` is not installed here: no cost of token vectors.")
+        return
+    texts, used = Texts(17), {}
+    bench.cache.mkdir(parents=True, exist_ok=True)
+    for name, reranker in (("without", False), ("with", offline_reranker())):
+        with tempfile.TemporaryDirectory(dir=bench.cache) as root, lived(root, reranker=reranker) as account:
             with account.sandbox() as sandbox:
-                for number in range(session):
+                for number in range(turns):
                     sandbox.turn(("user", "assistant")[number % 2], texts.sentence())
-                    if number % 20 == 19:
-                        sandbox.remember(texts.sentence())
-        ask(bench, account, f"beside background work, {named}", bench.pick(60, 5))
-        account.wait()
-        account.catch_up()
-        ask(bench, account, f"at rest, {named}", bench.pick(300, 10))
-        write = lambda: account.remember(texts.sentence())  # noqa: E731
-        ask(bench, account, f"after a write, {named}", bench.pick(60, 5), write)
+            began = time.process_time()
+            account.catch_up()
+            used[name] = (time.process_time() - began) / turns * 1000
+            tokens = sum(path.stat().st_size for path in Path(root).rglob("tokens-*/*"))
+    bench.figure("token vectors made for a turn", used["with"] - used["without"], "ms CPU")
+    bench.figure("token vectors of a turn", tokens / turns, "bytes")
 
 
 def ask(

@@ -21,6 +21,7 @@ from octavo.engine import boosts, standing
 from octavo.engine.boosts import ABSTRACT, Boost, Recalled
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
+from octavo.engine.recent import ABSTRACTIONS, NAMES, Recent
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import Array
@@ -67,9 +68,11 @@ class Recaller:
             boosts.current,
         )
         self._factors = tuple(spine.policy.kinds.of(kind).decay for kind in KINDS)
-        self._standing = standing.Standing()
+        self._recent = Recent(spine, indexing)
+        self._standing = standing.Standing(self._recent)
         self._named: tuple[object, dict[str, str], dict[str, str]] = (None, {}, {})
-        self._held = (0, False, False)  # of a version, which never changes: has it abstractions, has it uses
+        self._abstract: tuple[int, bool] = (-1, False)  # since a version: whether there are abstractions
+        self._used: tuple[int, bool] = (-1, False)  # the same of uses, which never go away
 
     def recall(self, base: DbView, view: View, query: Query) -> Hits:
         """The best hits among what the view holds.
@@ -94,18 +97,19 @@ class Recaller:
             notes.append(f"only the first {LONGEST} of the question's {len(query.text)} characters count")
         units = self._units(base)
         mark = units.manifest.watermark.version
-        unindexed = self._unindexed(base, view, query, mark)
+        unindexed, new = self._unindexed(base, view, query, units)
         question = self._indexing.index.read(
             query.text[:LONGEST],
             now=query.now.date(),
             version=query.version,
             scopes=query.filter.scopes,
             units=units,
+            known=None if unindexed.batch is None else unindexed.batch.known,
             **self._names(base, view, query.filter.scopes),
         )
         vector, source = self._meaning(question, query, notes)
         if vector is not None and source is not None:
-            unindexed = self._with_vectors(unindexed, view, source, notes)
+            unindexed = self._with_vectors(unindexed, new, source, notes)
         if source is not None and source.index != units.folder:
             return self._recall(base, view, query)  # another index took the place of this one
         tokens, asked = self._second_look(question, query, notes)
@@ -116,7 +120,7 @@ class Recaller:
             version=query.version,
             limit=self._enough(query),
             least=query.k,
-            apart=ABSTRACT if query.filter.kinds is None and self._holds(base)[0] else (),
+            apart=ABSTRACT if query.filter.kinds is None and self._has_abstractions(base) else (),
             each="turn" if query.unit == "turn" else "memory",
             aging=Aging(query.now.timestamp(), self._factors),
             vectors=source.now() if source else None,
@@ -167,9 +171,10 @@ class Recaller:
 
     def _names(self, base: DbView, view: View, scopes: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
         """The names that people go by: those they were given, and those they are called by in the talk."""
-        if self._named[0] != (base.version, scopes):
+        key = (self._recent.unchanged_since(NAMES, base.version), scopes)
+        if self._named[0] != key:
             given = base.memories(Filter(kinds=("register",), category=ALIAS, scopes=scopes))
-            self._named = ((base.version, scopes), aliases_in(given), agreed(base.called(scopes)))
+            self._named = (key, aliases_in(given), agreed(base.called(scopes)))
         own = [memory for memory in _own(view) if scopes is None or memory.scope in scopes]
         return {"aliases": {**self._named[1], **aliases_in(own)}, "called": self._named[2]}
 
@@ -210,28 +215,29 @@ class Recaller:
             units = self._indexing.units_now()
         return units
 
-    def _unindexed(self, base: DbView, view: View, query: Query, mark: int) -> Unindexed:
-        """What the index does not hold: versions above its watermark, and the sandbox's own writes."""
-        units: list[Unit] = []
-        ends: set[tuple[str, int]] = set()
-        if mark < base.version:
-            units += self._indexing.units(mark, base.version)
-            ends |= {(m, r) for m, r, _ in self._spine.state.ended(mark, base.version)}
-        if not isinstance(view, DbView) and isinstance(view, states.Pending):
-            places: dict[str, int] = {}
-            for memory in view.own.values():
-                ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
-                units += self._indexing.units_of(memory, base.version, places, base.version)
-        if not units:
-            return Unindexed(ends=frozenset(ends))
-        current = view.many({unit.memory for unit in units})
-        kept: list[Unit] = []
-        others: list[Unit] = []
-        for unit in units:
-            now = current[unit.memory][1] if unit.memory in current else None
-            is_kept = (unit.memory, unit.rev) not in ends and _is_found(now, unit.rev, query.filter)
-            (kept if is_kept else others).append(unit)
-        return Unindexed(units=tuple(kept), others=tuple(others), ends=frozenset(ends))
+    def _unindexed(
+        self, base: DbView, view: View, query: Query, units: Units
+    ) -> tuple[Unindexed, list[Memory]]:
+        """What the index does not hold, and the memories that it is of.
+
+        That is what came above its watermark, and the sandbox's own writes.
+        """
+        told, ends = self._recent.tail(units, base)
+        places: dict[str, int] = {}
+        for memory in _own(view):
+            ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
+            own = self._indexing.units_of(memory, base.version, places, base.version)
+            told.append((memory, tuple(own)))
+        every: list[Unit] = []
+        hidden: list[int] = []
+        for memory, of_memory in told:
+            if (memory.id, memory.rev) in ends or not passes(memory, query.filter):
+                hidden += range(len(every), len(every) + len(of_memory))
+            every += of_memory
+        given = tuple(every)
+        batch = self._recent.analysed(given, units.manifest) if given else None
+        found = Unindexed(units=given, hidden=tuple(hidden), ends=frozenset(ends), batch=batch)
+        return found, [memory for memory, _ in told]
 
     def _meaning(
         self, question: Question, query: Query, notes: list[str]
@@ -286,17 +292,18 @@ class Recaller:
         return None
 
     def _with_vectors(
-        self, unindexed: Unindexed, view: View, source: Embedding, notes: list[str]
+        self, unindexed: Unindexed, memories: Sequence[Memory], source: Embedding, notes: list[str]
     ) -> Unindexed:
         """Vectors for what is above the watermark, so that it competes on equal terms."""
-        if not unindexed.units:
+        hidden = set(unindexed.hidden)
+        new = [unit for place, unit in enumerate(unindexed.units) if place not in hidden]
+        if not new:
             return unindexed
-        if len(unindexed.units) > _EMBED_INLINE:
-            notes.append(f"{len(unindexed.units)} new memories are compared by words only")
+        if len(new) > _EMBED_INLINE:
+            notes.append(f"{len(new)} new memories are compared by words only")
             return unindexed
-        memories = [memory for _, memory in view.many({unit.memory for unit in unindexed.units}).values()]
         try:
-            return replace(unindexed, vectors=source.embed_units(unindexed.units, memories))
+            return replace(unindexed, vectors=source.embed_units(new, memories))
         except (ModelFailed, BadVector) as error:
             notes.append(f"new memories are compared by words only: {error.message}")
             return unindexed
@@ -312,7 +319,7 @@ class Recaller:
     ) -> list[Hit]:
         """Units as hits, with the parts that come from the memory itself."""
         ids = {unit.memory for unit in scored}
-        used = base.uses(sorted(ids)) if ids and self._holds(base)[1] else {}
+        used = base.uses(sorted(ids)) if ids and self._has_uses(base) else {}
         known = view.many(ids)
         hits = []
         for unit in scored:
@@ -339,12 +346,19 @@ class Recaller:
             )
         return hits
 
-    def _holds(self, base: DbView) -> tuple[bool, bool]:
-        """Whether a version has any abstractions, and any uses; most need not be asked for each memory."""
-        if self._held[0] != base.version:
-            abstract = any(kind in ABSTRACT for kind, *_ in base.tallies())
-            self._held = (base.version, abstract, base.is_used())
-        return self._held[1:]
+    def _has_abstractions(self, base: DbView) -> bool:
+        """Whether a version has any cores or spheres."""
+        since = self._recent.unchanged_since(ABSTRACTIONS, base.version)
+        if self._abstract[0] != since:
+            self._abstract = (since, any(kind in ABSTRACT for kind, *_ in base.tallies()))
+        return self._abstract[1]
+
+    def _has_uses(self, base: DbView) -> bool:
+        """Whether a version has any uses; in most accounts no memory need be asked about."""
+        since, is_used = self._used
+        if not (is_used and base.version >= since) and base.version != since:
+            self._used = (base.version, base.is_used())
+        return self._used[1]
 
 
 def _vectors_of(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.orders import APPLIES, ENDED, Order, applying, distinct, ended_in, is_request, orders_of
 from octavo.engine.embedding import Embedding
+from octavo.engine.recent import ORDERS, Recent
 from octavo.errors import ModelFailed
 from octavo.libraries import np, product
 from octavo.models.embedders import OFFLINE_NAME
@@ -31,7 +32,8 @@ _FILE = "orders.bin"
 class Standing:
     """The orders of one account: each memory's read once, their vectors made once and kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, recent: Recent) -> None:
+        self._recent = recent
         self._lock = threading.Lock()
         self._version = -1
         self._by_row: dict[int, list[Order]] = {}
@@ -42,8 +44,11 @@ class Standing:
         self, base: DbView, own: Sequence[Memory] = (), scopes: Sequence[str] | None = None
     ) -> list[Order]:
         """The orders that hold at a version and in a sandbox's own writes, as some scopes see them."""
+        held = self._held(base)
+        if not held and not own:
+            return []
         changed = {memory.id for memory in own}
-        held = [order for order in self._held(base) if order.memory not in changed]
+        held = [order for order in held if order.memory not in changed]
         held += [order for memory in own for order in orders_of(memory)]
         known = [memory for memory in (*self._ends, *own) if scopes is None or memory.scope in scopes]
         ended = ended_in(memory for memory in known if memory in own or memory.id not in changed)
@@ -51,14 +56,15 @@ class Standing:
         wishes = [order for order in seen if order.is_wish][_WISHES:]
         return [order for order in seen if order not in wishes] if wishes else seen
 
-    def _held(self, base: DbView) -> Iterable[Order]:
+    def _held(self, base: DbView) -> list[Order]:
         with self._lock:
-            if self._version != base.version:
+            since = self._recent.unchanged_since(ORDERS, base.version)
+            if self._version != since:
                 rows = base.with_orders(_MOST)
                 new = [row for row in rows if row not in self._by_row]
                 read = {row: orders_of(memory, since) for row, since, memory in base.at_rows(new)}
                 self._ends = base.memories(Filter(kinds=("register",), category=ENDED)) if rows else []
-                self._version = base.version
+                self._version = since
                 self._by_row = {row: self._by_row[row] if row in self._by_row else read[row] for row in rows}
             return [order for orders in self._by_row.values() for order in orders]
 

@@ -217,7 +217,7 @@ def _tuple(inner: tuple[Any, ...]) -> Fits:
 def _is_number(value: Any) -> bool:
     if isinstance(value, int):
         return not isinstance(value, bool) and abs(value) <= MAX_NUMBER
-    return isinstance(value, Real)  # numpy's numbers, too
+    return isinstance(value, float | Real)  # numpy's numbers, too; the first is quick to tell
 
 
 def _is_many(value: Any, *, lazy: bool) -> bool:

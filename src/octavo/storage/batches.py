@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,7 @@ from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import gram_size, passages, runs, terms_of_run
 from octavo.domain.units import End, Unit, address, is_person, substance
 from octavo.libraries import Array, np
+from octavo.storage.frequencies import Occurrences
 from octavo.storage.rows import END, NO_POSITION, ROW, RUN, Manifest, Units, key_code
 
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
@@ -31,7 +32,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     known: Manifest  # the same with the scopes, speakers and times of these rows, too
     records: Array
     terms: Array  # the codes of all rows' terms, one row's behind the other's
-    units: Sequence[Unit] = ()  # for each row whose passage it is
+    owners: Array  # for each row which of the units its passage is of
+    given: tuple[Unit, ...] = ()
     names: bytes = b""
 
     def speaker_code(self, speaker: str) -> int:
@@ -50,11 +52,27 @@ class Batch(Struct, frozen=True, kw_only=True):
         return _appended(folder, self.known, arrays)
 
 
+class UnindexedRows(NamedTuple):
+    """Those rows of a batch that may be found, behind the index's; `vectors` has one for each, or is None."""
+
+    first: int  # the row number its first row has
+    batch: Batch
+    rows: Array  # which rows of the batch they are
+    records: Array
+    found: Occurrences
+    vectors: Array | None = None
+
+    def memory_at(self, row: int) -> str:
+        """The id of the memory that a row belongs to."""
+        owner = int(self.batch.owners[self.rows[row - self.first]])
+        return self.batch.given[owner].memory
+
+
 def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
     """Analyse units, one row a passage, to stand behind what a manifest counts."""
     if not units:
-        nothing, no_terms = np.zeros(0, dtype=_row()), np.empty(0, dtype="<u4")
-        return Batch(manifest=manifest, known=manifest, records=nothing, terms=no_terms)
+        nothing, no_terms, nobody = np.zeros(0, _row()), np.empty(0, "<u4"), np.empty(0, np.int64)
+        return Batch(manifest=manifest, known=manifest, records=nothing, terms=no_terms, owners=nobody)
     pieces = [passages(unit.text) for unit in units]
     terms, lengths = analysed(list(chain.from_iterable(pieces)))
     known = _known(units, manifest)
@@ -68,8 +86,29 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
         known=replace(known, lived=(min(times), max(times))),
         records=records,
         terms=terms,
-        units=units if len(owners) == len(units) else [units[owner] for owner in owners.tolist()],
+        owners=owners,
+        given=tuple(units),
         names=names,
+    )
+
+
+def grown(batch: Batch | None, units: tuple[Unit, ...], manifest: Manifest) -> Batch:
+    """Units as a batch, of which an earlier batch holds the first ones."""
+    if batch is None or not batch.given:
+        return batch_of(units, manifest)
+    if len(batch.given) == len(units):
+        return batch
+    more = {"rows": len(batch.records), "terms": len(batch.terms), "names": len(batch.names)}
+    counts = {name: count + more.get(name, 0) for name, count in batch.known.counts.items()}
+    rest = batch_of(units[len(batch.given) :], replace(batch.known, counts=counts))
+    return Batch(
+        manifest=manifest,
+        known=replace(rest.known, counts=batch.known.counts),
+        records=np.concatenate([batch.records, rest.records]),
+        terms=np.concatenate([batch.terms, rest.terms]),
+        owners=np.concatenate([batch.owners, len(batch.given) + rest.owners]),
+        given=units,
+        names=batch.names + rest.names,
     )
 
 

@@ -1,9 +1,10 @@
-"""In how many passages each term occurs, by scope: a counted base, and a scan of what came after it."""
+"""In how many passages each term occurs, by scope: a counted base, and what came after it."""
 
 from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 from octavo.errors import Damaged
 from octavo.libraries import Array, np
@@ -15,6 +16,25 @@ _TAIL_ROWS = 2_048
 _TAIL_SHARE = 64
 _HALF, _LOW = 32, 0xFFFFFFFF
 
+Counted = tuple[Array, Array]  # scopes and terms as keys in order, and in how many passages each occurs
+
+
+class Occurrences(NamedTuple):
+    """Where the question's terms stand: the row and the term of each occurrence."""
+
+    row: Array
+    term: Array
+
+    def rows_with(self, terms: int) -> Array:
+        """In how many rows each term occurs."""
+        pairs = distinct(self.row * terms + self.term)
+        return np.bincount(pairs % terms, minlength=terms) if terms else pairs
+
+    def among(self, kept: Array) -> Occurrences:
+        """Those in some of the rows, which are counted anew."""
+        place, is_kept = np.cumsum(kept) - 1, kept[self.row]
+        return Occurrences(row=place[self.row[is_kept]], term=self.term[is_kept])
+
 
 def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
     """In how many of the first `rows` passages, in some scopes, each term occurs.
@@ -22,11 +42,23 @@ def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
     Every passage that ever became valid counts, so that the numbers follow from the version alone and not
     from the order in which the index was made.
     """
-    base = units.manifest.base
-    counts = _counted(units, codes, scopes) if base else np.zeros(len(codes), dtype=np.int64)
-    if rows > base:
-        return counts + _scanned(units, codes, scopes, base, rows)
-    return counts - _scanned(units, codes, scopes, rows, base)
+    found = np.zeros(len(codes), dtype=np.int64)
+    for keys, counts in counted(units):
+        for scope in scopes.tolist() if len(keys) else ():
+            wanted = (np.uint64(scope) << np.uint64(32)) | codes.astype(np.uint64)
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            found += np.where(keys[at] == wanted, counts[at], 0)
+    return found - _scanned(units, codes, scopes, rows)
+
+
+def counted(units: Units) -> tuple[Counted, Counted]:
+    """The terms of the base with their counts, and those of the rows behind it, counted once."""
+    if units.counted is None:
+        base = units.manifest.base
+        before = _base(units) if base else _counts_of(units, 0, 0)
+        units.counted = (before, _counts_of(units, base, units.manifest.rows))
+    before, behind = units.counted
+    return before, behind
 
 
 def matches(tokens: Array, codes: Array) -> tuple[Array, Array]:
@@ -42,25 +74,33 @@ def matches(tokens: Array, codes: Array) -> tuple[Array, Array]:
     return places[hit], order[which[hit]]
 
 
+def occurrences_in(terms: Array, lengths: Array, codes: Array) -> Occurrences:
+    """Where a question's terms stand among those of some rows, which follow one another."""
+    if len(terms) == 0 or len(codes) == 0:
+        return Occurrences(row=np.empty(0, dtype=np.int64), term=np.empty(0, dtype=np.int64))
+    places, term = matches(terms, codes)
+    return Occurrences(row=np.searchsorted(np.cumsum(lengths, dtype=np.int64), places, "right"), term=term)
+
+
 def rebase(units: Units) -> int:
     """Add the scanned tail to the counted base when it grew long; returns the rows the base covers."""
     manifest = units.manifest
     if manifest.rows - manifest.base <= max(_TAIL_ROWS, manifest.base // _TAIL_SHARE):
         return manifest.base
     try:
-        first, old = manifest.base, _base(units) if manifest.base else None
+        old, new = counted(units)
+        keys, counts = _added(np.concatenate([old[0], new[0]]), np.concatenate([old[1], new[1]]))
     except Damaged:
-        first, old = 0, None  # counted anew
-    keys, counts = _counts_of(units, first, manifest.rows)
-    if old is not None:
-        keys, counts = _added(np.concatenate([old[0], keys]), np.concatenate([old[1], counts]))
+        keys, counts = _counts_of(units, 0, manifest.rows)
     data = keys.astype("<u8").tobytes() + counts.astype("<u4").tobytes()
     append(_path(units.folder, manifest.rows), data + zlib.crc32(data).to_bytes(4, "little"), at=0)
     return manifest.rows
 
 
-def _counts_of(units: Units, first: int, last: int) -> tuple[Array, Array]:
+def _counts_of(units: Units, first: int, last: int) -> Counted:
     """The terms of some rows with their scopes, as sorted keys, and in how many of the rows each occurs."""
+    if first == last:
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
     rows = units.column("rows")[first:last]
     lengths = rows["length"].astype(np.int64)
     start = int(rows["terms"][0])
@@ -71,7 +111,7 @@ def _counts_of(units: Units, first: int, last: int) -> tuple[Array, Array]:
     return tallied((scope << _HALF) | (pairs & _LOW))
 
 
-def _added(keys: Array, counts: Array) -> tuple[Array, Array]:
+def _added(keys: Array, counts: Array) -> Counted:
     """Two sorted lists of keys behind one another as one, the counts of equal keys added."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
@@ -87,44 +127,28 @@ def sweep(units: Units) -> None:
             path.unlink(missing_ok=True)
 
 
-def _counted(units: Units, codes: Array, scopes: Array) -> Array:
-    keys, counts = _base(units)
-    total = np.zeros(len(codes), dtype=np.int64)
-    for scope in scopes.tolist():
-        wanted = (np.uint64(scope) << np.uint64(32)) | codes.astype(np.uint64)
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        total += np.where(keys[at] == wanted, counts[at], 0)
-    return total
+def _base(units: Units) -> Counted:
+    path = _path(units.folder, units.manifest.base)
+    try:
+        data = np.memmap(path, dtype="u1", mode="r")
+    except (FileNotFoundError, ValueError) as error:
+        raise damaged(path, "it is missing or empty") from error
+    size = (len(data) - 4) // _ENTRY_BYTES
+    if zlib.crc32(data[:-4].data).to_bytes(4, "little") != bytes(data[-4:]):
+        raise damaged(path, "its checksum is wrong")
+    keys, counts = data[: 8 * size].view("<u8"), data[8 * size : -4].view("<u4")
+    return np.asarray(keys), np.asarray(counts)
 
 
-def _base(units: Units) -> tuple[Array, Array]:
-    if units.counted is None:
-        path = _path(units.folder, units.manifest.base)
-        try:
-            data = np.memmap(path, dtype="u1", mode="r")
-        except (FileNotFoundError, ValueError) as error:
-            raise damaged(path, "it is missing or empty") from error
-        size = (len(data) - 4) // _ENTRY_BYTES
-        if zlib.crc32(data[:-4].data).to_bytes(4, "little") != bytes(data[-4:]):
-            raise damaged(path, "its checksum is wrong")
-        keys, counts = data[: 8 * size].view("<u8"), data[8 * size : -4].view("<u4")
-        units.counted = (np.asarray(keys), np.asarray(counts))
-    return units.counted
-
-
-def _scanned(units: Units, codes: Array, scopes: Array, first: int, last: int) -> Array:
-    if first >= last or len(codes) == 0:
+def _scanned(units: Units, codes: Array, scopes: Array, first: int) -> Array:
+    """In how many passages from a row on each term occurs: what an older version does not count."""
+    if first >= units.manifest.rows or len(codes) == 0:
         return np.zeros(len(codes), dtype=np.int64)
-    rows = units.column("rows")[first:last]
-    start = int(rows["terms"][0])
-    end = int(rows["terms"][-1]) + int(rows["length"][-1])
-    places, which = matches(units.column("terms")[start:end], codes)
-    owner = np.searchsorted(rows["terms"], places.astype(np.uint64) + np.uint64(start), "right") - 1
-    seen = distinct(owner.astype(np.int64) * len(codes) + which)
-    owner, which = seen // len(codes), seen % len(codes)
+    rows = units.column("rows")[first:]
+    found = occurrences_in(units.column("terms")[int(rows["terms"][0]) :], rows["length"], codes)
     if len(scopes) < len(units.manifest.scopes):
-        which = which[np.isin(rows["scope"][owner], scopes)]
-    return np.bincount(which, minlength=len(codes))
+        found = found.among(np.isin(rows["scope"], scopes))
+    return found.rows_with(len(codes))
 
 
 def _path(folder: Path, rows: int) -> Path:

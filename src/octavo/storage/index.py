@@ -16,17 +16,15 @@ from octavo.domain.dates import Interval
 from octavo.domain.filters import Filter
 from octavo.domain.names import meanings
 from octavo.domain.query import Question, read_question
-from octavo.domain.ranking import Aging, Recipe
+from octavo.domain.ranking import Recipe
 from octavo.domain.text import passages
 from octavo.domain.units import ROLES, End, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, write_ends
 from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
-from octavo.storage.rows import EMPTY, FILES, Units, open_units
+from octavo.storage.rows import EMPTY, FILES, Manifest, Units, open_units
 from octavo.storage.search import Limits, ScoredUnit, Search, Unindexed
-from octavo.storage.tokens import Encoded, Tokens
-from octavo.storage.vectors import Vectors
 from octavo.storage.words import Words
 
 _CURRENT = "current"
@@ -83,62 +81,41 @@ class Index(Struct):
         version: int,
         scopes: Iterable[str] | None,
         units: Units | None = None,
+        known: Manifest | None = None,
         aliases: Mapping[str, str] | None = None,
         called: Mapping[str, str] | None = None,
     ) -> Question:
-        """Read a question in the light of who spoke, how they are called, and the time lived through."""
+        """Read a question in the light of who spoke, how they are called, and the time lived through.
+
+        `known` is the manifest that also counts what is not indexed yet, if anything is.
+        """
         units = self.units() if units is None else units
-        codes = units.scope_codes(scopes)
-        speakers = [name for name in units.speakers(version, codes) if name.casefold() not in ROLES]
-        names = meanings(speakers, aliases, called)
-        return read_question(text, now=now, speakers=speakers, names=names, lived=_lived(units, version))
+        manifest = units.manifest if known is None else known
+        speakers = [name for name in manifest.heard(version, scopes) if name.casefold() not in ROLES]
+        lived = _lived(units, manifest, version)
+        return read_question(
+            text, now=now, speakers=speakers, names=meanings(speakers, aliases, called), lived=lived
+        )
 
     def search(
         self,
         question: Question,
         filter_: Filter,
         *,
-        units: Units | None = None,
-        version: int,
         limit: int,
-        vectors: Vectors | None = None,
-        query: Any = None,
-        unindexed: Unindexed | None = None,
-        each: str = "turn",
         least: int = 0,
-        apart: tuple[str, ...] = (),
-        aging: Aging | None = None,
-        tokens: Tokens | None = None,
-        asked: Encoded | None = None,
+        units: Units | None = None,
+        **asked: Any,
     ) -> list[ScoredUnit]:
-        """The best units for a question that pass a filter, best first: each turn, or each memory once.
+        """The best units for a question that pass a filter, best first, asked as `Search` says.
 
         At most `limit` are found, and not fewer than `least` if there are so many that any stream finds.
-        Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
-        With `aging` salience, age and layer count in the order too; they are no part of the scores.
-        With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
         units = self.units() if units is None else units
-        if vectors is not None:
-            vectors = vectors.up_to(units.manifest.rows)  # a writer may have added to both meanwhile
-        search = Search(
-            units,
-            self._words_of(units),
-            question,
-            filter_,
-            version,
-            recipe=self.recipe,
-            limits=self.limits,
-            unindexed=unindexed or Unindexed(),
-            vectors=vectors,
-            query=query,
-            each=each,
-            aging=aging,
-            apart=apart,
-            tokens=tokens,
-            asked=asked,
+        words_, recipe, limits = self._words_of(units), self.recipe, self.limits
+        return Search(units, words_, question, filter_, recipe=recipe, limits=limits, **asked).run(
+            limit, least
         )
-        return search.run(limit, least)
 
     def warm(self) -> None:
         """Open what was published since somebody last asked, so that the next question need not."""
@@ -147,6 +124,7 @@ class Index(Struct):
                 units.column(name)
             units.valid_to()
             units.turns()
+            frequencies.counted(units)
             self._words_of(units)
 
     def words(self) -> Words:
@@ -233,9 +211,9 @@ def passages_of(new: Iterable[Unit]) -> list[str]:
     return [passage for unit in new for passage in passages(unit.text)]
 
 
-def _lived(units: Units, version: int) -> Interval | None:
-    if version >= units.manifest.watermark.version:
-        span = units.manifest.lived
+def _lived(units: Units, manifest: Manifest, version: int) -> Interval | None:
+    if version >= manifest.watermark.version:
+        span = manifest.lived
     else:
         rows = units.rows_until(version)
         times = units.column("rows")["at"][:rows]

@@ -52,6 +52,11 @@ class Manifest(Struct, frozen=True, kw_only=True):
         """How many passages are indexed."""
         return self.counts["rows"]
 
+    def heard(self, version: int, scopes: Iterable[str] | None) -> list[str]:
+        """Who has spoken in some scopes (None: in any) up to a version."""
+        seen = {code for code, name in enumerate(self.scopes) if scopes is None or name in scopes}
+        return sorted({self.speakers[s] for s, scope, v in self.said_since if scope in seen and v <= version})
+
 
 class Name(NamedTuple):
     """The words that belong to a record."""
@@ -105,7 +110,7 @@ class Units(Columns[Manifest]):
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         super().__init__(folder, manifest)
-        self.counted: tuple[Array, Array] | None = None  # mapped by `frequencies` with the first question
+        self.counted: Any = None  # what `frequencies` counted for the first question
         self._ends: Array | None = None
         self._turns: Turns | None = None
 
@@ -149,13 +154,6 @@ class Units(Columns[Manifest]):
         known = self.manifest.scopes
         wanted = range(len(known)) if scopes is None else [known.index(s) for s in scopes if s in known]
         return np.array(sorted(wanted), dtype=np.uint16)
-
-    def speakers(self, version: int, scopes: Array) -> list[str]:
-        """Who has spoken in some scopes up to a version."""
-        seen = set(scopes.tolist())
-        return sorted(
-            {self.manifest.speakers[s] for s, c, v in self.manifest.said_since if c in seen and v <= version}
-        )
 
     def name_of(self, record: Any) -> Name:
         """The id of the memory a record belongs to, and what else is known of it in words."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import reduce
 from typing import Any, NamedTuple
@@ -18,10 +17,10 @@ from octavo.domain.ranking import Aging, Recipe, reach, term_weights
 from octavo.domain.units import Unit
 from octavo.libraries import Array, np
 from octavo.storage import frequencies, surroundings
-from octavo.storage.batches import Batch, batch_of, code_of
+from octavo.storage.batches import Batch, UnindexedRows, batch_of, code_of
 from octavo.storage.rows import Units, distinct, key_code, picked
 from octavo.storage.substance import substance_part
-from octavo.storage.surroundings import Surroundings, UnindexedRows
+from octavo.storage.surroundings import Surroundings
 from octavo.storage.tokens import Encoded, Tokens, second_look
 from octavo.storage.vectors import Vectors
 from octavo.storage.words import Words
@@ -65,14 +64,16 @@ class ScoredUnit(NamedTuple):
 class Unindexed(Struct, frozen=True, kw_only=True):
     """What is not in the index: units (above the watermark, or in a buffer), ends, and maybe vectors.
 
-    `vectors` has one row a passage, in the order of `passages_of`. `others` are units above the watermark
-    that may not be found but count in the statistics, as they will once they are indexed.
+    The `hidden` ones, by their places among the units, may not be found but count in the statistics, as they
+    will once they are indexed. `vectors` has one row a passage of the others, in the order of `passages_of`;
+    `batch` is all the units, where they were analysed before.
     """
 
     units: tuple[Unit, ...] = ()
-    others: tuple[Unit, ...] = ()
+    hidden: tuple[int, ...] = ()
     ends: frozenset[tuple[str, int]] = frozenset()
     vectors: Any = None
+    batch: Batch | None = None
 
 
 class Search:
@@ -84,33 +85,44 @@ class Search:
         words: Words,
         question: Question,
         filter_: Filter,
-        version: int,
         *,
+        version: int,
         recipe: Recipe,
         limits: Limits,
-        unindexed: Unindexed,
-        vectors: Vectors | None,
-        query: Any,
-        each: str,
-        aging: Aging | None,
-        apart: tuple[str, ...],
-        tokens: Tokens | None,
-        asked: Encoded | None,
+        unindexed: Unindexed | None = None,
+        vectors: Vectors | None = None,
+        query: Any = None,
+        each: str = "turn",
+        aging: Aging | None = None,
+        apart: tuple[str, ...] = (),
+        tokens: Tokens | None = None,
+        asked: Encoded | None = None,
     ) -> None:
+        """Prepare a search; each turn or each memory counts once.
+
+        Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
+        With `aging` salience, age and layer count in the order too; they are no part of the scores.
+        With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
+        """
         self.each, self.aging, self.apart = each, aging, apart
         self.tokens, self.asked = tokens, asked
         self.units, self.words, self.recipe, self.limits = units, words, recipe, limits
-        self.question, self.filter, self.unindexed = question, filter_, unindexed
+        self.question, self.filter = question, filter_
+        self.unindexed = unindexed or Unindexed()
         self.version = min(version, self.units.manifest.watermark.version)
         self.scopes = self.units.scope_codes(filter_.scopes)
         self.rows = self.units.rows_until(self.version)
-        self.vectors = vectors if query is not None else None
+        # A writer may have added to both the rows and the vectors meanwhile.
+        self.vectors = None if vectors is None or query is None else vectors.up_to(units.manifest.rows)
         self.query: Any = None if query is None else _unit_length(query)
-        self.ended = np.array(sorted({key_code(memory) for memory, _ in unindexed.ends}), dtype=np.uint64)
+        ended = sorted({key_code(memory) for memory, _ in self.unindexed.ends})
+        self.ended = np.array(ended, dtype=np.uint64)
         self.asked_version = version
         self.allowed: Array | None = None
         if filter_.is_narrow:
             self.allowed = np.sort(np.array(words.all(filter_, version), dtype=np.int64))
+        self.codes = np.array([code_of(term) for term in question.terms], dtype=np.uint32)
+        self.tail = self._tail()
 
     def run(self, limit: int, least: int) -> list[ScoredUnit]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
@@ -126,28 +138,25 @@ class Search:
             self.limits = self.limits.wider()
 
     def _found(self, limit: int) -> tuple[list[ScoredUnit], list[ScoredUnit]]:
-        codes = np.array([code_of(term) for term in self.question.terms], dtype=np.uint32)
-        tail, batch = self._tail(codes)
+        recipe, tail = self.recipe, self.tail
         near = self._near(limit)
-        candidates = distinct(np.concatenate([self._candidates(codes.tolist(), limit), near]))
-        recipe = self.recipe
+        candidates = distinct(np.concatenate([self._candidates(limit), near]))
         nearby = surroundings.gather(
             self.units,
             candidates,
             tail,
             self._in_sight,
-            codes,
-            tail.records["session"],
+            self.codes,
             gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), self.limits.neighbours),
         )
         if len(nearby.rows) == 0:
             return [], []
-        own = np.concatenate([candidates, self._unindexed_candidates(tail)])
+        own = np.concatenate([candidates, self._unindexed_candidates()])
         chosen = nearby.around(nearby.holding(own), self.limits.neighbours)
         if self.allowed is not None:
             firsts = nearby.rows[nearby.starts[chosen]]  # the tail is filtered by whoever hands it in
             chosen = chosen[np.isin(firsts, self.allowed) | (firsts >= self.units.manifest.rows)]
-        parts = self._parts(nearby, chosen, batch, *self._weights(codes, tail))
+        parts = self._parts(nearby, chosen)
         if self.vectors is not None:
             kept = self._best(nearby, chosen, parts, near, limit)
             chosen, parts = chosen[kept], {name: values[kept] for name, values in parts.items()}
@@ -156,7 +165,7 @@ class Search:
             )
         if recipe.substance:
             scale = recipe.substance if self.asked is None else recipe.substance_reranked
-            told = (self.question, self.units, batch, self.scopes, recipe, self.rows)
+            told = (self.question, self.units, tail, self.scopes, recipe, self.rows)
             parts["substance"] = np.float32(scale) * substance_part(nearby, chosen, parts, _sum(parts), *told)
         score = _sum(parts)
         if self.aging is not None:
@@ -170,17 +179,15 @@ class Search:
             parts["rerank"][: len(first)] = second_look(
                 nearby, matched[: len(first)], self.tokens, self.asked, self.recipe
             )
-        found = self._scored(nearby, chosen, batch, score, parts, matched)
+        found = self._scored(nearby, chosen, score, parts, matched)
         return found[: len(first)], found[len(first) :]
 
-    def _parts(
-        self, nearby: Surroundings, chosen: Array, batch: Batch, weights: Array, average: float
-    ) -> dict[str, Array]:
+    def _parts(self, nearby: Surroundings, chosen: Array) -> dict[str, Array]:
         """What every part but the meaning gives the chosen units."""
         recipe, question = self.recipe, self.question
-        parts = {"words": surroundings.words_part(nearby, chosen, weights, average, recipe)}
+        parts = {"words": surroundings.words_part(nearby, chosen, *self._weights(), recipe)}
         if question.speaker is not None:
-            said = nearby.firsts["speaker"][chosen] == batch.speaker_code(question.speaker)
+            said = nearby.firsts["speaker"][chosen] == self.tail.batch.speaker_code(question.speaker)
             parts["speaker"] = recipe.speaker * said.astype(np.float32)
             # Who is asked about tells of themselves; "you" is about somebody else.
             parts["address"] = nearby.firsts["address"][chosen] * np.float32(-recipe.address / 255)
@@ -204,8 +211,8 @@ class Search:
             kept[chosen[self._is_apart(nearby, chosen)]] = True
         return np.flatnonzero(kept[chosen])
 
-    def _candidates(self, codes: Sequence[int], limit: int) -> Array:
-        limits, source, version = self.limits, self.words, self.asked_version
+    def _candidates(self, limit: int) -> Array:
+        limits, source, version, codes = self.limits, self.words, self.asked_version, self.codes.tolist()
         extra = 4 * len(self.unindexed.ends)
         most = max(limits.words, limit) + extra
         found = source.search(codes, self.filter, version, limit=most)
@@ -224,10 +231,9 @@ class Search:
                 found += source.between(first, last, aside, version, limit=limits.apart)
         return np.array(found, dtype=np.int64)
 
-    def _unindexed_candidates(self, tail: UnindexedRows) -> Array:
+    def _unindexed_candidates(self) -> Array:
         """The rows of the tail that some stream finds."""
-        if not self.unindexed.units:
-            return np.empty(0, dtype=np.int64)
+        tail = self.tail
         found = np.zeros(len(tail.records), dtype=bool)
         found[tail.found.row] = True
         if tail.vectors is not None:
@@ -294,32 +300,36 @@ class Search:
         sample = self.units.column("rows")["scope"][:: max(1, self.units.manifest.rows // 1000)]
         return float(np.isin(sample, self.scopes).mean()) if len(sample) else 1.0
 
-    def _tail(self, codes: Array) -> tuple[UnindexedRows, Batch]:
-        batch = batch_of(self.unindexed.units, self.units.manifest)
-        return surroundings.UnindexedRows(
-            first=self.units.manifest.rows,
-            records=batch.records,
-            found=surroundings.occurrences_in(batch.terms, batch.records["length"], codes),
-            vectors=None if self.unindexed.vectors is None else np.asarray(self.unindexed.vectors),
-        ), batch
+    def _tail(self) -> UnindexedRows:
+        """What is not indexed, as rows behind those of the index; its terms are counted, too."""
+        batch = self.unindexed.batch or batch_of(self.unindexed.units, self.units.manifest)
+        records, vectors, first = batch.records, self.unindexed.vectors, self.units.manifest.rows
+        found = frequencies.occurrences_in(batch.terms, records["length"], self.codes)
+        self.unindexed_counts = found.rows_with(len(self.codes))
+        rows = np.arange(len(records))
+        if (scopes := self.filter.scopes) is not None and len(records):
+            names = batch.known.scopes
+            seen = np.array([name in scopes for name in names])[records["scope"]]
+            self.unindexed_counts = found.among(seen).rows_with(len(self.codes))
+        if self.unindexed.hidden:
+            is_shown = ~np.isin(batch.owners, self.unindexed.hidden)
+            rows, found = np.flatnonzero(is_shown), found.among(is_shown)
+            records = picked(records, rows)
+        return UnindexedRows(
+            first=first,
+            batch=batch,
+            rows=rows,
+            records=records,
+            found=found,
+            vectors=None if vectors is None else np.asarray(vectors),
+        )
 
-    def _weights(self, codes: Array, tail: UnindexedRows) -> tuple[Array, float]:
+    def _weights(self) -> tuple[Array, float]:
         """The weight of each term, and how many terms a passage has on average."""
-        rows, total = self.rows, self.rows + len(tail.records)
-        counts = frequencies.containing(self.units, codes, self.scopes, rows)
+        rows, lengths = self.rows, self.tail.batch.records["length"]
+        counts = frequencies.containing(self.units, self.codes, self.scopes, rows) + self.unindexed_counts
         last = self.units.column("rows")[rows - 1 : rows]
-        terms = int((last["terms"] + last["length"]).sum())
-        if self.unindexed.units:
-            counts = counts + tail.found.rows_with(len(codes))
-            terms += int(tail.records["length"].sum())
-        if self.unindexed.others:
-            others = batch_of(self.unindexed.others, self.units.manifest)
-            total, terms = total + len(others.records), terms + len(others.terms)
-            scopes = self.filter.scopes
-            seen = np.array([scopes is None or unit.scope in scopes for unit in others.units])
-            lengths = others.records["length"]
-            found = surroundings.occurrences_in(others.terms[np.repeat(seen, lengths)], lengths[seen], codes)
-            counts = counts + found.rows_with(len(codes))
+        terms, total = int((last["terms"] + last["length"]).sum() + lengths.sum()), rows + len(lengths)
         known = dict(zip(self.question.terms, counts.tolist(), strict=True))
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
@@ -339,20 +349,14 @@ class Search:
         return np.asarray(np.array([kind in self.apart for kind in KINDS])[nearby.firsts["kind"][units]])
 
     def _scored(
-        self,
-        nearby: Surroundings,
-        units: Array,
-        batch: Batch,
-        score: Array,
-        parts: dict[str, Array],
-        matched: Array,
+        self, nearby: Surroundings, units: Array, score: Array, parts: dict[str, Array], matched: Array
     ) -> list[ScoredUnit]:
         rows, firsts = nearby.rows[nearby.starts[units]], picked(nearby.firsts, units)
         sharing = np.zeros(len(nearby.starts), dtype=bool)
         sharing[nearby.unit_of(nearby.found.row)] = True
         columns = [v.tolist() for v in (firsts["rev"], firsts["turn"], firsts["kind"], score, sharing[units])]
         given = zip(*(values.tolist() for values in parts.values()), strict=True)
-        memories, places = self._memories(rows, firsts, batch), (matched - nearby.starts[units]).tolist()
+        memories, places = self._memories(rows, firsts), (matched - nearby.starts[units]).tolist()
         own_rows = nearby.rows[matched].tolist()
         return [
             ScoredUnit(
@@ -364,11 +368,11 @@ class Search:
             )
         ]
 
-    def _memories(self, rows: Array, firsts: Array, batch: Batch) -> list[str]:
-        stored, new = self.units.manifest.rows, batch.units
+    def _memories(self, rows: Array, firsts: Array) -> list[str]:
+        stored = self.units.manifest.rows
         places = zip(rows.tolist(), firsts["name"].tolist(), firsts["name_length"].tolist(), strict=True)
         return [
-            self.units.memory_at(start, length) if row < stored else new[row - stored].memory
+            self.units.memory_at(start, length) if row < stored else self.tail.memory_at(row)
             for row, start, length in places
         ]
 

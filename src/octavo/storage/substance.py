@@ -8,7 +8,7 @@ from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe, substance
 from octavo.libraries import Array, np
 from octavo.storage import frequencies
-from octavo.storage.batches import Batch
+from octavo.storage.batches import UnindexedRows
 from octavo.storage.rows import NO_POSITION, Units, ranges
 from octavo.storage.surroundings import Surroundings
 
@@ -22,7 +22,7 @@ def substance_part(
     score: Array,
     question: Question,
     units: Units,
-    batch: Batch,
+    tail: UnindexedRows,
     scopes: Array,
     recipe: Recipe,
     until: int,
@@ -45,7 +45,7 @@ def substance_part(
         only_asks=(marks & 8) / 8,
         names=_beside(speaker, (marks & 3) / 3),
         number=_beside(speaker, (marks & 4) / 4),
-        rarity=_beside(speaker, _rarity(nearby, turns, units, batch, scopes, until)),
+        rarity=_beside(speaker, _rarity(nearby, turns, units, tail, scopes, until)),
         fullness=nearby.fullness(turns, recipe),
         meaning=meaning,
         words=parts["words"][best],
@@ -64,7 +64,7 @@ def _beside(speaker: Array, values: Array) -> Array:
 
 
 def _rarity(
-    nearby: Surroundings, turns: Array, units: Units, batch: Batch, scopes: Array, until: int
+    nearby: Surroundings, turns: Array, units: Units, tail: UnindexedRows, scopes: Array, until: int
 ) -> Array:
     """How rare the terms of some turns are on average among the first rows, between 0 and 1."""
     rows, _ = nearby.rows_of(turns)
@@ -74,7 +74,7 @@ def _rarity(
     codes = np.empty(len(places), dtype=np.uint32)
     is_new = places >= stored
     codes[~is_new] = units.column("terms")[places[~is_new]]
-    codes[is_new] = batch.terms[places[is_new] - stored]
+    codes[is_new] = tail.batch.terms[places[is_new] - stored]
     owner = np.repeat(np.repeat(np.arange(len(turns)), nearby.firsts["passages"][turns]), lengths)
     pairs = np.unique((owner.astype(np.uint64) << np.uint64(32)) | codes)
     owner, codes = (
@@ -82,7 +82,7 @@ def _rarity(
         (pairs & np.uint64(0xFFFFFFFF)).astype(np.uint32),
     )
     known, which = np.unique(codes, return_inverse=True)
-    total = max(2, until + len(batch.records))
+    total = max(2, until + len(tail.records))
     counts = frequencies.containing(units, known, scopes, until)
     idf = np.log(total / np.maximum(counts, 1))[which] / math.log(total)
     sums, number = (np.bincount(owner, weights=w, minlength=len(turns)) for w in (idf, None))

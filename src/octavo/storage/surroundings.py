@@ -19,7 +19,8 @@ from octavo.domain.ranking import (
     saturated,
 )
 from octavo.libraries import Array, np, product
-from octavo.storage.frequencies import matches
+from octavo.storage.batches import UnindexedRows
+from octavo.storage.frequencies import Occurrences, occurrences_in
 from octavo.storage.rows import NO_POSITION, Units, distinct, picked, ranges, tallied
 from octavo.storage.vectors import Vectors
 
@@ -27,27 +28,6 @@ _WINDOW = 5  # how many rows to either side of a candidate are its context: neig
 _DAY_SECONDS = 86_400
 _TERM_FIT = 0.1  # what a term of the question in a passage is worth beside its cosine
 _EPOCH = 719_163  # the ordinal of 1970-01-01
-
-
-class Occurrences(NamedTuple):
-    """Where the question's terms stand: the row and the term of each occurrence."""
-
-    row: Array
-    term: Array
-
-    def rows_with(self, terms: int) -> Array:
-        """In how many rows each term occurs."""
-        pairs = distinct(self.row * terms + self.term)
-        return np.bincount(pairs % terms, minlength=terms) if terms else pairs
-
-
-class UnindexedRows(NamedTuple):
-    """Units that no index holds yet, in the form of the columns; `vectors` has a row for each, or is None."""
-
-    first: int  # the row number its first row has
-    records: Array
-    found: Occurrences
-    vectors: Array | None = None
 
 
 class Surroundings(NamedTuple):
@@ -112,22 +92,20 @@ def gather(
     tail: UnindexedRows,
     visible: Any,
     codes: Array,
-    forced: Array,
     *,
     gap: int,
 ) -> Surroundings:
     """Collect the candidates' conversations as far as they are visible, with the question's terms in them.
 
-    `forced` are sessions to collect besides, those of the tail; `gap` is how far neighbours count.
+    The sessions of the tail are collected besides; `gap` is how far neighbours count.
     """
-    low, high = _with_context(units, candidates, forced)
+    low, high = _with_context(units, candidates, tail.records["session"])
     rows = ranges(low, high)
     records = units.take(rows)
     found = _occurrences(units, records, np.cumsum(high - low), codes)
     seen = visible(rows)
     if not seen.all():
-        place, kept = np.cumsum(seen) - 1, seen[found.row]
-        found = Occurrences(row=place[found.row[kept]], term=found.term[kept])
+        found = found.among(seen)
         rows, records = rows[seen], picked(records, np.flatnonzero(seen))
     if len(tail.records):
         row = np.concatenate([found.row, tail.found.row + len(rows)])
@@ -313,14 +291,6 @@ def own_parts(nearby: Surroundings, units: Array, aging: Aging, recipe: Recipe) 
         recipe=recipe,
     )
     return {name: own[name] for name in OWN}
-
-
-def occurrences_in(terms: Array, lengths: Array, codes: Array) -> Occurrences:
-    """Where a question's terms stand among those of some rows, which follow one another."""
-    if len(terms) == 0 or len(codes) == 0:
-        return Occurrences(row=np.empty(0, dtype=np.int64), term=np.empty(0, dtype=np.int64))
-    places, term = matches(terms, codes)
-    return Occurrences(row=np.searchsorted(np.cumsum(lengths, dtype=np.int64), places, "right"), term=term)
 
 
 def _occurrences(units: Units, records: Array, ends: Array, codes: Array) -> Occurrences:

@@ -166,9 +166,10 @@ class Adding:
         """Add the rows of a batch."""
         spelt, begin = _spelt(batch.terms), 0
         ends = np.cumsum(batch.records["length"], dtype=np.int64).tolist()
-        given = zip(batch.units, batch.records["at"].tolist(), ends, strict=True)
+        given = zip(batch.owners.tolist(), batch.records["at"].tolist(), ends, strict=True)
         with self._saying():
-            for row, (unit, at, end) in enumerate(given, batch.manifest.rows):
+            for row, (owner, at, end) in enumerate(given, batch.manifest.rows):
+                unit = batch.given[owner]
                 terms = spelt[_SPELT_LENGTH * begin : _SPELT_LENGTH * end]
                 facets = _facets(
                     unit.scope, unit.kind, unit.layer, unit.session, unit.speaker, unit.category, *unit.tags
