@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
 from octavo.errors import OctavoError, Unavailable
 
@@ -44,6 +47,7 @@ class Worker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="octavo-worker", daemon=True)
                 self._thread.start()
+                _at_work.add(self)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until everything asked for is done; False if the time ran out."""
@@ -98,6 +102,19 @@ class Worker:
             else:
                 self.failure = None
                 return
+
+
+_at_work: WeakSet[Worker] = WeakSet()
+
+
+def _end_with_the_process(owner: int = os.getpid()) -> None:
+    """Stop what nobody closed: a thread inside a library while the interpreter ends aborts the process."""
+    if os.getpid() == owner:  # a forked child has none of the threads
+        for worker in list(_at_work):
+            worker.stop()
+
+
+atexit.register(_end_with_the_process)
 
 
 @contextmanager
