@@ -337,9 +337,13 @@ class Judge:
     def _backups(self, account: octavo.Account) -> None:
         for name in self.backups:
             place = self.root / "backups" / name
-            # Read first, then open to write: that may finish a sweep, which is a version of the copy's own.
+            # Read first, then open to write: that may finish a sweep, which is a version of the copy's own,
+            # as a redaction that followed it there is.
             with octavo.open(place, "chaos", actor=_ACTOR, embedder=False, read_only=True) as copy:
-                version, facts = copy.version, copy.memories(kind="fact")
+                told = {(commit.version, commit.at, commit.cause) for commit in account.versions()}
+                shared = [c.version for c in copy.versions() if (c.version, c.at, c.cause) in told]
+                version = max(shared)
+                facts = copy.at(version).memories(kind="fact")
             own = {m.id: m.text for m in facts if m.id not in self.erased}
             then = {m.id: m.text for m in account.at(version).memories(kind="fact")}
             same = {id_: text for id_, text in then.items() if id_ not in self.erased}

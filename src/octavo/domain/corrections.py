@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from itertools import takewhile
 
 from msgspec import Struct
 
 from octavo.domain.dates import Interval, find_times
-from octavo.domain.readings import correction_cues, read
-from octavo.domain.replacing import probability, share_a_matter
+from octavo.domain.readings import correction_cues, read, stem_of
+from octavo.domain.replacing import BE, ENOUGH_GRAMS, FRAME, alike_in_order, probability
 
 REPLACES = 0.75  # from here on the newer goes first
 KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
@@ -148,7 +149,35 @@ def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None)
     if older.relevance < _ANSWERS * newer.relevance or (near is not None and near < _FAR):
         return False
     enough = _NEAR if question.isascii() else _NEAR_THAI
-    return share_a_matter(question, older.text, newer.text) or (near is not None and near >= enough)
+    return _share_a_matter(question, older.text, newer.text) or (near is not None and near >= enough)
+
+
+def _share_a_matter(question: str, older: str, newer: str) -> bool:
+    """Whether two facts have in common, besides whom they are about, what is asked for or what one says."""
+    asked, before, after = read(question), read(older), read(newer)
+    says_so = bool((after.changes - before.changes) or (after.negations - before.negations))
+    if asked.is_thai:
+        alike = (one == other for one, other in zip(older, newer, strict=False))
+        head = 0 if says_so else sum(1 for _ in takewhile(bool, alike))
+        rest = read(older[head:]).terms & read(newer[head:]).terms
+        return len(rest) >= ENOUGH_GRAMS
+    names = {stem_of(name) for name in asked.names} | asked.names
+    ours, theirs = before.terms - names, after.terms - names
+    shared = ours & theirs
+    cues, subject = correction_cues(), before.subject
+    is_about_one = subject is not None and subject == after.subject
+    if is_about_one and not BE.isdisjoint(before.words) and subject not in names:
+        return bool(shared) or alike_in_order(before.tokens, after.tokens) >= FRAME  # "the landlord is …"
+    if is_about_one:
+        # "My mother moved" and "my mother had": whom both are about is not what they say.
+        shared -= {subject}
+        is_thing = subject not in names and subject not in cues.persons
+        if not shared and says_so and is_thing:
+            return not (asked.asked - {subject}).isdisjoint(ours)
+    return bool(shared) or any(
+        not (group.isdisjoint(ours) or group.isdisjoint(theirs) or group.isdisjoint(asked.asked))
+        for group in cues.classes
+    )
 
 
 def _winner(better: Fact, older: Fact, newer: Fact, *, is_kept: bool, is_replaced: bool) -> Fact:

@@ -53,7 +53,7 @@ WEIGHTS: Mapping[str, float] = {
 
 
 _DO = frozenset(("do", "does", "did", "should", "can", "will"))
-_BE = frozenset(("is", "are", "was", "were", "be", "been"))
+BE = frozenset(("is", "are", "was", "were", "be", "been"))
 _WHO = frozenset(("who", "what", "which"))
 _PERSONAL = frozenset(("i", "you", "he", "she", "we", "they", "it"))
 _NO_VERB_AFTER = frozenset(("of", "for", "at", "to", "about", "the", "a", "in", "on"))
@@ -61,9 +61,9 @@ _THIRD = frozenset(("he", "she", "they", "his", "her", "their", "it"))
 _USES = frozenset(("for", "as"))
 _DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its", "my", "our", "your", "some"))
 _RENEWED = frozenset(("new", "current", "latest", "next", "replac", "old"))
-_ENOUGH_GRAMS = 3
+ENOUGH_GRAMS = 3
 _FITS = 2.0
-_FRAME = 0.35  # how alike two facts are that say the same of different values
+FRAME = 0.35  # how alike two facts are that say the same of different values
 
 
 def probability(question: str, older: str, newer: str, fits: float = 0.0) -> float:
@@ -75,34 +75,6 @@ def probability(question: str, older: str, newer: str, fits: float = 0.0) -> flo
     values = features(read(question), read(older), read(newer))
     values["fits"] = min(_FITS, max(-_FITS, fits))
     return 1 / (1 + math.exp(-sum(weight * values[name] for name, weight in WEIGHTS.items())))
-
-
-def share_a_matter(question: str, older: str, newer: str) -> bool:
-    """Whether two facts have in common, besides whom they are about, what is asked for or what one says."""
-    asked, before, after = read(question), read(older), read(newer)
-    says_so = bool((after.changes - before.changes) or (after.negations - before.negations))
-    if asked.is_thai:
-        alike = (one == other for one, other in zip(older, newer, strict=False))
-        head = 0 if says_so else sum(1 for _ in takewhile(bool, alike))
-        rest = read(older[head:]).terms & read(newer[head:]).terms
-        return len(rest) >= _ENOUGH_GRAMS
-    names = {stem_of(name) for name in asked.names} | asked.names
-    ours, theirs = before.terms - names, after.terms - names
-    shared = ours & theirs
-    cues, subject = correction_cues(), before.subject
-    is_about_one = subject is not None and subject == after.subject
-    if is_about_one and not _BE.isdisjoint(before.words) and subject not in names:
-        return bool(shared) or _alike(before.tokens, after.tokens) >= _FRAME  # "the landlord is …"
-    if is_about_one:
-        # "My mother moved" and "my mother had": whom both are about is not what they say.
-        shared -= {subject}
-        is_thing = subject not in names and subject not in cues.persons
-        if not shared and says_so and is_thing:
-            return not (asked.asked - {subject}).isdisjoint(ours)
-    return bool(shared) or any(
-        not (group.isdisjoint(ours) or group.isdisjoint(theirs) or group.isdisjoint(asked.asked))
-        for group in cues.classes
-    )
 
 
 def features(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
@@ -119,7 +91,7 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     says_so = change or negation
     value = older.terms - question.asked
     repeated = len(value & newer.terms) / len(value) if value else 0.0
-    start, alike = _shared_start(older.tokens, newer.tokens), _alike(older.tokens, newer.tokens)
+    start, alike = _shared_start(older.tokens, newer.tokens), alike_in_order(older.tokens, newer.tokens)
     lost = min(1.0, kept["lost_nouns"] + 0.5 * kept["lost_verbs"] + kept["lost_grams"])
     event = newer.is_event and not older.has_event_time and not change
     asked = max(1, len(question.asked))
@@ -143,7 +115,7 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
         "start": start,
         "start_kept": start * (1 - lost),
         "alike": alike,
-        "loose": (0.5 if kept["whole"] else 1.0) * (alike < _FRAME and not says_so),
+        "loose": (0.5 if kept["whole"] else 1.0) * (alike < FRAME and not says_so),
         "change": float(change),
         "negation": float(negation),
         "addition": float(newer.is_additive and not older.is_additive),
@@ -216,7 +188,7 @@ def _kept_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues)
         "lost_grams": lost,
         "class": float(same),
         "rival": 0.0,
-        "shared": float(len(older.terms & newer.terms) >= _ENOUGH_GRAMS),
+        "shared": float(len(older.terms & newer.terms) >= ENOUGH_GRAMS),
         "whole": float(bool(had) and not lost),
     }
 
@@ -224,7 +196,7 @@ def _kept_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues)
 def _verbs(question: Reading, older: Reading, cues: Cues) -> set[str]:
     """The terms of a question that are verbs in it, by their form: an answer may use others."""
     words = question.words
-    is_do, is_be = not _DO.isdisjoint(words), not _BE.isdisjoint(words)
+    is_do, is_be = not _DO.isdisjoint(words), not BE.isdisjoint(words)
     verbs = set()
     for place, word in enumerate(words):
         before = words[place - 1] if place else ""
@@ -287,14 +259,14 @@ def _rival_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues
     asked = cues.asking.without(question.text)
     covered: set[int] = set()
     for block in SequenceMatcher(None, older.text, asked, autojunk=False).get_matching_blocks():
-        if block.size >= _ENOUGH_GRAMS:
+        if block.size >= ENOUGH_GRAMS:
             covered.update(range(block.a, block.a + block.size))
     if not covered:
         return 0.0
     for tag, start, end, first, last in _changes(older.text, newer.text):
         if tag == "replace" and len(covered.intersection(range(start, end))) >= 2:
             return 1.0
-        if tag == "insert" and start and last - first >= _ENOUGH_GRAMS and {start - 1, start} <= covered:
+        if tag == "insert" and start and last - first >= ENOUGH_GRAMS and {start - 1, start} <= covered:
             return 1.0  # "the shop", "the shop opposite"
     return 0.0
 
@@ -342,8 +314,8 @@ def _loses_name(question: Reading, older: Reading, newer: Reading, cues: Cues) -
     """Whether the newer is about somebody else than the name, or the "her", that question and older share."""
     if question.is_thai:
         head = _head(cues.asking.without(question.text).strip(), older.text)
-        is_there = head[:_ENOUGH_GRAMS] in newer.text or head[:2] in newer.text
-        return len(head) >= _ENOUGH_GRAMS and not is_there
+        is_there = head[:ENOUGH_GRAMS] in newer.text or head[:2] in newer.text
+        return len(head) >= ENOUGH_GRAMS and not is_there
     lost = (question.names & frozenset(older.words)) - frozenset(newer.words) - question.keys
     if {name for name in lost if name.rstrip("s") not in cues.calendar} and _THIRD.isdisjoint(
         newer.words[:4]
@@ -363,10 +335,10 @@ def _is_of_somebody_else(question: Reading, older: Reading, newer: Reading, cues
         known = owner in older.tokens and owner in question.tokens
         if known and thing in cues.persons and thing not in older.tokens and thing not in question.tokens:
             return True
-    if not newer.is_thai or newer.text[:_ENOUGH_GRAMS] == older.text[:_ENOUGH_GRAMS]:
+    if not newer.is_thai or newer.text[:ENOUGH_GRAMS] == older.text[:ENOUGH_GRAMS]:
         return False
     head = _head(cues.asking.without(question.text).strip(), older.text)
-    if len(head) >= 2 and re.match(cues.before_name + re.escape(head[:_ENOUGH_GRAMS]), newer.text):
+    if len(head) >= 2 and re.match(cues.before_name + re.escape(head[:ENOUGH_GRAMS]), newer.text):
         return True
     return any(older.text.startswith(match.group(1)) for match in cues.of.finditer(newer.text))
 
@@ -410,7 +382,7 @@ def _same_start(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in pairs)
 
 
-def _alike(older: Sequence[str], newer: Sequence[str]) -> float:
+def alike_in_order(older: Sequence[str], newer: Sequence[str]) -> float:
     """The longest common subsequence as a share of both."""
     both = len(older) + len(newer)
     return 2 * shared_in_order(older, newer) / both if both else 0.0

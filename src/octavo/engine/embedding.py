@@ -23,6 +23,7 @@ from octavo.storage.columns import Columns, stamp_of, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
+from octavo.storage.search import ScoredUnit
 from octavo.storage.vectors import (
     Vectors,
     append_vectors,
@@ -175,6 +176,18 @@ class Embedding(Following[Vectors]):
             if new:
                 self._kept.update(zip(new, self.embed(list(new.values())), strict=True))
             return np.array([self._kept[name] for name in names]).reshape(len(names), -1)
+
+    def of(self, scored: Iterable[ScoredUnit], indexed: int, beyond: Any) -> dict[str, Any]:
+        """The vectors of facts that were found, by their ids; `beyond` are those behind the index's rows."""
+        stored, made = self.now(), {}
+        for unit in scored:
+            if unit.turn is not None:
+                continue
+            if unit.row < min(indexed, stored.manifest.rows) and unit.row not in stored.lacking:
+                made[unit.memory] = stored.floats[unit.row]
+            elif unit.row >= indexed and beyond is not None:
+                made[unit.memory] = beyond[unit.row - indexed]
+        return made
 
     def updated(self, rows: Sequence[int]) -> datetime | None:
         """When the last of some rows got its vector, None if one has none."""

@@ -51,7 +51,7 @@ def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = 
     for projection in walk:
         try:
             problems += projection.verify()
-        except IndexDamaged as error:
+        except Damaged as error:  # of what it stands on, too
             problems.append(error.message)
     problems += _unfinished(spine)
     if left := len(spine.store.leftovers()):

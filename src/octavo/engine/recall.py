@@ -145,7 +145,7 @@ class Recaller:
             ),
             vector=vector,
             embedding=source,
-            vectors=_vectors_of(scored, units, source, unindexed) if vector is not None else {},
+            vectors=source.of(scored, units.manifest.rows, unindexed.vectors) if source else {},
         )
         concrete = scored if query.filter.kinds else [unit for unit in scored if unit.kind not in ABSTRACT]
         hits = self._hits(view, base, query, mark, concrete)
@@ -359,25 +359,6 @@ class Recaller:
         if not (is_used and base.version >= since) and base.version != since:
             self._used = (base.version, base.is_used())
         return self._used[1]
-
-
-def _vectors_of(
-    scored: Sequence[ScoredUnit], units: Units, source: Embedding | None, unindexed: Unindexed
-) -> dict[str, Array]:
-    """The vectors of the facts that were found, by their ids; those that have none yet are left out."""
-    if source is None:
-        return {}
-    stored, indexed = source.now(), units.manifest.rows
-    made = {}
-    for unit in scored:
-        if unit.kind not in boosts.COMPARED:
-            continue
-        if unit.row < indexed:
-            if unit.row < stored.manifest.rows and unit.row not in stored.lacking:
-                made[unit.memory] = stored.floats[unit.row]
-        elif unindexed.vectors is not None:
-            made[unit.memory] = unindexed.vectors[unit.row - indexed]
-    return made
 
 
 def _own(view: View) -> list[Memory]:

@@ -357,14 +357,13 @@ class Search:
         columns = [v.tolist() for v in (firsts["rev"], firsts["turn"], firsts["kind"], score, sharing[units])]
         given = zip(*(values.tolist() for values in parts.values()), strict=True)
         memories, places = self._memories(rows, firsts), (matched - nearby.starts[units]).tolist()
-        own_rows = nearby.rows[matched].tolist()
         return [
             ScoredUnit(
                 *(memory, rev, None if turn < 0 else turn, KINDS[kind], value),
                 *(dict(zip(parts, own, strict=True)), shares, place, row),
             )
             for memory, place, row, rev, turn, kind, value, shares, own in zip(
-                memories, places, own_rows, *columns, given, strict=True
+                memories, places, nearby.rows[matched].tolist(), *columns, given, strict=True
             )
         ]
 
