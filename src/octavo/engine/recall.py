@@ -110,10 +110,11 @@ class Recaller:
         vector, source = self._meaning(question, query, notes)
         if vector is not None and source is not None:
             unindexed = self._with_vectors(unindexed, new, source, notes)
-        if source is not None and source.index != units.folder:
+        index = self._indexing.index
+        if {self._indexing.folder, source.index if source else units.folder} != {units.folder}:
             return self._recall(base, view, query)  # another index took the place of this one
         tokens, asked = self._second_look(question, query, notes)
-        scored = self._indexing.index.search(
+        scored = index.search(
             question,
             query.filter,
             units=units,

@@ -73,7 +73,7 @@ class Recent:
     def _follow(self, units: Units, mark: int, base: DbView) -> None:
         """Read what came since the last question, and let go of what is indexed."""
         version, state = base.version, self._spine.state
-        if version > self._version or units.folder != self._folder:
+        if version > self._version or units.folder != self._folder or mark < self._mark:
             erased = state.others("redaction", newest=1) if base.has_redactions() else []
             redacted = erased[0][0] if erased else 0
             if (
