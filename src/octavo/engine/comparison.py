@@ -190,7 +190,7 @@ class Comparison:
 
     def _taken(self, group: Group, texts: Collection[str], there: Collection[str]) -> Iterator[Memory]:
         """Memories that a sync took in from here and that went to another file before this one said so."""
-        for first in self._state.firsts_by("sync"):
+        for _, first in self._state.firsts_by("sync"):
             is_here = first.text in texts and self._tree.place_of(first) == group.place
             if is_here and (first.id in there or first.id not in group.base):
                 memory = self.view.get(first.id)
