@@ -7,6 +7,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ import httpx2 as httpx
 import pytest
 
 import octavo
-from octavo.doors import cli
+from octavo.doors import cli, serving
 from octavo.doors.tokens import Tokens
 from octavo.doors.visitors import SAME_ORIGIN
 
@@ -160,3 +161,10 @@ def test_one_port_serves_rest_pages_and_mcp_until_a_signal_ends_it_in_order(root
     assert process.wait(20) == 0
     with octavo.open(root, embedder=False) as account:
         assert account.memories()[0].text == "lives in Chiang Mai"
+
+
+def test_no_answer_waits_for_the_acknowledgement_of_its_first_piece() -> None:
+    with serving._listening("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
