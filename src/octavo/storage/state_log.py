@@ -183,26 +183,17 @@ class StateLog(ABC):
         sql = f"SELECT id, min(row) FROM revision WHERE id {AMONG} GROUP BY id"
         return {str(id_): int(row) for id_, row in self.rows(sql, (listed(ids),))}
 
-    def ids_in(
-        self,
-        where: tuple[str, str, str | None],
-        unnamed: str,
-        upto: int,
-        among: Collection[str] | None = None,
-    ) -> dict[str, int]:
-        """All memories that by a version ever were in a kind, scope, category (None: any), or `among` some.
+    def ids_in(self, kind: str, scope: str, category: str | None, unnamed: str, upto: int) -> dict[str, bool]:
+        """All memories that by a version ever were in a kind, scope and category (None: any), in their order.
 
-        With each the version in which it first came there, in that order; `unnamed` is the category of those
-        with none. Without `among` every revision is looked at.
+        With each whether it is there in that version; `unnamed` is the category of those with none.
         """
-        some = "" if among is None else f"AND id {AMONG} "
-        values = (*where, unnamed, upto, *(() if among is None else (listed(among),)))
         rows = self.rows(
-            "SELECT id, min(since) FROM revision WHERE +kind = ?1 AND scope = ?2 AND since <= ?5 "
-            f"AND (?3 IS NULL OR coalesce(category, ?4) = ?3) {some}GROUP BY id ORDER BY min(row)",
-            values,
+            "SELECT id, max(until > ?5 AND NOT gone) FROM revision WHERE +kind = ?1 AND scope = ?2 "
+            "AND since <= ?5 AND (?3 IS NULL OR coalesce(category, ?4) = ?3) GROUP BY id ORDER BY min(row)",
+            (kind, scope, category, unnamed, upto),
         )
-        return {str(id_): int(since) for id_, since in rows}
+        return {str(id_): bool(is_there) for id_, is_there in rows}
 
     def firsts_by(self, *causes: str) -> Iterator[tuple[int, Memory]]:
         """The memories that came with versions of causes of some forms, as they first were, newest first."""
