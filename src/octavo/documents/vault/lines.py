@@ -103,7 +103,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A revision of the ledger beside the record it makes, and its line; one that stands for none has none."""
+    """A revision of the ledger beside the record it makes, and its line, empty if it stands for none."""
 
     version: int
     memory: Memory
@@ -295,7 +295,7 @@ def _fitting(record: VaultMemory) -> tuple[VaultMemory, str]:
 def _revisions(
     lines: Sequence[Line], known: Mapping[str, Entry], policy: Policy, note: Callable[..., None]
 ) -> Iterator[tuple[Line, Wrote | Revised | Forgot]]:
-    """The lines of a scope as candidates, memory by memory: written, revised, ended by a last tombstone."""
+    """The lines of a scope as candidates, memory by memory."""
     latest = newest(lines)
     # Which memory holds a topic when a race left several: the one that was written last.
     ends = [record for _, record, _ in lines if latest[record.id] is record]
@@ -303,28 +303,33 @@ def _revisions(
     by_id: dict[str, list[Line]] = {id_: [] for id_ in latest}
     for line in reversed(lines):  # of two lines with one version the seed keeps the first: it comes last
         by_id[line[1].id].append(line)
-    for id_, unsorted in by_id.items():
-        series, there = sorted(unsorted, key=lambda line: line[1].version), known.get(id_)
-        living = [line for line in series if line[1].deleted_at is None]
+    for id_, series in by_id.items():
+        series.sort(key=lambda line: line[1].version)
         last = series[-1] if series[-1][1].deleted_at is not None else None
-        for line in series:
-            if line not in living and line is not last:
-                note(line, "tombstone", "it was followed by a newer version")
-        if not living and there is None and last is not None:
-            living = [last]  # nothing but the end is known; its text goes in unsaid, so that it can end
-        for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
-            own: dict[str, Any] = {"rev": rev, "original": line[2]}
-            if line is last:
-                own["is_unsaid"] = True
-            if last is not None and line is living[-1]:
-                own["end"] = last[2]
+        for line, own in _own(series, last, known.get(id_), note):
             memory, override = _memory(line, own, held, policy, note)
-            if rev == 1:
+            if own["rev"] == 1:
                 yield line, Wrote(memory=memory, override=override)
             else:
                 yield line, Revised(wanted=memory, fields=_SET, at=memory.at, override=override)
         if last is not None:
             yield last, Forgot(memory=id_, at=time_of(last[1].deleted_at))
+
+
+def _own(
+    series: Sequence[Line], last: Line | None, there: Entry | None, note: Callable[..., None]
+) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """One memory's living lines, each with what is kept of it; the end is kept with the last one."""
+    living = [line for line in series if line[1].deleted_at is None]
+    for line in series:
+        if line not in living and line is not last:
+            note(line, "tombstone", "it was followed by a newer version")
+    if not living and there is None and last is not None:
+        living = [last]  # nothing but the end is known; its text goes in unsaid, so that it can end
+    for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
+        unsaid = {"is_unsaid": True} if line is last else {}
+        end = {"end": last[2]} if last is not None and line is living[-1] else {}
+        yield line, {"rev": rev, "original": line[2], **unsaid, **end}
 
 
 def _memory(
