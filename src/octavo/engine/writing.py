@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Unpack
 
 from msgspec import Struct
@@ -32,7 +33,7 @@ from octavo.domain.state import View
 from octavo.domain.verdicts import Verdict
 from octavo.engine.fields import Changes, Fields, as_data, as_label, as_links, as_tags, as_text, feeling
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, BadVector, HumanOnly
+from octavo.errors import BadInput, BadVector, Damaged, HumanOnly
 from octavo.storage.logs import REFUSALS
 
 MADE = ("core", "sphere", "assembly")
@@ -194,7 +195,8 @@ class Writer(Struct, frozen=True, kw_only=True):
         )
         clean = screening.screened(refusal, self.spine.policy.privacy)
         clean = replace(clean, text=clean.text and clean.text[:1200])
-        REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
+        with suppress(Damaged):  # something else stands in the place of the log: `check` names it
+            REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
         return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
 
     def context(self, **more: Any) -> RuleContext:
