@@ -175,9 +175,6 @@ def _add(spine: Spine, copy: Copy) -> None:
         if copy not in COPIES.read(spine.store):
             COPIES.add(spine.store, copy, keep=_KEPT)
     except (Damaged, Unavailable) as error:  # a full disk is a reason to make a backup, not to refuse one
-        Damaged,
-        Unavailable,
-    ) as error:  # a disk that is full is a reason to make a backup, not to refuse one
         _log.warning("copy not noted reason=%s", type(error).__name__)
 
 
