@@ -73,7 +73,7 @@ def answer(settings: Settings, event: str) -> None:
             sys.stdout.write(json.dumps(reply, ensure_ascii=False) + "\n")
     except (Exception, _OutOfTime) as error:  # the client goes on, whatever happened here
         # Only what we say ourselves is sure to hold no memory's text.
-        said = tellable(error.message) if isinstance(error, OctavoError) else ""
+        said = tellable(str(error)) if isinstance(error, OctavoError | _OutOfTime) else ""
         LOG.error("hook failed event=%s error=%s: %s", tellable(event[:40]), type(error).__name__, said)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
