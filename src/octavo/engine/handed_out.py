@@ -25,7 +25,7 @@ from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.engine.spine import Spine
 from octavo.engine.spines import open_spine
-from octavo.errors import OctavoError, Unavailable
+from octavo.errors import Damaged, OctavoError, Unavailable
 from octavo.storage import buffers
 from octavo.storage.logs import COPIES, Copy
 from octavo.storage.state_view import DbView
@@ -174,7 +174,7 @@ def _add(spine: Spine, copy: Copy) -> None:
     try:
         if copy not in COPIES.read(spine.store):
             COPIES.add(spine.store, copy, keep=_KEPT)
-    except Unavailable as error:  # a disk that is full is a reason to make a backup, not to refuse one
+    except (Damaged, Unavailable) as error:  # a full disk is a reason to make a backup, not to refuse one
         _log.warning("copy not noted reason=%s", type(error).__name__)
 
 

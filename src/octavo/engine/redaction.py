@@ -96,7 +96,7 @@ def redact(
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
     try:
         versions, waiting, unreached, copies = sweep(spine)
-    except Unavailable as error:  # it is committed, so reads mask the text; the sweep goes on when it can
+    except (Damaged, Unavailable) as error:  # it is committed, so reads mask the text; it goes on when it can
         versions, waiting, unreached, copies = [], [], [error.message], {}
     if reader.scope:
         copies = {}  # they are of the whole account, and their places its owner's

@@ -32,7 +32,6 @@ from octavo.errors import (
     NewerFormat,
     NotFound,
     ReadOnly,
-    StoreFull,
     Unavailable,
 )
 from octavo.storage import codec
@@ -164,7 +163,8 @@ class Spine:
 
     def _log_refusals(self, refused: Sequence[Refusal]) -> None:
         for refusal in refused:
-            with suppress(StoreFull):  # what was committed is; a log for people has no room for this line
+            # What was committed is; a log for people has no room for this line, or is none any more.
+            with suppress(Damaged, Unavailable):
                 clean = screening.screened(refusal, self.policy.privacy)
                 REFUSALS.add(self.store, clean, keep=self.policy.gate.refusals_kept)
 
