@@ -241,7 +241,7 @@ def test_with_assemblies_off_nothing_is_grouped_and_nothing_lifted(opened, embed
     ("mode", "expected"), [("linear", 0.04), ("sigmoid", 0.0476), ("multiplicative", 0.02)]
 )
 def test_the_lift_follows_the_mode(mode, expected):
-    policy = AssemblyPolicy(boost_mode=mode)
+    policy = AssemblyPolicy(boost=0.05, boost_mode=mode)
     assert boost(0.8, 0.5, policy) == pytest.approx(expected, abs=1e-4)
     assert boost(0.49, 0.5, policy) == 0.0
 
