@@ -170,3 +170,12 @@ def test_the_profile_holds_what_is_current_and_its_bytes_do_not_depend_on_the_qu
     assert "Tom Reyes" in standing
     assert "Priya" not in standing
     assert account.brief("who is the manager?").standing == standing
+
+
+def test_the_profile_holds_everything_that_is_true_at_once(account: Account) -> None:
+    for day, text in enumerate(
+        ("I am allergic to cashews", "I am allergic to cats", "แนนชอบปีนผา", "แนนชอบถักไหมพรม")
+    ):
+        account.remember(text, at=at(1 + day))
+    standing = account.brief().standing
+    assert all(word in standing for word in ("cashews", "cats", "ปีนผา", "ถักไหมพรม"))

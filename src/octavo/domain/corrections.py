@@ -6,16 +6,15 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from itertools import takewhile
 
 from msgspec import Struct
 
 from octavo.domain.dates import Interval, find_times
 from octavo.domain.readings import correction_cues, read, stem_of
-from octavo.domain.replacing import BE, ENOUGH_GRAMS, FRAME, alike_in_order, probability
+from octavo.domain.replacing import BE, FRAME, alike_in_order, both_hold, probability
+from octavo.domain.rivals import ENOUGH_GRAMS, same_start
 
 REPLACES = 0.75  # from here on the newer goes first
 KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
@@ -24,7 +23,6 @@ MAY_REPLACE = 0.2  # without a question: enough to mention it to the writer
 TOP = 6  # so many of the best are compared
 SHARE = 0.2  # of the best one's relevance that the others need
 _FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
-_LITTLE = 0.05  # relevance that nobody misses
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
 _FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
 _NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
@@ -110,11 +108,12 @@ def arrange(
             is_kept |= is_same and sure > REPLACES  # not yet so on the day that is asked about
             if _winner(one, older, newer, is_kept=is_kept, is_replaced=is_replaced) is other:
                 goes_before.add((other.id, one.id))
-            certainty[older.id, newer.id] = sure if is_replaced or (is_past and is_same) else 0.0
+            if is_replaced or (is_past and is_same):
+                certainty[older.id, newer.id] = sure
     ranked = _ordered(top, goes_before)
     if is_past:
         ranked = _past_first(question, ranked, certainty)
-    replacements = _replacements(ranked, certainty)
+    replacements = _replacements(asked, ranked, certainty)
     placed = {fact.id for fact in ranked}
     return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
 
@@ -157,8 +156,7 @@ def _share_a_matter(question: str, older: str, newer: str) -> bool:
     asked, before, after = read(question), read(older), read(newer)
     says_so = bool((after.changes - before.changes) or (after.negations - before.negations))
     if asked.is_thai:
-        alike = (one == other for one, other in zip(older, newer, strict=False))
-        head = 0 if says_so else sum(1 for _ in takewhile(bool, alike))
+        head = 0 if says_so else same_start(older, newer)
         rest = read(older[head:]).terms & read(newer[head:]).terms
         return len(rest) >= ENOUGH_GRAMS
     names = {stem_of(name) for name in asked.names} | asked.names
@@ -187,11 +185,6 @@ def _winner(better: Fact, older: Fact, newer: Fact, *, is_kept: bool, is_replace
     return older if is_kept and older.relevance >= _FITS * newer.relevance else better
 
 
-def _fits(older: Fact, newer: Fact) -> float:
-    """How much better the newer fits the question than the older."""
-    return math.log((max(newer.relevance, 0.0) + _LITTLE) / (max(older.relevance, 0.0) + _LITTLE))
-
-
 def _age(fact: Fact) -> tuple[datetime, int]:
     return fact.at, fact.version
 
@@ -208,12 +201,15 @@ def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str,
     return before + [fact for fact in ranked if fact not in before]
 
 
-def _replacements(ranked: Sequence[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Replacement]:
-    """For each fact the surest of those that take its place."""
+def _replacements(
+    asked: str, ranked: Sequence[Fact], certainty: Mapping[tuple[str, str], float]
+) -> list[Replacement]:
+    """For each fact the surest of those that take its place; where both hold, none does."""
     known = {fact.id: fact for fact in ranked}
     surest: dict[str, Replacement] = {}
     for (older, newer), sure in certainty.items():
-        if sure > REPLACES and (older not in surest or sure > surest[older].certainty):
+        is_surer = older not in surest or sure > surest[older].certainty
+        if sure > REPLACES and is_surer and not both_hold(asked, known[older].text, known[newer].text):
             surest[older] = Replacement(older=older, newer=newer, at=known[newer].at, certainty=sure)
     return list(surest.values())
 

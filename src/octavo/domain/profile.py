@@ -9,7 +9,7 @@ from itertools import combinations
 
 from octavo.domain.corrections import CERTAIN
 from octavo.domain.memory import Memory
-from octavo.domain.replacing import probability
+from octavo.domain.replacing import both_hold, probability
 from octavo.domain.text import STOP_WORDS, words
 
 MOST = 40  # facts that are chosen; how many stand is the budget's
@@ -53,6 +53,7 @@ def _replaced(facts: Sequence[Memory]) -> set[str]:
         for (older, ours), (newer, theirs) in combinations(told, 2)
         if len(ours & theirs) >= max(1, min(len(ours), len(theirs)) * _SHARED)
         and probability("", older.text, newer.text) > CERTAIN
+        and not both_hold("", older.text, newer.text)
     }
 
 
