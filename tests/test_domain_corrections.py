@@ -247,3 +247,44 @@ def test_an_opposite_a_refusal_and_a_value_of_another_shape_replace_only_their_o
 ):
     assert arrange(question, facts(older, newer))[0] == ["m1", "m0"]
     assert arrange(question, facts(older, other)) == (["m0", "m1"], [])
+
+
+@pytest.mark.parametrize(
+    "question", ["who is Maeve?", "what does Maeve do?", "does Maeve drink?", "what is Maeve training for?"]
+)
+def test_what_does_not_answer_the_question_is_replaced_by_nothing(question):
+    texts = ("Maeve had knee surgery on 9 April", "Maeve works four days a week since September")
+    assert arrange(question, facts(*texts), lambda one, other: 0.65)[1] == []
+
+
+def test_what_a_fact_only_mentions_does_not_end_it():
+    texts = (
+        "Maeve runs the data team in Cork",
+        "The team uses Airflow",
+        "The team migrated from Airflow to Dagster",
+    )
+    order, replaced = arrange(
+        "what does the team use to schedule jobs?", facts(*texts, relevance=(0.4, 1.0, 0.5))
+    )
+    assert order[0] == "m2"
+    assert [(r.older, r.newer) for r in replaced] == [("m1", "m2")]
+
+
+def test_a_newer_fact_takes_the_place_of_what_it_replaces_before_others_that_fit_less():
+    texts = ("Nora lives in Porto", "Nora likes to live well", "Nora moved to Braga")
+    order, _ = arrange("where does Nora live?", facts(*texts, relevance=(1.0, 0.6, 0.4)))
+    assert order[0] == "m2"
+
+
+@pytest.mark.parametrize(
+    ("question", "is_past"),
+    [
+        ("what does the team use to schedule jobs?", False),
+        ("which tool is used to measure pressure?", False),
+        ("where did Nora use to live?", True),
+        ("what did the old team use to schedule jobs?", True),
+        ("who used to own the bakery?", True),
+    ],
+)
+def test_use_to_asks_about_the_past_only_after_did(question, is_past):
+    assert is_about_the_past(question) is is_past

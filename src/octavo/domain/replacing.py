@@ -186,7 +186,7 @@ def _named(question: Reading, older: Reading) -> frozenset[str]:
 
 def _kept(question: Reading, older: Reading, newer: Reading, cues: Cues) -> dict[str, float]:
     """Which words of the question the older has and the newer drops, by what kind of words they are."""
-    names = _names(question)
+    names = names_of(question)
     had = (question.asked & older.terms) - names - _named(question, older)
     turned = _turned(question, older, newer, cues)
     verbs = _verbs(question, older, cues)
@@ -262,7 +262,8 @@ def _has_other_number(question: Reading, older: Reading, newer: Reading) -> bool
     )
 
 
-def _names(question: Reading) -> frozenset[str]:
+def names_of(question: Reading) -> frozenset[str]:
+    """The names of a question, as they stand and as they are compared."""
     return question.names.union(map(stem_of, question.names))
 
 
@@ -272,7 +273,7 @@ def _has_other_shape(question: Reading, older: Reading, newer: Reading) -> bool:
     What is asked for tells of itself that both answer: "his favourite restaurant is".
     """
     same = same_start(older.tokens, newer.tokens)
-    nouns = question.asked - _names(question) - correction_cues().light
+    nouns = question.asked - names_of(question) - correction_cues().light
     return nouns.isdisjoint(older.tokens[:same]) and same >= 2 and _shape(older, same) != _shape(newer, same)
 
 
