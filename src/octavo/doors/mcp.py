@@ -91,7 +91,8 @@ class _Answers:
         except OctavoError as error:
             text = advice(error)
         except Exception as error:  # the outermost door: the client must stay connected
-            LOG.exception("tool failed name=%s", params.name)
+            # Its message may hold a memory's text.
+            LOG.error("tool failed name=%s error=%s", params.name, type(error).__name__)
             text = f"{params.name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
         content = self._types.TextContent(type="text", text=text)
         return self._types.CallToolResult(content=[content], is_error=is_error)
@@ -134,7 +135,7 @@ def _tool(name: str) -> Tool:
     tool = next((one for one in TOOLS if one.name == name), None)
     if tool is None:
         there = ", ".join(one.name for one in TOOLS)
-        raise NotFound(f"there is no tool {name[:80]}", hint=f"there are {there}")
+        raise NotFound(f"there is no tool {name[:80]!r}", hint=f"there are {there}")
     return tool
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.memory import Memory
+from octavo.domain.privacy import tellable
 from octavo.domain.verdicts import Verdict
 from octavo.doors import conversations, forms
 from octavo.doors.operations import Operation, Parameter, call
@@ -24,7 +25,7 @@ from octavo.doors.operations.memories import forget, get, history, memories, rem
 from octavo.doors.operations.recall import brief, recall
 from octavo.doors.operations.review import promote, propose_merge
 from octavo.doors.operations.sandboxes import turn
-from octavo.doors.operations.values import value_of
+from octavo.doors.operations.values import values_of
 from octavo.doors.plain import plain
 from octavo.engine.account import Account
 from octavo.errors import BadInput, OctavoError
@@ -93,7 +94,7 @@ class Tool(Struct, frozen=True, kw_only=True):
             where = ".".join(map(str, fault["loc"]))
             hint = f"it takes {', '.join(known) or 'nothing'}"
             raise BadInput(f"{self.name}: {where}: {fault['msg']}", hint=hint) from error
-        return self.act(account, **{name: value_of(known[name], one) for name, one in values.items()})
+        return self.act(account, **values_of(self.parameters, values))
 
 
 @cache
@@ -105,7 +106,7 @@ def _form(name: str) -> Any:
 def advice(error: OctavoError) -> str:
     """What went wrong and what to do next, in the words of the tools."""
     hint = _CALLED.sub(_tool_for, error.advice)
-    return f"{error.message}. Next: {_HINTS.get(type(error).__name__, hint)}"
+    return tellable(f"{error.message}. Next: {_HINTS.get(type(error).__name__, hint)}")
 
 
 def _tool_for(command: re.Match[str]) -> str:
