@@ -104,10 +104,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     def state(self, name: str, data: Mapping[str, Any], *, patch: bool = False) -> SetState:
         """A named state to set; secrets in it are masked, nothing of it is refused."""
         wrote = self.candidate("", kind="register", topic=name, category=STATE, data=data)
-        masked = replace(self.spine.policy.kinds.register, secrets="mask", noise=False)
-        kinds = replace(self.spine.policy.kinds, register=masked)
-        outcome = gate.check_text(wrote.memory, replace(self.spine.policy, kinds=kinds))
-        memory = outcome if isinstance(outcome, Memory) else wrote.memory
+        memory = screening.masked(wrote.memory, self.spine.policy.privacy)
         return SetState(
             id=memory.id,
             name=memory.topic or name,
