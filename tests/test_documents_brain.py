@@ -9,6 +9,7 @@ import pytest
 
 from octavo.documents.brain import FilesystemMemory, consolidate_memory, read_memory, write_memory
 from octavo.domain.patterns_found import PatternPolicy
+from octavo.domain.policy import Policy, RetentionPolicy
 from octavo.errors import BadInput
 from octavo.testing.clocks import SettableClock
 
@@ -100,6 +101,14 @@ def test_a_semantic_write_makes_a_page_and_a_second_one_replaces_it_block_by_blo
     assert {e.path for e in brain.list_level("semantic")} == {"semantic/knowledge/level_strategies.md"}
 
 
+def test_a_page_that_people_wrote_is_replaced_whole(brain, person):
+    for text in ("the hall is blue", "ห้องครัวสีเขียว", "the attic is dark"):
+        person.account.remember(text, category="locations")
+    brain.write_memory("- the hall is blue\n- the yard is wide", "semantic", "locations")
+    live = brain.account.memories(kind="fact", category="locations")
+    assert {m.text for m in live} == {"the hall is blue", "the yard is wide"}
+
+
 def test_a_page_can_be_handed_in_as_sections_and_in_thai(brain):
     content = {
         "title": "Objects",
@@ -118,6 +127,15 @@ def test_the_eleventh_version_of_a_page_drops_the_oldest_from_view_and_the_ledge
     assert oldest
     assert oldest[0] < versions[0]
     assert "room 0" in brain.account.at(oldest[0]).memories(category="locations")[0].text
+
+
+def test_how_many_versions_of_a_page_are_shown_can_be_set(tmp_path):
+    policy = Policy(retention=RetentionPolicy(versions_shown=2))
+    with FilesystemMemory(tmp_path / "short", policy=policy, embedder=False) as brain:
+        for number in range(3):
+            brain.write_memory(f"the charger stands in room {number}", "semantic", "locations")
+        assert len(brain.page_versions("locations")) == 2
+        assert brain.retention()["semantic"]["knowledge"] == {"version_history": 2}
 
 
 def test_the_functions_of_the_document_read_write_and_consolidate_a_folder(tmp_path):
@@ -353,8 +371,10 @@ def test_an_unknown_level_or_nothing_to_write_is_bad_input(brain):
 
 
 def test_a_secret_never_reaches_a_page(brain):
-    written = brain.write_memory("the password is hunter2-XyZ-99\nthe hall is blue", "semantic", "locations")
+    page = "- the password is hunter2-XyZ-99\n- the hall is blue"
+    written = brain.write_memory(page, "semantic", "locations")
     assert len(written.ids) == 1
+    assert [why.partition(":")[0] for why in written.refused] == ["secret"]
     assert b"hunter2" not in b"".join(p.read_bytes() for p in brain_files(brain))
 
 
@@ -377,8 +397,8 @@ def test_stats_and_retention_answer_as_the_seed_lists_them(brain):
 
 
 def test_thresholds_can_be_set(tmp_path, clock):
-    policy = PatternPolicy(min_count=1, min_sources=1)
-    with FilesystemMemory(tmp_path / "eager", clock=clock, patterns=policy, embedder=False) as eager:
+    policy = Policy(patterns=PatternPolicy(min_count=1, min_sources=1))
+    with FilesystemMemory(tmp_path / "eager", clock=clock, policy=policy, embedder=False) as eager:
         eager.save_episode(run(1, at=clock()))
         assert [p.key for p in eager.patterns() if p.is_firm and p.kind == "actions"] == [
             "forward-left-forward"

@@ -88,7 +88,7 @@ def test_one_bad_line_costs_one_line_and_is_named(brain, tmp_path):
     assert [note.place for note in done.left_out] == [
         "e1/steps.jsonl, line 2",
         "e1/steps.jsonl, line 3",
-        "e2",
+        "e2/metadata.json",
         "robotgrid_x.json",
     ]
 
@@ -265,8 +265,7 @@ def test_a_foreign_judge_finds_every_field_the_document_names(brain, played, tmp
 @pytest.mark.filterwarnings("ignore:.*env.*:UserWarning")
 def test_minari_reads_back_the_same_episodes_steps_and_rewards(brain, played, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
-    about = {"author": "Ana", "author_email": "ana@example.org", "code_permalink": "https://example.org/code"}
-    minari_set.export(brain.account, "octavo/robotgrid-v0", about, success=True)
+    minari_set.export(brain.account, "octavo/robotgrid-v0", success=True)
     read = minari.load_dataset("octavo/robotgrid-v0")
     kept = [e for e in brain.episodes() if e["metadata"]["success"]]
     assert read.total_episodes == len(kept) == 2

@@ -11,7 +11,7 @@ from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.events import EventLog
 from octavo.documents.brain.intents import understand
 from octavo.documents.brain.permissions import check
-from octavo.documents.brain.teaching import Teaching
+from octavo.documents.brain.teaching import Teaching, behaviors_of
 from octavo.errors import BadInput, NotFound
 from octavo.testing.clocks import SettableClock
 
@@ -66,16 +66,18 @@ def test_the_dialogue_goes_as_the_document_writes_it(teacher):
     ]
 
 
-def test_teach_two_actions_done_invoke_calls_the_executor_in_order_and_survives_a_restart(teacher, opened):
+def test_teach_two_actions_done_invoke_calls_the_executor_in_order_and_survives_a_restart(
+    teacher, opened, brain
+):
     say(teacher, "teach ลาดตระเวน", "forward", "left", "done")
     calls = []
     teacher.invoke("ลาดตระเวน", calls.append)
     assert calls == ["forward", "left"]
-    assert teacher.behaviors()["ลาดตระเวน"].times_invoked == 1
-    again = Teaching(opened(), calls.append)
-    assert again.behaviors() == teacher.behaviors()
-    again.say("ลาดตระเวน")
-    assert again.behaviors()["ลาดตระเวน"].times_invoked == 2
+    assert behaviors_of(brain.account)["ลาดตระเวน"].times_invoked == 1
+    again = opened()
+    assert behaviors_of(again.account) == behaviors_of(brain.account)
+    Teaching(again, calls.append).say("ลาดตระเวน")
+    assert behaviors_of(again.account)["ลาดตระเวน"].times_invoked == 2
 
 
 def test_a_forgotten_or_unknown_name_answers_with_the_teach_me_text(teacher):
@@ -89,7 +91,7 @@ def test_a_forgotten_or_unknown_name_answers_with_the_teach_me_text(teacher):
     ]
 
 
-def test_an_empty_recording_is_cancelled(teacher):
+def test_an_empty_recording_is_cancelled(teacher, brain):
     assert say(teacher, "teach x", "done", "done", "teach y", "cancel", "cancel") == [
         "Ready to learn 'x'. Show me what to do.",
         "Nothing recorded. Cancelled.",
@@ -98,7 +100,7 @@ def test_an_empty_recording_is_cancelled(teacher):
         "Cancelled recording 'y'.",
         "Not currently recording.",
     ]
-    assert teacher.behaviors() == {}
+    assert behaviors_of(brain.account) == {}
 
 
 def test_a_long_behavior_is_shown_by_its_first_five_actions_and_its_total(teacher):
@@ -154,7 +156,7 @@ def test_rules_that_a_person_approved_stop_a_behavior_at_the_first_denial(teache
     assert done == ["forward", "speed 0.3", "left"]
     assert reply.text == "Stopped 'patrol' after 3 actions: speed 0.9 is above the limit of 0.5."
     assert reply.denial.rule == "max_speed"
-    assert teacher.behaviors()["patrol"].times_invoked == 1, "what was stopped does not count"
+    assert behaviors_of(brain.account)["patrol"].times_invoked == 1, "what was stopped does not count"
     (event,) = [e.data for e in brain.list_level("episodic") if e.data.get("event_type") == "sandbox_denied"]
     assert event["payload"]["action"] == "speed 0.9"
 
@@ -203,7 +205,7 @@ def test_a_line_is_understood(line, kind, rest):
 
 def test_a_behavior_can_be_handed_in_whole_and_has_its_name_in_it(teacher, brain):
     assert brain.save_behavior("wave", ["left", "right"], "says hello")
-    assert teacher.behaviors()["wave"].description == "says hello"
+    assert behaviors_of(brain.account)["wave"].description == "says hello"
     assert teacher.say("wave").text == "Completed 'wave' (2 actions)"
     for name, actions in (("", ["left"]), ("x" * 65, ["left"]), ("empty", [])):
         with pytest.raises(BadInput):
@@ -212,9 +214,9 @@ def test_a_behavior_can_be_handed_in_whole_and_has_its_name_in_it(teacher, brain
 
 def test_a_name_that_is_none_is_bad_input(teacher):
     with pytest.raises(BadInput):
-        teacher.start("")
+        teacher.say('teach ""')
     with pytest.raises(BadInput):
-        teacher.record("forward")
+        teacher.say("teach a\x01b")
 
 
 def test_a_checkpoint_and_two_actions_replay_as_exactly_these_two(brain):
@@ -225,8 +227,8 @@ def test_a_checkpoint_and_two_actions_replay_as_exactly_these_two(brain):
     log.log("action", "r1", {"command": "left"})
     assert [e["payload"]["command"] for e in log.replay(id_)] == ["forward", "left"]
     assert {e["checkpoint_id"] for e in log.replay(id_)} == {id_}
-    restored = log.restore(id_)
-    assert (restored.agents, len(restored.events)) == ({"r1": {"x": 3}}, 2)
+    checkpoint, events = log.restore(id_)
+    assert (checkpoint["agents"], len(events)) == ({"r1": {"x": 3}}, 2)
 
 
 def test_the_latest_checkpoint_has_a_backup_and_older_ones_are_found_by_id(brain, clock):
@@ -250,11 +252,11 @@ def test_a_checkpoint_is_taken_every_fifty_actions_also_across_a_restart(brain, 
     for _ in range(3):
         log.log("action", "r1")
     log = EventLog(opened(), every=5)
-    first = log.restore().checkpoint["checkpoint_id"]
+    first = log.restore()[0]["checkpoint_id"]
     log.log("action", "r1")
-    assert log.restore().checkpoint["checkpoint_id"] == first
+    assert log.restore()[0]["checkpoint_id"] == first
     log.log("action", "r1")
-    assert log.restore().checkpoint["checkpoint_id"] != first
+    assert log.restore()[0]["checkpoint_id"] != first
     assert log.replay() == []
 
 

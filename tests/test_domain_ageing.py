@@ -6,7 +6,7 @@ import pytest
 
 import octavo
 from octavo.documents.brain import FilesystemMemory
-from octavo.domain.ageing import Limit
+from octavo.domain.policy import Policy, RetentionPolicy
 from octavo.testing.clocks import SettableClock
 
 
@@ -36,21 +36,21 @@ def live(brain, **more):
 def test_of_101_conversations_the_oldest_is_archived_and_the_newest_hundred_stay(brain, clock):
     talk(brain, clock, 101)
     brain.account.compress()
-    (oldest,) = brain.apply_retention()["conversations"]
+    (oldest,) = brain.account.retire_aged()["conversations"]
     assert len(live(brain)) == 100
     assert "box 0 " in brain.account.history(oldest)[0].memory.text, "not destroyed"
     archive = brain.account._spine.store.folder / "archive" / "retention_conversations.jsonl"
     assert oldest in archive.read_text()
-    assert brain.apply_retention()["conversations"] == []
+    assert brain.account.retire_aged()["conversations"] == []
 
 
 def test_a_conversation_older_than_thirty_days_goes_once_a_core_holds_it(brain, clock):
     talk(brain, clock, 9)
     brain.account.compress()
     clock.advance(days=29)
-    assert brain.apply_retention()["conversations"] == []
+    assert brain.account.retire_aged()["conversations"] == []
     clock.advance(days=2)
-    assert len(brain.apply_retention()["conversations"]) == 8, "the ninth is in no core yet"
+    assert len(brain.account.retire_aged()["conversations"]) == 8, "the ninth is in no core yet"
     assert len(live(brain)) == 1
 
 
@@ -58,14 +58,14 @@ def test_events_runs_and_conversations_each_have_their_own_age(brain, clock):
     brain.log_event({"event_type": "action", "payload": {"n": 1}})
     brain.save_episode({"metadata": {"episode_id": "run_1"}, "steps": [{"action": {"command": "left"}}]})
     clock.advance(days=8)
-    gone = brain.apply_retention()
+    gone = brain.account.retire_aged()
     assert ({name: len(ids) for name, ids in gone.items()}) == {
         "conversations": 0,
         "events": 1,
         "rlds_episodes": 0,
     }
     clock.advance(days=83)
-    assert brain.apply_retention()["rlds_episodes"] == ["run_1"]
+    assert brain.account.retire_aged()["rlds_episodes"] == ["run_1"]
 
 
 def test_a_milestone_a_behaviour_knowledge_and_what_a_person_approved_never_go(brain, tmp_path, clock):
@@ -76,17 +76,17 @@ def test_a_milestone_a_behaviour_knowledge_and_what_a_person_approved_never_go(b
         person.remember("never leave the yard", kind="skill", category="procedural", topic="agents")
     before = brain.account.memories()
     clock.advance(days=400)
-    assert not any(brain.apply_retention().values())
+    assert not any(brain.account.retire_aged().values())
     assert brain.account.memories() == before
 
 
 def test_many_at_once_wait_for_a_person_and_are_asked_about_once(tmp_path, clock):
-    limits = {"events": Limit(max_files=0)}
-    with FilesystemMemory(tmp_path / "b", clock=clock, limits=limits, embedder=False) as brain:
+    policy = Policy(retention=RetentionPolicy(event_megabytes=0))
+    with FilesystemMemory(tmp_path / "b", clock=clock, policy=policy, embedder=False) as brain:
         events = [{"text": f"event {n}", "kind": "episode", "category": "event"} for n in range(60)]
         brain.account.remember_many(events)
         for _ in range(2):
-            assert brain.apply_retention() == {"events": []}
+            assert not any(brain.account.retire_aged().values())
         (proposal,) = brain.account.proposals()
         assert "60 episodes" in proposal.reason
         with octavo.open(tmp_path / "b", "brain_b", actor="human:ana", clock=clock) as person:
@@ -95,10 +95,10 @@ def test_many_at_once_wait_for_a_person_and_are_asked_about_once(tmp_path, clock
 
 
 def test_a_size_lets_the_oldest_go(tmp_path, clock):
-    limits = {"events": Limit(max_size_mb=0.001)}
-    with FilesystemMemory(tmp_path / "b", clock=clock, limits=limits, embedder=False) as brain:
+    policy = Policy(retention=RetentionPolicy(event_megabytes=0.001))
+    with FilesystemMemory(tmp_path / "b", clock=clock, policy=policy, embedder=False) as brain:
         for number in range(4):
             brain.account.remember(f"{number} " * 200, kind="episode", category="event", at=clock())
             clock.advance(minutes=1)
-        assert len(brain.apply_retention()["events"]) == 2
+        assert len(brain.account.retire_aged()["events"]) == 2
         assert [m.text.split()[1] for m in brain.account.memories(kind="episode")] == ["2", "3"]

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.domain.patterns_found import (
+    PAGES,
     Outcome,
     PatternPolicy,
-    Trace,
     find,
     is_stable,
-    pairs,
     plain_key,
-    triples,
+    seen_in,
 )
 
 NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
@@ -23,7 +22,15 @@ WALK = ("forward", "left", "forward")
 
 
 def trace(source="e1", days=1.0, **what):
-    return Trace(source=source, at=NOW - timedelta(days=days), **what)
+    return list(seen_in(source, NOW - timedelta(days=days), **what))
+
+
+def found(*traces):
+    return find([sighting for trace in traces for sighting in trace], NOW, PatternPolicy())
+
+
+def keys(**what):
+    return [key for _, key, *_ in trace(**what)]
 
 
 def lava(result="denied", holding=False):
@@ -31,7 +38,7 @@ def lava(result="denied", holding=False):
 
 
 def firm(*traces):
-    return [pattern for pattern in find(traces, NOW) if pattern.is_firm]
+    return [pattern for pattern in found(*traces) if pattern.is_firm]
 
 
 def test_a_triple_seen_three_times_in_two_episodes_is_firm_with_its_count_times_and_sources():
@@ -42,12 +49,12 @@ def test_a_triple_seen_three_times_in_two_episodes_is_firm_with_its_count_times_
     assert (pattern.first, pattern.last) == (NOW - timedelta(days=3), NOW - timedelta(days=1))
     assert pattern.sources == ("e1", "e2", "e3")
     assert pattern.topic == "pattern/actions/forward-left-forward"
-    assert pattern.page == "strategies"
+    assert PAGES[pattern.kind] == "strategies"
 
 
 def test_below_the_threshold_or_within_one_episode_a_triple_is_only_found():
     assert firm(trace("e1", actions=WALK), trace("e2", actions=WALK)) == []
-    once = find([trace("e1", actions=(*WALK, "right", *WALK, "right", *WALK))], NOW)
+    once = found(trace("e1", actions=(*WALK, "right", *WALK, "right", *WALK)))
     assert {p.count for p in once if p.key == "forward-left-forward"} == {3}
     assert not any(p.is_firm for p in once)
 
@@ -56,24 +63,24 @@ def test_what_is_older_than_seven_days_does_not_count():
     recent = [trace(f"e{n}", actions=WALK) for n in range(2)]
     assert firm(*recent, trace("old", days=8, actions=WALK)) == []
     assert firm(*recent, trace("young", days=6.9, actions=WALK))
-    assert find([trace("future", days=-1, actions=WALK)], NOW) == []
+    assert found(trace("future", days=-1, actions=WALK)) == []
 
 
 def test_a_run_of_repeats_tells_its_triple_once():
-    assert list(triples(["forward"] * 10)) == [("forward",) * 3]
-    assert list(triples(["a", "b"])) == []
-    assert list(pairs(["x", "y", "x"])) == [("x", "y"), ("y", "x")]
+    assert keys(actions=["forward"] * 10) == ["forward-forward-forward"]
+    assert keys(actions=["a", "b"]) == []
+    assert keys(intents=["x", "y", "x"]) == ["x-y", "y-x"]
 
 
 def test_intents_of_a_person_pair_up():
     traces = [trace(f"s{n}", intents=("START_TEACHING", "DONE")) for n in range(3)]
     (pattern,) = firm(*traces)
-    assert (pattern.kind, pattern.page, pattern.count) == ("intents", "interaction_patterns", 3)
+    assert (PAGES[pattern.kind], pattern.count) == ("interaction_patterns", 3)
 
 
 def test_a_denial_seen_twice_is_firm_and_one_is_not():
     (pattern,) = firm(trace(denials=("forward-lava", "forward-lava")))
-    assert (pattern.kind, pattern.confidence, pattern.page) == ("denials", 0.9, "safety_constraints")
+    assert (pattern.confidence, PAGES[pattern.kind]) == (0.9, "safety_constraints")
     assert firm(trace(denials=("forward-lava",))) == []
 
 
@@ -82,7 +89,7 @@ def test_an_outcome_is_firm_when_it_is_nearly_always_the_same():
     assert pattern.text == "forward onto lava without a key: denied"
     assert pattern.confidence > 0.7, "the gate's floor for facts"
     mixed = (*[lava()] * 8, *[lava("moved")] * 2)
-    (doubtful,) = find([trace(outcomes=mixed)], NOW)
+    (doubtful,) = found(trace(outcomes=mixed))
     assert (doubtful.is_firm, doubtful.consistency, doubtful.count) == (False, 0.8, 8)
     assert len(firm(trace(outcomes=(lava(), lava(), lava("moved", True), lava("moved", True))))) == 2
 
@@ -112,5 +119,5 @@ def test_a_key_can_be_no_path_in_any_language():
 
 @given(st.lists(st.sampled_from(["forward", "left", "right"]), max_size=60))
 def test_triples_lose_nothing_but_repeats(actions):
-    windows = {tuple(actions[n : n + 3]) for n in range(len(actions) - 2)}
-    assert set(triples(actions)) == windows
+    windows = {"-".join(actions[n : n + 3]) for n in range(len(actions) - 2)}
+    assert set(keys(actions=actions)) == windows

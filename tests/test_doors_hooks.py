@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,30 +29,23 @@ def settings(root: Path) -> Settings:
     return Settings(root=root, account="User01", actor="agent:claude-code")
 
 
-@pytest.fixture
-def transcript(tmp_path: Path) -> Path:
-    return tmp_path / "transcript.jsonl"
+def tell(settings: Settings, event: str, session: str = "s-1", **more: Any) -> Any:
+    """What the command answers to a client's JSON on its standard input."""
+    payload = json.dumps({"session_id": session, "cwd": "/somewhere", **more}, ensure_ascii=False)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(payload.encode())))
+        hooks.answer(settings, event)
+    assert not (settings.root / "hooks.log").exists(), (settings.root / "hooks.log").read_text()
+    return json.loads(out.getvalue()) if out.getvalue() else None
 
 
-def entry(role: str, content: Any, **more: Any) -> str:
-    line = {"type": role, "message": {"role": role, "content": content}, "timestamp": "2026-11-16T09:30:00Z"}
-    return json.dumps({**line, **more}, ensure_ascii=False) + "\n"
-
-
-SAID = (
-    entry("user", "My boat is called Mali.")
-    + entry("assistant", [{"type": "tool_use", "name": "x"}, {"type": "text", "text": "A fine name."}])
-    + entry("user", [{"type": "tool_result", "content": "rows of a table"}])
-    + entry("user", "<command-name>/clear</command-name>")
-    + entry("user", "a note of the client's", isMeta=True)
-    + entry("assistant", "another agent's words", isSidechain=True)
-    + entry("user", [{"type": "text", "text": "เรือจอดอยู่ที่ตราด"}])
-)
-
-
-def tell(settings: Settings, event: str, transcript: Path, **more: Any) -> dict[str, Any] | None:
-    payload = {"session_id": "s-1", "transcript_path": str(transcript), "cwd": "/somewhere", **more}
-    return hooks.respond(settings, event, payload)
+def talk(settings: Settings) -> None:
+    """A prompt, an answer that is told more than once, a command of the client's, and another prompt."""
+    tell(settings, "prompt", prompt="My boat is called Mali.")
+    for _ in range(3):
+        tell(settings, "pre-compact", last_assistant_message="A fine name.")
+    tell(settings, "prompt", prompt="<command-name>/clear</command-name>")
+    tell(settings, "prompt", prompt="เรือจอดอยู่ที่ตราด")
 
 
 def episodes(settings: Settings) -> list[str]:
@@ -57,78 +53,84 @@ def episodes(settings: Settings) -> list[str]:
         return [turn.text for memory in account.memories(kind="episode") for turn in memory.turns]
 
 
-def test_what_people_and_the_assistant_said_is_kept_and_consolidated_at_the_stop(
-    settings: Settings, transcript: Path
-) -> None:
-    transcript.write_text(SAID)
-    assert tell(settings, "pre-compact", transcript) is None
+def test_what_people_and_the_assistant_said_is_kept_and_consolidated_at_the_stop(settings: Settings) -> None:
+    talk(settings)
     assert episodes(settings) == []
-    tell(settings, "stop", transcript)
+    assert tell(settings, "stop") is None
     assert episodes(settings) == ["My boat is called Mali.", "A fine name.", "เรือจอดอยู่ที่ตราด"]
 
 
-def test_a_line_is_kept_once_however_often_a_hook_is_called(settings: Settings, transcript: Path) -> None:
-    transcript.write_text(SAID)
-    for event in ("pre-compact", "pre-compact", "stop", "stop", "pre-compact", "stop"):
-        tell(settings, event, transcript)
-    assert len(episodes(settings)) == 3
-    with transcript.open("a") as more:
-        more.write(entry("user", "The conversation was taken up again."))
-    tell(settings, "stop", transcript)
+def test_what_was_said_is_kept_once_however_often_a_hook_is_called(settings: Settings) -> None:
+    talk(settings)
+    for event in ("pre-compact", "stop", "stop", "pre-compact", "stop"):
+        tell(settings, event, last_assistant_message="It is far.")
     assert len(episodes(settings)) == 4
+    tell(settings, "prompt", prompt="The conversation was taken up again.")
+    tell(settings, "stop")
+    assert len(episodes(settings)) == 5
 
 
-def test_what_a_person_forgot_does_not_come_back_with_the_next_stop(
-    settings: Settings, transcript: Path, opened
-) -> None:
-    transcript.write_text(SAID)
-    tell(settings, "stop", transcript)
+def test_what_a_person_forgot_does_not_come_back_with_the_next_stop(settings: Settings, opened) -> None:
+    talk(settings)
+    tell(settings, "stop", last_assistant_message="It is far.")
     account = opened()
     account.forget(*(memory.id for memory in account.memories(kind="episode")))
-    tell(settings, "stop", transcript)
+    tell(settings, "stop", last_assistant_message="It is far.")
     assert episodes(settings) == []
 
 
 def test_a_conversation_whose_client_was_killed_counts_when_the_next_one_starts(
-    settings: Settings, transcript: Path, opened
+    settings: Settings, opened
 ) -> None:
-    transcript.write_text(SAID)
-    tell(settings, "pre-compact", transcript)
+    talk(settings)
     account = opened("agent:claude-code")
     assert conversations.end_idle(account) == []
     later = datetime.now(UTC) + conversations.IDLE + timedelta(seconds=1)
     assert conversations.end_idle(account, now=later) == ["hook conversation s-1"]
     assert len(episodes(settings)) == 3
-    tell(settings, "stop", transcript)
+    tell(settings, "stop")
     assert len(episodes(settings)) == 3
 
 
-def test_the_start_tells_what_stands_and_what_was_said_last(
-    settings: Settings, transcript: Path, opened
-) -> None:
-    assert tell(settings, "session-start", transcript) is None
+def test_two_hooks_at_once_wait_for_each_other(settings: Settings, opened) -> None:
+    talk(settings)
+    account = opened("agent:claude-code")
+    with conversations.held(account, "hook conversation s-1"):
+        second = threading.Thread(
+            target=conversations.end, args=(opened("agent:claude-code"), "hook conversation s-1")
+        )
+        second.start()
+        time.sleep(0.05)
+        assert second.is_alive()
+    second.join()
+    assert len(episodes(settings)) == 3
+
+
+def test_the_start_tells_what_stands_and_what_was_said_last(settings: Settings, opened) -> None:
+    assert tell(settings, "session-start") is None
     opened().remember("Speaks Thai at home", kind="canon")
-    transcript.write_text(SAID)
-    tell(settings, "stop", transcript)
-    answer = tell(settings, "session-start", transcript)["hookSpecificOutput"]
+    talk(settings)
+    tell(settings, "stop")
+    answer = tell(settings, "session-start")["hookSpecificOutput"]
     assert answer["hookEventName"] == "SessionStart"
     assert "Speaks Thai at home" in answer["additionalContext"]
     assert "เรือจอดอยู่ที่ตราด" in answer["additionalContext"]
 
 
-def test_a_prompt_gets_what_is_relevant_to_it_and_a_command_gets_nothing(
-    settings: Settings, transcript: Path, opened
-) -> None:
-    opened().remember("The rice is kept in Lampang")
-    answer = tell(settings, "prompt", transcript, prompt="Where is the rice?")
-    assert "The rice is kept in Lampang" in answer["hookSpecificOutput"]["additionalContext"]
-    assert tell(settings, "prompt", transcript, prompt="<command-name>rice</command-name>") is None
-    assert tell(settings, "prompt", transcript) is None
+def test_a_prompt_gets_what_is_relevant_to_it_and_a_command_gets_nothing(settings: Settings, opened) -> None:
+    account = opened()
+    account.remember("The rice is kept in Lampang")
+    account.remember("Speaks Thai at home", kind="canon")
+    answer = tell(settings, "prompt", prompt="Where is the rice?")["hookSpecificOutput"]
+    assert "The rice is kept in Lampang" in answer["additionalContext"]
+    assert "Speaks Thai" not in answer["additionalContext"]  # that was told at the start
+    assert tell(settings, "prompt", prompt="<command-name>rice</command-name>") is None
+    assert tell(settings, "prompt") is None
 
 
-def test_a_hook_sees_its_own_scope_alone(settings: Settings, transcript: Path, opened) -> None:
+def test_a_hook_sees_its_own_scope_alone(settings: Settings, opened) -> None:
     opened().remember("The rice is kept in Lampang", scope="orion")
-    assert tell(settings, "prompt", transcript, prompt="Where is the rice?") is None
+    assert tell(settings, "prompt", prompt="Where is the rice?") is None
 
 
 @pytest.fixture
@@ -165,12 +167,12 @@ def test_the_server_answers_hooks_by_what_the_client_sends(
 
 
 def test_a_hook_by_http_reads_no_file_and_acts_within_its_token(
-    client: TestClient, settings: Settings, transcript: Path, opened
+    client: TestClient, settings: Settings, tmp_path: Path, opened
 ) -> None:
-    transcript.write_text(SAID)
+    (tmp_path / "transcript").write_text("{}")
     opened().remember("The rice is kept in Lampang", scope="elysia")
     assert send(client, "prompt", prompt="Where is the rice?").json() == {}
-    assert send(client, "stop", transcript_path=str(transcript)).status_code == 200
+    assert send(client, "stop", transcript_path=str(tmp_path / "transcript")).status_code == 200
     (kept,) = opened().memories(kind="episode")
     assert (kept.text, kept.scope, kept.actor) == ("user: Where is the rice?", "orion", "agent:claude-code")
     for event, body in (("dance", {"session_id": "s"}), ("stop", {"session_id": "../x"}), ("stop", {})):
@@ -186,8 +188,8 @@ BAD = {
     "no object": b"[1]",
     "no session": b'{"cwd": "/"}',
     "a session that is a path": b'{"session_id": "../../x"}',
-    "no transcript": b'{"session_id": "s", "transcript_path": "/nowhere/at/all"}',
-    "half a character": b'{"session_id": "s", "transcript_path": "\\ud800"}',
+    "half a character": b'{"session_id": "s", "prompt": "\\ud800", "last_assistant_message": "\\ud800"}',
+    "no texts": b'{"session_id": "s", "prompt": 7, "last_assistant_message": ["x"]}',
     "nothing": b"",
 }
 
@@ -200,25 +202,16 @@ def test_bad_input_never_breaks_the_client(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD[what])))
     hooks.answer(settings, event)
     assert capfd.readouterr() == ("", "")
-    is_enough = event in ("session-start", "prompt") and what in ("no transcript", "half a character")
+    is_enough = event in hooks.EVENTS and (
+        what == "no texts" or (what == "half a character" and event != "prompt")
+    )
     assert (settings.root / "hooks.log").exists() != is_enough
 
 
 def test_a_hook_gives_up_in_time(settings: Settings, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"session_id": "s"}')))
     monkeypatch.setattr(hooks, "SECONDS", 0.05)
-    monkeypatch.setattr(hooks, "respond", lambda *_: signal.pause())
+    monkeypatch.setattr(hooks, "respond", lambda *_, **__: signal.pause())
     hooks.answer(settings, "prompt")
     assert capfd.readouterr() == ("", "")
     assert "longer than" in (settings.root / "hooks.log").read_text()
-
-
-def test_a_transcript_that_is_cut_in_the_middle_of_a_line_is_read_up_to_there(
-    settings: Settings, transcript: Path
-) -> None:
-    transcript.write_bytes(SAID.encode() + b'{"type": "user", "message": {"role": "us')
-    tell(settings, "stop", transcript)
-    assert len(episodes(settings)) == 3
-    transcript.write_bytes(SAID.encode() + entry("user", "And there is the rest.").encode())
-    tell(settings, "stop", transcript)
-    assert episodes(settings)[-1] == "And there is the rest."

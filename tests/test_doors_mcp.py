@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from starlette.applications import Starlette
 
 import octavo
-from octavo.doors import mcp, rest, serving, tools
+from octavo.doors import conversations, mcp, rest, serving, tools
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.tokens import Tokens
@@ -219,9 +219,11 @@ def test_an_agents_handle_is_bound_and_never_a_persons(settings: Settings, opene
         "scope": "shared",
         "memories": 0,
     }
-    named = mcp.agent_settings(Settings(root=settings.root, actor="agent:orion", scope="orion"), "x")
+    named = conversations.agent_settings(
+        Settings(root=settings.root, actor="agent:orion", scope="orion"), "x"
+    )
     assert (named.actor, named.scope) == ("agent:orion", "orion")
-    assert mcp.agent_settings(settings, " \x00:/ ").actor == "agent:client"
+    assert conversations.agent_settings(settings, " \x00:/ ").actor == "agent:client"
 
 
 def test_cores_are_resources_and_the_brief_is_a_prompt(settings: Settings, opened) -> None:

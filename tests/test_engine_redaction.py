@@ -319,12 +319,12 @@ def test_exports_and_backups_follow_a_redaction(account, tmp_path):
     account.remember(f"# Opening\n\n{SAFE}", kind="skill", topic="open-the-safe")
     account.remember("the garden gate is green", kind="register", topic="gate")
     made = copies_made(account, tmp_path)
-    assert len([place for place in made if _says(place, "7734")]) >= 5
+    assert len([place for place in made if _says(place, "safe opens")]) >= 5
     older = [path.read_bytes() for path in sorted((tmp_path / "before").rglob("*")) if path.is_file()]
     done = account.redact(fact.id, reason="asked to", everywhere=True)
     assert (done.copies, done.unreached) == ((), ())
     assert {Path(place).name for place in done.cleaned} >= {"msp", "vault", "synthians", "backup", "skills"}
-    assert [place for place in made if _says(place, "7734") or _says(place, "safe/kitchen")] == []
+    assert [place for place in made if _says(place, "safe opens") or _says(place, "safe/kitchen")] == []
     assert [place.name for place in made if _says(place, "garden gate")] != []
     assert not (tmp_path / "backup" / "+user01" / "index").exists()
     now = [path.read_bytes() for path in sorted((tmp_path / "before").rglob("*")) if path.is_file()]
@@ -357,7 +357,7 @@ def test_a_copy_that_somebody_changed_is_named_and_left_alone(account, opened, t
     assert all("was changed since" in told for told in left.values())
     assert "mine.txt" in left[str(tmp_path / "msp")]
     assert (vault.read_bytes(), SAFE in mine.read_text()) == (before, True)
-    assert [path.name for path in (tmp_path / "msp").rglob("*") if _says(path, "7734")] == [
+    assert [path.name for path in (tmp_path / "msp").rglob("*") if _says(path, "safe opens")] == [
         "msp",
         "mine.txt",
     ][1:]
@@ -395,7 +395,7 @@ def test_a_redaction_stopped_within_the_copies_is_finished_when_opened(call, roo
             monkeypatch.setattr(Disk, call, whole)
         with octavo.open(home, "User01", actor="human:you", embedder=False) as account:
             if "[redacted]" in {m.text for _, m in account._spine.state.history(fact.id)}:
-                assert [place.name for place in made if _says(place, "7734")] == [], stop
+                assert [place.name for place in made if _says(place, "safe opens")] == [], stop
             assert account.check()
         if count <= stop:
             break
@@ -408,7 +408,7 @@ def test_a_moved_account_still_knows_its_copies(root, tmp_path, account):
     copying.move(root, "User01", tmp_path / "new")
     with octavo.open(tmp_path / "new", "User01", actor="human:you", embedder=False) as moved:
         assert moved.redact(fact.id, reason="asked to").cleaned == (str(tmp_path / "tree"),)
-    assert not _says(tmp_path / "tree", "7734")
+    assert not _says(tmp_path / "tree", "safe opens")
 
 
 def _says(path, word):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,92 @@ def test_a_chatgpt_export_comes_in_as_sessions_along_the_branch_last_shown(
     assert second.at == datetime.fromtimestamp(1.7e9 + 1, UTC)
     assert SECRET not in third.text
     assert [note.reason for note in done.changed] == ["a secret was masked"]
+    assert [(note.place, note.reason.split(",")[0]) for note in done.left_out] == [
+        ("Moving, img", "a picture or a file came with it")
+    ]
     assert [s.ordinal for s in account.sessions()] == [1, 2]
     again = account.import_(file, format="chatgpt")
     assert (again.version, dict(again.counts), again.unchanged) == (done.version, {}, 3)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_export_is_taken_as_it_was_downloaded(
+    account: octavo.Account, tmp_path: Path, packed: bool
+) -> None:
+    first, second = chatgpt()
+    files = {
+        "conversations-000.json": [first],
+        "conversations-001.json": [second],
+        "shared_conversations.json": [{"id": "x"}],
+        "user.json": {"email": "somebody"},
+    }
+    for name, value in files.items():
+        written(tmp_path / "export" / name, value)
+    export = tmp_path / "export"
+    if packed:
+        export = tmp_path / "export.zip"
+        with zipfile.ZipFile(export, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in files:
+                archive.write(tmp_path / "export" / name, f"my data/{name}")
+    assert dict(account.import_(export, format="chatgpt").counts) == {"session": 2, "episode": 3}
+    assert dict(account.import_(export, format="chatgpt").counts) == {}
+
+
+def test_an_archive_that_is_damaged_too_large_or_another_is_an_error(
+    account: octavo.Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("notes.txt", "hello")
+    with zipfile.ZipFile(tmp_path / "large.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", "[" + " " * 100_000 + "]")
+    whole = (tmp_path / "large.zip").read_bytes()
+    (tmp_path / "damaged.zip").write_bytes(whole[:40] + bytes(8) + whole[48:])
+    monkeypatch.setattr(taking, "MOST_BYTES", 10_000)
+    for name, why in (("other", "holds no"), ("large", "unpacks to more"), ("damaged", "unpack")):
+        with pytest.raises(BadFile, match=why):
+            account.import_(tmp_path / f"{name}.zip", format="claude")
+    monkeypatch.undo()
+    with pytest.raises(BadFile, match="cannot be unpacked"):
+        account.import_(tmp_path / "damaged.zip", format="claude")
+
+
+def test_what_chatgpt_hides_or_tells_its_tools_stays_outside_and_speech_comes_in(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    spoken = {"content_type": "audio_transcription", "text": "I keep bees"}
+    nodes = {
+        "hidden": node("hidden", None, "user", "About me: a profile"),
+        "u": node("u", "hidden", "user", spoken),
+        "bio": node("bio", "u", "assistant", "User keeps bees"),
+        "thoughts": node("thoughts", "bio", "assistant", ""),
+        "a": node("a", "thoughts", "assistant", "How many hives?"),
+        "other": node("other", "thoughts", "assistant", "an answer that was made again"),
+    }
+    nodes["hidden"]["message"]["metadata"] = {"is_visually_hidden_from_conversation": True}
+    nodes["bio"]["message"]["recipient"] = "bio"
+    nodes["thoughts"]["message"]["content"] = {"content_type": "thoughts", "thoughts": [{"content": "hm"}]}
+    export = [{"id": "c", "title": "Bees", "create_time": 1.7e9, "current_node": "a", "mapping": nodes}]
+    account.import_(written(tmp_path / "c.json", export), format="chatgpt")
+    [episode] = account.memories(kind="episode")
+    assert episode.text == "user: I keep bees\nassistant: How many hives?"
+
+
+def test_of_a_claude_conversation_the_branch_last_shown_comes_in(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    def message(uuid: str, parent: str, sender: str, text: str) -> dict[str, Any]:
+        blocks = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]
+        return {"uuid": uuid, "parent_message_uuid": parent, "sender": sender, "content": blocks}
+
+    messages = [
+        message("1", "root", "human", "Which tea?"),
+        message("2", "1", "assistant", "Oolong"),
+        {**message("3", "1", "assistant", "Jasmine"), "attachments": [{"file_name": "tea.pdf"}]},
+    ]
+    export = [{"uuid": "c", "name": "Tea", "created_at": "2025-03-01T09:00:00Z", "chat_messages": messages}]
+    done = account.import_(written(tmp_path / "conversations.json", export), format="claude")
+    assert [m.text for m in account.memories(kind="episode")] == ["user: Which tea?\nassistant: Jasmine"]
+    assert [note.place for note in done.left_out] == ["Tea, 3"]
 
 
 def test_a_later_export_adds_only_what_was_said_since(account: octavo.Account, tmp_path: Path) -> None:
@@ -85,7 +169,7 @@ def test_what_was_forgotten_here_does_not_come_back(account: octavo.Account, tmp
     account.import_(file, format="chatgpt")
     account.forget(account.memories(kind="episode")[1].id)
     done = account.import_(file, format="chatgpt")
-    assert [note.reason for note in done.left_out] == ["it was forgotten here and stays so"]
+    assert [note.reason for note in done.left_out][1:] == ["it was forgotten here and stays so"]
     assert len(account.memories(kind="episode")) == 2
 
 

@@ -546,7 +546,7 @@ def test_a_copied_account_has_a_mirror_of_its_own(account: Account, tree: Path, 
 )
 def test_a_path_that_leaves_the_tree_is_refused(tmp_path: Path, path: str) -> None:
     tree = Tree(Disk(), tmp_path)
-    for act in (tree.read, lambda p: tree.write(p, b"x", over=None)):
+    for act in (tree.read, lambda p: tree.put(p, b"x", over=None)):
         with pytest.raises(BadInput):
             act(path)
 

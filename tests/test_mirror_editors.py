@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -299,10 +300,42 @@ def test_a_skill_with_an_id_of_ones_own_is_renamed_and_stays_the_same(account: A
 
 def test_a_page_saved_while_a_sync_runs_is_not_written_over(tmp_path: Path) -> None:
     tree = Tree(Disk(), tmp_path)
-    tree.write("a.md", b"shown", over=None)
+    tree.put("a.md", b"shown", over=None)
     seen = tree.read("a.md")
     (tmp_path / "a.md").write_bytes(b"saved meanwhile")
     assert seen == b"shown"
-    assert not tree.write("a.md", b"newer", over=seen)
-    assert not tree.remove("a.md", over=seen)
+    assert not tree.put("a.md", b"newer", over=seen)
+    assert not tree.put("a.md", None, over=seen)
     assert (tmp_path / "a.md").read_bytes() == b"saved meanwhile"
+
+
+def test_ids_that_an_editor_took_away_are_no_edit(account: Account, tree: Path) -> None:
+    page, before = tree / OBJECTS, account.version
+    shown = page.read_text()
+    page.write_text(re.sub(r" \^\S+$", "", shown, flags=re.MULTILINE))
+    assert account.sync().edits == ()
+    account.sync(commit=True)
+    assert (page.read_text(), account.version) == (shown, before)
+
+
+def test_a_line_that_is_taken_in_is_taken_in_once_whatever_becomes_of_it_before_its_file_is_written(
+    account: Account, tree: Path
+) -> None:
+    page = tree / OBJECTS
+    with page.open("a") as file:
+        file.write("- บันไดอยู่หลังบ้าน\n")
+    edited = page.read_bytes()
+    manifest = (tree / ".octavo/mirror.json").read_bytes()
+    account.sync(commit=True)
+    page.write_bytes(edited)  # as a sync leaves it that is killed once it has committed
+    (tree / ".octavo/mirror.json").write_bytes(manifest)
+    (ladder,) = (memory for memory in account.memories() if "บันได" in memory.text)
+    account.revise(ladder.id, category="places")
+    account.sync(commit=True)
+    assert [m.category for m in account.memories() if "บันได" in m.text] == ["places"]
+    account.forget(ladder.id)
+    account.sync(commit=True)
+    with page.open("a") as file:
+        file.write("- บันไดอยู่หลังบ้าน\n")
+    assert [edit.action for edit in account.sync(commit=True).edits] == ["remember"]
+    assert "บันได" in page.read_text()

@@ -83,6 +83,22 @@ class TestMemoryPlace(PlaceSuite):
             assert account.check()
 
 
+def test_an_account_that_somebody_else_begins_meanwhile_is_not_taken_for_a_damaged_one(tmp_path):
+    class Beginning(MemoryStore):
+        """Between a look for the account's file and the next look, somebody begins it and commits."""
+
+        def read(self, key: str, *, first: int | None = None) -> bytes | None:
+            data = super().read(key, first=first)
+            if data is None and key == "account.json":
+                self.__class__ = MemoryStore
+                with open_on(self, tmp_path / "other") as other:
+                    other.remember("มาก่อน", kind="register", topic="first")
+            return data
+
+    with open_on(Beginning(), tmp_path / "mine") as account:
+        assert account.version == 1
+
+
 def test_a_url_is_shown_without_its_password():
     url = "postgresql://mali:s3cret%40@db.example:5432/memory?sslmode=require&password=also"
     assert shown(url) == "postgresql://mali@db.example:5432/memory"

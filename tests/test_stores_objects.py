@@ -7,7 +7,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,8 +20,7 @@ from networks import NetworkSuite
 from octavo.domain.ports import Store
 from octavo.errors import StoreUnfit
 from octavo.storage import buffers
-from octavo.storage.stores import objects
-from octavo.storage.stores.objects import ObjectsPlace
+from octavo.storage.stores.objects import ObjectsPlace, ObjectStore
 from octavo.storage.stores.retrying import Patience
 from octavo.testing import StoreSuite
 from places import PlaceSuite
@@ -65,7 +63,7 @@ class TestAccounts(PlaceSuite):
 
 def test_an_account_equals_a_plain_dictionary_whatever_happens(url, monkeypatch):
     monkeypatch.setattr(buffers, "LEASE_SECONDS", 0.0)  # of who died; the living are never followed here
-    monkeypatch.setattr(objects, "_TICK", timedelta(0))
+    monkeypatch.setattr(ObjectStore, "tick", 0.0)
     run_machine(5, place_at(url).open)
 
 

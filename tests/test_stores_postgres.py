@@ -22,7 +22,7 @@ from networks import NetworkSuite
 from octavo.domain.ports import Store
 from octavo.errors import NewerFormat, Unavailable
 from octavo.storage import buffers
-from octavo.storage.stores.postgres import PostgresPlace
+from octavo.storage.stores.postgres import _STEPS, PostgresPlace
 from octavo.storage.stores.retrying import Patience
 from octavo.testing import StoreSuite
 from places import PlaceSuite
@@ -101,10 +101,34 @@ def test_tables_of_a_newer_octavo_are_left_alone(url):
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("UPDATE octavo.schema SET version = version + 1")
         try:
-            with pytest.raises(NewerFormat, match="schema 2"):
+            with pytest.raises(NewerFormat, match="schema 3"):
                 PostgresPlace(url).open("User01")
         finally:
             db.execute("UPDATE octavo.schema SET version = version - 1")
+
+
+def test_tables_of_the_first_schema_are_brought_up_to_date_with_their_open_sandboxes(url):
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE DATABASE first")
+    old = url.replace("/postgres", "/first")
+    with psycopg.connect(old, autocommit=True) as db:
+        for statement in ("CREATE SCHEMA octavo", *_STEPS[0]):
+            db.execute(statement)
+        db.execute("CREATE TABLE octavo.schema (version integer NOT NULL)")
+        db.execute("INSERT INTO octavo.schema VALUES (1)")
+        db.execute("INSERT INTO octavo.entry VALUES ('User01', 'buffers/s', %s)", (b"0\n",))
+        db.execute("INSERT INTO octavo.hold VALUES ('User01', 'buffers/s', 1, 'me', now() + interval '1 h')")
+        for n in (1, 2):
+            db.execute(
+                "INSERT INTO octavo.line VALUES ('User01', 'buffers/s', %s, 'me', %s)",
+                (n, f"คำ {n}\n".encode()),
+            )
+    place = PostgresPlace(old)
+    store = place.open("User01")
+    held = store.hold("buffers/s", 60)
+    held.append(b"3\n")
+    assert list(store.lines("buffers/s")[0]) == [b"0\n", *(f"คำ {n}\n".encode() for n in (1, 2)), b"3\n"]
+    place.close()
 
 
 def test_four_places_prepare_an_empty_database_at_once(url):
@@ -169,7 +193,7 @@ def test_a_server_that_falls_silent_is_given_up_in_seconds_and_the_url_may_say_i
 ):
     place = PostgresPlace(url + more)
     place.open("เงียบ")
-    with place._pool._pool.connection() as db, socket.socket(fileno=os.dup(db.fileno())) as connection:
+    with place._pool.connection() as db, socket.socket(fileno=os.dup(db.fileno())) as connection:
         assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == milliseconds
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
@@ -183,7 +207,7 @@ def test_tls_is_asked_for_in_the_url_and_a_certificate_that_nobody_vouches_for_i
     safe = url.replace("sslmode=disable", f"sslmode=verify-full&sslrootcert={tmp_path / 'root.crt'}")
     place = PostgresPlace(safe)
     assert place.open("ปลอดภัย").create("account.json", b"{}")
-    with place._pool._pool.connection() as db:
+    with place._pool.connection() as db:
         assert db.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").fetchone() == (True,)
     place.close()
     (tmp_path / "root.crt").write_text(other_certificate(tmp_path))
@@ -210,7 +234,7 @@ def test_a_pool_full_of_connections_that_the_server_ended_is_filled_anew(url):
     with ExitStack() as stack:
         for n in range(10):  # as many at once as patience is not long enough for, one after the other
             stack.enter_context(place.open(f"restarted {n}").lock(1.0))
-            place._pool._mine.db = None  # as threads of their own would
+            place._mine.db = None  # as threads of their own would
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     assert store.read("account.json") == b"{}"

@@ -46,12 +46,16 @@ def read_bytes(path: Path) -> bytes:
 
 def read_json(path: Path) -> Any:
     """A file's JSON; anything else is an error that names file and line."""
-    data = read_bytes(path)
+    return parse_json(read_bytes(path), str(path))
+
+
+def parse_json(data: bytes, place: str) -> Any:
+    """The JSON that bytes are; anything else is an error that names their place and the line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BadFile(f"{path}, line {line}: not UTF-8") from error
+        raise BadFile(f"{place}, line {line}: not UTF-8") from error
     try:
         value = json.loads(
             text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
@@ -59,9 +63,9 @@ def read_json(path: Path) -> Any:
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair cannot be kept
     except json.JSONDecodeError as error:
-        raise BadFile(f"{path}, line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise BadFile(f"{place}, line {error.lineno}, column {error.colno}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"{path}, line {_line_of(text, error)}: {error}") from error
+        raise BadFile(f"{place}, line {_line_of(text, error)}: {error}") from error
     return value
 
 

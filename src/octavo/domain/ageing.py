@@ -5,74 +5,66 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from msgspec import Struct
-
 from octavo.domain.compression import is_milestone
 from octavo.domain.memory import Memory
 from octavo.domain.policy import RetentionPolicy
 
-GROUPS: Mapping[str, str] = {"event": "events", "game_event": "events", "rlds": "rlds_episodes"}
 CONVERSATIONS = "conversations"
+_GROUPS = {None: CONVERSATIONS, "event": "events", "game_event": "events", "rlds": "rlds_episodes"}
 
 
-class Limit(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How old, how many and how large a group's files may get; None is no limit."""
-
-    max_age_days: float | None = None
-    max_files: int | None = None
-    max_size_mb: float | None = None
-
-
-def limits_of(policy: RetentionPolicy) -> Mapping[str, Limit]:
-    """The limits that a policy sets."""
+def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
+    """The limits of each group that a policy sets, as the seed writes them."""
+    limits = {
+        CONVERSATIONS: {"max_age_days": policy.conversation_days, "max_files": policy.conversation_files},
+        "events": {"max_age_days": policy.event_days, "max_size_mb": policy.event_megabytes},
+        "rlds_episodes": {"max_age_days": policy.run_days, "max_files": policy.run_files},
+    }
     return {
-        CONVERSATIONS: Limit(max_age_days=policy.conversation_days, max_files=policy.conversation_files),
-        "events": Limit(max_age_days=policy.event_days, max_size_mb=policy.event_megabytes),
-        "rlds_episodes": Limit(max_age_days=policy.run_days, max_files=policy.run_files),
+        group: {name: most for name, most in some.items() if most is not None}
+        for group, some in limits.items()
     }
 
 
-LIMITS = limits_of(RetentionPolicy())
-
-
 def overdue(
-    episodes: Sequence[Memory], held: frozenset[str], now: datetime, limits: Mapping[str, Limit] | None = None
+    episodes: Sequence[Memory], held: frozenset[str], now: datetime, policy: RetentionPolicy
 ) -> dict[str, list[Memory]]:
     """Episodes that a limit lets go, by group; `held` are the ids that a core has summarised.
 
     A conversation goes whole or not at all, and only if a core holds all of it; a milestone never goes.
     """
-    limits = LIMITS if limits is None else limits
-    files: dict[str, dict[str, list[Memory]]] = {name: {} for name in limits}
-    for memory in episodes:
-        group = GROUPS.get(memory.category or "", CONVERSATIONS)
-        if group in files and (memory.category in GROUPS or memory.category is None):
-            unit = memory.sandbox or memory.id if group == CONVERSATIONS else memory.id
-            files[group].setdefault(unit, []).append(memory)
-    gone = {name: _over(list(units.values()), limits[name], now) for name, units in files.items()}
-    return {
-        name: [memory for unit in units if _may_go(name, unit, held) for memory in unit]
-        for name, units in gone.items()
-    }
+    files: dict[str, dict[str, list[Memory]]] = {group: {} for group in limits_of(policy)}
+    for memory in (memory for memory in episodes if memory.category in _GROUPS):
+        group = _GROUPS[memory.category]
+        unit = (memory.sandbox or memory.id) if group == CONVERSATIONS else memory.id
+        files[group].setdefault(unit, []).append(memory)
+    gone: dict[str, list[Memory]] = {}
+    for group, limits in limits_of(policy).items():
+        over = _over(list(files[group].values()), limits, now)
+        kept = held if group == CONVERSATIONS else None
+        gone[group] = [memory for unit in over if _may_go(unit, kept) for memory in unit]
+    return gone
 
 
-def _over(units: list[list[Memory]], limit: Limit, now: datetime) -> list[list[Memory]]:
+def _over(units: list[list[Memory]], limits: Mapping[str, float], now: datetime) -> list[list[Memory]]:
     """The units past a limit, the newest counted first."""
     over, size = [], 0
-    newest_first = sorted(units, key=lambda unit: max(memory.at for memory in unit), reverse=True)
-    for place, unit in enumerate(newest_first):
+    for count, unit in enumerate(sorted(units, key=_last, reverse=True), start=1):
         size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in unit)
-        age = now - max(memory.at for memory in unit)
-        if (
-            (limit.max_files is not None and place >= limit.max_files)
-            or (limit.max_age_days is not None and age > timedelta(days=limit.max_age_days))
-            or (limit.max_size_mb is not None and size > limit.max_size_mb * 1_000_000)
-        ):
+        reached = {
+            "max_files": count,
+            "max_age_days": (now - _last(unit)) / timedelta(days=1),
+            "max_size_mb": size / 1_000_000,
+        }
+        if any(reached[name] > most for name, most in limits.items()):
             over.append(unit)
     return over
 
 
-def _may_go(group: str, unit: Sequence[Memory], held: frozenset[str]) -> bool:
-    if any(is_milestone(memory) for memory in unit):
-        return False
-    return group != CONVERSATIONS or all(memory.id in held for memory in unit)
+def _last(unit: Sequence[Memory]) -> datetime:
+    return max(memory.at for memory in unit)
+
+
+def _may_go(unit: Sequence[Memory], held: frozenset[str] | None) -> bool:
+    is_held = held is None or all(memory.id in held for memory in unit)
+    return is_held and not any(is_milestone(memory) for memory in unit)

@@ -68,10 +68,11 @@ def _page(name: str, memories: Sequence[Memory]) -> str:
     episodes = {id_ for memory in memories for id_ in memory.linked("evidence")}
     days = [str(memory.data.get("last_seen", ""))[:10] for memory in memories]
     learned = {"updated": max(days), "episodes": len(episodes)} if episodes and any(days) else {}
-    return blocks.page(_title(name), items, {"page": name, **learned})
+    return blocks.page(title_of(name), items, {"page": name, **learned})
 
 
-def _title(page: str) -> str:
+def title_of(page: str) -> str:
+    """What a page is headed by."""
     return page.replace("_", " ").capitalize()
 
 
@@ -125,7 +126,7 @@ def read(place: Place, path: str, text: str) -> list[Found]:
             if strange := [str(name) for name in front if name not in _FRONT]:
                 why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
                 raise BadInput(why)
-            titles = [_title(name) for name in (place.page, str(front.get("page", "")))]
+            titles = [title_of(name) for name in (place.page, str(front.get("page", "")))]
             return [
                 Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
                 for section, said, id_, line in blocks.blocks_of(text, titles)

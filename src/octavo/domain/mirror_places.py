@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -176,6 +177,7 @@ def is_alias(path: str) -> bool:
     return path.endswith("procedural/agents.md")
 
 
+@cache
 def safe(name: str) -> str:
     """A name that is one on every file system: NFC, lower-case, nothing reserved; a hash tells it apart."""
     slug = _UNSAFE.sub("-", unicodedata.normalize("NFC", name)).casefold().strip(". ")[:80]

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -46,25 +46,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
     result: str
 
     @property
-    def key(self) -> str:
-        """The condition, without the result."""
-        return f"{self.command}-{self.tile}-{'holding' if self.holding else 'empty'}"
-
-    @property
     def text(self) -> str:
         """The outcome in words; a question about the condition shares all but the last."""
         return f"{condition(self.command, self.tile, self.holding)}: {self.result}"
-
-
-class Trace(Struct, frozen=True, kw_only=True):
-    """What one episode or session holds that patterns are looked for in; `source` is its memory's id."""
-
-    source: str
-    at: datetime
-    actions: tuple[str, ...] = ()
-    intents: tuple[str, ...] = ()
-    denials: tuple[str, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
 
 
 class Pattern(Struct, frozen=True, kw_only=True):
@@ -87,44 +71,41 @@ class Pattern(Struct, frozen=True, kw_only=True):
         """The topic of the fact it becomes, safe as a path."""
         return f"pattern/{self.kind}/{plain_key(self.key)}"
 
-    @property
-    def page(self) -> str:
-        """The knowledge page it stands on."""
-        return PAGES[self.kind]
+
+# What may be seen again: its kind and key, when and in which episode it was seen, and what came of it.
+Sighting = tuple[PatternKind, str, datetime, str, Outcome | None]
 
 
-Sighting = tuple[datetime, str, Outcome | None]  # when, in which episode, and what came of it
+def seen_in(
+    source: str,
+    at: datetime,
+    *,
+    actions: Sequence[str] = (),
+    intents: Sequence[str] = (),
+    denials: Iterable[str] = (),
+    outcomes: Iterable[Outcome] = (),
+) -> Iterator[Sighting]:
+    """Everything in one episode or session that may be seen again; `source` is its memory's id.
+
+    A contiguous action triple that comes over and over in a run of repeats is told once.
+    """
+    triples = (tuple(actions[n : n + 3]) for n in range(len(actions) - 2))
+    yield from (("actions", "-".join(triple), at, source, None) for triple, _ in groupby(triples))
+    yield from (("intents", "-".join(pair), at, source, None) for pair in pairwise(intents))
+    yield from (("denials", key, at, source, None) for key in denials)
+    for outcome in outcomes:
+        key = f"{outcome.command}-{outcome.tile}-{'holding' if outcome.holding else 'empty'}"
+        yield "outcomes", key, at, source, outcome
 
 
-def find(traces: Iterable[Trace], now: datetime, policy: PatternPolicy | None = None) -> list[Pattern]:
+def find(sightings: Iterable[Sighting], now: datetime, rules: PatternPolicy) -> list[Pattern]:
     """Every pattern of the look-back, firm ones first, then by count; older events do not count."""
-    rules = policy or PatternPolicy()
     since = now - timedelta(days=rules.days)
     seen: dict[tuple[PatternKind, str], list[Sighting]] = {}
-    for trace in (trace for trace in traces if since <= trace.at <= now):
-        for kind, key, outcome in _things_in(trace):
-            seen.setdefault((kind, key), []).append((trace.at, trace.source, outcome))
-    patterns = [_pattern(kind, key, sightings, rules) for (kind, key), sightings in seen.items()]
+    for one in (one for one in sightings if since <= one[2] <= now):
+        seen.setdefault(one[:2], []).append(one)
+    patterns = [_pattern(kind, key, some, rules) for (kind, key), some in seen.items()]
     return sorted(patterns, key=lambda p: (not p.is_firm, -p.count, p.kind, p.key))
-
-
-def _things_in(trace: Trace) -> Iterator[tuple[PatternKind, str, Outcome | None]]:
-    """Everything in an episode that may be seen again."""
-    yield from (("actions", "-".join(triple), None) for triple in triples(trace.actions))
-    yield from (("intents", "-".join(pair), None) for pair in pairs(trace.intents))
-    yield from (("denials", key, None) for key in trace.denials)
-    yield from (("outcomes", outcome.key, outcome) for outcome in trace.outcomes)
-
-
-def triples(actions: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Contiguous action triples; the same one over and over in a run of repeats is told once."""
-    windows = (tuple(actions[n : n + 3]) for n in range(len(actions) - 2))
-    return (triple for triple, _ in groupby(windows))
-
-
-def pairs(intents: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Two intents of a person, one after the other."""
-    return (tuple(intents[n : n + 2]) for n in range(len(intents) - 1))
 
 
 def condition(command: str, tile: str, holding: bool) -> str:
@@ -151,41 +132,36 @@ def _pattern(kind: PatternKind, key: str, seen: list[Sighting], rules: PatternPo
 
     Confidence in an outcome follows the rule of succession: after two sightings the gate's floor is passed.
     """
-    results = Counter(outcome.result for _, _, outcome in seen if outcome is not None)
-    result, most = min(results.items(), key=lambda pair: (-pair[1], pair[0]), default=("", len(seen)))
-    same = [one for one in seen if one[2] is None or one[2].result == result]
-    newest = sorted(same, key=lambda one: one[0], reverse=True)
-    sources, consistency = dict.fromkeys(source for _, source, _ in newest), most / len(seen)
+    results = Counter(outcome.result if outcome else "" for *_, outcome in seen)
+    result, most = min(results.items(), key=lambda pair: (-pair[1], pair[0]))
+    same = [one for one in seen if one[4] is None or one[4].result == result]
+    newest = sorted(same, key=lambda one: one[2], reverse=True)
+    sources, consistency = dict.fromkeys(one[3] for one in newest), most / len(seen)
+    said = key.split("-")
     match kind:
         case "denials":
+            text = f"the sandbox denies {key}"
             firm, confidence = most >= rules.min_denials, rules.denial_confidence
         case "outcomes":
+            text = same[0][4].text if same[0][4] else key
             firm = most >= rules.min_outcomes and consistency >= rules.consistency
             confidence = consistency * (most + 1) / (most + 2)
         case _:
+            asked = f"a person asks {' and then '.join(said)}"
+            used = f"the action sequence {', '.join(said)} is used again and again"
+            text = asked if kind == "intents" else used
             firm = most >= rules.min_count and len(sources) >= rules.min_sources
             confidence = most / (most + 1)
-    outcome = same[0][2]
     return Pattern(
         kind=kind,
         key=key,
-        text=outcome.text if outcome else _said(kind, key),
+        text=text,
         count=most,
         consistency=round(consistency, 4),
         confidence=round(confidence, 4),
-        first=newest[-1][0],
-        last=newest[0][0],
+        first=newest[-1][2],
+        last=newest[0][2],
         sources=tuple(sources)[:EVIDENCE],
         is_firm=firm,
-        outcome=outcome,
+        outcome=same[0][4],
     )
-
-
-def _said(kind: PatternKind, key: str) -> str:
-    match kind:
-        case "actions":
-            return f"the action sequence {', '.join(key.split('-'))} is used again and again"
-        case "intents":
-            return f"a person asks {' and then '.join(key.split('-'))}"
-        case _:
-            return f"the sandbox denies {key}"

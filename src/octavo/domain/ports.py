@@ -67,7 +67,7 @@ class Store(Protocol):
     @property
     def folder(self) -> Any:
         """The local folder whose files are the entries; None where they lie elsewhere."""
-        ...
+        return None
 
     def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
         """Write a new entry durably; False, and nothing changed, if the key or the key `unless` exists."""
@@ -112,12 +112,12 @@ class Store(Protocol):
         ...
 
     def leftovers(self) -> Sequence[str]:
-        """What killed writers left behind and nothing ever reads."""
-        ...
+        """What killed writers left behind and nothing ever reads; nothing but in a folder."""
+        return ()
 
     def clear_leftovers(self) -> int:
         """Remove what killed writers left behind; says how much it was."""
-        ...
+        return 0
 
 
 @runtime_checkable

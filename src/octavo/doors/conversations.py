@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from octavo.domain.buffer import SessionBuffer, Spoke
-from octavo.domain.memory import SHARED, Turn
+from octavo.domain.memory import SHARED, Turn, is_human
 from octavo.domain.verdicts import Consolidation
+from octavo.doors.settings import Settings
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
 from octavo.engine.sandboxes import SandboxInfo
@@ -16,18 +21,46 @@ from octavo.errors import NotFound, SandboxBusy, SandboxClosed
 
 IDLE = timedelta(minutes=10)  # a client that was killed cannot say that its conversation is over
 HOOK, MCP = "hook conversation ", "mcp conversation "  # how the names of their sandboxes begin
+_WAIT_SECONDS, _PAUSE_SECONDS = 10.0, 0.01
+
+
+def agent_settings(settings: Settings, client: str) -> Settings:
+    """The settings of an agent's handle: bound to a scope, and never a person's."""
+    name = re.sub(r"[^\w.-]+", "-", client).strip("-.")[:60] or "client"
+    actor = f"agent:{name}" if is_human(settings.actor) else settings.actor
+    return replace(settings, actor=actor, scope=settings.scope or SHARED)
+
+
+@contextmanager
+def taken_up(account: Account, id_: str) -> Iterator[Sandbox]:
+    """An open sandbox, let go afterwards; who comes while another client is in it waits for its turn."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            sandbox = account.resume(id_)
+            break
+        except SandboxBusy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+    with closing(sandbox):
+        yield sandbox
 
 
 @contextmanager
 def held(account: Account, name: str) -> Iterator[Sandbox]:
     """The conversation's sandbox, taken up again or begun; let go afterwards, for the next call."""
-    opened = _open(account, name)
-    scope = account.scope or SHARED
-    sandbox = account.sandbox(name, scope=scope) if opened is None else account.resume(opened)
-    try:
+    open_ = _open(account, name)
+    if not open_:
+        with closing(account.sandbox(name, scope=account.scope or SHARED)) as begun:
+            open_ = [begun.id]
+    with taken_up(account, open_[0]) as sandbox:
         yield sandbox
-    finally:
-        sandbox.close()
+
+
+def is_open(account: Account, name: str) -> bool:
+    """Whether a conversation has begun and is not over."""
+    return bool(_open(account, name))
 
 
 def turns(buffer: SessionBuffer) -> list[Turn]:
@@ -37,14 +70,11 @@ def turns(buffer: SessionBuffer) -> list[Turn]:
 
 def end(account: Account, name: str) -> Consolidation | None:
     """Make a conversation part of the memory; None if none of that name is open."""
-    opened = _open(account, name)
-    if opened is None:
-        return None
-    sandbox = account.resume(opened)
-    try:
-        return sandbox.consolidate()
-    finally:
-        sandbox.close()
+    done = None
+    for id_ in _open(account, name):  # two calls that began at once have opened two
+        with taken_up(account, id_) as sandbox:
+            done = sandbox.consolidate()
+    return done
 
 
 def end_those(account: Account, is_over: Callable[[SandboxInfo, datetime], bool]) -> list[str]:
@@ -55,8 +85,7 @@ def end_those(account: Account, is_over: Callable[[SandboxInfo, datetime], bool]
             continue
         try:
             said = turns(account.buffer(info.id))
-            latest = max((turn.at for turn in said if turn.at), default=info.started_at)
-            if is_over(info, max(latest, info.started_at)):
+            if is_over(info, max([info.started_at, *(turn.at for turn in said if turn.at)])):
                 end(account, info.name)
                 ended.append(info.name)
         except (NotFound, SandboxBusy, SandboxClosed):
@@ -70,5 +99,5 @@ def end_idle(account: Account, *, now: datetime | None = None) -> list[str]:
     return end_those(account, lambda _, latest: moment - latest > IDLE)
 
 
-def _open(account: Account, name: str) -> str | None:
-    return next((info.id for info in account.sandboxes() if info.name == name), None)
+def _open(account: Account, name: str) -> list[str]:
+    return [info.id for info in account.sandboxes() if info.name == name]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -18,12 +17,11 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote, unquote
 
-from msgspec.structs import replace
-
 from octavo.domain import mirror, mirror_places
-from octavo.domain.memory import SHARED, Memory, is_human
+from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import Place
 from octavo.doors import conversations
+from octavo.doors.conversations import agent_settings
 from octavo.doors.operations.compression import cores, show, spheres
 from octavo.doors.operations.performing import call, opened
 from octavo.doors.operations.recall import brief
@@ -43,13 +41,6 @@ _MOST_SHOWN = 2_000  # memories, the newest
 
 # Whose account a request means, from the client's name and, over HTTP, the request that carries the token.
 Holding = Callable[[str, Any], AbstractContextManager[Account]]
-
-
-def agent_settings(settings: Settings, client: str) -> Settings:
-    """The settings of an agent's handle: bound to a scope, and never a person's."""
-    name = re.sub(r"[^\w.-]+", "-", client).strip("-.")[:60] or "client"
-    actor = f"agent:{name}" if is_human(settings.actor) else settings.actor
-    return replace(settings, actor=actor, scope=settings.scope or SHARED)
 
 
 def server(holding: Holding) -> Any:

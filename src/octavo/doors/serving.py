@@ -64,7 +64,10 @@ MOUNTS = (rest_seeds.add, hooks.add, door.add, mcp.add)
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+        # An answer is sent in two pieces; the second must not wait until the first is acknowledged (40 ms).
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except OSError as error:
         hint = "say another with --port; 0 takes a free one"
         raise Unavailable(f"listening on {host} port {port}: {error.strerror}", hint=hint) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from octavo.domain.mirror import Found
 from octavo.domain.mirror_places import EDITABLE, Place
 from octavo.engine.mirror import Mirror
 from octavo.errors import BadInput
+from octavo.storage import codec
 from octavo.storage.mirror_tree import hash_of
 
 Take = Literal["ours", "theirs"]
@@ -70,7 +71,6 @@ class Comparison:
     def __init__(self, tree: Mirror, take: Take | None = None) -> None:
         self._tree, self._take, self._state = tree, take, tree.spine.state
         self.manifest, self.view = tree.base(), tree.view
-        self._changed = tree.places(tree.changed_since(self.manifest)) if self.manifest.files else {}
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
         groups: dict[str, Group] = {}
@@ -102,7 +102,7 @@ class Comparison:
         place, shown = group.place, self.manifest.files
         if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
             return  # an episode or a derived page: nothing a person writes there comes back
-        files = self._files(place)
+        files = self._tree.files(place)
         for path in shown:
             if path in files or (place.form == "page" and place.is_at(path)):
                 group.seen.setdefault(path, self._disk.get(path))
@@ -159,11 +159,7 @@ class Comparison:
         before = self._tree.place_of(memory) if memory is not None and not memory.gone else None
         if before is None or before.path.split("/")[:-2] != group.place.path.split("/")[:-2]:
             return False
-        return not any(path in self._disk for path in self._files(before))
-
-    def _files(self, place: Place) -> dict[str, list[Memory]]:
-        base = self.manifest if self.manifest.files else None
-        return self._tree.files(place, self._changed.get(place, set()), base)
+        return not any(path in self._disk for path in self._tree.files(before))
 
     def _tell_apart(self, group: Group, found: list[Found]) -> None:
         """Note every edit and every conflict of a group."""
@@ -175,32 +171,42 @@ class Comparison:
             else:
                 there[one.id] = one.path
                 self._known(group, one, one.id)
-        taken = [m for id_, m in group.members.items() if id_ not in there and id_ not in group.base]
-        if group.place.form == "page" and new:
-            taken += self._taken(group, {one.said["text"] for one in new}, there)
         for one in new:
-            alike = (m for m in taken if mirror.says(group.place, m) == one.said)
-            twin = next((m for m in alike if there.get(m.id) != one.path), None)
-            if twin is None:
-                self._edit(group, "remember", one, None)
-            else:
-                taken.remove(twin)  # it was taken in before, and the file could not be written
+            # What says the same as one that is missing is that one: an editor took its id away, or it was
+            # taken in before and the file could not be written.
+            missing = (memory for id_, memory in group.members.items() if id_ not in there)
+            twin = next((memory for memory in missing if mirror.says(group.place, memory) == one.said), None)
+            id_ = twin.id if twin else self._id_for(one, there) if group.place.form == "page" else None
+            if twin is None and not self._is_live(id_):
+                self._edit(group, "remember", replace(one, id=id_), None)
+            there[id_ or one.path] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._missing(group, id_)
 
-    def _taken(self, group: Group, texts: Collection[str], there: Collection[str]) -> Iterator[Memory]:
-        """Memories that a sync took in from here and that went to another file before this one said so."""
-        for first in self._state.firsts_by("sync"):
-            is_here = first.text in texts and self._tree.place_of(first) == group.place
-            if is_here and (first.id in there or first.id not in group.base):
-                memory = self.view.get(first.id)
-                yield from [first] if memory is not None and not memory.gone else []
+    def _id_for(self, one: Found, there: Collection[str]) -> str:
+        """The id of a new block, the same as long as its file was not written: so it is taken in once.
+
+        A block that was taken in and has ended since is another one.
+        """
+        shown, number = self.manifest.files.get(one.path), 0
+        while True:
+            words = codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number])
+            id_ = hash_of(words)[:20]
+            if id_ not in there and (self._is_live(id_) or not self._state.history(id_)):
+                return id_
+            number += 1
+
+    def _is_live(self, id_: str | None) -> bool:
+        memory = self.view.get(id_) if id_ else None
+        return memory is not None and not memory.gone
 
     def _is_copied(self, group: Group, id_: str) -> bool:
-        """Whether a block of another page was copied here rather than moved, or shown here before it went."""
+        """Whether a block was copied here, from another page or from what has ended, rather than moved."""
         memory = self.view.get(id_)
-        if memory is None or memory.gone or id_ in group.members or id_ in group.base:
+        if id_ in group.members or id_ in group.base:
             return False
+        if memory is None or memory.gone:
+            return True
         place = self._tree.place_of(memory)
         if place is None or place.form != "page" or not _is_alike(group.place, memory):
             return group.place.form == "page"
@@ -210,10 +216,9 @@ class Comparison:
     def _known(self, group: Group, one: Found, id_: str) -> None:
         memory = self.view.get(id_)
         if memory is None or memory.gone:
-            if id_ not in group.base:
-                self._edit(group, "remember", one, None)
-            elif not self._was_shown(group, one, id_):
-                self._conflict(group, one, None, "it was forgotten meanwhile, and changed here")
+            if not self._was_shown(group, one, id_):
+                gone = replace(one, id=None)
+                self._conflict(group, gone, None, "it was forgotten meanwhile, and changed here")
             return
         if id_ in group.base and one.said == self._said(group, id_, group.base[id_]):
             return  # left alone, wherever the account has it now
@@ -267,6 +272,7 @@ class Comparison:
 
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
         fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
+        fields |= {"id": one.id} if action == "remember" and one.id else {}
         text = str(fields.get("text") or (memory.text if memory else ""))
         id_ = memory.id if memory else None
         group.edits.append(

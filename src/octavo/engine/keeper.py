@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,19 +53,18 @@ class Keeper(Curator):
             return upkeeping.Upkeep(made=tuple(id_ for id_ in done.made if self.get(id_)))
         return done
 
-    def aged(self, limits: Mapping[str, ageing.Limit] | None = None) -> dict[str, list[Memory]]:
-        """Episodes past the limits of the policy, or past others, that might go to the archive, by group."""
+    def aged(self) -> dict[str, list[Memory]]:
+        """Episodes past the limits of the policy that might go to the archive, by group."""
         held = frozenset(id_ for core in self.memories(kind="core") for id_ in core.linked("part"))
-        limits = ageing.limits_of(self.policy.retention) if limits is None else limits
-        return ageing.overdue(self.memories(kind="episode"), held, self._spine.now(), limits)
+        return ageing.overdue(self.memories(kind="episode"), held, self._spine.now(), self.policy.retention)
 
-    def retire_aged(self, limits: Mapping[str, ageing.Limit] | None = None) -> dict[str, list[str]]:
+    def retire_aged(self) -> dict[str, list[str]]:
         """Move episodes past their age, number or size to the archive; returns the ids that went, by group.
 
         Milestones stay, and so does a conversation that no core holds; many at once become a proposal.
         """
         self._spine.must_write()
-        return {rule: retirement.age(self._spine, rule, old) for rule, old in self.aged(limits).items()}
+        return {rule: retirement.age(self._spine, rule, old) for rule, old in self.aged().items()}
 
     def compress(self, id_: str | None = None) -> list[Memory]:
         """Make every core and sphere that is due, or one that was removed; returns those made."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from octavo.domain import mirror, mirror_places
 from octavo.domain.erasure import Erasure
 from octavo.domain.filters import Filter
-from octavo.domain.memory import SHARED, STATE, Memory
+from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror_places import Place
 from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
@@ -46,7 +46,6 @@ class Mirror:
         self.name = str(self.folder)
         self.tree = Tree(self._attached.disk, self.folder)
         self._names: dict[str, str] = {}
-        self._ever: dict[str, int] = {}
         self.view: DbView
 
     @contextmanager
@@ -74,7 +73,7 @@ class Mirror:
             self.tree.clear_leftovers()
             manifest = self.base()
             self.bring_up(anew=True)  # on a page of several files what is erased counted, and no longer does
-            ours = self.rendered(self.places())
+            ours = {path: one for place in self.places() for path, one in self.rendered(place).items()}
             for path, data in self.tree.scan()[0].items():
                 shown = manifest.files.get(path)
                 is_ours = shown is not None or path in ours or path in manifest.copies
@@ -117,36 +116,47 @@ class Mirror:
         some places; what was `moved` into a file of another name goes.
         """
         manifest, seen = self.base(), seen or {}
-        files, written, self._ever = dict(manifest.files), list[str](), dict(manifest.ever)
-        base = manifest if files and not anew else None
-        changed = self.changed_since(manifest) if base else None
+        files, written = dict(manifest.files), list[str]()
+        changed = None if anew or not files else self.changed_since(manifest)
+        waiting = {id_ for path, one in files.items() if path in seen or one.is_behind for id_ in one.ids}
         ours: dict[str, Ours] = {}
-        for place, ids in self.places(changed).items():
-            ours |= self._appended(files, place, ids if base else ()) or self.rendered({place: ids}, base)
-        again = [id_ for path, one in files.items() if path in seen or one.is_behind for id_ in one.ids]
-        ours |= self.rendered({**self.places(again), **{place: set() for place in at}})
+        for place, ids in self.places(None if changed is None else changed | waiting).items():
+            base = None if changed is None else files
+            ours |= self._appended(place, ids, base) or self.rendered(place, ids, base)
+        for place in at:
+            ours |= self.rendered(place)
         affected = {id_ for one in ours.values() for id_ in one.ids} | (changed or set())
-        for path, one in ours.items():
-            if self._put(path, one, files.get(path), seen, written):
-                files[path] = Shown(sha256=hash_of(one.data), ids=one.ids)
-            elif path in files:
-                files[path] = replace(files[path], is_behind=True)
-        gone = [p for p in files if p not in ours and (p in seen or not affected.isdisjoint(files[p].ids))]
-        for path in dict.fromkeys([*gone, *(path for path in moved if path not in ours)]):
-            data, shown = self.tree.read(path), files.get(path)
-            is_shown = data is not None and shown is not None and hash_of(data) == shown.sha256
-            if data is not None and (is_shown or data == seen.get(path)):
-                self.tree.remove(path, over=data)
+        gone = (p for p in files if p in seen or not affected.isdisjoint(files[p].ids))
+        for path in dict.fromkeys([*ours, *gone, *moved]):
+            if self._put(path, ours.get(path), files, seen):
                 written.append(path)
-            if data is None or self.tree.read(path) is None:
-                files.pop(path, None)
-        if self.tree.read(IGNORED) is None:
-            self.tree.write(IGNORED, _IGNORE, over=None)
+        for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
+            there = self.tree.read(path)
+            self.tree.put(path, data or there, over=there)
         self.tree.make_folders(mirror_places.FOLDERS)
-        if (state := self._session_state()) != (there := self.tree.read(SESSION)) and state:
-            self.tree.write(SESSION, state, over=there)
-        self.note(replace(manifest, files=files, ever=self._ever))
+        self.note(replace(manifest, files=files))
         return written
+
+    def _put(
+        self, path: str, one: Ours | None, files: dict[str, Shown], seen: Mapping[str, bytes | None]
+    ) -> bool:
+        """Write or remove a file unless a person has been at it, and note so; True if it was."""
+        data, there, shown = one.data if one else None, self.tree.read(path), files.get(path)
+        if there == data:
+            is_free = True
+        elif there is None:  # what a person removed comes back only if nobody can remove it
+            is_free = shown is None or (one is not None and one.place.form not in mirror_places.EDITABLE)
+        else:
+            is_free = shown is not None and hash_of(there) == shown.sha256
+        is_free = is_free or (path in seen and there == seen[path])
+        if not is_free or not self.tree.put(path, data, over=there):
+            files |= {path: replace(shown, is_behind=True)} if shown else {}
+            return False
+        if one is None:
+            files.pop(path, None)
+        else:
+            files[path] = Shown(sha256=hash_of(one.data), ids=one.ids)
+        return there != data
 
     def note(self, manifest: Manifest) -> None:
         """Keep what is shown now, and of which version."""
@@ -175,92 +185,53 @@ class Mirror:
         """Where the tree shows a memory."""
         return mirror_places.place_of(memory, self._session_name)
 
-    def rendered(self, places: Mapping[Place, set[str]], manifest: Manifest | None = None) -> dict[str, Ours]:
-        """The files of some places; with what was shown, those that show what is named of them."""
+    def rendered(
+        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] | None = None
+    ) -> dict[str, Ours]:
+        """The files of a place, or of what was `shown` those that what `changed` belongs to."""
         files: dict[str, Ours] = {}
-        for place, changed in places.items():
-            for path, some in self.files(place, changed, manifest, is_part=True).items():
-                ids = {memory.id: memory.rev for memory in some}
-                uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
-                data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
-                files[path] = Ours(place=place, data=data, ids=ids)
+        for path, some in self.files(place, changed, shown).items():
+            ids = {memory.id: memory.rev for memory in some}
+            uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
+            data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
+            files[path] = Ours(place=place, data=data, ids=ids)
         return files
 
     def files(
-        self, place: Place, changed: set[str], manifest: Manifest | None, *, is_part: bool = False
+        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] | None = None
     ) -> dict[str, list[Memory]]:
-        """The live memories of a place, file by file; a `part` are the files that show what `changed`.
+        """The live memories of a place, file by file; see `rendered`.
 
         A page of many memories is several files, by the number that each was of all there ever were: so one
-        that comes or ends changes one of them. What was shown tells that without counting them all again.
+        that comes or ends changes one of them.
         """
         if place.form not in ("page", "events", "behaviors"):
-            there = [m for m in self.view.memories(place.query) if self._is_at(m, place)]
+            there = [memory for memory in self.view.memories(place.query) if self._is_at(memory, place)]
             order = self.spine.state.order_of([memory.id for memory in there]) if there else {}
             return mirror_places.apart(place, sorted(there, key=lambda memory: order[memory.id]))
-        pages = self._continued(place, changed, manifest) if manifest else None
-        if pages is None:
-            is_part, pages = False, self._filed(place, {}, list(self._ever_in(place)), 0)
-        if is_part:
-            pages = {path: ids for path, ids in pages.items() if not changed.isdisjoint(ids)}
-        found = self.view.many([id_ for ids in pages.values() for id_ in ids])
-        files: dict[str, list[Memory]] = {}
-        for path, ids in pages.items():
-            for memory in (found[id_][1] for id_ in ids if id_ in found):
-                if not memory.gone and self._is_at(memory, place):
-                    files.setdefault(path, []).append(memory)
+        where = (place.kind, place.scope, place.category, mirror_places.GENERAL)
+        is_live = self.spine.state.ids_in(*where, self.view.version)
+        ids, files = list(is_live), dict[str, list[Memory]]()
+        is_long = place.form == "page" and sum(is_live.values()) > mirror_places.BLOCKS
+        size = mirror_places.BLOCKS if is_long else max(len(ids), 1)
+        for number, first in enumerate(range(0, len(ids), size)):
+            path, some = mirror_places.page_path(place.path, number), ids[first : first + size]
+            is_same = shown is not None and path in shown and shown[path].ids.keys() <= set(some)
+            if is_same and set(changed).isdisjoint(some):
+                continue
+            found = self.view.many([id_ for id_ in some if is_live[id_]])
+            there = [found[id_][1] for id_ in some if id_ in found and self._is_at(found[id_][1], place)]
+            files |= {path: there} if there else {}
         return files
 
-    def _continued(self, place: Place, changed: set[str], manifest: Manifest) -> dict[str, list[str]] | None:
-        """The ids of a page's files as they were shown, and what came since; None if that does not add up."""
-        shown = {path: one.ids for path, one in manifest.files.items() if place.is_at(path)}
-        known = {id_ for ids in shown.values() for id_ in changed if id_ in ids}
-        new = self._ever_in(place, changed - known)
-        here = [m for _, m in self.view.many([*known, *new]).values() if not m.gone and self._is_at(m, place)]
-        is_whole = sum(map(len, shown.values())) - len(known) + len(here) == self._live(place)
-        if not is_whole or any(since <= manifest.version for since in new.values()):
-            return None  # a file that could not be written, or a memory that comes back to where it was
-        if self._is_long(place) != (place.path in manifest.ever):
-            return None
-        pages = {path: list(ids) for path, ids in shown.items()}
-        return self._filed(place, pages, list(new), manifest.ever.get(place.path, 0))
-
-    def _filed(
-        self, place: Place, pages: dict[str, list[str]], new: list[str], ever: int
-    ) -> dict[str, list[str]]:
-        """The files of a page with memories that came to it after so many others."""
-        is_long = self._is_long(place)
-        for number, id_ in enumerate(new, start=ever):
-            path = mirror_places.page_path(place.path, number // mirror_places.BLOCKS * is_long)
-            pages.setdefault(path, []).append(id_)
-        self._ever.pop(place.path, None)
-        self._ever |= {place.path: ever + len(new)} if is_long else {}
-        return pages
-
-    def _ever_in(self, place: Place, among: Collection[str] | None = None) -> dict[str, int]:
-        where = (place.kind, place.scope, place.category)
-        return self.spine.state.ids_in(where, mirror_places.GENERAL, self.view.version, among)
-
-    def _live(self, place: Place) -> int:
-        """How many memories a page shows, as they are counted; states have files of their own."""
-        return sum(
-            count
-            for kind, scope, category, count in self.view.tallies()
-            if (kind, scope) == (place.kind, place.scope)
-            and place.category in (None, category or mirror_places.GENERAL)
-            and (kind, category) != ("register", STATE)
-        )
-
-    def _is_long(self, place: Place) -> bool:
-        return place.form == "page" and self._live(place) > mirror_places.BLOCKS
-
     def _appended(
-        self, files: Mapping[str, Shown], place: Place, changed: Collection[str]
+        self, place: Place, changed: Collection[str], files: Mapping[str, Shown] | None
     ) -> dict[str, Ours]:
         """A log as it was shown and what came to it; nothing if that is not all that happened to it."""
-        shown, data = files.get(place.path), self.tree.read(place.path)
+        shown = (files or {}).get(place.path)
         if place.form != "events" or shown is None or not shown.ids.keys().isdisjoint(changed):
             return {}
+        data = self.tree.read(place.path)
         if data is None or hash_of(data) != shown.sha256:
             return {}
         order = self.spine.state.order_of(changed)
@@ -270,36 +241,13 @@ class Mirror:
         return {place.path: Ours(place=place, data=data, ids={**shown.ids, **{m.id: m.rev for m in new}})}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
-        if place.kind == "fact":  # a page of many: its name need not be made for each of them
-            return (memory.category or mirror_places.GENERAL, memory.scope) == (place.category, place.scope)
         own = self.place_of(memory)
         return own is not None and own.path == place.path
-
-    def _put(
-        self,
-        path: str,
-        one: Ours,
-        shown: Shown | None,
-        seen: Mapping[str, bytes | None],
-        written: list[str],
-    ) -> bool:
-        """Write a file unless a person has been at it; True if it now is as the ledger has it."""
-        data = self.tree.read(path)
-        if data == one.data:
-            return True
-        is_shown = shown is not None and data is not None and hash_of(data) == shown.sha256
-        is_new = data is None and (shown is None or one.place.form not in mirror_places.EDITABLE)
-        if not (is_shown or is_new or (path in seen and data == seen[path])):
-            return False
-        if not self.tree.write(path, one.data, over=data):
-            return False
-        written.append(path)
-        return True
 
     def _erase(self, path: str, data: bytes, ours: Ours | None, erasure: Erasure) -> None:
         """Render one file anew; what a person added to it and is not erased goes behind it."""
         if ours is None:
-            self.tree.remove(path, over=data)
+            self.tree.put(path, None, over=data)
             return
         kept = b""
         if ours.place.form == "page" and data != ours.data:
@@ -307,16 +255,16 @@ class Mirror:
             added = [one.said["text"] for one in found if one.id is None]
             clean = [text for text in added if not erasure.is_in(text.encode())]
             kept = b"".join(b"\n" + text.encode() + b"\n" for text in clean)
-        self.tree.write(path, ours.data + kept, over=data)
+        self.tree.put(path, ours.data + kept, over=data)
         manifest = self.base()
         shown = Shown(sha256=hash_of(ours.data), ids=ours.ids)
         self.note(replace(manifest, files={**manifest.files, path: shown}))
 
-    def _session_state(self) -> bytes:
+    def _session_state(self) -> bytes | None:
         """What the last session was, for a person who looks; nothing if there was none."""
         closed = self.view.sessions(SHARED)
         if not closed:
-            return b""
+            return None
         (last,) = self.spine.state.sessions(SHARED, closed, closed)
         name = self._session_name(str(last.sandbox))
         state = {"session_id": name, "end_time": last.at.isoformat(), "sessions": closed}

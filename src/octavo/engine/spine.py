@@ -275,7 +275,7 @@ def must_be_its_key(ledger: Ledger, identity: Identity) -> None:
 def identify(store: Store, account: str, now: datetime, *, create: bool) -> Identity:
     """Read the account's own file, or begin the account."""
     data = store.read("account.json")
-    if data is None and Ledger(store).exists(1):
+    if data is None and Ledger(store).exists(1) and (data := store.read("account.json")) is None:
         raise Damaged(f"account.json of {account!r} is missing beside its ledger; its key is in it")
     if data is None and create:
         fresh = Identity(format=codec.FORMAT, account=account, key=secrets.token_hex(32), created=now)

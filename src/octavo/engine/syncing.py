@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import rules
-from octavo.domain.mirror_places import Place
 from octavo.domain.rules import Candidate
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
@@ -175,17 +174,17 @@ def _keep_copies(tree: Mirror, compared: Comparison) -> None:
     """Lay the account's side of every conflict beside the file, and take away those that are settled."""
     manifest = tree.base()
     copies: dict[str, str] = {}
-    conflicting: dict[Place, set[str]] = {g.place: set() for g in compared.groups if g.conflicts}
-    for path, one in tree.rendered(conflicting).items():
-        if tree.tree.read(path) != one.data:
-            name = compared.copy_of(path)
-            tree.tree.write(name, one.data, over=tree.tree.read(name))
-            copies[name] = hash_of(one.data)
+    for group in (group for group in compared.groups if group.conflicts):
+        for path, one in tree.rendered(group.place).items():
+            if tree.tree.read(path) != one.data:
+                name = compared.copy_of(path)
+                tree.tree.put(name, one.data, over=tree.tree.read(name))
+                copies[name] = hash_of(one.data)
     for name, digest in manifest.copies.items():
         data = tree.tree.read(name)
         if name not in copies and data is not None:
             if hash_of(data) == digest:
-                tree.tree.remove(name, over=data)
+                tree.tree.put(name, None, over=data)
             else:
                 copies[name] = digest
     tree.tree.note(replace(manifest, copies=copies))

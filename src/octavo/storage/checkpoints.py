@@ -7,14 +7,13 @@ import tempfile
 import zlib
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from octavo.domain.ports import Store
 from octavo.storage.ledger import Ledger
 from octavo.storage.state_db import StateDb
-from octavo.storage.state_file import SCHEMA, connected
-from octavo.storage.stores.disk import Disk, through_temporary
+from octavo.storage.state_file import SCHEMA
+from octavo.storage.stores.disk import Disk, failure, replace_file
 from octavo.storage.stores.entries import every
 
 FOLDER = "checkpoints/"
@@ -36,8 +35,8 @@ class Head(msgspec.Struct, kw_only=True, frozen=True):
 def make(store: Store, state: StateDb, *, unless: str) -> int | None:
     """Keep the state as it is now, if enough has come since the last time; the two newest are kept."""
     keys = list(every(store, FOLDER))
-    version, hash_ = state.watermark()
-    if version - (_version_of(keys[-1]) if keys else 0) < EVERY:
+    newest = keys[-1].removeprefix(FOLDER).partition("-")[0] if keys else "0"
+    if state.watermark()[0] - (int(newest) if newest.isdecimal() else 0) < EVERY:
         return None
     with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
         copy = Path(folder) / "state.db"
@@ -59,10 +58,12 @@ def restore(store: Store, ledger: Ledger, path: Path) -> bool:
             if (head.format, head.schema) != (_FORMAT, SCHEMA) or not ledger.exists(head.version):
                 continue
             if ledger.hash_of(head.version) == head.hash:
-                _lay(path, zlib.decompress(packed))
+                replace_file(Disk(), path, zlib.decompress(packed))
                 return True
-        except (msgspec.DecodeError, UnicodeDecodeError, zlib.error, apsw.Error) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, zlib.error) as error:
             _log.warning("passed over a checkpoint key=%s why=%s", key, type(error).__name__)
+        except OSError as error:
+            raise failure(f"writing {path}", error) from error
     return False
 
 
@@ -70,21 +71,3 @@ def remove(store: Store) -> None:
     """Remove all of them; redaction does this before it says that it is done."""
     if keys := list(every(store, FOLDER)):
         store.delete(*keys)
-
-
-def _lay(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    through_temporary(Disk(), path, data, _begun)
-
-
-def _begun(temporary: Path, path: Path) -> None:
-    """Give a state file its name, ready for many readers."""
-    db = connected(str(temporary))
-    db.pragma("journal_mode", "wal")
-    db.close()
-    Disk().replace(temporary, path)
-
-
-def _version_of(key: str) -> int:
-    number = key.removeprefix(FOLDER).partition("-")[0]
-    return int(number) if number.isdecimal() else 0

@@ -37,11 +37,8 @@ class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     is_behind: bool = False
 
 
-class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts.
-
-    `ever` says of a page that is several files how many memories it has had: that decides which file is next.
-    """
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts."""
 
     format: int = _FORMAT
     account: str = ""
@@ -49,7 +46,6 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     header: str = ""
     files: Mapping[str, Shown] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
-    ever: Mapping[str, int] = field(default_factory=dict)
 
 
 class Tree:
@@ -96,14 +92,24 @@ class Tree:
                 return self._disk.read(place)
         return None
 
-    def write(self, path: str, data: bytes, *, over: bytes | None) -> bool:
-        """Write a file whole, if what is there is still what the writer saw; False if it is not."""
+    def put(self, path: str, data: bytes | None, *, over: bytes | None) -> bool:
+        """Write a file whole, or remove it, if what is there is still what the writer saw; False if not.
+
+        The folders that a removed file leaves empty go too.
+        """
         place = self.inside(path)
         with _saying("writing", place):
-            self._make(place.parent)
             if self.read(path) != over or (over is None and os.path.lexists(place)):
                 return False
-            replace_file(self._disk, place, data)
+            if data is None and over is not None:
+                self._disk.remove(place)
+                for folder in place.parents:
+                    if folder == self.folder or any(folder.iterdir()):
+                        break
+                    folder.rmdir()
+            elif data is not None and data != over:
+                self._make(place.parent)
+                replace_file(self._disk, place, data)
         return True
 
     def make_folders(self, names: Iterable[str]) -> None:
@@ -119,19 +125,6 @@ class Tree:
         for part in reversed(missing):
             self._disk.make_folder(part)
 
-    def remove(self, path: str, *, over: bytes) -> bool:
-        """Remove a file, and the folders it leaves empty, if it still is what the writer saw."""
-        place = self.inside(path)
-        if self.read(path) != over:
-            return False
-        with _saying("removing", place):
-            self._disk.remove(place)
-            for folder in place.parents:
-                if folder == self.folder or any(folder.iterdir()):
-                    break
-                folder.rmdir()
-        return True
-
     def manifest(self) -> Manifest | None:
         """What the mirror was; None if nobody knows, which costs a closer look and no edit."""
         try:
@@ -144,10 +137,7 @@ class Tree:
 
     def note(self, manifest: Manifest) -> None:
         """Keep what the mirror is now."""
-        data = codec.encode_json(manifest) + b"\n"
-        there = self.read(MANIFEST)
-        if there != data:
-            self.write(MANIFEST, data, over=there)
+        self.put(MANIFEST, codec.encode_json(manifest) + b"\n", over=self.read(MANIFEST))
 
     def inside(self, path: str) -> Path:
         """A path below the folder, through no link, or BadInput: nothing is ever touched elsewhere."""

@@ -123,6 +123,8 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
             db.reserve_bytes("main", _CHECKSUM_BYTES)
             _log_ahead(db)
             _create(db)
+        elif db.pragma("journal_mode") != "wal":  # it was a checkpoint
+            _log_ahead(db)
         db.pragma("synchronous", "normal")
         db.pragma("cache_size", -_CACHE_KIBIBYTES)
         db.pragma("secure_delete", "on")

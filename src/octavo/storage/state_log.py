@@ -198,32 +198,17 @@ class StateLog(ABC):
         rows = self.rows(f"SELECT id, min(row) FROM revision{where} GROUP BY id", tuple(ids) if few else ())
         return {str(id_): int(row) for id_, row in rows}
 
-    def ids_in(
-        self,
-        where: tuple[str, str, str | None],
-        unnamed: str,
-        upto: int,
-        among: Collection[str] | None = None,
-    ) -> dict[str, int]:
-        """All memories that by a version ever were in a kind, scope, category (None: any), or `among` some.
+    def ids_in(self, kind: str, scope: str, category: str | None, unnamed: str, upto: int) -> dict[str, bool]:
+        """All memories that by a version ever were in a kind, scope and category (None: any), in their order.
 
-        With each the version in which it first came there, in that order; `unnamed` is the category of those
-        with none. Without `among` every revision is looked at.
+        With each whether it is there in that version; `unnamed` is the category of those with none.
         """
-        some = "" if among is None else "AND id IN (SELECT value FROM json_each(?6)) "
-        values = (*where, unnamed, upto, *(() if among is None else (codec.encode_json(list(among)),)))
         rows = self.rows(
-            "SELECT id, min(since) FROM revision WHERE +kind = ?1 AND scope = ?2 AND since <= ?5 "
-            f"AND (?3 IS NULL OR coalesce(category, ?4) = ?3) {some}GROUP BY id ORDER BY min(row)",
-            values,
+            "SELECT id, max(until > ?5 AND NOT gone) FROM revision WHERE +kind = ?1 AND scope = ?2 "
+            "AND since <= ?5 AND (?3 IS NULL OR coalesce(category, ?4) = ?3) GROUP BY id ORDER BY min(row)",
+            (kind, scope, category, unnamed, upto),
         )
-        return {str(id_): int(since) for id_, since in rows}
-
-    def firsts_by(self, cause: str) -> Iterator[Memory]:
-        """The memories that came with versions of one cause, as they first were."""
-        for (version,) in self.rows("SELECT version FROM version WHERE cause = ?", (cause,)):
-            changes = self.changes_in(int(version))
-            yield from (one for one in changes if isinstance(one, Memory) and one.rev == 1)
+        return {str(id_): bool(is_there) for id_, is_there in rows}
 
     def ids_changed(self, low: int, high: int, kind: str | None = None) -> list[str]:
         """Memories with a revision that began in (low, high], of any kind or of one."""

@@ -138,6 +138,24 @@ class LeaseSuite:
         assert seen is not None
         assert list(seen[0]) == [b"0\n", b"1\n", b"2\n", b"3\n"]
 
+    def test_an_owner_that_was_followed_by_one_who_wrote_all_anew_writes_no_more(
+        self, tmp_path: Path
+    ) -> None:
+        if not self.leases_end:
+            return
+        store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
+        store.create("buffers/s", b"0\n")
+        paused = store.hold("buffers/s", self.lease_seconds)
+        paused.append(b"secret\n")
+        heir = _patiently(lambda: other.hold("buffers/s", 60), self.lease_seconds * 30)
+        heir.replace(b"a\nb\n")
+        must_raise(LeaseLost, lambda: paused.append(b"late\n"))
+        must_raise(LeaseLost, lambda: paused.replace(b"secret\n"))
+        paused.close()
+        seen = other.lines("buffers/s")
+        assert seen is not None
+        assert list(seen[0]) == [b"a\n", b"b\n"]
+
     def test_a_lease_that_ran_out_is_good_as_long_as_nobody_takes_it(self, tmp_path: Path) -> None:
         store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
         store.create("buffers/s", b"0\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from octavo.domain import patterns_found, runs
 from octavo.domain.memory import Memory
-from octavo.domain.patterns_found import Pattern, PatternPolicy, Trace
+from octavo.domain.patterns_found import Pattern, PatternPolicy, Sighting
 from octavo.domain.rules import PROCEDURAL
 from octavo.engine.account import Account
 
@@ -33,20 +33,19 @@ def consolidate(
 ) -> Consolidated:
     """Find patterns in recent episodes and write the firm ones as facts; running again only revises.
 
-    With `promote` knowledge that stood long enough becomes one proposal each, never a change.
+    With `promote` knowledge that stood long enough becomes one proposal each, never a change. Patterns are
+    nobody's own word: not even a person's handle approves them by finding them.
     """
-    began = time.perf_counter()
+    began, clerk = time.perf_counter(), account.intake.as_agent()
     patterns = find(account, now, policy)
-    firm = [pattern for pattern in patterns if pattern.is_firm]
-    older = {m.topic: m for p in firm for m in account.memories(kind="fact", topic=p.topic)}
-    facts = [_fact(pattern, older.get(pattern.topic)) for pattern in firm]
-    verdicts = account.remember_many(facts) if facts else []
-    proposals = propose_stable(account, now, policy) if promote else ()
+    facts = [_fact(clerk, pattern) for pattern in patterns if pattern.is_firm]
+    outcomes = [verdict.outcome for verdict in clerk.remember_many(facts)] if facts else []
+    proposals = _propose_stable(clerk, now, policy) if promote else []
     return Consolidated(
         patterns_found=len(patterns),
-        patterns_promoted=sum(1 for v in verdicts if v.outcome == "admitted"),
-        knowledge_updated=sum(1 for v in verdicts if v.outcome in ("admitted", "superseding", "merged")),
-        proposals=proposals,
+        patterns_promoted=outcomes.count("admitted"),
+        knowledge_updated=sum(outcome in ("admitted", "superseding", "merged") for outcome in outcomes),
+        proposals=tuple(proposals),
         duration_s=round(time.perf_counter() - began, 4),
     )
 
@@ -54,36 +53,51 @@ def consolidate(
 def find(account: Account, now: datetime, policy: PatternPolicy) -> list[Pattern]:
     """The patterns of the look-back, firm and not yet firm."""
     episodes = account.memories(kind="episode", since=now - timedelta(days=policy.days))
-    return patterns_found.find(traces(episodes), now, policy)
+    return patterns_found.find(_sightings(episodes), now, policy)
 
 
-def traces(episodes: Iterable[Memory]) -> list[Trace]:
+def _sightings(episodes: Iterable[Memory]) -> Iterator[Sighting]:
     """What can be counted in episodes: runs, events of both shapes, and the intents of conversations."""
-    found, talks = [], dict[str, list[Memory]]()
+    talks: dict[str, list[Memory]] = {}
     for memory in episodes:
         match memory.category:
             case runs.CATEGORY:
-                found.append(_run(memory))
+                steps = [step for step in runs.steps_of(memory.data) if runs.command_of(step)]
+                denied = (step for step in steps if runs.is_denied(step))
+                yield from patterns_found.seen_in(
+                    memory.id,
+                    memory.at,
+                    actions=[runs.command_of(step) for step in steps],
+                    denials=(f"{runs.command_of(step)}-{runs.tile_ahead(step)}" for step in denied),
+                    outcomes=filter(None, map(runs.outcome_of, steps)),
+                )
             case "event" | "game_event":
-                found.append(Trace(source=memory.id, at=memory.at, denials=_denials(memory.data)))
+                event = memory.data
+                kind = event.get("event_type") or event.get("type")
+                told = runs.part_of(event, "payload") or event
+                if kind == "sandbox_denied" or event.get("sandbox_denied") or told.get("sandbox_denied"):
+                    denied_action = str(told.get("action") or told.get("command") or kind)
+                    yield from patterns_found.seen_in(memory.id, memory.at, denials=[denied_action])
             case _:
                 talks.setdefault(memory.sandbox or memory.id, []).append(memory)
-    return found + [_talk(memories) for memories in talks.values()]
+    for talk in (sorted(talk, key=lambda memory: memory.at) for talk in talks.values()):
+        turns = [turn for memory in talk for turn in memory.turns if turn.speaker == "user"]
+        intents = [str(turn.data["intent"]) for turn in turns if turn.data.get("intent")]
+        yield from patterns_found.seen_in(talk[0].id, talk[-1].at, intents=intents)
 
 
-def propose_stable(account: Account, now: datetime, policy: PatternPolicy) -> tuple[str, ...]:
+def _propose_stable(clerk: Account, now: datetime, policy: PatternPolicy) -> Iterator[str]:
     """Ask a person about knowledge that stood for long: one proposal a topic, however often this runs."""
-    asked = {proposal.memory.topic for proposal in account.proposals()}
-    skills = {memory.topic for memory in account.memories(kind="skill")}
-    ids = []
-    pages = sorted(set(patterns_found.PAGES.values()))
-    for fact in (fact for page in pages for fact in account.memories(kind="fact", category=page)):
-        if not fact.topic or not fact.topic.startswith("pattern/") or fact.topic in asked | skills:
+    asked = {proposal.memory.topic for proposal in clerk.proposals()}
+    asked |= {memory.topic for memory in clerk.memories(kind="skill")}
+    pages = dict.fromkeys(patterns_found.PAGES.values())
+    for fact in [fact for page in pages for fact in clerk.memories(kind="fact", category=page)]:
+        if not fact.topic or not fact.topic.startswith("pattern/") or fact.topic in asked:
             continue
         since = datetime.fromisoformat(fact.data.get("since", now.isoformat()))
-        uses = account.uses(fact.id).get(fact.id, 0)
+        uses = clerk.uses(fact.id).get(fact.id, 0)
         if patterns_found.is_stable(since, now, fact.data.get("consistency", 0.0), uses, policy):
-            verdict = account.remember(
+            verdict = clerk.remember(
                 fact.text,
                 kind="skill",
                 category=PROCEDURAL,
@@ -92,13 +106,13 @@ def propose_stable(account: Account, now: datetime, policy: PatternPolicy) -> tu
                 data={**fact.data, "promoted_from": fact.id},
                 source="promotion",
             )
-            ids += [verdict.proposal] if verdict.proposal else []
-    return tuple(ids)
+            yield from [verdict.proposal] if verdict.proposal else []
 
 
-def _fact(pattern: Pattern, older: Memory | None) -> dict[str, Any]:
+def _fact(clerk: Account, pattern: Pattern) -> dict[str, Any]:
     """A firm pattern as the fact it becomes; what was known earlier keeps its beginning."""
-    known = dict(older.data) if older is not None and older.text == pattern.text else {}
+    older = [m.data for m in clerk.memories(kind="fact", topic=pattern.topic) if m.text == pattern.text]
+    known = older[-1] if older else {}
     first = min(pattern.first.isoformat(), known.get("first_seen", pattern.first.isoformat()))
     data: dict[str, Any] = {
         "frequency": pattern.count,
@@ -113,35 +127,9 @@ def _fact(pattern: Pattern, older: Memory | None) -> dict[str, Any]:
         "text": pattern.text,
         "kind": "fact",
         "topic": pattern.topic,
-        "category": pattern.page,
+        "category": patterns_found.PAGES[pattern.kind],
         "confidence": pattern.confidence,
         "at": pattern.last,
         "links": {"evidence": list(pattern.sources)},
         "data": data,
     }
-
-
-def _run(memory: Memory) -> Trace:
-    steps = [step for step in runs.steps_of(memory.data) if runs.command_of(step)]
-    return Trace(
-        source=memory.id,
-        at=memory.at,
-        actions=tuple(runs.command_of(step) for step in steps),
-        denials=tuple(
-            f"{runs.command_of(step)}-{runs.tile_ahead(step)}" for step in steps if runs.is_denied(step)
-        ),
-        outcomes=tuple(outcome for step in steps if (outcome := runs.outcome_of(step)) is not None),
-    )
-
-
-def _denials(event: Mapping[str, Any]) -> tuple[str, ...]:
-    kind, payload = event.get("event_type") or event.get("type"), runs.part_of(event, "payload") or event
-    denied = kind == "sandbox_denied" or event.get("sandbox_denied") or payload.get("sandbox_denied")
-    return (str(payload.get("action") or payload.get("command") or kind),) if denied else ()
-
-
-def _talk(memories: Sequence[Memory]) -> Trace:
-    ordered = sorted(memories, key=lambda memory: memory.at)
-    turns = [turn for memory in ordered for turn in memory.turns if turn.speaker == "user"]
-    intents = tuple(str(turn.data["intent"]) for turn in turns if turn.data.get("intent"))
-    return Trace(source=ordered[0].id, at=ordered[-1].at, intents=intents)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from octavo.documents.brain.memory import FilesystemMemory
 from octavo.errors import BadInput, NotFound
 
@@ -16,14 +14,6 @@ TYPES = (
 )
 EVERY = 50
 LATEST, BACKUP = "ckpt_latest", "ckpt_backup"
-
-
-class Restored(Struct, frozen=True, kw_only=True):
-    """A checkpoint's agents as they were, and the events since, in order, to be replayed on them."""
-
-    checkpoint: Mapping[str, Any]
-    agents: Mapping[str, Any]
-    events: tuple[Mapping[str, Any], ...]
 
 
 class EventLog:
@@ -76,12 +66,9 @@ class EventLog:
         revisions = self._account.revisions(after=version)
         return [dict(r.memory.data) for r in revisions if r.memory.category == "event" and not r.memory.gone]
 
-    def restore(self, checkpoint_id: str | None = None) -> Restored:
-        """The agents as the checkpoint holds them, and what came after it; nothing stored is changed."""
-        _, checkpoint = self._found(checkpoint_id)
-        return Restored(
-            checkpoint=checkpoint, agents=checkpoint["agents"], events=tuple(self.replay(checkpoint_id))
-        )
+    def restore(self, checkpoint_id: str | None = None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """A checkpoint with its agents, and the events since, to be replayed; nothing stored is changed."""
+        return dict(self._found(checkpoint_id)[1]), self.replay(checkpoint_id)
 
     def _found(self, checkpoint_id: str | None) -> tuple[int, Mapping[str, Any]]:
         """A checkpoint and the version it was written in; the register's history holds all of them."""

@@ -9,26 +9,22 @@ from typing import Literal
 IntentKind = Literal[
     "START_TEACHING", "DONE", "CANCEL", "LIST", "FORGET", "DESCRIBE", "MOVE", "SPEED", "INVOKE", "UNKNOWN"
 ]
-_SAID = {
-    "forward": ("forward", "go forward", "move forward"),
-    "backward": ("backward", "back", "go back"),
-    "left": ("left", "turn left"),
-    "right": ("right", "turn right"),
-    **{word: (word,) for word in ("stop", "wait", "look")},
-}
-MOVES = {said: action for action, words in _SAID.items() for said in words}
-_SPEED = re.compile(r"(?:set\s+)?speed\s+(?:to\s+)?(\d+(?:\.\d+)?)", re.IGNORECASE)
-_NAMED: tuple[tuple[str, IntentKind], ...] = (
-    ("teach|learn|record|remember", "START_TEACHING"),
-    ("forget", "FORGET"),
-    ("describe|explain|what is", "DESCRIBE"),
-    ("do|run|perform|invoke", "INVOKE"),
+# How a line reads and the intent it is; what its group holds is named, or else what stands behind.
+_LINES: tuple[tuple[str, IntentKind, str], ...] = (
+    ("done|save|end", "DONE", ""),
+    ("cancel", "CANCEL", ""),
+    ("list|list behaviors|behaviors", "LIST", ""),
+    ("forward|go forward|move forward", "MOVE", "forward"),
+    ("backward|back|go back", "MOVE", "backward"),
+    ("(?:turn )?(left|right)", "MOVE", ""),
+    ("(stop|wait|look)", "MOVE", ""),
+    (r"(?:set )?speed (?:to )?(\d+(?:\.\d+)?)", "SPEED", ""),
+    ("(?:teach|learn|record|remember) (.+)", "START_TEACHING", ""),
+    ("forget (.+)", "FORGET", ""),
+    ("(?:describe|explain|what is) (.+)", "DESCRIBE", ""),
+    ("(?:do|run|perform|invoke) (.+)", "INVOKE", ""),
 )
-_WORDS: dict[str, IntentKind] = {
-    **dict.fromkeys(("done", "save", "end"), "DONE"),
-    **dict.fromkeys(("list", "list behaviors", "behaviors"), "LIST"),
-    "cancel": "CANCEL",
-}
+_ALWAYS = ("DONE", "CANCEL", "LIST")  # whatever a behaviour is called
 
 
 def understand(line: str, known: Collection[str] = ()) -> tuple[IntentKind, str]:
@@ -36,20 +32,14 @@ def understand(line: str, known: Collection[str] = ()) -> tuple[IntentKind, str]
 
     The name of a known behaviour alone invokes it.
     """
-    said = " ".join(line.split()).rstrip(".!")
-    low, name = said.lower(), plain_name(said)
-    if low in _WORDS:
-        return _WORDS[low], ""
-    if name in known:
-        return "INVOKE", name
-    if low in MOVES:
-        return "MOVE", MOVES[low]
-    if speed := _SPEED.fullmatch(said):
-        return "SPEED", f"speed {float(speed[1]):g}"
-    for words, kind in _NAMED:
-        if named := re.fullmatch(rf"(?:{words})\s+(.+)", said, re.IGNORECASE):
-            return kind, plain_name(named[1])
-    return "UNKNOWN", name
+    said = " ".join(line.split()).rstrip(".!").lower()
+    for reads, intent, action in _LINES:
+        if fits := re.fullmatch(reads, said):
+            if intent not in _ALWAYS and plain_name(said) in known:
+                break
+            named = plain_name(fits[1]) if fits.re.groups else action
+            return intent, f"speed {float(named):g}" if intent == "SPEED" else named
+    return "INVOKE" if plain_name(said) in known else "UNKNOWN", plain_name(said)
 
 
 def plain_name(said: str) -> str:

@@ -75,12 +75,14 @@ def check_key(key: str) -> str:
     return key
 
 
-def overridden(entries: Sequence[Entry]) -> list[Entry]:
-    """The same entries; of those with one key only the one of the highest level speaks."""
+def mix(entries: Sequence[Entry], levels: Sequence[str]) -> Context:
+    """The entries of some levels, best first; of those with one key only the highest level is in the mix."""
     highest: dict[str, int] = {}
     for entry in entries:
         highest[entry.key] = max(highest.get(entry.key, 0), LEVELS.index(entry.level))
-    return [
+    ranked = [
         msgspec.structs.replace(entry, overridden=LEVELS.index(entry.level) < highest[entry.key])
-        for entry in entries
+        for entry in sorted(entries, key=lambda entry: -entry.score)
     ]
+    by_level = {level: tuple(entry for entry in ranked if entry.level == level) for level in levels}
+    return Context(levels=by_level, mixed=tuple(entry for entry in ranked if not entry.overridden))

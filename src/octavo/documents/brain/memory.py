@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,11 +21,12 @@ from octavo.documents.brain.levels import (
     check_key,
     check_level,
     entry_of,
-    overridden,
+    mix,
 )
-from octavo.domain import mirror, runs
-from octavo.domain.ageing import Limit, limits_of
-from octavo.domain.patterns_found import Pattern, PatternPolicy
+from octavo.domain import blocks, mirror, runs
+from octavo.domain.ageing import limits_of
+from octavo.domain.mirror_places import BEHAVIOR
+from octavo.domain.patterns_found import Pattern
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
@@ -36,14 +36,7 @@ from octavo.engine.surface import public
 from octavo.errors import BadInput
 
 AGENT = "agent:brain_b"
-CLERK = "tool:consolidation"
-GUARDRAILS, BEHAVIOR = "guardrails", "behavior"
-VERSIONS_SHOWN = 10
-_KEPT: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "semantic": {"knowledge": {"version_history": VERSIONS_SHOWN}, "behaviors": {"no_auto_delete": True}},
-    "procedural": {"all": {"require_approval": True, "no_auto_delete": True}},
-}
-_NO_CAPABILITIES: Mapping[str, Any] = {"actions": [], "tools": []}
+GUARDRAILS = "guardrails"
 
 
 class Written(Struct, frozen=True, kw_only=True):
@@ -74,20 +67,14 @@ class FilesystemMemory:
         account: str = "brain_b",
         actor: str = AGENT,
         clock: Callable[[], datetime] | None = None,
-        patterns: PatternPolicy | None = None,
-        limits: Mapping[str, Limit] | None = None,
         **more: Any,
     ) -> None:
         self.now = clock or (lambda: datetime.now(UTC))
-        # Patterns are nobody's own word: not even a person's handle approves them by finding them.
         self._is_own = not isinstance(data_dir, Account)
         if isinstance(data_dir, Account):
-            self.account, self._clerk = data_dir, data_dir.intake.as_agent()
+            self.account = data_dir
         else:
             self.account = opening.open(data_dir, account, actor=actor, clock=clock, **more)
-            self._clerk = opening.open(data_dir, account, actor=CLERK, clock=clock, **more)
-        self._patterns = patterns or self.account.policy.patterns
-        self._limits = limits_of(self.account.policy.retention) if limits is None else limits
         self._session: Sandbox | None = None
         self._is_shown = self._is_own and not more.get("read_only") and "://" not in str(data_dir)
         self.show()
@@ -116,9 +103,7 @@ class FilesystemMemory:
         for hit in self.account.recall(query, k=k, layers=asked) if asked else []:
             prior = hit.parts.get("layer", 0.0) if weights is not None else 0.0
             entries.append(entry_of(hit.memory, (hit.score - prior) * factors.get(hit.memory.layer, 1.0)))
-        ranked = overridden(sorted(entries, key=lambda entry: -entry.score))
-        by_level = {level: tuple(entry for entry in ranked if entry.level == level) for level in asked}
-        return Context(levels=by_level, mixed=tuple(entry for entry in ranked if not entry.overridden))
+        return mix(entries, asked)
 
     def write_memory(self, content: str | Mapping[str, Any], level: str, key: str) -> Written:
         """Write at a level: an event is appended, a page is replaced, a procedure needs a person's yes."""
@@ -137,29 +122,29 @@ class FilesystemMemory:
 
     def consolidate_memory(self, max_age_days: float | None = None, promote: bool = False) -> Consolidated:
         """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
-        policy = self._patterns
+        policy = self.account.policy.patterns
         if max_age_days is not None:
             policy = msgspec.structs.replace(policy, days=float(max_age_days))
-        done = consolidation.consolidate(self._clerk, self.now(), policy, promote=promote)
+        done = consolidation.consolidate(self.account, self.now(), policy, promote=promote)
         if self._is_own or self.account.policy.retention.mode == "on":
-            self.apply_retention()
+            self.account.retire_aged()
         self.show()
         return done
 
     def patterns(self) -> list[Pattern]:
         """What repeats in the look-back, firm or not, with its counts and sources."""
-        return consolidation.find(self.account, self.now(), self._patterns)
+        return consolidation.find(self.account, self.now(), self.account.policy.patterns)
 
     def log_event(self, event: Mapping[str, Any]) -> str:
         """Append one event (`event_type`, or the older `type`); the argument stays as it was."""
         kept = {"timestamp": self.now().isoformat(), **event}
         older = kept.pop("type", None)
         kept["event_type"] = str(kept.get("event_type") or older or "event")
-        said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {_words(kept.get('payload', ''))}".strip()
-        verdict = self.account.remember(
-            said, kind="episode", category="event", at=runs.time_of(kept["timestamp"]), data=kept
-        )
-        return verdict.or_raise().id
+        payload = kept.get("payload", "")
+        words = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
+        said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {words}".strip()
+        at = runs.time_of(kept["timestamp"])
+        return self.account.remember(said, kind="episode", category="event", at=at, data=kept).or_raise().id
 
     def log_conversation_turn(
         self, role: str, content: str, metadata: Mapping[str, Any] | None = None
@@ -175,26 +160,24 @@ class FilesystemMemory:
             return None
         session, self._session = self._session, None
         session.consolidate()
-        return self.conversation(session.id)
-
-    def conversation(self, session: str) -> dict[str, Any]:
-        """A closed session in the seed's form."""
-        episodes = self.account.memories(kind="episode", from_sandbox=session)
-        return {**mirror.conversation(episodes), "session_id": session}
+        episodes = self.account.memories(kind="episode", from_sandbox=session.id)
+        return {**mirror.conversation(episodes), "session_id": session.id}
 
     def save_episode(self, episode: Mapping[str, Any]) -> str:
         """Keep an RLDS episode {metadata, steps}; what it says passes the gate like everything else."""
-        return rlds.keep(self.account, episode)
+        fields = runs.fields_of(episode.get("metadata"), episode.get("steps"))
+        return self.account.remember(**fields).or_raise().id
 
     def episodes(self) -> Iterator[dict[str, Any]]:
         """The RLDS episodes that are kept, oldest first."""
-        for memory in self.account.memories(kind="episode", category="rlds"):
+        for memory in rlds.chosen(self.account, rlds.Filter()):
             yield {"metadata": memory.data["metadata"], "steps": memory.data["steps"]}
 
     def update_knowledge(self, page: str, text: str, *, section: str = "", source: str = "") -> str:
         """Add one block to a knowledge page."""
-        data = {"section": section} | ({"source": source} if source else {})
-        return self.account.remember(**_block(check_key(page), section, text, data)).or_raise().id
+        block = _block(check_key(page), section, text)
+        block["data"] |= {"source": source} if source else {}
+        return self.account.remember(**block).or_raise().id
 
     def register_skill(self, name: str, text: str, data: Mapping[str, Any] | None = None) -> str:
         """Keep a learned skill; it stays on the semantic level until a person approves it."""
@@ -215,7 +198,7 @@ class FilesystemMemory:
 
     def get_capabilities(self) -> dict[str, Any]:
         """The approved capabilities, or none."""
-        return dict(self.procedure("capabilities") or _NO_CAPABILITIES)
+        return self.procedure("capabilities") or {"actions": [], "tools": []}
 
     def procedure(self, key: str) -> dict[str, Any] | None:
         """An approved procedure's data; what nobody approved does not count."""
@@ -248,18 +231,19 @@ class FilesystemMemory:
 
     def retention(self) -> dict[str, Any]:
         """The retention policy in the seed's form; nothing goes by reading it."""
-        episodic = {name: msgspec.to_builtins(limit) for name, limit in self._limits.items()}
-        return {"episodic": episodic, **msgspec.to_builtins(_KEPT)}
-
-    def apply_retention(self) -> dict[str, list[str]]:
-        """Move episodes past their limits to the archive; returns the ids that went, by group."""
-        return self._clerk.retire_aged(self._limits)
+        policy = self.account.policy.retention
+        history, kept = {"version_history": policy.versions_shown}, {"no_auto_delete": True}
+        return {
+            "episodic": limits_of(policy),
+            "semantic": {"knowledge": history, "behaviors": kept},
+            "procedural": {"all": {"require_approval": True, **kept}},
+        }
 
     def page_versions(self, page: str) -> list[int]:
         """The versions in which a knowledge page changed, the newest ten; the ledger keeps all."""
         check_key(page)
         changed = {r.version for r in self.account.revisions() if r.memory.category == page}
-        return sorted(changed)[-VERSIONS_SHOWN:]
+        return sorted(changed)[-self.account.policy.retention.versions_shown :]
 
     def close(self) -> None:
         """Let go of the account; an open session stays and can be resumed."""
@@ -270,7 +254,6 @@ class FilesystemMemory:
                 self.show()
             finally:
                 self._is_shown = False
-                self._clerk.close()
                 self.account.close()
 
     def __enter__(self) -> Self:
@@ -281,25 +264,32 @@ class FilesystemMemory:
 
     def _replace_page(self, content: str | Mapping[str, Any], key: str) -> Written:
         """One commit: blocks that are there stay, others come, those that are missing end."""
-        blocks = {_identity(key, section, text): (section, text) for section, text in _blocks(content)}
-        if not blocks:
+        wanted = dict.fromkeys(_blocks(content, key))
+        if not wanted:
             raise BadInput(f"page {key!r} would have no block", hint="hand in at least one line")
-        there = {m.topic: m for m in self.account.memories(kind="fact", category=key)}
+        there = self._blocks_there(key)
         with self.account.sandbox(f"page {key}") as sandbox:
-            for topic, memory in there.items():
-                if topic not in blocks:
-                    sandbox.forget(memory.id)
-            for topic, (section, text) in blocks.items():
-                if topic not in there:
-                    sandbox.remember(**_block(key, section, text, {"section": section}))
-        refused = sandbox.result.refused if sandbox.result else ()
-        now = {m.topic: m.id for m in self.account.memories(kind="fact", category=key)}
+            for block in there.keys() - wanted:
+                for id_ in there[block]:
+                    sandbox.forget(id_)
+            new = [block for block in wanted if block not in there]
+            said = [sandbox.remember(**_block(key, section, text)) for section, text in new]
+        result = sandbox.result
+        refused = [v for v in said if v.outcome == "refused"] + list(result.refused if result else ())
+        now = self._blocks_there(key)
         return Written(
             level="semantic",
             key=key,
-            ids=tuple(now[topic] for topic in blocks if topic in now),
-            refused=tuple(f"{r.check}: {r.detail}" for r in refused),
+            ids=tuple(now[block][0] for block in wanted if block in now),
+            refused=tuple(f"{one.check}: {one.detail}" for one in refused),
         )
+
+    def _blocks_there(self, page: str) -> dict[tuple[str, str], list[str]]:
+        """The ids of a page's facts by section and text, whoever wrote them."""
+        there: dict[tuple[str, str], list[str]] = {}
+        for memory in self.account.memories(kind="fact", category=page):
+            there.setdefault((str(memory.data.get("section") or ""), memory.text), []).append(memory.id)
+        return there
 
     def _write_procedure(self, content: str | Mapping[str, Any], key: str) -> Written:
         text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
@@ -316,35 +306,22 @@ class FilesystemMemory:
         return Written(level=PROCEDURAL, key=key, ids=ids, proposal=verdict.proposal)
 
 
-def _block(page: str, section: str, text: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    topic = _identity(page, section, text)
-    return {"text": text, "kind": "fact", "category": page, "topic": topic, "data": dict(data)}
-
-
-def _identity(page: str, section: str, text: str) -> str:
-    """A block is what it says: the same text on the same page is the same memory."""
+def _block(page: str, section: str, text: str) -> dict[str, Any]:
+    """A block as a fact; it is what it says: the same text on the same page is the same memory."""
     digest = hashlib.sha256(f"{section}\n{text}".encode()).hexdigest()[:16]
-    return f"knowledge/{page}/{digest}"
+    topic = f"knowledge/{page}/{digest}"
+    return {"text": text, "kind": "fact", "category": page, "topic": topic, "data": {"section": section}}
 
 
-def _blocks(content: str | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The blocks of a page, each with its section: bullets and lines of a text, or of {title, sections}."""
-    if isinstance(content, Mapping):
-        sections = content.get("sections")
-        if not isinstance(sections, Mapping):
-            raise BadInput("a page is a text, or {title, sections: {name: lines}}")
-        for name, lines in sections.items():
-            for line in [lines] if isinstance(lines, str) else lines:
-                yield from ((str(name), text) for _, text in _blocks(str(line)))
+def _blocks(content: str | Mapping[str, Any], page: str) -> Iterator[tuple[str, str]]:
+    """The blocks of a page, each with its section: of a text as a file has it, or of {title, sections}."""
+    if isinstance(content, str):
+        title = [mirror.title_of(page)]
+        yield from ((section, text) for section, text, _, _ in blocks.blocks_of(content, title))
         return
-    section = ""
-    for raw in content.splitlines():
-        line = raw.strip()
-        if line.startswith("## "):
-            section = line[3:].strip()
-        elif line and not line.startswith("# "):
-            yield section, re.sub(r"^[-*]\s+", "", line)
-
-
-def _words(payload: Any) -> str:
-    return payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
+    sections = content.get("sections")
+    if not isinstance(sections, Mapping):
+        raise BadInput("a page is a text, or {title, sections: {name: lines}}")
+    for name, lines in sections.items():
+        for line in [lines] if isinstance(lines, str) else lines:
+            yield from ((str(name), text) for _, text in _blocks(str(line), page))

@@ -15,13 +15,8 @@ _KEYS = ("x", "y", "direction", "keys")
 _DIRECTIONS = ("north", "east", "south", "west")
 
 
-def export(
-    account: Account, dataset_id: str | Path, about: Mapping[str, str] | None = None, **chosen: Any
-) -> dict[str, Any]:
-    """Write the episodes that a Filter takes as a data set where Minari keeps its own.
-
-    `about` goes to Minari as it is: author, author_email, code_permalink.
-    """
+def export(account: Account, dataset_id: str | Path, **chosen: Any) -> dict[str, Any]:
+    """Write the episodes that a Filter takes as a data set where Minari keeps its own."""
     try:
         import minari  # type: ignore[import-untyped]  # it brings no types
         import numpy as np
@@ -59,8 +54,6 @@ def export(
         "state": spaces.Box(-1, 2**31, (len(_KEYS),), np.int64),
         "view": spaces.Box(0, len(tiles), (9,), np.int64),
     }
-    # Minari warns of each that nobody names.
-    unsaid = {"author": account.name, "author_email": "not given", "code_permalink": "not given"}
     made = minari.create_dataset_from_buffers(
         dataset_id=str(dataset_id),
         buffer=buffers,
@@ -68,7 +61,9 @@ def export(
         observation_space=spaces.Dict(room),
         algorithm_name="octavo",
         description=f"tiles: {', '.join(tiles)}; actions: {', '.join(commands)}",
-        **{**unsaid, **(about or {})},
+        author=account.name,
+        author_email="not given",  # Minari warns of what nobody names
+        code_permalink="not given",
     )
     return {"dataset": str(dataset_id), "episodes": int(made.total_episodes), "steps": int(made.total_steps)}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from octavo.documents.transfer import Imported, Tally
 from octavo.domain import runs
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
-from octavo.errors import BadFile, BadInput, OctavoError
+from octavo.errors import BadInput, OctavoError
+
+_EPISODE = re.compile(r"(^|/)(metadata|robotgrid_[^/]*)\.json$")
 
 
 class Filter(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -38,12 +41,6 @@ class Filter(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
             and (self.public is None or bool(metadata.get("public", True)) == self.public)
             and set(self.tags) <= set(memory.tags)
         )
-
-
-def keep(account: Account, episode: Mapping[str, Any], *, tags: Sequence[str] = ()) -> str:
-    """Keep an episode {metadata, steps} through the gate; personal data makes it not public."""
-    fields = runs.fields_of(episode.get("metadata"), episode.get("steps"))
-    return account.remember(**fields, tags=tags).or_raise().id
 
 
 def export(account: Account, path: str | Path, **choice: Any) -> dict[str, Any]:
@@ -85,65 +82,39 @@ def filter_of(choice: Mapping[str, Any]) -> Filter:
 
 def import_(account: Account, path: str | Path) -> Imported:
     """Take in every episode below a path, of any layout; what is there already stays as it is."""
-    tally = Tally()
-    for place, episode in read(Path(path), tally):
+    tally, root = Tally(), Path(path)
+    files, links = trees.files_below(root)
+    if root.is_file():
+        root, files = root.parent, [root.name]
+    else:
+        files = [name for name in files if _EPISODE.search(name)]
+    tally.left_out += links
+    for name in files:
         try:
-            verdict = account.remember(**runs.fields_of(episode["metadata"], episode["steps"]))
+            verdict = account.remember(**runs.fields_of(*_read(root / name, name, tally)))
         except OctavoError as error:
-            tally.leave_out(place, error.message)
+            tally.leave_out(name, error.message.removeprefix(f"{root / name}, "))
         else:
-            tally.note(place, verdict.memory, verdict)
+            tally.note(name, verdict.memory, verdict)
     return tally.imported(account, "rlds")
 
 
-def read(path: Path, tally: Tally) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Episodes below a path: directories with steps.jsonl or steps/*.jsonl, and single files."""
-    if path.is_file():
-        yield from _one_file(path, path.name, tally)
-        return
-    files, links = trees.files_below(path)
-    tally.left_out += links
-    for name in files:
-        file = path / name
-        if file.name == "metadata.json":
-            place = str(Path(name).parent)
-            if (metadata := _json(file, name, tally)) is not None:
-                yield place, {"metadata": metadata, "steps": _steps(file.parent, place, tally)}
-        elif file.name.startswith("robotgrid_") and file.suffix == ".json":
-            yield from _one_file(file, name, tally)
+def _read(file: Path, name: str, tally: Tally) -> tuple[Any, Any]:
+    """Metadata and steps of an episode: one file of both, or one beside steps.jsonl or steps/*.jsonl.
 
-
-def _one_file(path: Path, name: str, tally: Tally) -> Iterator[tuple[str, dict[str, Any]]]:
-    if (found := _json(path, name, tally)) is not None:
-        rest = {key: value for key, value in found.items() if key != "steps"}
-        metadata = {"episode_id": path.stem, **(runs.part_of(found, "metadata") or rest)}
-        yield name, {"metadata": metadata, "steps": found.get("steps") or []}
-
-
-def _json(path: Path, name: str, tally: Tally) -> dict[str, Any] | None:
-    try:
-        found = trees.read_json(path)
-    except BadFile as error:
-        tally.leave_out(name, error.message.removeprefix(f"{path}, "))
-        return None
-    if isinstance(found, dict):
-        return found
-    tally.leave_out(name, "no object")
-    return None
-
-
-def _steps(folder: Path, place: str, tally: Tally) -> list[dict[str, Any]]:
-    """The steps of a directory; one bad line costs one line and is named."""
-    whole = folder / "steps.jsonl"
-    files = [whole] if whole.is_file() else sorted((folder / "steps").glob("[0-9]*.jsonl"))
-    steps: list[dict[str, Any]] = []
-    for file in files:
-        for number, line in enumerate(trees.read_bytes(file).splitlines(), start=1):
+    One bad line costs one line and is named.
+    """
+    told = trees.read_json(file)
+    if file.name != "metadata.json":
+        told = dict(told) if isinstance(told, Mapping) else {}
+        steps = told.pop("steps", None) or []
+        return {"episode_id": file.stem, **(runs.part_of(told, "metadata") or told)}, steps
+    whole, steps = file.with_name("steps.jsonl"), []
+    for part in [whole] if whole.is_file() else sorted((file.parent / "steps").glob("[0-9]*.jsonl")):
+        for number, line in enumerate(trees.read_bytes(part).splitlines(), start=1):
             try:
-                step = msgspec.json.decode(line, type=dict[str, Any]) if line.strip() else None
+                steps += [msgspec.json.decode(line, type=dict[str, Any])] if line.strip() else []
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                where = file.relative_to(folder).as_posix()
-                tally.leave_out(f"{place}/{where}, line {number}", str(error))
-                continue
-            steps += [step] if step else []
-    return steps
+                where = Path(name).parent / part.relative_to(file.parent)
+                tally.leave_out(f"{where.as_posix()}, line {number}", str(error))
+    return told, steps

@@ -24,7 +24,7 @@ from octavo.documents.consciousness.tree import (
     document_of,
     scoped,
 )
-from octavo.documents.msp import stores
+from octavo.documents.msp import saving, stores
 from octavo.documents.transfer import ACCEPTED, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import compression
 from octavo.domain.buffer import Wrote
@@ -107,8 +107,8 @@ class _Import:
                 self._write(scope, said)
                 continue
             if not counted:
-                note = stores.file(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
-                said.append(("", note.memory))
+                note = saving.file(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
+                said.append(("", note))
             if self._write(scope, said, closes=name):
                 closed.add(name)
                 self.tally.counts["session"] += 1
@@ -182,7 +182,7 @@ class _Import:
             for name, value in self.tree.files.items()
         }
         kept[f"{_NOTES}/root"] = root
-        memories = [stores.file(name, value, at=self.at).memory for name, value in sorted(kept.items())]
+        memories = [saving.file(name, value, at=self.at) for name, value in sorted(kept.items())]
         verdicts = self.account.intake.write_many(
             [Wrote(memory=memory) for memory in memories], cause=_CAUSE, skip=ACCEPTED, scope=SHARED
         )

@@ -16,9 +16,11 @@ from typing import Any
 from octavo.documents import trees
 from octavo.documents.imports.taking import (
     MOST_BYTES,
+    batches,
     must_be_bounded,
     objects_in,
-    take_memories,
+    read_export,
+    take,
     time_of,
 )
 from octavo.documents.transfer import Imported
@@ -91,7 +93,7 @@ def import_(account: Account, path: Path, progress: Progress | None = None) -> I
     scope, limit = account.scope or SHARED, account.policy.kinds.fact.max_length
     rows = enumerate(_rows(path), start=1)
     items = [(f"row {number}", _memory(row, scope, limit)) for number, row in rows]
-    return take_memories(account, FORMAT, items, progress, _by_topic)
+    return take(account, FORMAT, batches(items), progress, _by_topic)
 
 
 def _by_topic(account: Account, memory: Memory) -> Wrote | None:
@@ -112,13 +114,13 @@ def _memory(row: Mapping[str, Any], scope: str, limit: int | None) -> Memory | s
 
 
 def _rows(path: Path) -> list[Mapping[str, Any]]:
-    must_be_bounded(path, MOST_BYTES, "name a file of rows, JSON or JSON Lines")
     if path.suffix != ".jsonl":
-        return objects_in(trees.read_json(path), path, "rows", "store")
+        return read_export(path, "", "rows", "store")
+    must_be_bounded(path, MOST_BYTES, "name a file of rows, JSON or JSON Lines")
     rows = [row for _, row in trees.json_lines(trees.read_bytes(path))]
     if bad := next((row for row in rows if isinstance(row, BadFile)), None):
         raise BadFile(f"{path}, {bad.message}")
-    return objects_in(rows, path)
+    return objects_in(rows, str(path))
 
 
 def _label(kind: str, names: Sequence[str]) -> str:

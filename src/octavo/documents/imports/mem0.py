@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from octavo.documents.imports.taking import id_of, objects_in, read_export, take_memories, time_of
+from octavo.documents.imports.taking import batches, id_of, read_export, take, time_of
 from octavo.documents.transfer import Imported
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
@@ -18,9 +18,9 @@ FORMAT = "mem0"
 
 def import_(account: Account, path: Path, progress: Progress | None = None) -> Imported:
     """Take in the entries of `get_all`, an array or an object with `results`."""
-    entries = objects_in(read_export(path), path, "results", "memories")
-    memories = [(f"entry {n}", _memory(account, entry, n)) for n, entry in enumerate(entries, start=1)]
-    return take_memories(account, FORMAT, memories, progress)
+    entries = enumerate(read_export(path, "", "results", "memories"), start=1)
+    items = [(f"entry {number}", _memory(account, entry, number)) for number, entry in entries]
+    return take(account, FORMAT, batches(items), progress)
 
 
 def _memory(account: Account, entry: Mapping[str, Any], number: int) -> Memory:

@@ -12,7 +12,7 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.msp import saving, session_buffer, stores
-from octavo.documents.msp.forms import BUFFER_LISTS, BUFFER_OBJECTS, buffer_named, create_empty_buffer
+from octavo.documents.msp.forms import BUFFER_LISTS, BUFFER_OBJECTS, buffer_named
 from octavo.documents.msp.items import ORIGINAL, canonical, when
 from octavo.documents.msp.stores import EPISODIC, FILE, LISTS, STATES, Entry
 from octavo.documents.transfer import Exported, Imported, Tally
@@ -23,9 +23,8 @@ from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput, NotFound, Refused, SandboxClosed
 from octavo.storage.stores.names import folder_of
 
-_ROOT = "root"
 _FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree keeps its spelling
-_SANDBOXES = "sandboxes"
+_SANDBOXES, _KEPT = "sandboxes", "files/"
 _FILES = {
     EPISODIC: "core/01_Episodic_memory/Episodic_memory.json",
     stores.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
@@ -34,6 +33,7 @@ _FILES = {
     stores.PROFILE: "core/07_User_block/User_profile.json",
     stores.GKS: "core/09_Genesis_Knowledge_System/GKS_data.json",
 }
+_SECTIONS = {name: section for section, name in _FILES.items()}
 _STATE_FOLDER = "core/10_state"
 _BUFFER, _METADATA = "session_buffer.json", "metadata.json"
 _UNKEPT = ("secret", "noise", "length", "empty")  # checks that stop a candidate before it is buffered
@@ -41,13 +41,13 @@ _UNKEPT = ("secret", "noise", "length", "empty")  # checks that stop a candidate
 
 def import_(account: Account, path: Path) -> Imported:
     """Read a tree in one commit, then open its sandboxes; what is there already stays as it is."""
-    work = _Import(account, path)
-    folders = work.read_sandboxes()  # what cannot be read stops the import before it begins
+    work = _Import(account, _user_folder(path, account.name))
+    sandboxes = work.read_sandboxes()  # what cannot be read stops the import before it begins
     work.write_stores()
     buffers = [account.buffer(info.id) for info in account.sandboxes()]
-    for name, (document, note) in folders.items():
-        work.open_sandbox(name, document, note, buffers)
-    return work.tally.imported(account, "msp", user=work.user)
+    for document, note in sandboxes:
+        work.open_sandbox(document, note, buffers)
+    return work.tally.imported(account, "msp", user=work.folder.name)
 
 
 def export(account: Account, path: Path) -> Exported:
@@ -74,35 +74,28 @@ def export(account: Account, path: Path) -> Exported:
 
 
 class _Import:
-    """One import: the tree that a path leads to, read whole, and what was done of it so far.
+    """One import: the folder of a user, read whole, and what was done of it so far."""
 
-    A path names the tree's top, the folder of one user, or that user's core.
-    """
-
-    def __init__(self, account: Account, path: Path) -> None:
-        self.account, self.at, self.tally = account, datetime.now(UTC), Tally()
-        folder, self.user = _user_folder(path, account.name)
-        above = folder.parent
-        is_known = above.name in _FOLDERS
-        self.folder = above.name if is_known else _FOLDERS[0]
-        self.sandboxes = above.parent / _SANDBOXES if is_known else None
-        self.is_alone = not is_known or sum(1 for other in above.iterdir() if other.is_dir()) == 1
+    def __init__(self, account: Account, folder: Path) -> None:
+        self.account, self.folder, self.at, self.tally = account, folder, datetime.now(UTC), Tally()
         self.document: dict[str, Any] = {}
         names, self.tally.notes = trees.files_below(folder)
         self.tally.files = [name for name in names if not self._take(name, folder / name)]
-        self.kept = {name: trees.kept_bytes(trees.read_bytes(folder / name)) for name in self.tally.files}
+        self.kept = {
+            f"{_KEPT}{name}": trees.kept_bytes(trees.read_bytes(folder / name)) for name in self.tally.files
+        }
 
     def _take(self, relative: str, path: Path) -> bool:
         """Whether a file is one of the master state's and has the shape of one."""
-        section = next((section for section, name in _FILES.items() if name == relative), STATES)
-        is_state = path.suffix == ".json" and stores.is_label(path.stem)
-        if section == STATES and not (is_state and relative == f"{_STATE_FOLDER}/{path.name}"):
+        is_state = relative == f"{_STATE_FOLDER}/{path.stem}.json" and stores.is_label(path.stem)
+        section = STATES if is_state else _SECTIONS.get(relative)
+        if section is None:
             return False
         value: Any = trees.read_json(path)
         content: Any = value
-        shapes: Any = stores.SECTIONS[section]
         if section in LISTS and isinstance(value, Mapping):
             content = value.get(stores.list_key(section, value))
+        shapes: Any = stores.SECTIONS[section]
         if not isinstance(content, shapes):
             what = "holds no object" if section == STATES else "has another shape"
             self.tally.say(relative, f"{what} and is kept as a file")
@@ -119,14 +112,16 @@ class _Import:
 
     def write_stores(self) -> None:
         """Bring the account up to the tree's stores, in one commit."""
-        frames = {name: stores.split(name, held)[0] for name, held in self.document.items() if name != STATES}
-        kept = {_ROOT: {"folder": self.folder}, **{f"files/{name}": v for name, v in self.kept.items()}}
-        extra = saving.leftovers(self.document, frames, at=self.at)
-        extra += [stores.file(name, value, at=self.at) for name, value in kept.items()]
-        steps, verdicts, total = saving.bring_up(
-            self.account, self.document, extra, at=self.at, cause="import msp"
+        above = self.folder.parent.name
+        frame: dict[str, Any] = {
+            "folder": above if above in _FOLDERS else _FOLDERS[0],
+            ORIGINAL: stores.lift(self.document)[0],
+        }
+        files = {saving.MASTER: frame, **self.kept}
+        memories = [saving.file(name, value, at=self.at) for name, value in files.items()]
+        steps, verdicts, self.tally.unchanged = saving.bring_up(
+            self.account, self.document, at=self.at, files=memories
         )
-        self.tally.unchanged = total - len(steps)
         judged = iter(verdicts)
         for label, candidate in steps:
             if candidate is None:
@@ -134,14 +129,17 @@ class _Import:
             else:
                 self.tally.note(label, candidate, next(judged))
 
-    def read_sandboxes(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-        """The sandboxes of the tree's user by folder; those of others are noted.
+    def read_sandboxes(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """The sandboxes of the tree's user; those of others are noted.
 
         Each is its buffer's document, and what the engine has no word for, which its buffer is to hold.
         """
-        read: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
-        folder = self.sandboxes
-        for child in sorted(folder.iterdir()) if folder and folder.is_dir() else ():
+        read: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        above, is_alone = self.folder.parent, True
+        if above.name in _FOLDERS:
+            is_alone = sum(1 for other in above.iterdir() if other.is_dir()) == 1
+        folder = above.parent / _SANDBOXES
+        for child in sorted(folder.iterdir()) if above.name in _FOLDERS and folder.is_dir() else ():
             place = f"{_SANDBOXES}/{child.name}"
             if child.is_symlink() or not child.is_dir():
                 self.tally.say(place, "is no folder; it was left alone")
@@ -150,7 +148,7 @@ class _Import:
             self.tally.notes += links
             metadata = trees.read_json(child / _METADATA) if _METADATA in names else None
             owner = metadata.get("user_id") if isinstance(metadata, Mapping) else None
-            if owner != self.user and (owner is not None or not self.is_alone):
+            if owner != self.folder.name and (owner is not None or not is_alone):
                 self.tally.say(place, f"belongs to {owner or 'nobody by name'}; it was left alone")
                 continue
             try:
@@ -159,29 +157,28 @@ class _Import:
                 raise BadFile(f"{child / _BUFFER}: {error.message}") from error
             content = (*BUFFER_LISTS, *BUFFER_OBJECTS)
             others = [name for name in names if name not in (_BUFFER, _METADATA)]
-            read[child.name] = (
-                document,
-                {
-                    "name": f"sandbox/{child.name}",
-                    "folder": child.name,
-                    "fields": {key: value for key, value in document.items() if key not in content},
-                    "absent": [key for key in create_empty_buffer() if key not in document],
-                    "metadata": metadata,
-                    "files": {name: trees.kept_bytes(trees.read_bytes(child / name)) for name in others},
-                },
-            )
+            note = {
+                "name": place,
+                "folder": child.name,
+                "keys": list(document),
+                "fields": {key: value for key, value in document.items() if key not in content},
+                "metadata": metadata,
+                "files": {name: trees.kept_bytes(trees.read_bytes(child / name)) for name in others},
+            }
+            read.append((document, note))
         return read
 
     def open_sandbox(
-        self, folder: str, document: dict[str, Any], note: dict[str, Any], buffers: Sequence[SessionBuffer]
+        self, document: dict[str, Any], note: dict[str, Any], buffers: Sequence[SessionBuffer]
     ) -> None:
         """Open a sandbox that is not there yet; say what was refused or left alone."""
-        place, topic = f"{_SANDBOXES}/{folder}", stores.topic_of(FILE, note["name"])
-        there = next((b for b in buffers if folder in (b.opened.sandbox, _folder_of(b))), None)
+        place, folder = note["name"], note["folder"]
+        there = next((buffer for buffer in buffers if _folder_of(buffer) == folder), None)
         if there is not None:
             if canonical(session_buffer.document(there)) != canonical(document):
                 self.tally.say(place, "is open here and differs; it was left alone")
             return
+        topic = stores.topic_of(FILE, place)
         try:
             if self.account.memories(kind="register", topic=topic, limit=1):
                 raise SandboxClosed(place)
@@ -212,20 +209,20 @@ class _Import:
         self.tally.counts["sandbox"] += 1
 
 
-def _user_folder(path: Path, user: str) -> tuple[Path, str]:
-    """The folder of a user and the name it gives the user."""
+def _user_folder(path: Path, user: str) -> Path:
+    """The folder of a user that a path means: the tree's top, the users' folder, a user's, or a core."""
     if not path.is_dir():
         raise NotFound(f"there is no folder {path}", hint="name the folder that holds account/<user>/core")
     path = path.absolute()
-    if path.name == "core" or any((path / Path(name).parent.name).is_dir() for name in _FILES.values()):
-        return path.parent, path.parent.name
+    if path.name == "core" or any((path / Path(name).parent.name).is_dir() for name in _SECTIONS):
+        return path.parent
     if (path / "core").is_dir():
-        return path, path.name
-    tops = [path] if path.name in _FOLDERS else [path / name for name in _FOLDERS if (path / name).is_dir()]
-    users = {child for top in tops for child in top.iterdir() if child.is_dir()}
-    named = [child for child in users if child.name == user] or list(users)
+        return path
+    patterns = ["*"] if path.name in _FOLDERS else [f"{name}/*" for name in _FOLDERS]
+    users = [child for pattern in patterns for child in path.glob(pattern) if child.is_dir()]
+    named = [child for child in users if child.name == user] or users
     if len(named) == 1:
-        return named[0], named[0].name
+        return named[0]
     if not named:
         raise BadFile(f"{path} holds no account/<user>/core")
     names = ", ".join(sorted(child.name for child in named))
@@ -234,24 +231,25 @@ def _user_folder(path: Path, user: str) -> tuple[Path, str]:
 
 def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
     """The files of a master state by their path below the top, laid out as an import noted."""
-    document, layout = saving.assemble(entries, exact=True), saving.files_of(entries)
-    is_native = _ROOT not in layout
-    folder = _FOLDERS[0] if is_native else layout[_ROOT]["folder"]
+    kept = saving.files_of(entries)
+    imported = kept.get(saving.MASTER, {})
+    frame, is_native = imported.get(ORIGINAL, {}), "folder" not in imported
+    document = stores.lay({**stores.EMPTY, **frame} if is_native else frame, entries)
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
-    home = f"{folder}/{user if is_plain else folder_of(user)}"
+    home = f"{imported.get('folder', _FOLDERS[0])}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}
     for section, name in _FILES.items():
-        if is_native or section in layout or document[section] not in ([], {}, stores.EMPTY.get(section)):
-            value, frame = document[section], layout.get(section, {}).get(ORIGINAL)
-            if section in LISTS and not isinstance(frame, list):  # a list stands where it stood
-                frame = frame or {LISTS[section]: []}
-                value = {**frame, stores.list_key(section, frame): value}
+        if is_native or section in frame or document[section]:
+            value, around = document[section], frame.get(section)
+            if section in LISTS and not (around == [] and not is_native):  # a list stands where it stood
+                around = around or {LISTS[section]: []}
+                value = {**around, stores.list_key(section, around): value}
             files[f"{home}/{name}"] = trees.json_bytes(value)
     for name, value in document[STATES].items():
         files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
-    for name, value in layout.items():
-        if name.startswith("files/"):
-            files[f"{home}/{name.removeprefix('files/')}"] = trees.bytes_of(value)
+    for name, value in kept.items():
+        if name.startswith(_KEPT):
+            files[f"{home}/{name.removeprefix(_KEPT)}"] = trees.bytes_of(value)
     return files
 
 
@@ -274,5 +272,4 @@ def _sandbox_files(buffer: SessionBuffer, user: str) -> dict[str, bytes]:
 
 
 def _folder_of(buffer: SessionBuffer) -> str:
-    note = session_buffer.marker(buffer)
-    return str(note["folder"]) if note else buffer.opened.sandbox
+    return str(session_buffer.marker(buffer).get("folder", buffer.opened.sandbox))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from octavo.domain.episodes import SPELLING, moment
+from octavo.domain.episodes import SPELLING, iso, moment
 from octavo.domain.memory import Memory
 
 ORIGINAL = "original"  # the field of a memory's data that holds the value as its document had it
@@ -17,43 +17,35 @@ _ENDS = (("subject", "object"), ("source", "target"), ("from", "to"))
 _RELATIONS = ("predicate", "relation", "type", "label", "name")
 
 
-def text_of(value: Any) -> str:
-    """What an element of a document says, in a line."""
+def text_of(key: str | None, value: Any) -> str:
+    """What a value of a document says, in a line; one that has a name there, under its name."""
+    if key is not None:
+        return readable(f"{key}: {readable(value)}")
     field = text_field(value)
     return readable(value) if field is None else value[field]
+
+
+def value_of(memory: Memory, key: str | None) -> Any:
+    """The value a memory stands for: as its document wrote it, what changed since laid over it."""
+    text, original = said(memory), memory.data.get(ORIGINAL)
+    others = {name: held for name, held in memory.data.items() if name not in ("name", ORIGINAL)}
+    value: Any = original
+    if ORIGINAL not in memory.data and key is None:
+        return _own_form(memory, text)
+    if ORIGINAL not in memory.data or text.strip() != text_of(key, original).strip():
+        value = text if key is None else text.removeprefix(f"{key}: ")
+        if isinstance(original, Mapping) and key is None:
+            value = {**original, text_field(original) or "content": text}
+        elif others and key is not None:
+            value = {"content": value, **others}
+    if key is None and confidence_of(original) not in (None, memory.confidence):
+        value = {**value, "confidence": memory.confidence}
+    return value
 
 
 def confidence_of(value: Any) -> float | None:
     """How sure a value says it is, None if it does not."""
     return unit(value.get("confidence")) if isinstance(value, Mapping) else None
-
-
-def to_item(memory: Memory) -> Any:
-    """The element a memory stands for: as its document wrote it, what changed since laid over it."""
-    text = said(memory)
-    if ORIGINAL not in memory.data:
-        return _own_form(memory, text)
-    original = memory.data[ORIGINAL]
-    same = text.strip() == text_of(original).strip()
-    if not isinstance(original, Mapping):
-        return original if same else text
-    written = dict(original) if same else {**original, text_field(original) or "content": text}
-    if confidence_of(original) not in (None, memory.confidence):
-        written["confidence"] = memory.confidence
-    return written
-
-
-def to_entry(memory: Memory) -> tuple[str, Any]:
-    """The name and the value that a memory stands for; a text revised here is the value."""
-    key = memory.data.get("name")
-    if not isinstance(key, str):
-        key = (memory.topic or memory.id).partition("/")[2] or memory.topic or memory.id
-    original = memory.data.get(ORIGINAL)
-    if ORIGINAL in memory.data and memory.text == named(key, original):
-        return key, original
-    text = memory.text.removeprefix(f"{key}: ")
-    others = {name: value for name, value in memory.data.items() if name not in ("name", ORIGINAL)}
-    return key, {"content": text, **others} if others else text
 
 
 def said(memory: Memory) -> str:
@@ -67,10 +59,15 @@ def edge(value: Any) -> tuple[str, str, str] | None:
         return None
     for start, end in _ENDS:
         if isinstance(value.get(start), str) and isinstance(value.get(end), str):
-            told = (value.get(field) for field in _RELATIONS)
-            relation = next((r for r in told if isinstance(r, str) and r.strip()), "about")
-            return value[start], relation, value[end]
+            return value[start], text_under(value, *_RELATIONS) or "about", value[end]
     return None
+
+
+def text_under(value: Any, *names: str) -> str | None:
+    """The first text that an object holds under some names."""
+    fields = value if isinstance(value, Mapping) else {}
+    texts = (fields[name] for name in names if isinstance(fields.get(name), str))
+    return next((text for text in texts if text.strip()), None)
 
 
 def when(value: Any) -> datetime | None:
@@ -94,11 +91,6 @@ def readable(value: Any) -> str:
     return line if len(line) <= _READABLE else f"{line[: _READABLE - 1]}…"
 
 
-def named(key: str, value: Any) -> str:
-    """A value under its name as a line."""
-    return readable(f"{key}: {readable(value)}")
-
-
 def canonical(value: Any) -> str:
     """A text that is equal for equal JSON values: order of keys and 1 or 1.0 make no difference."""
     return json.dumps(_plain(value), ensure_ascii=False, sort_keys=True)
@@ -113,7 +105,7 @@ def unit(value: Any) -> float | None:
 def _own_form(memory: Memory, text: str) -> dict[str, Any]:
     written: dict[str, Any] = {"type": memory.category or memory.kind, "content": text}
     if memory.kind == "episode":
-        written["timestamp"] = memory.at.isoformat().replace("+00:00", "Z")
+        written["timestamp"] = iso(memory.at)
     else:
         written["confidence"] = memory.confidence
     if memory.topic is not None:

@@ -1,8 +1,10 @@
-"""Loading and saving a master state: an account as one document, and a document as one commit."""
+"""Loading and saving a master state: an account as one document, and a document as one commit.
+
+What a document holds besides its values, its frame, is kept as it came, in a register of its own.
+"""
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -13,22 +15,11 @@ from msgspec.structs import replace
 from octavo.documents.msp import stores
 from octavo.documents.msp.forms import MasterState, master_named
 from octavo.documents.msp.items import ORIGINAL, canonical
-from octavo.documents.msp.stores import (
-    CORE,
-    EPISODIC,
-    FILE,
-    GKS,
-    LISTS,
-    PROFILE,
-    SEMANTIC,
-    SENSORY,
-    STATES,
-    Entry,
-)
+from octavo.documents.msp.stores import CORE, EPISODIC, FILE, GKS, LISTS, SEMANTIC, STATES, Entry
 from octavo.documents.transfer import ACCEPTED
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.episodes import SPELLING, iso
-from octavo.domain.memory import SHARED
+from octavo.domain.memory import SHARED, Memory
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.engine.intake import Finished
@@ -38,10 +29,9 @@ from octavo.errors import BadInput, Busy, Immutable, VersionConflict
 # One thing that a new master state asks for: where, and the candidate (None: it can never change).
 Step = tuple[str, Finished | None]
 
+MASTER = "master"  # the file that holds the frame
 _ATTEMPTS = 20
 _AGAIN = "load the master state again and make the change on that"
-_MASTER = "master"
-_DERIVED = ("version", "timestamp", "user_id", "metadata", *stores.SECTIONS)
 _COUNTED = ("total_episodes", "total_sessions", "last_consolidation")
 
 
@@ -49,23 +39,17 @@ def master_state(account: Account, version: int | None = None) -> MasterState:
     """A version of an account as the seed's document."""
     number = account.version if version is None else version
     entries = shown(account.at(number))
-    more: dict[str, Any] = files_of(entries).get(_MASTER, {})
+    document = _document(entries)
     sessions = [s for s in account.sessions(scope=SHARED) if s.version <= number]
     time = _time_of(account, number)
-    document = {
-        **more.get("fields", {}),
-        "version": number,
-        "timestamp": time,
-        "user_id": account.name,
-        **assemble(entries),
-        "metadata": {
-            **more.get("metadata", {}),
-            "total_episodes": sum(e.section == EPISODIC and e.memory.category != "event" for e in entries),
-            "total_sessions": len(sessions),
-            "last_consolidation": iso(sessions[-1].at) if sessions else time,
-        },
+    metadata = {
+        **document.pop("metadata", {}),
+        "total_episodes": sum(e.section == EPISODIC and e.memory.category != "event" for e in entries),
+        "total_sessions": len(sessions),
+        "last_consolidation": iso(sessions[-1].at) if sessions else time,
     }
-    return MasterState.on(number, document)
+    counted = {"version": number, "timestamp": time, "user_id": account.name}
+    return MasterState.on(number, {**counted, **document, "metadata": metadata})
 
 
 def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
@@ -76,8 +60,7 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     _check_base(account, document, getattr(state, "base", None), head)
     view = account.at(head)
     now = shown(view)
-    new = stores.link_edges(list(stores.entries(document, at=at)), now)
-    new += leftovers(document, _kept_frames(document, _frames_of(now)), at=at)
+    new = _linked(stores.entries(document, at=at), now)
     steps = _difference(view, now, new, at=at, ends=lambda entry: _is_in(document, entry))
     immutable = [label for label, candidate in steps if candidate is None]
     if immutable:
@@ -86,6 +69,11 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
             hint="episodes and sensory records are only appended; forget one by its id instead",
         )
     candidates = [candidate for _, candidate in steps if candidate is not None]
+    before, after = _frame(_document(now)), _frame(document)
+    if changed := {name: held for name, held in after.items() if held != before.get(name)}:
+        kept = files_of(now).get(MASTER, {})
+        kept = {**kept, ORIGINAL: {**kept.get(ORIGINAL, {}), **changed}}
+        candidates.append(Wrote(memory=file(MASTER, kept, at=at)))
     closes = _session_of(account, candidates)
     if candidates:
         account.intake.write_many(candidates, cause="save master state", base=head, whole=True, closes=closes)
@@ -96,14 +84,9 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
 
 
 def bring_up(
-    account: Account,
-    document: Mapping[str, Any],
-    extra: Sequence[Entry] = (),
-    *,
-    at: datetime,
-    cause: str = "import",
+    account: Account, document: Mapping[str, Any], *, at: datetime, files: Sequence[Memory] = ()
 ) -> tuple[list[Step], list[Verdict], int]:
-    """Bring an account up to a master state from elsewhere: steps, verdicts, how many entries it has.
+    """Bring an account up to a master state from elsewhere: steps, verdicts, how many values are there.
 
     Somebody else's commit in between means looking again. What was accepted there is not weighed here again.
     """
@@ -111,12 +94,14 @@ def bring_up(
         head = account.version
         view = account.at(head)
         now = shown(view)
-        new = stores.link_edges(list(stores.entries(document, at=at, keep_ids=True)), now)
-        steps = _difference(view, now, [*new, *extra], at=at, doubles=True)
+        new = _linked(stores.entries(document, at=at, keep_ids=True), now)
+        steps = _difference(view, now, new, at=at, doubles=True)
+        unchanged = len(new) - len(steps)
+        steps += [(str(memory.data["name"]), Wrote(memory=memory)) for memory in files]
         candidates = [candidate for _, candidate in steps if candidate is not None]
         try:
-            verdicts = account.intake.write_many(candidates, cause=cause, base=head, skip=ACCEPTED)
-            return steps, verdicts, len(new) + len(extra)
+            verdicts = account.intake.write_many(candidates, cause="import msp", base=head, skip=ACCEPTED)
+            return steps, verdicts, unchanged
         except VersionConflict:
             continue
     raise Busy(f"{_ATTEMPTS} attempts to import into {account.name!r} all lost to other writers")
@@ -129,88 +114,44 @@ def shown(reader: Reader) -> list[Entry]:
     return sorted(known, key=lambda entry: (entry.place, entry.memory.at, entry.memory.id))
 
 
-def assemble(entries: Sequence[Entry], *, exact: bool = False) -> dict[str, Any]:
-    """The seven sections of entries in order; `exact` omits empty parts that an imported file had not."""
-    frames = _frames_of(entries)
-    document: dict[str, Any] = {
-        EPISODIC: [],
-        SENSORY: [],
-        PROFILE: {},
-        STATES: {},
-    }
-    for section in (SEMANTIC, CORE, GKS):
-        held = copy.deepcopy(frames.get(section, {}))
-        usual = {} if exact and section in frames else copy.deepcopy(stores.EMPTY.get(section, {}))
-        document[section] = {**usual, **held} if isinstance(held, dict) else held
-    for entry in entries:
-        if entry.section != FILE:
-            put(document, entry.section, entry)
-    return document
-
-
-def put(document: dict[str, Any], section: str, entry: Entry) -> None:
-    """Put a value where a section of a document keeps it."""
-    part, holder = entry.part, document[section]
-    if entry.key is not None:
-        if part is not None:
-            holder[part] = holder.get(part) or {}
-            holder = holder[part]
-        if isinstance(holder, dict):
-            holder[entry.key] = entry.value
-        else:
-            holder.append(entry.value)
-    elif isinstance(holder, list):
-        holder.append(entry.value)
-    elif part is None and not holder:
-        document[section] = [entry.value]
-    else:
-        name = "facts" if part is None else part
-        if not isinstance(holder.get(name) or [], list | dict):
-            name = f"more {name}"  # the document holds something else there, which stays
-        holder[name] = values = holder.get(name) or []
-        if isinstance(values, dict):
-            values[entry.memory.id] = entry.value
-        else:
-            values.append(entry.value)
-
-
 def files_of(entries: Iterable[Entry]) -> dict[str, Any]:
-    """What the documents held besides their stores, by name."""
+    """What the documents held besides their values, by name."""
     return {str(entry.key): entry.value for entry in entries if entry.section == FILE}
 
 
-def leftovers(document: Mapping[str, Any], frames: Mapping[str, Any], *, at: datetime) -> list[Entry]:
-    """What a master state holds besides its stores: a frame a section, and the fields nobody knows."""
-    kept = [stores.file(section, {ORIGINAL: value}, at=at) for section, value in frames.items()]
-    more = {key: value for key, value in document.items() if key not in _DERIVED}
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    extra = {key: value for key, value in metadata.items() if key not in _COUNTED}
-    if more or extra:
-        kept.append(stores.file(_MASTER, {"fields": more, "metadata": extra}, at=at))
-    return kept
+def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
+    """What documents hold besides their values: a register of category `file` without a text."""
+    return stores.element(FILE, None, name, value, at=at).memory
 
 
-def _frames_of(entries: Iterable[Entry]) -> dict[str, Any]:
-    """The frames of sections whose documents held more than their stores, or stood otherwise."""
-    files = files_of(entries)
-    return {name: files[name][ORIGINAL] for name in stores.SECTIONS if ORIGINAL in files.get(name, {})}
+def _document(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The master state of entries in their order, without what the account counts."""
+    frame = files_of(entries).get(MASTER, {}).get(ORIGINAL, {})
+    usual = {
+        section: {**parts, **frame.get(section, {})}
+        for section, parts in stores.EMPTY.items()
+        if isinstance(frame.get(section, {}), Mapping)
+    }
+    return {**frame, **stores.lay({**frame, **usual}, entries)}
 
 
-def _kept_frames(document: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """The frames of a document that is saved: as they stood, with what it holds besides its stores."""
-    frames = {section: before[section] for section in (*LISTS, PROFILE) if section in before}
-    for section in (SEMANTIC, CORE, GKS):
-        value, old = document.get(section), before.get(section)
-        if isinstance(value, list):
-            frames |= {section: []} if value == [] or old == [] else {}
-        elif value is not None:
-            made, usual = stores.split(section, value)[0], stores.EMPTY.get(section, {})
-            extra = {p for p in made if made[p] == value[p] and (p not in usual or made[p] != usual[p])}
-            known = old if isinstance(old, Mapping) else {}
-            if extra or old is not None:
-                frames[section] = {p: v for p, v in made.items() if p in known or p in extra}
-    return frames
+def _frame(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a master state holds besides its values and what the account counts."""
+    frame = stores.lift(document)[0]
+    metadata = frame.setdefault("metadata", {})
+    if isinstance(metadata, Mapping):
+        frame["metadata"] = {key: value for key, value in metadata.items() if key not in _COUNTED}
+    return {key: held for key, held in frame.items() if key not in ("version", "timestamp", "user_id")}
+
+
+def _linked(new: Iterable[Entry], now: Iterable[Entry]) -> list[Entry]:
+    """Entries with links to the concepts, nodes and memories at the ends of edges."""
+    ends: dict[str, str] = {}
+    for entry in now:
+        ends[entry.memory.id] = entry.memory.id
+        if name := stores.node_name(entry):
+            ends[name] = entry.memory.id
+    return stores.link(list(new), ends.get)[0]
 
 
 def _difference(
@@ -249,13 +190,14 @@ def _difference(
 
 
 def _numbered(entries: Iterable[Entry]) -> dict[tuple[Any, ...], Entry]:
-    """Entries by what they are known by; equal ones are told apart by their order."""
+    """Entries of values by what they are known by; equal ones are told apart by their order."""
     seen: Counter[tuple[Any, ...]] = Counter()
     numbered = {}
     for entry in entries:
-        key = (entry.section, entry.part, *entry.identity)
-        numbered[*key, seen[key]] = entry
-        seen[key] += 1
+        if entry.section != FILE:
+            key = (entry.section, entry.part, *entry.identity)
+            numbered[*key, seen[key]] = entry
+            seen[key] += 1
     return numbered
 
 
@@ -265,10 +207,10 @@ def _adding(reader: Reader, entry: Entry, ordinal: int, at: datetime) -> Finishe
         return SetState(id="", name=str(entry.key), data=memory.data, at=at)
     if ordinal and memory.topic is not None:
         memory = replace(memory, topic=None)  # one memory holds a topic; its double stands beside it
-    holder = reader.get(memory.id) if memory.id and not ordinal else None
-    is_taken = holder is not None and (holder.kind != "episode" or holder.scope != SHARED)
-    if memory.id and (ordinal or is_taken):
-        memory = replace(memory, id="", data={"episode_id": memory.id, **memory.data})
+    if entry.section == EPISODIC and memory.id:
+        holder = reader.get(memory.id)
+        if ordinal or (holder is not None and (holder.kind != "episode" or holder.scope != SHARED)):
+            memory = replace(memory, id="", data={"episode_id": memory.id, **memory.data})
     return Wrote(memory=memory, alias=entry.alias)
 
 
@@ -301,20 +243,17 @@ def _session_of(account: Account, candidates: Sequence[Finished]) -> str | None:
 
 
 def _check_base(account: Account, document: Mapping[str, Any], base: int | None, head: int) -> None:
-    """Whether the state was made on the newest version; a plain dict is known by version and timestamp."""
+    """Raise unless the state was made on the newest version, or is the first one of an account.
+
+    A plain object says nothing of that: it is known by its version and timestamp, or by the next version.
+    """
     version = document.get("version")
     if isinstance(version, bool) or not isinstance(version, int):
         raise BadInput(f"a master state's version is {version!r}, not a number", hint=_AGAIN)
-    if head == 0 and base in (None, 0, version - 1):
-        return  # the first state of an account; the document may come from elsewhere
     if base is None:
         is_loaded = version == head and document.get("timestamp") == _time_of(account, head)
-        base = head if is_loaded or version == head + 1 else version
-        if version == head and not is_loaded:
-            raise VersionConflict(
-                f"this is not the version {head} of {account.name!r} as it was loaded", hint=_AGAIN
-            )
-    if base != head:
+        base = head if is_loaded or version == head + 1 else version - 1
+    if head and base != head:
         raise VersionConflict(
             f"the master state of {account.name!r} was made on version {base}, the account is at {head}",
             hint=_AGAIN,
@@ -333,8 +272,6 @@ def _check_shape(document: Mapping[str, Any]) -> None:
 
 def _is_in(document: Mapping[str, Any], entry: Entry) -> bool:
     """Whether the document speaks of the place where an entry stands; what it leaves out stays."""
-    if entry.section == FILE:
-        return entry.key in stores.SECTIONS and entry.key in document
     section = document.get(entry.section)
     if entry.section in (SEMANTIC, CORE):
         return isinstance(section, Mapping) and entry.part in section

@@ -27,7 +27,7 @@ from octavo.documents.msp.forms import (
 from octavo.documents.msp.stores import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Entry
 from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
 from octavo.domain.episodes import iso, to_document
-from octavo.domain.memory import Link, is_id
+from octavo.domain.memory import is_id
 from octavo.domain.policy import Policy
 from octavo.domain.verdicts import Verdict
 from octavo.engine.opening import open as open_account
@@ -36,13 +36,8 @@ from octavo.errors import BadInput, Refused
 
 _CORE_TYPES = {"identity": "identity", "value": "values", "values": "values", "worldview": "worldview"}
 # Where the buffer keeps what is for a section of the master state.
-_FIELDS = {
-    SEMANTIC: "semantic_candidates",
-    SENSORY: "sensory_candidates",
-    CORE: "core_updates",
-    PROFILE: PROFILE,
-    GKS: GKS,
-}
+_FIELDS = {SENSORY: "sensory_candidates", CORE: "core_updates", PROFILE: PROFILE, GKS: GKS}
+_CANDIDATE = "candidate"  # the field of a memory's data that holds an update of the core as it was asked for
 
 
 def write(
@@ -61,55 +56,127 @@ def write(
     for state in states.values():
         if not isinstance(state, Mapping):
             raise BadInput(f"a state is {type(state).__name__}, not an object")
-    new = list(entries(document, at=now))
+    new = list(_entries(document, at=now))
     for episode in document.get("new_episodes", ()):
         (say or sandbox.write_episode)(episode)
     verdicts = [*_remember_all(sandbox, new), *(sandbox.update_state(*state) for state in states.items())]
     return list(zip([*(entry.value for entry in new), *states.values()], verdicts, strict=True))
 
 
-def entries(document: Mapping[str, Any], *, at: datetime) -> Iterable[Entry]:
+def _entries(document: Mapping[str, Any], *, at: datetime) -> Iterable[Entry]:
     """What a buffer document asks for besides episodes and states."""
-    for section, field in _FIELDS.items():
-        content = document.get(field)
-        if section == SEMANTIC or (section == CORE and isinstance(content, list)):
-            yield from (_candidate(value, at) for value in content or ())
-        else:
-            for part, key, value in stores.split(section, content)[1]:
-                yield stores.element(section, part, key, value, at=at)
+    listed = [*document.get("semantic_candidates", ())]
+    master = {section: document[field] for section, field in _FIELDS.items() if document.get(field)}
+    if isinstance(master.get(CORE), list):
+        listed += master.pop(CORE)
+    yield from (_candidate(value, at) for value in listed)
+    yield from stores.entries(master, at=at)
+
+
+def _candidate(value: Any, at: datetime) -> Entry:
+    """An element of the semantic store, or an update of the core: {type, key, content, confidence}."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if not isinstance(kind, str) or kind not in _CORE_TYPES:
+        return stores.element(SEMANTIC, LIST_OF.get(str(kind), "facts"), None, value, at=at)
+    key, content = value.get("key"), value.get("content", value.get("value"))
+    entry = stores.element(CORE, _CORE_TYPES[kind], key if isinstance(key, str) else None, content, at=at)
+    return replace(entry, memory=replace(entry.memory, data={**entry.memory.data, _CANDIDATE: dict(value)}))
+
+
+def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
+    """Remember entries with the links of their graph, those from nodes that are there already too."""
+    nodes: dict[str, str | None] = {}  # those that the sandbox sees, by what edges call them
+    if any(entry.section == GKS for entry in new):
+        for memory in sandbox.memories(kind="fact", category="gks"):
+            there = stores.entry_of(memory)
+            if there and (name := stores.node_name(there)):
+                nodes[name] = memory.id
+
+    def known(end: str) -> str | None:
+        if end not in nodes:
+            concepts = sandbox.memories(kind="fact", topic=stores.topic_of("concept", end), limit=1)
+            nodes[end] = concepts[0].id if concepts else None
+        return nodes[end]
+
+    linked, leads = stores.link(new, known)
+    verdicts = [_remember(sandbox, entry) for entry in linked]
+    for name, links in leads.items():
+        node = sandbox.get(known(name) or "none")
+        if node is not None:
+            sandbox.revise(node.id, links=(*node.links, *links))
+    return verdicts
+
+
+def _remember(sandbox: Sandbox, entry: Entry) -> Verdict:
+    memory = entry.memory
+    told = memory.data.get(_CANDIDATE, entry.value if entry.key is None else None)
+    return sandbox.remember(
+        items.said(memory),
+        kind=memory.kind,
+        topic=memory.topic,
+        category=memory.category,
+        at=memory.at,
+        confidence=items.confidence_of(told),  # None leaves it to who writes it
+        data=memory.data,
+        links=memory.links,
+        id=memory.id or None,
+    )
 
 
 def document(buffer: SessionBuffer) -> dict[str, Any]:
     """A session buffer in the schema's words, with what an imported one said besides."""
-    opened = buffer.opened
+    opened, last = buffer.opened, buffer.opened.at
     parts = dict(create_empty_buffer(opened.sandbox, iso(opened.at), opened.parent))
     metadata = {**parts.pop("metadata"), "turn_count": 0}
     spoken = {entry.episode for entry in buffer.entries if isinstance(entry, Spoke)}
+    shown: list[Entry] = []
     for candidate in candidates(buffer):
         if isinstance(candidate, SetState):
-            before = parts["state_deltas"].get(candidate.name, {})
+            before, last = parts["state_deltas"].get(candidate.name, {}), max(last, candidate.at)
             parts["state_deltas"][candidate.name] = (
                 patch(before, candidate.data) if candidate.patch else dict(candidate.data)
             )
         elif isinstance(candidate, Wrote):
             memory = candidate.memory
+            last = max([last, memory.at, *(turn.at for turn in memory.turns if turn.at)])
+            entry = stores.entry_of(memory)
             if memory.kind == "episode" and memory.category != "sensory":
                 named = {"episode_id": candidate.alias} if candidate.alias else {}
                 parts["new_episodes"].append({**to_document(memory, bare=memory.id not in spoken), **named})
-            elif (entry := stores.entry_of(memory)) is not None:  # skills have no place in the document
-                _show(parts, entry)
-            metadata["turn_count"] += len(memory.turns) if memory.category != "sensory" else 0
-    seconds = (_last_time(buffer) - opened.at).total_seconds()
+                metadata["turn_count"] += len(memory.turns)
+            elif _CANDIDATE in memory.data:
+                parts["semantic_candidates"].append(memory.data[_CANDIDATE])
+            elif entry is not None and entry.section == SEMANTIC:
+                parts["semantic_candidates"].append(entry.value)
+            elif entry is not None:  # skills have no place in the document
+                shown.append(entry)
+    laid = stores.lay({}, shown)
+    parts |= {field: laid[section] for section, field in _FIELDS.items() if laid[section]}
+    seconds = (last - opened.at).total_seconds()
     metadata["duration_seconds"] = int(seconds) if seconds.is_integer() else seconds
-    parts["metadata"] = metadata
+    return _noted({**parts, "metadata": metadata}, buffer)
+
+
+def marker(buffer: SessionBuffer) -> dict[str, Any]:
+    """What an import noted about the sandbox, nothing if it was opened here."""
+    noted = [entry.memory.data for entry in buffer.entries if isinstance(entry, Wrote) and _is_marker(entry)]
+    return dict(noted[-1]) if noted else {}
+
+
+def _noted(parts: dict[str, Any], buffer: SessionBuffer) -> dict[str, Any]:
+    """The document with what an imported file said besides; its counts hold until something is added."""
     note = marker(buffer)
-    return parts if note is None else _noted(parts, note, is_last=_is_marker(buffer.entries[-1]))
+    if not note:
+        return parts
+    fields, is_same = dict(note["fields"]), _is_marker(buffer.entries[-1])
+    if not is_same and isinstance(fields.get("metadata"), Mapping):
+        fields["metadata"] = {**fields["metadata"], **parts["metadata"]}
+    said = {key: value for key, value in parts.items() if key in note["keys"] or (value and not is_same)}
+    return {**said, **fields}
 
 
-def marker(buffer: SessionBuffer) -> dict[str, Any] | None:
-    """What an import noted about the sandbox, None if it was opened here."""
-    noted = [e.memory.data for e in buffer.entries if isinstance(e, Wrote) and _is_marker(e)]
-    return dict(noted[-1]) if noted else None
+def _is_marker(entry: Any) -> bool:
+    return isinstance(entry, Wrote) and (entry.memory.kind, entry.memory.category) == ("register", FILE)
 
 
 def rehearse(
@@ -143,12 +210,12 @@ def rehearse(
         result = sandbox.consolidate()
         after = saving.shown(account)
     refused += [(v.check or "approval", v.detail, value) for value, v in judged if not v]
-    through = saving.assemble([e for e in after if before.get(e.memory.id) != items.canonical(e.value)])
+    through = stores.lay({}, [e for e in after if before.get(e.memory.id) != items.canonical(e.value)])
     return ConsolidatedData(
         episodes=through[EPISODIC],
         knowledge=[value for values in through[SEMANTIC].values() for value in values],
         sensory=through[SENSORY],
-        core_updates={part: held for part, held in through[CORE].items() if held},
+        core_updates=through[CORE],
         profile_updates=through[PROFILE],
         gks_updates=through[GKS],
         state_changes=through[STATES],
@@ -190,120 +257,12 @@ def update_core(core: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str
     return updated
 
 
-def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
-    """Remember entries, the edges of a graph after its nodes, and link what they join."""
-    is_edge = [entry.section == GKS and items.edge(entry.value) is not None for entry in new]
-    nodes: dict[str, str | None] = {}  # those of the graph that the sandbox sees, by what edges call them
-    for memory in sandbox.memories(kind="fact", category="gks") if any(is_edge) else ():
-        seen = stores.entry_of(memory)
-        if seen and (name := stores.node_name(seen)):
-            nodes[name] = memory.id
-
-    def known(end: str) -> str | None:
-        if end not in nodes:
-            concepts = sandbox.memories(kind="fact", topic=stores.topic_of("concept", end), limit=1)
-            nodes[end] = concepts[0].id if concepts else None
-        return nodes[end]
-
-    verdicts: dict[int, Verdict] = {}
-    for number in sorted(range(len(new)), key=is_edge.__getitem__):
-        entry, memory = new[number], new[number].memory
-        verdict = sandbox.remember(
-            items.said(memory),
-            kind=memory.kind,
-            topic=memory.topic,
-            category=memory.category,
-            at=memory.at,
-            confidence=_sure(entry),
-            data=memory.data,
-            links=_named(stores.links_of([entry], known)[0]),
-        )
-        verdicts[number] = verdict
-        if verdict.memory is not None and (name := stores.node_name(entry)):
-            nodes[name] = verdict.memory.id
-    for name, links in stores.leads(new, known).items():
-        node = sandbox.get(known(name) or "none")
-        if node is not None:
-            sandbox.revise(node.id, links=_named((*node.links, *links)))
-    return [verdicts[number] for number in range(len(new))]
-
-
-def _named(links: tuple[Link, ...]) -> dict[str, list[str]]:
-    named: dict[str, list[str]] = {}
-    for link in links:
-        named.setdefault(link.name, []).append(link.to)
-    return named
-
-
-def _candidate(value: Any, at: datetime) -> Entry:
-    """An element of the semantic store, or an update of the core: {type, key, content, confidence}."""
-    kind = value.get("type") if isinstance(value, Mapping) else None
-    if not isinstance(kind, str) or kind not in _CORE_TYPES:
-        return stores.element(SEMANTIC, LIST_OF.get(str(kind), "facts"), None, value, at=at)
-    key, content = value.get("key"), value.get("content", value.get("value"))
-    entry = stores.element(CORE, _CORE_TYPES[kind], key if isinstance(key, str) else None, content, at=at)
-    sure = items.confidence_of(value)
-    data = {**entry.memory.data, "candidate": dict(value)}
-    return replace(entry, memory=replace(entry.memory, confidence=1.0 if sure is None else sure, data=data))
-
-
-def _sure(entry: Entry) -> float | None:
-    """How sure an entry says it is; None leaves it to who writes it."""
-    said = entry.memory.data.get("candidate", entry.value if entry.key is None else None)
-    return items.confidence_of(said)
-
-
-def _show(parts: dict[str, Any], entry: Entry) -> None:
-    """Put a value where the buffer's document has it; files are an import's own notes and stay out."""
-    field = _FIELDS.get(entry.section)
-    if field is None:
-        return
-    if entry.section == CORE and "candidate" in entry.memory.data:
-        parts["semantic_candidates"].append(entry.memory.data["candidate"])
-    elif entry.section in (SEMANTIC, SENSORY):
-        parts.setdefault(field, []).append(entry.value)
-    else:
-        held = parts.setdefault(field, {})
-        if isinstance(held, list) and (entry.part is not None or entry.key is not None):
-            parts[field] = {"facts": held}
-        saving.put(parts, field, entry)
-
-
-def _last_time(buffer: SessionBuffer) -> datetime:
-    last = buffer.opened.at
-    for entry in buffer.entries:
-        at = entry.turn.at if isinstance(entry, Spoke) else getattr(entry, "at", None)
-        at = entry.memory.at if isinstance(entry, Wrote) else at
-        last = max(last, at) if isinstance(at, datetime) else last
-    return last
-
-
-def _noted(parts: dict[str, Any], note: Mapping[str, Any], *, is_last: bool) -> dict[str, Any]:
-    """The document with what an imported file said besides; its counts hold until something is added."""
-    fields = dict(note.get("fields") or {})
-    absent = note.get("absent") or ()
-    kept = {
-        key: value
-        for key, value in parts.items()
-        if key not in absent or (value and not (is_last and key == "metadata"))
-    }
-    if not is_last and isinstance(fields.get("metadata"), Mapping):
-        fields["metadata"] = {**fields["metadata"], **parts["metadata"]}
-    return {**kept, **fields}
-
-
-def _is_marker(entry: Any) -> bool:
-    return isinstance(entry, Wrote) and (entry.memory.kind, entry.memory.category) == ("register", FILE)
-
-
 def _merge_gks(before: Any, added: Any) -> Any:
     """The knowledge system with more: lists grow, names are replaced, a bare list stands under `facts`."""
-    if not added or not isinstance(before, Mapping | list):
-        return before
-    if isinstance(before, list) and isinstance(added, list):
-        return [*before, *added]
-    merged = dict(before) if isinstance(before, Mapping) else {"facts": before}
-    for part, value in (added if isinstance(added, Mapping) else {"facts": added}).items():
-        both = isinstance(merged.get(part), list) and isinstance(value, list)
-        merged[part] = [*merged[part], *value] if both else value
+    if not added or (isinstance(before, list) and isinstance(added, list)):
+        return [*before, *added] if added else before
+    merged, more = ({"facts": part} if isinstance(part, list) else dict(part) for part in (before, added))
+    for part, value in more.items():
+        is_list = isinstance(merged.get(part), list) and isinstance(value, list)
+        merged[part] = [*merged[part], *value] if is_list else value
     return merged

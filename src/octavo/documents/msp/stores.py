@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -54,7 +56,7 @@ _STANDS = {filed: place for place, filed in PLACES.items()} | {("fact", None): (
 # The lists of the semantic store, each with the category that its memories have unless they name one.
 KNOWLEDGE = {str(part): category for (section, part), (_, category) in PLACES.items() if section == SEMANTIC}
 # The parts of a section that hold its values; in the knowledge system every part does.
-PARTS = {SEMANTIC: tuple(KNOWLEDGE), CORE: CANON}
+_PARTS = {SEMANTIC: tuple(KNOWLEDGE), CORE: CANON}
 _IDS = ("id", "fact_id", "concept_id", "relationship_id", "sensory_id", "entry_id", "node_id", "edge_id")
 
 
@@ -82,7 +84,7 @@ class Entry(Struct, frozen=True, kw_only=True):
             id_ = next(
                 (self.value[name] for name in ids if isinstance(self.value.get(name), str | int)), None
             )
-            id_ = id_ or (concept_name(self.value) if self.part == "concepts" else None)
+            id_ = id_ or (node_name(self) if self.part == "concepts" else None)
             if id_ is not None:
                 return "id", str(id_)
         return "value", canonical(self.value)
@@ -106,41 +108,48 @@ def entry_of(memory: Memory) -> Entry | None:
     place = _STANDS.get((memory.kind, memory.category)) or _STANDS.get((memory.kind, None))
     if place is None:
         return None
-    (section, part), data, topic, key = place, memory.data, memory.topic or "", None
+    (section, part), data = place, memory.data
     if memory.kind == "register" and section not in (STATES, FILE):
-        section, part = (PROFILE, None) if topic.startswith("profile/") else (SEMANTIC, "registers")
+        is_profile = (memory.topic or "").startswith("profile/")
+        section, part = (PROFILE, None) if is_profile else (SEMANTIC, "registers")
     elif section == GKS and "name" not in data:
         part = data.get("part") if ORIGINAL in data else "facts"
-    is_named = "name" in data or (section == CORE and topic.startswith(f"{part}/"))
+    key = _key_of(section, part, memory)
     value: Any
     if section == EPISODIC:
         value = episodes.to_document(memory)
-    elif section == STATES:
-        key, value = topic or memory.id, dict(data)
-    elif section == FILE:
-        key, value = str(data.get("name")), {name: item for name, item in data.items() if name != "name"}
-    elif section == PROFILE or (section in (CORE, GKS) and is_named):
-        key, value = items.to_entry(memory)
+    elif section in (STATES, FILE):
+        value = {name: item for name, item in data.items() if section == STATES or name != "name"}
     else:
-        value = items.to_item(memory)
+        value = items.value_of(memory, key)
     return Entry(section=section, part=part, key=key, value=value, memory=memory)
 
 
-def entries(document: Mapping[str, Any], *, at: datetime, keep_ids: bool = False) -> Iterator[Entry]:
-    """The values of a master state in order; `keep_ids` leaves temporary ids as they are (import).
+def _key_of(section: str, part: str | None, memory: Memory) -> str | None:
+    """The name that a memory's value has in its section, None for an element of a list."""
+    name, (prefix, _, rest) = memory.data.get("name"), (memory.topic or "").partition("/")
+    if section == STATES:
+        return memory.topic or memory.id
+    is_named = section in (CORE, GKS, FILE) and "name" in memory.data
+    if section != PROFILE and not is_named and (section != CORE or not rest or prefix != part):
+        return None
+    return name if isinstance(name, str) else rest or memory.topic or memory.id
 
-    Fields that no store knows are not among them: the frames have those.
+
+def lift(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str | None, str | None, Any]]]:
+    """A master state's frame, which is what it holds besides its values, and the values in their order.
+
+    Each is its section, the part of it, the name it has there, and the value.
     """
+    frame, values = dict(document), []
     for section in SECTIONS:
-        for part, key, value in split(section, document.get(section))[1]:
-            if section == EPISODIC:
-                yield episode(value, at=at, keep_id=keep_ids)
-            else:
-                yield element(section, part, key, value, at=at)
+        if section in document:
+            frame[section], held = _split(section, document[section])
+            values += [(section, *one) for one in held]
+    return frame, values
 
 
-def split(section: str, content: Any) -> tuple[Any, list[tuple[str | None, str | None, Any]]]:
-    """A section's frame, every list and object of values emptied, and the values: part, name, value."""
+def _split(section: str, content: Any) -> tuple[Any, list[tuple[str | None, str | None, Any]]]:
     if isinstance(content, list | tuple):
         return [], [(None, None, value) for value in content]
     if not isinstance(content, Mapping):
@@ -153,14 +162,13 @@ def split(section: str, content: Any) -> tuple[Any, list[tuple[str | None, str |
     frame: dict[str, Any] = {}
     values: list[tuple[str | None, str | None, Any]] = []
     for part, held in content.items():
-        is_store = part in PARTS.get(section, content)
-        if section == GKS and isinstance(held, Mapping) and held:
-            values.append((None, str(part), held))  # one memory as it stands, which comes back by its name
-        elif is_store and isinstance(held, list):
-            frame[part] = []
+        if not held or part not in _PARTS.get(section, content):
+            frame[part] = held
+        elif isinstance(held, list):
             values += ((part, None, value) for value in held)
-        elif is_store and section == CORE and isinstance(held, Mapping):
-            frame[part] = {}
+        elif isinstance(held, Mapping) and section == GKS:
+            values.append((None, str(part), held))  # one memory as it stands, which comes back by its name
+        elif isinstance(held, Mapping) and section == CORE:
             values += ((part, key, value) for key, value in held.items())
         else:
             frame[part] = held
@@ -172,6 +180,49 @@ def list_key(section: str, value: Mapping[str, Any]) -> str | None:
     lists = [key for key, held in value.items() if isinstance(held, list)]
     usual = (LISTS[section], section, "memories", "entries", "records")
     return next((name for name in usual if name in lists), lists[0] if len(lists) == 1 else None)
+
+
+def lay(frame: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
+    """A frame's seven sections with values put where they stand."""
+    empty: Any = {section: [] if shapes[0] is list else {} for section, shapes in SECTIONS.items()}
+    document: dict[str, Any] = copy.deepcopy(
+        {**empty, **{name: frame[name] for name in empty if name in frame}}
+    )
+    for section in LISTS:
+        document[section] = []
+    for entry in entries:
+        if entry.section != FILE:
+            _put(document, entry)
+    return document
+
+
+def _put(document: dict[str, Any], entry: Entry) -> None:
+    section, part, key = entry.section, entry.part, entry.key
+    holder = document[section]
+    if part is None and key is None and holder == {}:
+        holder = document[section] = []  # a graph that is a list
+    if isinstance(holder, list) and key is not None:
+        holder = document[section] = {"facts": holder} if holder else {}
+    if isinstance(holder, dict) and (part is not None or key is None):
+        name = "facts" if part is None else part
+        usual: Any = [] if key is None else {}
+        if not isinstance(holder.get(name) or usual, list | dict):
+            name = f"more {name}"  # the document holds something else there, which stays
+        holder[name] = holder.get(name) or usual
+        holder = holder[name]
+    if isinstance(holder, list):
+        holder.append(entry.value)
+    else:
+        holder[entry.memory.id if key is None else key] = entry.value
+
+
+def entries(document: Mapping[str, Any], *, at: datetime, keep_ids: bool = False) -> Iterator[Entry]:
+    """The values of a master state in order; `keep_ids` leaves temporary ids as they are (import)."""
+    for section, part, key, value in lift(document)[1]:
+        if section == EPISODIC:
+            yield episode(value, at=at, keep_id=keep_ids)
+        else:
+            yield element(section, part, key, value, at=at)
 
 
 def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
@@ -211,7 +262,8 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
     text, confidence = "", 1.0
     turns: tuple[Turn, ...] = ()
     if key is None:
-        text, data = items.text_of(value), {ORIGINAL: value, **({"part": part} if section == GKS else {})}
+        text = items.text_of(None, value)
+        data = {ORIGINAL: value, **({"part": part} if section == GKS else {})}
         confidence = 1.0 if (sure := items.confidence_of(value)) is None else sure
         if section == SENSORY:
             turns = (Turn(speaker="sensor", text=text),)
@@ -221,7 +273,7 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
         topic = key if section == STATES else topic_of(FILE, key)
         data = dict(value) if section == STATES else {"name": key, **value}
     else:
-        text, topic = items.named(key, value), topic_of(part or str(category), key)
+        text, topic = items.text_of(key, value), topic_of(part or str(category), key)
         data = {"name": key, ORIGINAL: value}
     memory = Memory(
         id="",
@@ -238,65 +290,44 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
     return Entry(section=section, part=part, key=key, value=value, memory=memory)
 
 
-def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Entry:
-    """What the documents hold besides the stores: a register of category `file` without a text."""
-    return element(FILE, None, name, value, at=at)
+def link(new: list[Entry], known: Callable[[str], str | None]) -> tuple[list[Entry], dict[str, list[Link]]]:
+    """Entries with their links, and where edges of the graph lead to by the node that they start from.
 
-
-def link_edges(new: list[Entry], now: Sequence[Entry]) -> list[Entry]:
-    """Edges with links to the concepts, nodes and memories at their ends, and those linked to each other.
-
-    What is written along with them is named by an alias, which the rules resolve.
+    An edge is about its ends, a node leads where its edges do. `known` gives the memory that a name stands
+    for; a node that is new gets its id here, so that edges can name it.
     """
-    ends = {entry.memory.id: entry.memory.id for entry in now}
-    ends |= {name: entry.memory.id for entry in now if (name := node_name(entry))}
+    made: dict[str, str] = {}
+    drawn = secrets.token_hex(8)  # in the order of their ids nodes stand in the order of the document
     for number, entry in enumerate(new):
         name = node_name(entry)
-        if name and name not in ends:
-            ends[name] = f"node/{name}"
-            new[number] = replace(entry, alias=ends[name])
-    return [
-        replace(entry, memory=replace(entry.memory, links=links)) if links else entry
-        for entry, links in zip(new, links_of(new, ends.get), strict=True)
-    ]
-
-
-def links_of(new: list[Entry], known: Callable[[str], str | None]) -> list[tuple[Link, ...]]:
-    """The links of each entry: an edge is about its ends, a node of the graph leads where its edges do."""
-    nodes = leads(new, known)
-    links: list[tuple[Link, ...]] = []
-    for entry in new:
-        edge = items.edge(entry.value) if entry.memory.kind == "fact" else None
-        ends = dict.fromkeys(map(known, edge[::2])) if edge else ()
-        name = node_name(entry) if entry.section == GKS else None
-        about = [Link(name="about", to=to) for to in ends if to]
-        links.append(tuple(about or nodes.get(name or "", ())))
-    return links
-
-
-def leads(new: list[Entry], known: Callable[[str], str | None]) -> dict[str, list[Link]]:
-    """Where the edges of the graph lead to, by the name of the node that they start from."""
+        if name and known(name) is None:
+            made.setdefault(name, f"node_{drawn}_{number:06d}")
+    edges = [items.edge(entry.value) if entry.memory.kind == "fact" else None for entry in new]
     nodes: dict[str, list[Link]] = {}
-    for edge in (items.edge(entry.value) for entry in new if entry.section == GKS):
-        to = known(edge[2]) if edge else None
-        if edge and to:
-            name = "_".join(edge[1].split())
-            nodes.setdefault(edge[0], []).append(Link(name=name if is_id(name) else "related", to=to))
-    return {name: list(dict.fromkeys(links)) for name, links in nodes.items()}
+    about: list[list[Link]] = []
+    for entry, edge in zip(new, edges, strict=True):
+        ends = [known(name) or made.get(name) for name in edge[::2]] if edge else []
+        about.append([Link(name="about", to=to) for to in dict.fromkeys(ends) if to])
+        if edge and ends[1] and entry.section == GKS:
+            relation = "_".join(edge[1].split())
+            lead = Link(name=relation if is_id(relation) else "related", to=ends[1])
+            nodes[edge[0]] = [*dict.fromkeys([*nodes.get(edge[0], []), lead])]
+    linked = []
+    for entry, links in zip(new, about, strict=True):
+        name = node_name(entry)
+        leads = nodes.get(name or "", []) if entry.section == GKS else []
+        fields = {"id": made.pop(name)} if name in made else {}
+        linked.append(replace(entry, memory=replace(entry.memory, links=tuple(links or leads), **fields)))
+    return linked, nodes
 
 
 def node_name(entry: Entry) -> str | None:
     """What edges call an entry by: a concept's name, or the id of a node of the graph."""
     if entry.part == "concepts":
-        return concept_name(entry.value)
+        return items.text_under(entry.value, "concept", "name")
     if entry.section != GKS or items.edge(entry.value):
         return None
-    return _text_under(entry.value, "id", "node_id", "name")
-
-
-def concept_name(value: Any) -> str | None:
-    """The name a concept is known by."""
-    return _text_under(value, "concept", "name")
+    return items.text_under(entry.value, "id", "node_id", "name")
 
 
 def topic_of(prefix: str, key: str) -> str:
@@ -317,10 +348,5 @@ def _filed(part: str, value: Any) -> tuple[str | None, str | None]:
     category, told, topic = KNOWLEDGE[part], fields.get("type"), fields.get("topic")
     if part in ("facts", "registers") and is_label(told) and told not in ("gks", *KNOWLEDGE.values()):
         category = told
-    name = concept_name(value) if part == "concepts" else None
+    name = items.text_under(value, "concept", "name") if part == "concepts" else None
     return category, topic_of("concept", name) if name else topic if is_label(topic) else None
-
-
-def _text_under(value: Any, *names: str) -> str | None:
-    fields = value if isinstance(value, Mapping) else {}
-    return next((fields[name] for name in names if isinstance(fields.get(name), str) and fields[name]), None)

@@ -38,10 +38,7 @@ def learn(
     promote: Annotated[bool, "Also ask a person about knowledge that has stood for long."] = False,
 ) -> Consolidated:
     """Make knowledge of what repeats; running again revises and never doubles."""
-    # Patterns are nobody's own word: not even a person's handle approves them by finding them.
-    return consolidation.consolidate(
-        account.intake.as_agent(), datetime.now(UTC), account.policy.patterns, promote=promote
-    )
+    return consolidation.consolidate(account, datetime.now(UTC), account.policy.patterns, promote=promote)
 
 
 @operation("octavo retention", writes=True, result="aged")

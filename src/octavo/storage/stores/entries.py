@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from octavo.domain.ports import Store
@@ -13,20 +13,6 @@ from octavo.errors import BadInput, StoreUnfit
 _KEY = re.compile(r"(?!\.)[^/\\\0]+(?:/(?!\.)[^/\\\0]+)*")
 _PAGE = 1000
 _WRITERS, _ROUNDS = 4, 2  # of the probe
-
-
-class Elsewhere:
-    """What a store is that is no folder: a request that was cut off leaves nothing behind there."""
-
-    folder = None
-
-    def leftovers(self) -> Sequence[str]:
-        """Nothing that killed writers left."""
-        return ()
-
-    def clear_leftovers(self) -> int:
-        """Nothing to remove."""
-        return 0
 
 
 def checked(key: str) -> str:

@@ -1,37 +1,40 @@
-"""The store in an object store (S3 and its like, Google, Azure): entries as objects, lines as numbered ones.
-
-A series of lines is objects with numbers that go up by one, and taking hold of it is one too. Whoever creates
-the next number has it, so an owner that was followed finds its number taken.
-"""
+"""The store in an object store (S3 and its like, Google, Azure); only put-if-absent is relied on."""
 
 from __future__ import annotations
 
-import secrets
+import re
 import threading
-import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from datetime import UTC, datetime, timedelta
-
-import msgspec
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 from octavo.domain.ports import Store
-from octavo.errors import LeaseLost, NotFound, SandboxBusy
-from octavo.storage.stores.bucket import Objects, connect
-from octavo.storage.stores.entries import checked, probe, whole_lines
-from octavo.storage.stores.names import account_of, folder_of
+from octavo.errors import BadInput, NotFound, Unavailable
+from octavo.storage.stores.entries import checked, probe
+from octavo.storage.stores.names import account_of, folder_of, shown
+from octavo.storage.stores.numbered import NumberedStore
 from octavo.storage.stores.retrying import Patience
 
+T = TypeVar("T")
+
 _ACCOUNTS = "accounts/"
-_TICK = timedelta(seconds=1)  # object stores tell the time in whole seconds
+_AT_ONCE, _AT_A_TIME = 16, 1000  # requests, and keys in one of them
+_HINT = "s3://bucket/prefix?endpoint=…&region=…, gs://bucket/prefix, az://container/prefix?account=…"
+_OPTIONS = {"endpoint": "endpoint", "region": "region", "account": "account_name"}  # ours, and obstore's
 
 
 class ObjectsPlace:
-    """Accounts below a prefix of a bucket."""
+    """Accounts below a prefix of a bucket; an object below `accounts/` lists each of them."""
 
     def __init__(self, url: str, *, patience: Patience | None = None) -> None:
-        self._root = connect(url)
-        self.name, self.close = self._root.name, self._root.close
+        self.name, self.bucket = shown(url), _bucket(url)
+        self.threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="octavo-objects")
+        self.close = self.threads.shutdown
+        self._root = ObjectStore(self, "")
         self._patience = patience or Patience()
         self._guard = threading.Lock()
         self._is_probed = False
@@ -40,15 +43,16 @@ class ObjectsPlace:
         """The store of one account; the first time it is seen that the place keeps the condition."""
         with self._guard:
             if not self._is_probed:
-                probe(self._patience.store(ObjectStore(self._root, "probes/"), ""))
+                probe(self._patience.store(ObjectStore(self, "probes/"), ""))
                 self._is_probed = True
         return self._patience.store(self._store(account), account)
 
     def accounts(self, after: str = "", limit: int = 1000) -> list[str]:
         """The accounts beyond one of them, in the order of the place, at most so many."""
         start = _ACCOUNTS + folder_of(after) if after else ""
-        keys = [key.removeprefix(_ACCOUNTS) for key, _ in self._root.listed(_ACCOUNTS, start, limit)]
-        return [name for name in map(account_of, keys) if name is not None]
+        keys = self._root.scan(_ACCOUNTS, after=start, limit=limit)
+        names = (account_of(key.removeprefix(_ACCOUNTS)) for key in keys)
+        return [name for name in names if name is not None]
 
     def delete(self, account: str) -> None:
         """Remove an account whole; first what says that it is there."""
@@ -56,221 +60,131 @@ class ObjectsPlace:
         if store.read("account.json") is None:
             raise NotFound(f"there is no account {account!r} in {self.name}")
         store.delete("account.json")
-        while keys := [key for key, _ in store.listed("", "", 1000)]:
+        while keys := store.scan(""):
             store.delete(*keys)
         self._root.delete(_ACCOUNTS + folder_of(account))
 
     def _store(self, account: str) -> ObjectStore:
         folder = folder_of(account)
-        return ObjectStore(self._root, f"data/{folder}/", _ACCOUNTS + folder)
+        return ObjectStore(self, f"data/{folder}/", listed_by=partial(self._root.replace, _ACCOUNTS + folder))
 
 
-class ObjectStore(Objects):
-    """One account's entries as objects below a prefix; an object `marker` of the place lists it."""
+class ObjectStore(NumberedStore):
+    """Entries as objects below a prefix."""
 
-    def __init__(self, root: Objects, prefix: str, marker: str = "") -> None:
-        super().__init__(*root.below(prefix))
-        self._root, self._marker = root, marker
+    tick = 1.0  # object stores tell the time in whole seconds
+
+    def __init__(
+        self, place: ObjectsPlace, prefix: str, listed_by: Callable[[bytes], None] | None = None
+    ) -> None:
+        self._place, self._bucket, self._prefix = place, place.bucket, prefix
+        self._listed_by = listed_by
 
     def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
         """Write a new entry durably; False, and nothing changed, if the key or the key `unless` exists."""
-        if key == "account.json" and self._marker:
-            self._root.replace(self._marker, b"")
-        if not self.put_new(key, data):
+        if key == "account.json" and self._listed_by:
+            self._listed_by(b"")
+        put = partial(self._bucket.put, self._prefix + checked(key), data, mode="create")
+        try:
+            self._call(f"creating {key}", put)
+        except FileExistsError:
+            if self.read(key, first=1) is None:  # said of a key that two write at once, and none came to be
+                message = f"creating {key} in {self._place.name}: a conflict without a winner"
+                raise Unavailable(message) from None
             return False
-        if unless and self.modified(unless) is not None:
+        if unless and self.read(unless, first=1) is not None:
             self.delete(key)
             return False
         return True
 
-    def scan(self, prefix: str, *, after: str = "", limit: int = 1000) -> list[str]:
-        """The keys in a folder (the prefix ends in a slash) beyond one of them, sorted, at most so many."""
-        return [key for key, _ in self.listed(prefix, after, limit)]
+    def read(self, key: str, *, first: int | None = None) -> bytes | None:
+        """The bytes under a key (or only the first of them), None if there are none."""
 
-    def hold(self, key: str, seconds: float, *, owner: str = "") -> ObjectLease:
-        """Take hold of a series of lines; SandboxBusy if somebody has it and its time is not over."""
-        return ObjectLease(self, checked(key), owner or secrets.token_hex(16), seconds)
+        def act() -> bytes:
+            found = self._bucket.get(self._prefix + checked(key))
+            if first is None:
+                return bytes(found.bytes())
+            return next((bytes(part)[:first] for part in found.stream(min_chunk_size=first)), b"")
 
-    def lines(self, key: str) -> tuple[Sequence[bytes], int] | None:
-        """The whole lines of a series and the bytes of a torn last one, None if there is no series."""
-        series = _Series.read(self, checked(key))
-        return None if series is None else (series.lines, series.torn)
+        try:
+            return self._call(f"reading {key}", act)
+        except FileNotFoundError:
+            return None
+
+    def read_many(self, keys: Sequence[str], *, first: int | None = None) -> list[bytes | None]:
+        """What `read` says of each key, some at the same time."""
+        read = partial(self.read, first=first)
+        return list(self._place.threads.map(read, keys)) if len(keys) > 1 else [read(key) for key in keys]
+
+    def delete(self, *keys: str) -> None:
+        """Remove keys, many in a request; one that does not exist is fine."""
+        paths = [self._prefix + checked(key) for key in keys]
+        for at in range(0, len(paths), _AT_A_TIME):
+            self._call(f"removing {keys[at]}", partial(self._bucket.delete, paths[at : at + _AT_A_TIME]))
+
+    def replace(self, key: str, data: bytes) -> None:
+        """Write an entry durably over what is there."""
+        self._call(f"replacing {key}", partial(self._bucket.put, self._prefix + checked(key), data))
 
     def lock(self, wait_seconds: float) -> AbstractContextManager[bool]:
         """There is no line between processes here: their writers meet at `create`."""
         return nullcontext(True)
 
+    def listed(self, prefix: str, after: str = "", limit: int | None = None) -> list[tuple[str, float]]:
+        """Keys below a prefix, sorted, and when each was last written by the server's clock."""
+        whole, start = self._prefix + prefix, self._prefix + after if after else ""
 
-class _Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a numbered object: what it is, whose, and for how long it holds."""
+        def act() -> list[tuple[str, float]]:
+            metas: list[tuple[str, float]] = []
+            for chunk in self._bucket.list(whole, offset=start or None, chunk_size=_AT_A_TIME):
+                # Some list the folder itself, or begin with the key they were to begin behind.
+                metas += [
+                    (meta["path"].removeprefix(self._prefix), meta["last_modified"].timestamp() // 1)
+                    for meta in chunk
+                    if meta["path"].startswith(whole) and meta["path"] > max(start, whole)
+                ]
+                if limit is not None and len(metas) >= limit:
+                    break
+            return sorted(metas)[:limit]
 
-    kind: str  # take, line, instead (of the line before), all (instead of all before), free
-    owner: str
-    seconds: float = 0.0
+        return self._call(f"listing {prefix}", act)
 
+    def _call(self, what: str, act: Callable[[], T]) -> T:
+        """Ask the object store, its refusals turned into ours; FileNotFoundError and FileExistsError pass."""
+        from obstore import exceptions
 
-class _Series:
-    """The lines of a series and who has it, by its numbered objects."""
-
-    def __init__(self, base: bytes) -> None:
-        self.lines, self.torn = whole_lines(base)
-        self.owner, self.seconds, self.last = "", 0.0, 0
-        self.heard = datetime.min.replace(tzinfo=UTC)  # of its owner, by the server's clock
-
-    @classmethod
-    def read(cls, store: Objects, key: str) -> _Series | None:
-        """The series under a key, None if there is none."""
-        base = store.read(key)
-        if base is None:
-            return None
-        series, metas = cls(base), _numbered(store, key)
-        for (path, moment), data in zip(metas, store.read_many([path for path, _ in metas]), strict=True):
-            if data is None:  # removed meanwhile: somebody put other lines in place of all before
-                return cls.read(store, key)
-            series._add(data)
-            series.last = int(path.rpartition("/")[2])
-            series.heard = max(series.heard, moment)
-        return series
-
-    def _add(self, data: bytes) -> None:
-        line, _, rest = data.partition(b"\n")
-        mark = msgspec.json.decode(line, type=_Mark)
-        match mark.kind:
-            case "take":
-                self.owner, self.seconds = mark.owner, mark.seconds
-            case "line":
-                self.lines.append(rest)
-            case "instead":
-                self.lines[-1] = rest
-            case "all":
-                (self.lines, self.torn), self.owner = whole_lines(rest), ""
-            case _:
-                self.owner = ""
-
-
-class ObjectLease:
-    """The owner's hold on one series: the right to create its next number."""
-
-    def __init__(self, store: Objects, key: str, owner: str, seconds: float) -> None:
-        self._store, self._key, self._owner, self._seconds = store, key, owner, seconds
-        self._unsure: bytes | None = None  # a line that was sent and never acknowledged
-        self._sure = _elapsed()
-        series = _Series.read(store, key)
-        if series is None:
-            raise NotFound(f"there is no session buffer {key!r}")
-        # An owner that was not heard of for as long as it holds is gone, by the server's clock alone.
-        is_free = series.owner in ("", owner)
-        if not is_free and store.now() - series.heard - _TICK < timedelta(seconds=series.seconds):
-            raise SandboxBusy(f"{key!r} has another owner")
-        self._lines, self.torn, self._last = series.lines, series.torn, series.last
         try:
-            if series.torn:  # dropped for good
-                self._write("all", b"".join(series.lines))
-            self._write("take", b"")
-        except LeaseLost as error:
-            raise SandboxBusy(f"{key!r} has another owner") from error
-        self._taken = (
-            self._last
-        )  # the number by which it was taken; that last written is -1 once it is let go
-
-    def lines(self) -> Sequence[bytes]:
-        """Every whole line there was when the hold was taken."""
-        return self._lines
-
-    def append(self, line: bytes) -> None:
-        """Add a line durably: the next number is created, or somebody else has it."""
-        started = _elapsed()
-        kind = "line"
-        if self._unsure is not None and self._came_through(self._unsure):
-            if self._unsure == line:
-                self._unsure = None
-                return
-            kind = "instead"
-        self._unsure = line
-        self._write(kind, line)
-        self._unsure = None
-        # After a pause that may have been longer than the lease: who followed may have removed the series
-        # with all its numbers, and a number of nothing can be created.
-        if _elapsed() - self._sure >= self._seconds / 2 and self._store.modified(self._key) is None:
-            self._store.delete(self._path(self._last))
-            raise self._lost()
-        self._sure = started
-
-    def replace(self, data: bytes) -> None:
-        """Put other lines in place of all there are, and let go."""
-        self._write("all", data)
-        self._store.replace(self._key, b"")
-        older = (path for path, _ in _numbered(self._store, self._key) if path < self._path(self._last))
-        self._store.delete(*older)
-        self._last = -1
-
-    def renew(self) -> None:
-        """Make the lease last from now on, by writing anew the object that took it."""
-        is_followed = self._last < 0 or _numbered(self._store, self._key, self._path(self._last))
-        if is_followed or self._store.modified(self._key) is None:
-            raise self._lost()
-        self._store.replace(self._path(self._taken), self._marked("take", b""))
-        self._sure = _elapsed()
-
-    def delete(self) -> None:
-        """Remove the series and let go; not if it is another's by now."""
-        try:
-            self._write("free", b"")
-        except LeaseLost:
-            return
-        self._store.delete(self._key)
-        while paths := [path for path, _ in _numbered(self._store, self._key)]:
-            self._store.delete(*paths)
-        self._last = -1
-
-    def close(self) -> None:
-        """Let go; a second time is fine."""
-        with suppress(LeaseLost):  # then it was let go of already
-            self._write("free", b"")
-        self._last = -1
-
-    def _write(self, kind: str, rest: bytes) -> None:
-        """Create the next number; one that is there is this owner's own, or its lease is lost."""
-        if self._last < 0:
-            raise self._lost()
-        data = self._marked(kind, rest)
-        path = self._path(self._last + 1)
-        if not self._store.put_new(path, data) and self._store.read(path) != data:
-            raise self._lost()
-        self._last += 1
-
-    def _came_through(self, line: bytes) -> bool:
-        """Whether a line whose reply was lost is there; the number after it is the next then."""
-        data = self._store.read(self._path(self._last + 1))
-        if data is None:
-            return False
-        if data not in (self._marked("line", line), self._marked("instead", line)):
-            raise self._lost()
-        self._last += 1
-        return True
-
-    def _marked(self, kind: str, rest: bytes) -> bytes:
-        mark = _Mark(kind=kind, owner=self._owner, seconds=self._seconds)
-        return msgspec.json.encode(mark) + b"\n" + rest
-
-    def _path(self, number: int) -> str:
-        return f"lines/{self._key}/{number:010d}"
-
-    def _lost(self) -> LeaseLost:
-        return LeaseLost(f"{self._key} has gone to somebody else")
+            return act()
+        except exceptions.AlreadyExistsError as error:
+            raise FileExistsError(what) from error
+        except (exceptions.NotFoundError, FileNotFoundError) as error:
+            raise FileNotFoundError(what) from error
+        except (exceptions.BaseError, OSError) as error:
+            raise Unavailable(f"{what} in {self._place.name}: {_said(error)}") from error
 
 
-def _numbered(store: Objects, key: str, after: str = "") -> list[tuple[str, datetime]]:
-    """The numbered objects of a series beyond one of them, and when each was last written."""
-    metas: list[tuple[str, datetime]] = []
-    while True:
-        more = store.listed(f"lines/{key}/", after, 1000)
-        metas += more
-        if len(more) < 1000:
-            return metas
-        after = more[-1][0]
+def _bucket(url: str) -> Any:
+    """The bucket that a URL names, as obstore's own kind of store."""
+    name = shown(url)
+    try:
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
+    except ImportError as error:
+        raise Unavailable(f"{name} needs obstore", hint="install octavo[objects]") from error
+    options = dict(parse_qsl(urlsplit(url).query))
+    if unknown := sorted(options.keys() - _OPTIONS.keys()):
+        raise BadInput(f"{name} has no option {unknown[0]!r}", hint=f"known are {', '.join(_OPTIONS)}")
+    is_plain = options.get("endpoint", "").startswith("http:")
+    client = {"timeout": "30s", "connect_timeout": "5s", "allow_http": is_plain}
+    # Tried again by ourselves: a repeated put-if-absent must be recognised as our own.
+    retry: Any = {"max_retries": 0, "retry_timeout": timedelta(seconds=30)}
+    bare, config = url.partition("?")[0], {_OPTIONS[option]: value for option, value in options.items()}
+    try:
+        return from_url(bare, config=config or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
+    except BaseError as error:
+        raise BadInput(f"{name} cannot be used: {_said(error)}", hint=_HINT) from error
 
 
-def _elapsed() -> float:
-    """Seconds that pass while a process is stopped and while its machine sleeps, too."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+def _said(error: Exception) -> str:
+    """The first line of what a library said, without what may be signed in a URL."""
+    return re.sub(r"\?[^\s\"']*", "", (str(error).strip().splitlines() or [type(error).__name__])[0])[:300]

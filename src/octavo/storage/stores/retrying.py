@@ -40,18 +40,19 @@ class Patience:
 
     def run(self, what: str, act: Callable[[bool], T]) -> T:
         """Call until it succeeds or patience ends; the call is told whether it was tried before."""
-        for attempt in range(self._attempts):
+        attempt = 1
+        while True:
             try:
-                return act(attempt > 0)
+                return act(attempt > 1)
             except (StoreFull, StoreUnfit):
                 raise
             except Unavailable as error:
-                if attempt + 1 == self._attempts:
-                    message = f"{error.message} (tried {self._attempts} times)"
+                if attempt == self._attempts:
+                    message = f"{error.message} (tried {attempt} times)"
                     raise Unavailable(message, hint=error.advice) from error
-                _log.info("tried again act=%s attempt=%d", what, attempt + 1)
-                self._sleep(_PAUSE_SECONDS * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000))
-        raise AssertionError("a call is tried at least once")
+            _log.info("tried again act=%s attempt=%d", what, attempt)
+            self._sleep(_PAUSE_SECONDS * 2 ** (attempt - 1) * (0.5 + secrets.randbelow(1000) / 1000))
+            attempt += 1
 
 
 class _Tried:
