@@ -30,6 +30,7 @@ from octavo.models.embedders import OFFLINE_NAME
 from octavo.models.leanings import fits, leanings, may_hold
 from octavo.storage.columns import replace_file
 from octavo.storage.rows import Units
+from octavo.storage.stores.disk import Disk
 
 _FILE = "orders.bin"
 _AT_ONCE = 4_096  # rows
@@ -154,7 +155,7 @@ def _key(text: str) -> bytes:
 def _read_file(embedding: Embedding) -> _Kept:
     """What is kept; nothing if there is nothing, or if it is not what was written."""
     try:
-        kept = msgspec.msgpack.decode((embedding.folder / _FILE).read_bytes(), type=_Kept)
+        kept = msgspec.msgpack.decode(Disk().read(embedding.folder / _FILE), type=_Kept)
     except (FileNotFoundError, msgspec.DecodeError):
         return 0, [], {}
     size, vectors = 2 * embedding.embedder.dimension, kept[2].values()
