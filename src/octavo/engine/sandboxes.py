@@ -52,7 +52,7 @@ class Sandboxes(Handle):
         self._spine.must_write()
         writer = self._writer(scope)
         started = self._spine.now() if started_at is None else check_time(started_at, "started_at")
-        parent = self._spine.head().version
+        view = self._spine.head()
         if id is not None:
             writer.must_be_allowed(check_id(id, "sandbox"), what="sandbox")
             if self._spine.state.commits_of(id):
@@ -61,7 +61,7 @@ class Sandboxes(Handle):
             sandbox=f"sandbox_{self._spine.new_id()}" if id is None else id,
             name=name or f"Sandbox {started:%H:%M}",
             scope=writer.scope,
-            parent=parent,
+            parent=view.version,
             actor=self.actor,
             at=started,
             strict=strict,
