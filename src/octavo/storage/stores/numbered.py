@@ -18,6 +18,7 @@ from octavo.errors import LeaseLost, NotFound, SandboxBusy, Unavailable
 from octavo.storage.stores.entries import checked, every, whole_lines
 
 _FOLDER = "lines/"
+_MANY = 256  # numbers that a series may have before its lines are put together in one
 
 
 class NumberedStore(Store):
@@ -143,7 +144,7 @@ class NumberedLease:
         self._lines, self.torn, stale = series.lines, series.torn, series.stale
         self._last = int(series.paths[-1].rpartition("/")[2]) if series.paths else 0
         try:
-            if series.torn:  # dropped for good
+            if series.torn or len(series.paths) > _MANY:  # dropped for good, or put together
                 self._write("all", b"".join(series.lines))
                 stale = series.paths
             self._write("take")
