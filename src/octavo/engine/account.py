@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from octavo.domain import buffer as entries
-from octavo.domain import screening
+from octavo.domain import gate, screening
 from octavo.domain.memory import SHARED, check_id, check_time, check_words
 from octavo.domain.names import ALIAS
 from octavo.domain.orders import ENDED
@@ -46,11 +46,13 @@ class Account(Keeper):
         self._spine.must_write()
         writer = self._writer(scope)
         started = self._spine.now() if started_at is None else check_time(started_at, "started_at")
+        view = self._spine.head()
+        called = check_words(name or f"Sandbox {started:%H:%M}", "name")
         opened = entries.Opened(
             sandbox=f"sandbox_{self._spine.new_id()}" if id is None else self._unused(id, writer),
-            name=check_words(name or f"Sandbox {started:%H:%M}", "name"),
+            name=gate.without(view, called, writer.scope, self._spine.keyed),
             scope=writer.scope,
-            parent=self._spine.head().version,
+            parent=view.version,
             actor=self.actor,
             at=started,
             strict=strict,
