@@ -212,16 +212,16 @@ def rewritten(root: Path, version: int, *, header: dict | None = None, line: dic
         tag = line.get("t", second.t)
         second = codec.Line(
             t=tag,
-            hash=codec.line_hash(tag, envelope, second.hash_of_body()),
+            hash="",
             envelope=codec.msgspec.Raw(envelope),
             salt=second.salt,
             body=second.body,
         )
+        second.hash = second.expected_hash()
     fields = json.loads(bytes(first.envelope)) | {"root": codec.root_of(iter([second.hash]))} | (header or {})
     envelope = json.dumps(fields).encode()
-    first = codec.Line(
-        t="version", hash=codec.line_hash("version", envelope, ""), envelope=codec.msgspec.Raw(envelope)
-    )
+    first = codec.Line(t="version", hash="", envelope=codec.msgspec.Raw(envelope))
+    first.hash = first.expected_hash()
     path.write_bytes(codec.encode_line(first) + codec.encode_line(second))
 
 

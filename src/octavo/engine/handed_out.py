@@ -123,7 +123,7 @@ def _clean_backup(
     if store.read("account.json", first=1) is None:
         is_begun = store.folder is not None and store.folder.exists()
         return "is the beginning of a backup only; delete it" if is_begun else None
-    since = min((v for r in pending for v in spine.state.versions_of(r.memory)[:1]), default=0)
+    since = min((v for r in pending for v, _ in spine.state.history(r.memory)[:1]), default=0)
     if copy.version < since and not list(buffers.names(store)):
         return None
     index = None if store.folder is None or (store.folder / "index").exists() else store.folder / "index"

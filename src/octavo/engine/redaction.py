@@ -261,8 +261,8 @@ def _erase_versions(
 
 def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[int]:
     """The versions whose files hold something to erase."""
-    versions = {v for id_, last in upto.items() for v in spine.state.versions_of(id_) if v <= last}
-    versions |= {v for id_ in upto for v in spine.state.mentions_of(id_)}
+    versions = {v for id_, last in upto.items() for v, _ in spine.state.history(id_) if v <= last}
+    versions |= {v for id_ in upto for tag in ("merge", "clash") for v, _ in spine.state.others(tag, ref=id_)}
     return sorted(versions | spoken_of(spine.state, erasure))
 
 
