@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import unicodedata
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 from octavo.domain.patterns import pattern
 
@@ -64,6 +63,7 @@ _DOUBLED_E, _TONE_FIRST = "\u0e40\u0e40", pattern("([\u0e48-\u0e4b])([\u0e31\u0e
 # What a reader of pages, addresses and code sees through: tags, links, escapes.
 _TAGS = pattern(r"<[!/]?[A-Za-z-][^<>]{0,200}>|\[([^\[\]]{1,200})\]\([^()\s]{0,500}\)")
 _ESCAPE = pattern(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
+_PERCENT = pattern("(?:%[0-9a-fA-F]{2})+")
 _ROUNDS = 3  # of what is escaped within something escaped
 # Vowel signs are no letters to a pattern, but words of these scripts are nothing without them.
 _KEPT = "\u0e00-\u0eff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u0600-\u06ff\u0590-\u05ff"
@@ -90,7 +90,8 @@ def looks(text: str) -> Iterator[str]:
 def _unescaped(text: str) -> str:
     """What a page, an address or a program shows of a text that is written for it."""
     for _ in range(_ROUNDS):
-        plain = _TAGS.sub(lambda m: m[1] or "", html.unescape(unquote(text)))
+        plain = _TAGS.sub(lambda m: m[1] or "", html.unescape(text))
+        plain = _PERCENT.sub(lambda m: bytes.fromhex(m[0].replace("%", "")).decode(errors="replace"), plain)
         plain = _ESCAPE.sub(lambda m: chr(int(m[1] or m[2], 16)), plain)
         if plain == text:
             break
