@@ -314,6 +314,19 @@ def test_a_conflict_keeps_both_until_somebody_decides(
     assert list(tree.rglob("*.octavo-*")) == []
 
 
+def test_what_a_person_writes_into_the_copy_of_a_conflict_stays(account: Account, tree: Path) -> None:
+    page = tree / "semantic/knowledge/objects.md"
+    (key,) = (memory for memory in account.memories() if "red key" in memory.text)
+    page.write_text(page.read_text().replace("red key", "blue key"))
+    account.revise(key.id, text="the green key opens the north door")
+    account.sync(commit=True)
+    (copy,) = page.parent.glob("objects.octavo-*.md")
+    copy.write_text(copy.read_text() + "\nจดไว้ก่อน\n")
+    for take in (None, "theirs"):
+        account.sync(commit=True, take=take)  # type: ignore[arg-type]
+        assert "จดไว้ก่อน" in copy.read_text()
+
+
 def test_what_the_gate_refuses_stays_in_the_file_with_its_line(account: Account, tree: Path) -> None:
     with (tree / OBJECTS).open("a") as page:
         page.write("- the card is 4111 1111 1111 1111\n")

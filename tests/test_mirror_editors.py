@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import octavo
-from octavo.domain import blocks
+from octavo.domain import blocks, mirror_places
 from octavo.engine.account import Account
 from octavo.errors import Unavailable
 from octavo.storage.mirror_tree import Tree
@@ -339,3 +339,21 @@ def test_a_line_that_is_taken_in_is_taken_in_once_whatever_becomes_of_it_before_
         file.write("- บันไดอยู่หลังบ้าน\n")
     assert [edit.action for edit in account.sync(commit=True).edits] == ["remember"]
     assert "บันได" in page.read_text()
+
+
+def test_a_line_that_went_to_the_next_file_of_its_page_is_not_taken_in_again(
+    account: Account, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", 2)
+    page = tree / OBJECTS
+    with page.open("a") as file:
+        file.write("- บันไดอยู่หลังบ้าน\n")
+    edited = page.read_bytes()
+    manifest = (tree / ".octavo/mirror.json").read_bytes()
+    account.sync(commit=True)
+    (tree / ".octavo/mirror.json").write_bytes(manifest)
+    page.write_bytes(edited)
+    account.mirror()  # the second file is there, the first is still the person's
+    assert account.sync(commit=True).edits == ()
+    assert sum("บันได" in memory.text for memory in account.memories()) == 1
+    assert "บันได" not in page.read_text()
