@@ -28,7 +28,7 @@ def test_every_method_is_there_with_its_signature_and_its_sentence(sync: Any, aw
     for name in public(sync):
         assert inspect.iscoroutinefunction(getattr(awaited, name)), name
         assert inspect.getdoc(getattr(awaited, name)) == inspect.getdoc(getattr(sync, name)), name
-    assert "recall" in vars(aio.Account.__mro__[1])  # spelt, hence typed
+    assert "recall" in vars(aio.Account.__mro__[2])  # spelt, hence typed
     assert inspect.signature(aio.Account.recall) == inspect.signature(Reader.recall)
 
 

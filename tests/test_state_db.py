@@ -16,7 +16,6 @@ from octavo.domain import likeness
 from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import Memory
 from octavo.domain.policy import GatePolicy
-from octavo.domain.state import fold
 from octavo.errors import LedgerTruncated
 from octavo.storage import state_log
 from octavo.storage.ledger import GENESIS, Ledger, key_of
@@ -66,8 +65,9 @@ def play(account: octavo.Account, script: list[tuple[str, int]]) -> None:
 
 def folded(ledger: Ledger, version: int) -> dict[str, Memory]:
     """The live memories by folding the ledger in plain dictionaries."""
-    state = fold(c for v in ledger.chain(1, version, GENESIS) for c in v.changes())
-    return {id_: memory for id_, memory in state.own.items() if not memory.gone}
+    changes = [c for v in ledger.chain(1, version, GENESIS) for c in v.changes()]
+    newest = {change.id: change for change in changes if isinstance(change, Memory)}
+    return {id_: memory for id_, memory in newest.items() if not memory.gone}
 
 
 def check_equal(state: StateDb, ledger: Ledger, version: int) -> None:

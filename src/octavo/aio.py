@@ -22,6 +22,7 @@ from octavo.engine import sandbox as sandboxing
 P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound=reading.Reader)
+K = TypeVar("K", accounts.Account, sandboxing.Sandbox)
 A = TypeVar("A")
 Awaited = Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]
 
@@ -32,11 +33,6 @@ class _Handle(Generic[H]):
     def __init__(self, sync: H) -> None:
         self.sync = sync
 
-    @property
-    def scope(self) -> str | None:
-        """The scope it is bound to, or None."""
-        return self.sync.scope
-
     async def version(self) -> int:
         """The version that is being read."""
         return await self.run(lambda: self.sync.version)
@@ -44,6 +40,11 @@ class _Handle(Generic[H]):
     async def run(self, call: Callable[[], R]) -> R:
         """Do something with the handle in a thread."""
         return await asyncio.to_thread(call)
+
+    def __getattr__(self, name: str) -> Any:
+        """What needs no waiting (a name, an id, a result) is the handle's own; so a type checker reads the
+        methods that `_whole` gives a class."""
+        return getattr(self.sync, name)
 
 
 def _awaited(method: Callable[Concatenate[Any, P], R]) -> Awaited[P, R]:
@@ -68,7 +69,7 @@ def _opening(method: Callable[Concatenate[Any, P], R], wrap: Callable[[R], Any])
 
 
 def _whole(sync: type) -> Callable[[type[A]], type[A]]:
-    """Let a class also have the methods that no line of it spells; those that it does are typed."""
+    """Let a class have every method of a handle; those that a line of it spells are typed, too."""
 
     def filled(cls: type[A]) -> type[A]:
         for name, method in inspect.getmembers(sync, inspect.isfunction):
@@ -86,17 +87,10 @@ class _Reader(_Handle[H]):
     """What can be asked of every handle."""
 
     brief = _awaited(reading.Reader.brief)
-    drifted = _awaited(reading.Reader.drifted)
-    explain = _awaited(reading.Reader.explain)
     get = _awaited(reading.Reader.get)
     history = _awaited(reading.Reader.history)
     memories = _awaited(reading.Reader.memories)
-    orders = _awaited(reading.Reader.orders)
     recall = _awaited(reading.Reader.recall)
-    revisions = _awaited(reading.Reader.revisions)
-    sees = _awaited(reading.Reader.sees)
-    stats = _awaited(reading.Reader.stats)
-    uses = _awaited(reading.Reader.uses)
 
 
 @_whole(reading.Snapshot)
@@ -104,8 +98,20 @@ class Snapshot(_Reader[reading.Snapshot]):
     """An account as it was, for reads that are awaited."""
 
 
+class _Held(_Reader[K]):
+    """A handle that is let go of on leaving."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.run(lambda: self.sync.__exit__(kind, error, trace))
+
+
 @_whole(sandboxing.Sandbox)
-class Sandbox(_Reader[sandboxing.Sandbox]):
+class Sandbox(_Held[sandboxing.Sandbox]):
     """One conversation's workspace; its calls follow each other, however many wait."""
 
     def __init__(self, sync: sandboxing.Sandbox) -> None:
@@ -116,11 +122,6 @@ class Sandbox(_Reader[sandboxing.Sandbox]):
         """Do something with the sandbox in a thread, after what was asked of it before."""
         async with self._turn:
             return await asyncio.to_thread(call)
-
-    @property
-    def id(self) -> str:
-        """The sandbox's id."""
-        return self.sync.id
 
     async def buffer(self) -> SessionBuffer:
         """What has been written so far."""
@@ -137,83 +138,29 @@ class Sandbox(_Reader[sandboxing.Sandbox]):
     use = _awaited(sandboxing.Sandbox.use)
     write_episode = _awaited(sandboxing.Sandbox.write_episode)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.run(lambda: self.sync.__exit__(kind, error, trace))
-
 
 @_whole(accounts.Account)
-class Account(_Reader[accounts.Account]):
+class Account(_Held[accounts.Account]):
     """An open account whose methods are awaited."""
 
-    @property
-    def name(self) -> str:
-        """The account's name."""
-        return self.sync.name
-
-    @property
-    def actor(self) -> str:
-        """Who acts."""
-        return self.sync.actor
-
-    alias = _awaited(accounts.Account.alias)
-    end_order = _awaited(accounts.Account.end_order)
     approve = _awaited(accounts.Account.approve)
-    backup = _awaited(accounts.Account.backup)
-    buffer = _awaited(accounts.Account.buffer)
     catch_up = _awaited(accounts.Account.catch_up)
-    check = _awaited(accounts.Account.check)
     close = _awaited(accounts.Account.close)
-    compress = _awaited(accounts.Account.compress)
-    counters = _awaited(accounts.Account.counters)
     decline = _awaited(accounts.Account.decline)
-    deletion_candidates = _awaited(accounts.Account.deletion_candidates)
     diff = _awaited(accounts.Account.diff)
-    export = _awaited(accounts.Account.export)
     forget = _awaited(accounts.Account.forget)
-    freshness = _awaited(accounts.Account.freshness)
-    import_ = _awaited(accounts.Account.import_)
-    lag = _awaited(accounts.Account.lag)
-    merge_candidates = _awaited(accounts.Account.merge_candidates)
-    promote = _awaited(accounts.Account.promote)
-    proposal = _awaited(accounts.Account.proposal)
     proposals = _awaited(accounts.Account.proposals)
-    propose_deletions = _awaited(accounts.Account.propose_deletions)
-    propose_merge = _awaited(accounts.Account.propose_merge)
-    redact = _awaited(accounts.Account.redact)
-    refusals = _awaited(accounts.Account.refusals)
-    reindex = _awaited(accounts.Account.reindex)
-    reject = _awaited(accounts.Account.reject)
-    rejections = _awaited(accounts.Account.rejections)
     remember = _awaited(accounts.Account.remember)
     remember_many = _awaited(accounts.Account.remember_many)
-    repair = _awaited(accounts.Account.repair)
-    restore = _awaited(accounts.Account.restore)
-    retire_aged = _awaited(accounts.Account.retire_aged)
     revise = _awaited(accounts.Account.revise)
     sandboxes = _awaited(accounts.Account.sandboxes)
     sessions = _awaited(accounts.Account.sessions)
-    uncompress = _awaited(accounts.Account.uncompress)
-    unreject = _awaited(accounts.Account.unreject)
-    upkeep = _awaited(accounts.Account.upkeep)
     versions = _awaited(accounts.Account.versions)
     wait = _awaited(accounts.Account.wait)
 
     at = _opening(accounts.Account.at, Snapshot)
     sandbox = _opening(accounts.Account.sandbox, Sandbox)
     resume = _opening(accounts.Account.resume, Sandbox)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 def _opened(open_: Callable[P, accounts.Account]) -> Callable[P, Coroutine[Any, Any, Account]]:

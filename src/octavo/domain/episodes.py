@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.memory import Emotion, Link, Memory, Turn, is_id
@@ -22,23 +21,10 @@ _SNAPSHOTS = ("state_snapshot", "emotive_snapshot", "timestamp", "ri_level", "RI
 SPELLING = "spelling"
 
 
-class Document(Struct, frozen=True, kw_only=True):
-    """What a document's episode says, in our words; `id` and `at` are None if it does not say."""
+def from_document(given: Mapping[str, Any], *, lenient: bool = False) -> dict[str, Any]:
+    """A document's episode as fields of a memory; what has no word of ours stays in `data`.
 
-    id: str | None
-    at: datetime | None
-    turns: tuple[Turn, ...]
-    salience: float
-    emotion: Emotion | None
-    tags: tuple[str, ...]
-    links: tuple[Link, ...]
-    data: dict[str, Any]
-
-
-def from_document(given: Mapping[str, Any], *, lenient: bool = False) -> Document:
-    """Read a document's episode; every field that has no word of ours stays in `data`.
-
-    A time that cannot be read is an error, or, if lenient, only kept.
+    `id` and `at` are None if it does not say; a time that cannot be read is an error, or, if lenient, kept.
     """
     numbers = sorted(int(key[5:]) for key in given if _is_turn(key, given[key]))
     as_list = not numbers and _is_turn_list(given.get("turns"))
@@ -52,16 +38,17 @@ def from_document(given: Mapping[str, Any], *, lenient: bool = False) -> Documen
         spelling["turns"] = "list"
     elif numbers != list(range(1, len(numbers) + 1)):
         spelling["turns"] = numbers
-    return Document(
-        id=id_ if is_id(id_) else None,
-        at=moment(given.get("timestamp") or given.get("created_at"), lenient=lenient),
-        turns=tuple(_turn(turn, n, lenient) for n, turn in enumerate(spoken)),
-        salience=_UNRATED if (known := _resonance(given)) is None else known,
-        emotion=_emotion(given),
-        tags=tuple(str(tag) for tag in _list(given.get("episode_tag"))),
-        links=_links(given.get("crosslinks")),
-        data=spelt({key: value for key, value in given.items() if key not in taken}, spelling),
-    )
+    resonance = _resonance(given)
+    return {
+        "id": id_ if is_id(id_) else None,
+        "at": moment(given.get("timestamp") or given.get("created_at"), lenient=lenient),
+        "turns": tuple(_turn(turn, n, lenient) for n, turn in enumerate(spoken)),
+        "salience": _UNRATED if resonance is None else resonance,
+        "emotion": _emotion(given),
+        "tags": tuple(str(tag) for tag in _list(given.get("episode_tag"))),
+        "links": _links(given.get("crosslinks")),
+        "data": spelt({key: value for key, value in given.items() if key not in taken}, spelling),
+    }
 
 
 def to_document(memory: Memory, *, bare: bool = False) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def is_plain(turn: Turn, policy: Policy) -> bool:
     row = policy.kinds.episode
     if row.noise or not is_visible(turn.text):
         return False
-    if row.max_length is not None and len(transcript((turn,))) > row.max_length:
+    if row.max_length is not None and len(turn.speaker) + 2 + len(turn.text) > row.max_length:
         return False
     return row.secrets == "allow" or not screening.findings(turn, policy.privacy)
 

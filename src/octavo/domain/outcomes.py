@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Literal
 
 from msgspec import Struct
 
 from octavo.domain.gate import SILENT, Stop
-from octavo.domain.memory import Clash, Kind, Memory, Proposal, Refusal
+from octavo.domain.memory import Clash, Memory, Proposal, Refusal
 from octavo.domain.policy import Policy
 from octavo.domain.state import Pending, View
 from octavo.domain.text import key_of
@@ -59,80 +60,79 @@ def note_clash(pending: Pending, found: Memory, context: RuleContext) -> None:
         )
 
 
-def propose(pending: Pending, memory: Memory, base_rev: int, reason: str, context: RuleContext) -> Verdict:
+def propose(
+    pending: Pending,
+    memory: Memory,
+    base_rev: int,
+    reason: str,
+    context: RuleContext,
+    *,
+    action: Literal["write", "forget"] = "write",
+) -> Verdict:
     """A change that waits; the same question is asked once."""
+    asked = _question(action, memory)
     for waiting in pending.proposals():
-        if (waiting.action, waiting.memory.scope, key_of(waiting.memory.text)) == (
-            "write",
-            memory.scope,
-            key_of(memory.text),
-        ) and waiting.memory.data == memory.data:
+        if waiting.action == action and _question(action, waiting.memory) == asked:
             return Verdict(outcome="proposed", check="approval", detail=reason, proposal=waiting.id)
+    said = memory.data.get("reason") if action == "write" else None
     proposal = Proposal(
         id=context.new_id(),
-        action="write",
+        action=action,
         memory=memory,
         base_rev=base_rev,
-        reason=f"{reason}: {said}" if isinstance(said := memory.data.get("reason"), str) else reason,
+        reason=f"{reason}: {said}" if isinstance(said, str) else reason,
         by=context.actor,
         at=context.at,
     )
     pending.apply(proposal)
     advice = f"a person decides: octavo approve {proposal.id}"
-    if not memory.linked("evidence") and "reason" not in memory.data:
+    if action == "write" and not memory.linked("evidence") and "reason" not in memory.data:
         advice += "; link what it rests on as evidence, or say why in data.reason, so that they can judge"
     return Verdict(outcome="proposed", check="approval", detail=reason, advice=advice, proposal=proposal.id)
 
 
+def _question(action: str, memory: Memory) -> tuple[object, ...]:
+    return (memory.id,) if action == "forget" else (memory.scope, key_of(memory.text), memory.data)
+
+
 def propose_end(pending: Pending, old: Memory, reason: str, context: RuleContext) -> Verdict:
     """The end of a memory that waits; asked once, too."""
-    for waiting in pending.proposals():
-        if waiting.action == "forget" and waiting.memory.id == old.id:
-            return Verdict(outcome="proposed", check="approval", detail=reason, proposal=waiting.id)
-    proposal = Proposal(
-        id=context.new_id(),
-        action="forget",
-        memory=old,
-        base_rev=old.rev,
-        reason=reason,
-        by=context.actor,
-        at=context.at,
+    return propose(pending, old, old.rev, reason, context, action="forget")
+
+
+def refusal_of(memory: Memory, stop: Stop, at: datetime) -> Refusal:
+    """The note of a memory that a check kept out; with its text, unless that is the secret."""
+    return Refusal(
+        id=memory.id,
+        check=stop.check,
+        detail=stop.detail,
+        kind=memory.kind,
+        scope=memory.scope,
+        text=None if stop.check in SILENT else memory.text,
+        confidence=memory.confidence,
+        at=at,
     )
-    pending.apply(proposal)
-    return Verdict(outcome="proposed", check="approval", detail=reason, proposal=proposal.id)
 
 
 def refuse(pending: Pending, memory: Memory, stop: Stop, context: RuleContext) -> Verdict:
-    """Keep out a memory that a check stopped."""
-    return keep_out(pending, memory, stop.check, stop.detail, stop.advice, context)
+    """Keep out a memory that a check stopped, and note why."""
+    pending.apply(refusal_of(memory, stop, context.at))
+    return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
 
 
 def keep_out(
     pending: Pending, memory: Memory, check: str, detail: str, advice: str, context: RuleContext
 ) -> Verdict:
-    """Keep a memory out and note why; its text, too, unless that is the secret."""
-    pending.apply(
-        Refusal(
-            id=memory.id,
-            check=check,
-            detail=detail,
-            kind=memory.kind,
-            scope=memory.scope,
-            text=None if check in SILENT else memory.text,
-            confidence=memory.confidence,
-            at=context.at,
-        )
-    )
-    return Verdict(outcome="refused", check=check, detail=detail, advice=advice)
+    """Keep out a memory that a rule does not take."""
+    return refuse(pending, memory, Stop(check=check, detail=detail, advice=advice), context)
 
 
 def missing(pending: Pending, id_: str, what: str, context: RuleContext) -> Verdict:
     """Note that somebody named a memory that is not there."""
     detail = f"there is no live memory {id_} to {what}"
-    kind: Kind = "fact"
     gone = pending.get(id_)
-    if gone is not None and (context.visible is None or gone.scope in context.visible):
-        kind = gone.kind
+    is_seen = gone is not None and (context.visible is None or gone.scope in context.visible)
+    kind = gone.kind if gone and is_seen else "fact"
     pending.apply(
         Refusal(id=id_, check="missing", detail=detail, kind=kind, scope=context.scope, at=context.at)
     )

@@ -70,8 +70,18 @@ def screened(record: R, policy: PrivacyPolicy) -> R:
 
 def must_be_clean(record: Struct) -> None:
     """Raise if a name within a record holds a secret."""
-    for field, name in names(record):
-        check_name(name, field)
+    own, records, _ = _fields(type(record))
+    for field in own:
+        value = getattr(record, field)
+        if value:
+            for name in value if isinstance(value, tuple) else (value,):
+                check_name(name, field)
+    for field in records:
+        value = getattr(record, field)
+        if value:
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Struct) and not isinstance(part, _JUDGED):
+                    must_be_clean(part)
 
 
 def check_name(name: str, what: str) -> str:
@@ -86,21 +96,6 @@ def check_name(name: str, what: str) -> str:
 @lru_cache(maxsize=64)
 def _is_secret(name: str) -> bool:
     return any(f.what not in _PERSONAL for f in privacy.find(name, _HARD))  # an actor comes with every record
-
-
-def names(record: Struct) -> Iterator[tuple[str, str]]:
-    """Every name within a record, with the field it stands in."""
-    own, records, _ = _fields(type(record))
-    for field in own:
-        value = getattr(record, field)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, str):
-                yield field, part
-    for field in records:
-        value = getattr(record, field)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, Struct) and not isinstance(part, _JUDGED):
-                yield from names(part)
 
 
 @cache
@@ -163,7 +158,14 @@ def _masked(value: Any, policy: PrivacyPolicy) -> Any:
 
 
 def _collect(record: Struct, texts: list[str], nested: list[Any]) -> None:
-    for _, value in _told(record):
+    turned = isinstance(record, Memory) and record.turns
+    for name in _fields(type(record))[2]:
+        value = getattr(record, name)
+        if not value or (turned and name == "text"):
+            continue
+        if isinstance(value, str):
+            texts.append(value)
+            continue
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, str):
                 texts.append(part)

@@ -21,7 +21,6 @@ from octavo.domain.memory import (
     Proposal,
     Redaction,
     Rejection,
-    Use,
 )
 
 # What every other text is filed under says little: of each number only the newest texts are looked at, so
@@ -56,10 +55,6 @@ class View(Protocol):
         """How many live memories of a kind there are."""
         ...
 
-    def sessions(self, scope: str) -> int:
-        """How many sessions a scope has closed."""
-        ...
-
     def is_rejected(self, key: str, scope: str) -> bool:
         """Whether a person refused the value in this scope."""
         ...
@@ -74,10 +69,6 @@ class View(Protocol):
 
     def has_redactions(self) -> bool:
         """Whether anything was ever erased; where nothing was, nobody need look turn by turn."""
-        ...
-
-    def proposal(self, id_: str) -> Proposal | None:
-        """A proposal that still waits."""
         ...
 
     def proposals(self) -> Sequence[Proposal]:
@@ -98,9 +89,9 @@ class View(Protocol):
 
 
 class Pending:
-    """Changes folded into plain dictionaries, on top of an older view if there is one."""
+    """Changes folded into plain dictionaries, on top of an older view."""
 
-    def __init__(self, parent: View | None = None) -> None:
+    def __init__(self, parent: View) -> None:
         self.parent = parent
         self.changes: list[Change] = []
         self.own: dict[str, Memory] = {}
@@ -111,7 +102,6 @@ class Pending:
         self._decided: set[str] = set()
         self._counts: dict[str, int] = {}
         self._filed: dict[int, list[str]] = {}
-        self.uses: dict[str, tuple[int, float]] = {}
 
     def apply(self, change: Change) -> None:
         """Add one change."""
@@ -129,9 +119,6 @@ class Pending:
                         self._rejections[key, change.scope] = not change.lifted
             case Redaction():
                 self._redacted.add((change.key, change.scope or SHARED))
-            case Use():
-                count, feedback = self.uses.get(change.memory, (0, 0.0))
-                self.uses[change.memory] = (count + change.count, feedback + change.feedback)
 
     def extend(self, changes: Iterable[Change]) -> None:
         """Add some changes, in order."""
@@ -140,15 +127,12 @@ class Pending:
 
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""
-        if id_ in self.own:
-            return self.own[id_]
-        return self.parent.get(id_) if self.parent else None
+        return self.own[id_] if id_ in self.own else self.parent.get(id_)
 
     def many(self, ids: Collection[str]) -> Mapping[str, tuple[int, Memory]]:
         """The current revisions of several memories and the versions they came in (0: not committed)."""
         own = {id_: (0, self.own[id_]) for id_ in ids if id_ in self.own}
-        rest = [id_ for id_ in ids if id_ not in own]
-        return {**(self.parent.many(rest) if self.parent and rest else {}), **own}
+        return {**self.parent.many([id_ for id_ in ids if id_ not in own]), **own}
 
     def live(self, id_: str) -> Memory | None:
         """The current revision of a memory that has not ended."""
@@ -159,7 +143,7 @@ class Pending:
         """The live memory that holds a topic."""
         own = self._topics.get((kind, scope, topic))
         found = self.live(own) if own else None
-        if found is None and self.parent:
+        if found is None:
             older = self.parent.by_topic(kind, scope, topic)
             found = older if older and older.id not in self.own else None
         return found if found and (found.kind, found.scope, found.topic) == (kind, scope, topic) else None
@@ -169,7 +153,7 @@ class Pending:
     ) -> Sequence[Memory]:
         """Live memories that may say the same, those that share most first; the newest with the same key are
         among them. With `near` only those whose text passes it."""
-        older = self.parent.alike(kind, scope, text, near) if self.parent else ()
+        older = self.parent.alike(kind, scope, text, near)
         found = [memory for memory in older if memory.id not in self.own]
         filed = self._filed
         sought = [filed[number][-NEWEST:] for number in sought_under(kind, scope, text) if number in filed]
@@ -179,48 +163,34 @@ class Pending:
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""
-        return self._counts.get(kind, 0) + (self.parent.count(kind) if self.parent else 0)
-
-    def sessions(self, scope: str) -> int:
-        """How many sessions the older view's scope has closed."""
-        return self.parent.sessions(scope) if self.parent else 0
+        return self._counts.get(kind, 0) + self.parent.count(kind)
 
     def is_rejected(self, key: str, scope: str) -> bool:
         """Whether a person refused the value in this scope."""
         own = self._rejections.get((key, scope))
-        if own is not None:
-            return own
-        return self.parent.is_rejected(key, scope) if self.parent else False
+        return self.parent.is_rejected(key, scope) if own is None else own
 
     def is_redacted(self, key: str, scope: str) -> bool:
         """Whether the text was erased in this scope, or everywhere, and must not return."""
         own = not self._redacted.isdisjoint({(key, scope), (key, SHARED)})
-        return own or (self.parent.is_redacted(key, scope) if self.parent else False)
+        return own or self.parent.is_redacted(key, scope)
 
     def has_refused(self) -> bool:
         """Whether a person ever refused or erased anything."""
-        own = bool(self._redacted or self._rejections)
-        return own or (self.parent.has_refused() if self.parent else False)
+        return bool(self._redacted or self._rejections) or self.parent.has_refused()
 
     def has_redactions(self) -> bool:
         """Whether anything was ever erased."""
-        return bool(self._redacted) or (self.parent.has_redactions() if self.parent else False)
-
-    def proposal(self, id_: str) -> Proposal | None:
-        """A proposal that still waits."""
-        if id_ in self._decided:
-            return None
-        return self._proposals.get(id_) or (self.parent.proposal(id_) if self.parent else None)
+        return bool(self._redacted) or self.parent.has_redactions()
 
     def proposals(self) -> Sequence[Proposal]:
         """All proposals that still wait."""
-        older = self.parent.proposals() if self.parent else ()
-        return [p for p in (*older, *self._proposals.values()) if p.id not in self._decided]
+        return [p for p in (*self.parent.proposals(), *self._proposals.values()) if p.id not in self._decided]
 
     def memories(self, wanted: Filter) -> Sequence[Memory]:
         """Live memories that pass a filter, in the order of their events."""
         room = None if wanted.limit is None else wanted.limit + len(self.own)
-        older = self.parent.memories(replace(wanted, limit=room)) if self.parent else ()
+        older = self.parent.memories(replace(wanted, limit=room))
         found = [memory for memory in older if memory.id not in self.own]
         found += [m for m in self.own.values() if not m.gone and passes(m, wanted)]
         found.sort(key=lambda m: (m.at, m.id), reverse=wanted.newest)
@@ -232,7 +202,7 @@ class Pending:
 
     def referring(self, id_: str, *, parts: bool = True, newest: int = -1) -> Sequence[Memory]:
         """Live memories with a link to a memory; without `parts` not those that it is a part of."""
-        older = self.parent.referring(id_, parts=parts, newest=newest) if self.parent else ()
+        older = self.parent.referring(id_, parts=parts, newest=newest)
         found = [memory for memory in older if memory.id not in self.own]
         for memory in self.own.values():
             if not memory.gone and any(k.to == id_ and (parts or k.name != "part") for k in memory.links):
@@ -242,7 +212,7 @@ class Pending:
     def referred(self, ids: Collection[str]) -> set[str]:
         """Which of some memories another one has ever linked to."""
         own = {link.to for memory in self.own.values() for link in memory.links}
-        return own.intersection(ids) | (self.parent.referred(ids) if self.parent else set())
+        return own.intersection(ids) | self.parent.referred(ids)
 
     def _remember(self, memory: Memory) -> None:
         before = self.live(memory.id)
@@ -262,10 +232,3 @@ def most_shared(filed: Iterable[Sequence[str]]) -> list[str]:
     """Who stands in most of some lists, the most frequent first."""
     counts = Counter(chain.from_iterable(filed))
     return sorted(counts, key=counts.__getitem__, reverse=True)[:CANDIDATES]
-
-
-def fold(changes: Iterable[Change], parent: View | None = None) -> Pending:
-    """The state that changes lead to."""
-    state = Pending(parent)
-    state.extend(changes)
-    return state

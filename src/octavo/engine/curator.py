@@ -8,7 +8,7 @@ from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, che
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.verdicts import Verdict
 from octavo.engine import assemble, attachments, merging, redaction, restoring, review
-from octavo.engine.fields import as_tags, as_text
+from octavo.engine.fields import as_tags
 from octavo.engine.handle import Handle
 from octavo.engine.surface import public
 from octavo.errors import BadInput, NotFound
@@ -112,8 +112,7 @@ class Curator(Handle):
         self._spine.must_write()
         if ids:
             members = [self._member(id_) for id_ in dict.fromkeys(ids)]
-            text = None if name is None else as_text(name)
-            made = assemble.by_hand(self._spine, self._indexing, self.actor, members, text, as_tags(tags))
+            made = assemble.by_hand(self._spine, self._indexing, self.actor, members, name, as_tags(tags))
             self._worker.wake()
             return [made]
         self._indexing.catch_up()

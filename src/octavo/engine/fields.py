@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, TypedDict
 
 import msgspec
-from msgspec.structs import fields
+from msgspec.structs import asdict
 
 from octavo.domain import episodes
-from octavo.domain.memory import Emotion, Link, check_id, check_time, check_words
+from octavo.domain.memory import Emotion, Link, check_id, check_source, check_time, check_unit, check_words
 from octavo.domain.privacy import MAX_DEPTH
 from octavo.errors import BadInput
 
@@ -63,99 +64,67 @@ MAX_LINKS = 10_000
 MAX_DATA = 16_000_000  # bytes of a memory's data as JSON
 
 
+def checked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that fit their types, each within its bounds and in the form it is kept in."""
+    return {name: _CHECKS[name](value) for name, value in fields.items()}
+
+
 def feeling(value: Feeling) -> Emotion | None:
     """An emotion from a word, a mapping or an Emotion."""
-    match value:
-        case None:
-            return None
-        case Emotion():
-            return _emotion(value.label, value.valence, value.intensity)
-        case str():
-            return _emotion(value)
-        case Mapping():
-            unknown = set(value) - {f.name for f in fields(Emotion)}
-            if unknown:
-                raise BadInput(
-                    f"emotion has unknown keys {sorted(unknown)}", hint="use label, valence, intensity"
-                )
-            return _emotion(**value)
-        case _:
-            raise BadInput(
-                f"emotion {value!r} cannot be used", hint="use a word or label, valence, intensity"
-            )
-
-
-def _emotion(label: Any = None, valence: Any = None, intensity: Any = None) -> Emotion:
-    for value, what in ((valence, "valence"), (intensity, "intensity")):
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if value is not None and not number:
-            raise BadInput(f"{what} {value!r:.80} is not a number")
-    return Emotion(label=as_label(label, "emotion"), valence=valence, intensity=intensity)
-
-
-def as_text(value: Any) -> str:
-    """A text, whole and of any script."""
-    if not isinstance(value, str):
-        raise BadInput(f"text is {type(value).__name__}, not text")
-    return check_words(value)
+    if value is None:
+        return None
+    said: Emotion | Mapping[str, Any] = {"label": value} if isinstance(value, str) else value
+    told: Mapping[str, Any] = asdict(said) if isinstance(said, Emotion) else said
+    if unknown := set(told) - set(Emotion.__struct_fields__):
+        raise BadInput(f"emotion has unknown keys {sorted(unknown)}", hint="use label, valence, intensity")
+    for what in ("valence", "intensity"):
+        number = told.get(what)
+        if number is not None and (type(number) not in (int, float) or not math.isfinite(number)):
+            raise BadInput(f"{what} {number!r:.80} is not a number")
+    return Emotion(**{**told, "label": as_label(told.get("label"), "emotion")})
 
 
 def as_label(value: Any, what: str) -> str | None:
     """A short line of text such as a topic, or None."""
     if value is None:
         return None
-    if (
-        not isinstance(value, str)
-        or not value.strip()
-        or len(value) > MAX_LABEL
-        or any(ord(c) < 32 for c in value)
-    ):
+    is_line = isinstance(value, str) and value.strip() and not any(ord(c) < 32 for c in value)
+    if not is_line or len(value) > MAX_LABEL:
         hint = f"use a line of text of at most {MAX_LABEL} characters"
         raise BadInput(f"{what} {value!r:.80} cannot be used", hint=hint)
     return check_words(value.strip(), what)
 
 
-def as_tags(values: Sequence[str]) -> tuple[str, ...]:
+def as_tags(values: Collection[str]) -> tuple[str, ...]:
     """Tags without repetition, in order."""
-    if isinstance(values, str):
-        raise BadInput(f"tags {values!r} is one text", hint="hand in a list of tags")
     _must_be_few(values, MAX_TAGS, "tags")
     return tuple(dict.fromkeys(tag for value in values if (tag := as_label(value, "tag"))))
 
 
-def as_links(given: Links) -> tuple[Link, ...]:
+def as_links(links: Links) -> tuple[Link, ...]:
     """Links from a mapping of names to ids, or from a list of them."""
-    if isinstance(given, Mapping):
-        pairs: list[tuple[str, Any]] = [
-            (name, to)
-            for name, many in given.items()
-            for to in (many if isinstance(many, list | tuple) else [many])
-        ]
-        given = [Link(name=name, to=check_id(to, "link target")) for name, to in pairs]
-    _must_be_few(given, MAX_LINKS, "links")
-    if not all(isinstance(link, Link) for link in given):
-        raise BadInput("links are no links", hint='hand in {"about": "<id>"} or a list of Link')
-    return tuple(
-        Link(name=check_id(link.name, "link"), to=check_id(link.to, "link target")) for link in given
-    )
+    if isinstance(links, Mapping):
+        several = {name: [to] if isinstance(to, str) else to for name, to in links.items()}
+        links = [Link(name=name, to=to) for name, many in several.items() for to in many]
+    _must_be_few(links, MAX_LINKS, "links")
+    for link in links:
+        check_id(link.name, "link")
+        check_id(link.to, "link target")
+    return tuple(links)
 
 
-def as_data(given: Mapping[str, Any] | None) -> dict[str, Any]:
+def as_data(data: Mapping[str, Any]) -> dict[str, Any]:
     """An object of plain JSON values, within its bound."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise BadInput(f"data is {type(given).__name__}, not an object with text keys")
-    data = {check_words(key, "data"): plain_json(value) for key, value in given.items()}
-    size = len(msgspec.json.encode(data))
+    plain: dict[str, Any] = plain_json(data)
+    size = len(msgspec.json.encode(plain))
     if size > MAX_DATA:
         raise BadInput(f"data has {size} bytes", hint=f"at most {MAX_DATA} are kept with a memory")
-    return data
+    return plain
 
 
-def _must_be_few(values: Any, limit: int, what: str) -> None:
-    if not isinstance(values, Collection) or len(values) > limit:
-        raise BadInput(f"{what} cannot be used", hint=f"hand in a list of at most {limit}")
+def _must_be_few(values: Collection[Any], limit: int, what: str) -> None:
+    if len(values) > limit:
+        raise BadInput(f"{len(values)} {what} are too many", hint=f"hand in at most {limit}")
 
 
 def plain_json(value: Any, depth: int = 0) -> Any:
@@ -179,3 +148,18 @@ def plain_json(value: Any, depth: int = 0) -> Any:
             return [plain_json(item, depth + 1) for item in value]
         case _:
             raise BadInput(f"data holds a {type(value).__name__}; only JSON values can be kept")
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "text": check_words,
+    "topic": partial(as_label, what="topic"),
+    "category": partial(as_label, what="category"),
+    "tags": as_tags,
+    "source": check_source,
+    "at": check_time,
+    "salience": partial(check_unit, what="salience"),
+    "confidence": partial(check_unit, what="confidence"),
+    "emotion": feeling,
+    "links": as_links,
+    "data": as_data,
+}

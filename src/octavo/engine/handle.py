@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -63,8 +63,8 @@ class Handle(Reader):
         *,
         actor: str,
         scope: str | None,
-        embedder: Callable[[], Embedder | None] | None = None,
-        reranker: Callable[[], Reranker | None] | None = None,
+        embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
         summariser: Summariser | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -77,9 +77,8 @@ class Handle(Reader):
         self._made: tuple[Indexing, Recaller] | None = None
         self._making = threading.Lock()
         super().__init__(spine, scope, self._recall)
-        own = embedder() if embedder and not spine.read_only else None
-        if own is not None:
-            spine.dimensions[own.name] = own.dimension
+        if embedder is not None and not spine.read_only:
+            spine.dimensions[embedder.name] = embedder.dimension
         self.actor = check_actor(actor)
         self.name = spine.identity.account
         self.policy = spine.policy
@@ -193,10 +192,9 @@ class Handle(Reader):
         """What recall needs, made when it is first needed: who lists memories never loads it."""
         with self._making:
             if self._made is None:
-                embedder = self._embedder() if self._embedder else None
-                again = self._reranker() if self._reranker else None
+                again = self._reranker
                 tokens, scorer = (again, None) if isinstance(again, TokenReranker) else (None, again)
-                made = indexing.Indexing(self._spine, self._spine.index, embedder, tokens)
+                made = indexing.Indexing(self._spine, self._spine.index, self._embedder, tokens)
                 lifting = boosts.assemblies(self._spine, made, self._worker.wake)
                 asked = recall.Recaller(self._spine, made, self._worker.wake, scorer, [lifting])
                 self._made = made, asked

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -74,8 +73,8 @@ def open(  # noqa: A001  # octavo.open is the public name
         spine,
         actor=actor,
         scope=scope,
-        embedder=lru_cache(maxsize=1)(partial(_embedder, embedder)),
-        reranker=lru_cache(maxsize=1)(partial(_reranker, reranker, spine.policy, embedder is not False)),
+        embedder=_embedder(embedder),
+        reranker=_reranker(reranker, spine.policy, embedder is not False),
         summariser=summariser,
         guard=guard,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain import hits as hit_values
 from octavo.domain.brief import BUDGET, Brief
@@ -16,7 +17,6 @@ from octavo.domain.hits import Hit, Hits, Query
 from octavo.domain.memory import (
     LAYERS,
     SHARED,
-    Layer,
     Memory,
     check_id,
     check_kind,
@@ -37,6 +37,17 @@ from octavo.storage.state_view import DbView
 Many = str | Sequence[str] | None
 _EXPLAINED = 200
 DRIFTED = "its vectors were last verified longer ago than the policy allows"
+
+
+class Narrowing(TypedDict, total=False):
+    """What a list and a recall can be narrowed by."""
+
+    scope: Many
+    category: str | None
+    tags: Many
+    from_sandbox: str | None
+    since: datetime | None
+    until: datetime | None
 
 
 class Revision(Struct, frozen=True, kw_only=True):
@@ -102,33 +113,18 @@ class Reader:
         *,
         kind: Many = None,
         layer: Many = None,
-        scope: Many = None,
         topic: str | None = None,
-        category: str | None = None,
-        tags: Many = None,
-        from_sandbox: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
         limit: int | None = None,
         after: str | None = None,
         newest: bool = False,
+        **narrowing: Unpack[Narrowing],
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
-        wanted = self._filter(
-            kind=kind,
-            layer=layer,
-            scope=scope,
-            topic=topic,
-            category=category,
-            tags=tags,
-            sandbox=from_sandbox,
-            since=since,
-            until=until,
-            limit=limit,
-            after=after,
-            newest=newest,
-        )
-        return list(self._view().memories(wanted))
+        if limit is not None and limit < 0:
+            raise BadInput(f"limit {limit} is negative")
+        behind = None if after is None else check_id(after, "after")
+        page = {"topic": topic, "limit": limit, "after": behind, "newest": newest}
+        return list(self._view().memories(replace(self._filter(kind, layer, **narrowing), **page)))
 
     def revisions(self, *, after: int = 0) -> list[Revision]:
         """Every revision that came in after a version, in the order they came, tombstones included."""
@@ -163,14 +159,8 @@ class Reader:
         *,
         k: int | None = None,
         unit: str = "episode",
-        scope: Many = None,
         kinds: Many = None,
         layers: Many = None,
-        category: str | None = None,
-        tags: Many = None,
-        from_sandbox: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
         budget: int | None = None,
         count: Counter | None = None,
         streams: str | Sequence[str] | Mapping[str, float] | None = None,
@@ -180,6 +170,7 @@ class Reader:
         vector: Sequence[float] | None = None,
         diverse: bool = False,
         rerank: bool = True,
+        **narrowing: Unpack[Narrowing],
     ) -> Hits:
         """The memories that answer a query, best first, each with the parts of its score.
 
@@ -189,16 +180,8 @@ class Reader:
         `rerank=False` leaves out the second look, where there is one.
         """
         weights, of_layers = hit_values.streams_of(streams)
-        filter_ = self._filter(
-            kind=_both(kinds, of_layers),
-            layer=layers,
-            scope=recall.seen_by(scope, self.scope),
-            category=category,
-            tags=tags,
-            sandbox=from_sandbox,
-            since=since,
-            until=until,
-        )
+        narrowing["scope"] = recall.seen_by(narrowing.get("scope"), self.scope)
+        filter_ = self._filter(_both(kinds, of_layers), layers, **narrowing)
         most = hit_values.K if budget is None else hit_values.most_within(budget)
         hits = self._answer(
             strategy,
@@ -231,20 +214,18 @@ class Reader:
         query: str,
         id_: str,
         *,
-        scope: Many = None,
         kinds: Many = None,
         layers: Many = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
         strategy: str = "mixed",
+        **narrowing: Unpack[Narrowing],
     ) -> str:
         """Why a memory came for a query, or why it did not, in words; that is no use of it."""
         memory = self.get(id_)
         if memory is None:
             return f"{id_} is not among the live memories that this handle sees at version {self.version}."
-        seen = recall.seen_by(scope, self.scope)
-        narrowed = self._filter(kind=kinds, layer=layers, scope=seen, since=since, until=until)
-        hits = self._answer(strategy, text=query, k=_EXPLAINED, filter=narrowed)
+        narrowing["scope"] = recall.seen_by(narrowing.get("scope"), self.scope)
+        filter_ = self._filter(kinds, layers, **narrowing)
+        hits = self._answer(strategy, text=query, k=_EXPLAINED, filter=filter_)
         for rank, hit in enumerate(hits, start=1):
             if hit.memory.id == id_:
                 drift = f"; drifted: {DRIFTED}" if self.drifted([hit]) else ""
@@ -264,33 +245,19 @@ class Reader:
         """Counts by kind, scope and category."""
         return counts.stats(self._base(), self._spine.identity.account, self.sees)
 
-    def _filter(
-        self,
-        *,
-        kind: Many = None,
-        layer: Many = None,
-        scope: Many = None,
-        tags: Many = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-        **more: Any,
-    ) -> Filter:
+    def _filter(self, kind: Many, layer: Many, **narrowing: Unpack[Narrowing]) -> Filter:
         """A filter with every value checked; the scopes are always a set of names this handle sees."""
-        if limit is not None and limit < 0:
-            raise BadInput(f"limit {limit} is negative")
         kinds, layers = _many(kind), _many(layer)
+        since, until = narrowing.get("since"), narrowing.get("until")
         return Filter(
             kinds=None if kinds is None else tuple(check_kind(k) for k in kinds),
             layers=None if layers is None else tuple(_layer(item) for item in layers),
-            scopes=self._scopes(scope),
-            tags=_many(tags),
+            scopes=self._scopes(narrowing.get("scope")),
+            category=narrowing.get("category"),
+            tags=_many(narrowing.get("tags")),
+            sandbox=narrowing.get("from_sandbox"),
             since=None if since is None else check_time(since, "since"),
             until=None if until is None else check_time(until, "until"),
-            limit=limit,
-            after=None if after is None else check_id(after, "after"),
-            **more,
         )
 
     def _answer(self, strategy: str, *, k: int, unit: str = "episode", **asked: Any) -> Hits:
@@ -348,11 +315,10 @@ class Snapshot(Reader):
         return self._spine.state.at(self._version)
 
 
-def _layer(layer: str) -> Layer:
-    for known in LAYERS:
-        if layer == known:
-            return known
-    raise BadInput(f"layer {layer!r} is none of the three", hint=f"use one of {', '.join(LAYERS)}")
+def _layer(layer: str) -> str:
+    if layer not in LAYERS:
+        raise BadInput(f"layer {layer!r} is none of the three", hint=f"use one of {', '.join(LAYERS)}")
+    return layer
 
 
 def _many(value: Many) -> tuple[str, ...] | None:

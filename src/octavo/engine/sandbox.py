@@ -11,7 +11,7 @@ from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
 from octavo.domain.hits import Hits
-from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit, check_words
+from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
 from octavo.engine.fields import Changes, Feeling, Fields, feeling, plain_json
@@ -24,7 +24,7 @@ from octavo.errors import BadInput, Immutable, OctavoError, Refused, SandboxClos
 from octavo.storage.buffers import Buffer
 from octavo.storage.state_view import DbView
 
-E = TypeVar("E", Spoke, Used, Wrote | SetState | Revised | Forgot)
+E = TypeVar("E", Used, Wrote | SetState | Revised | Forgot)
 
 
 @public
@@ -92,23 +92,21 @@ class Sandbox(Reader):
         data: Mapping[str, Any] | None = None,
     ) -> str:
         """Add what one speaker said and return the id of its episode; on return it is durable."""
-        if not isinstance(role, str) or not role.strip() or len(role) > 100:
+        if not role.strip() or len(role) > 100:
             raise BadInput(f"role {role!r} cannot be used", hint="name the speaker: user, assistant, Alice …")
-        if not isinstance(text, str) or not gate.is_visible(text):
-            raise BadInput("a turn needs a text", hint="leave out turns in which nothing was said")
         turn = Turn(
-            speaker=check_words(role.strip(), "role"),
-            text=check_words(text),
+            speaker=role.strip(),
+            text=text,
             at=self._spine.now() if at is None else check_time(at),
             salience=None if salience is None else check_unit(salience, "salience"),
             emotion=feeling(emotion),
-            data=plain_json(dict(data)) if data else {},
+            data=plain_json(data) if data else {},
         )
         held = self._held()
         id_ = self._open[0] if self._open else self._spine.new_id()
         self._make_room(0 if self._open else 1)
         spoke = Spoke(episode=id_, turn=self._checked(id_, turn), actor=self._signature)
-        held.append(self._screened(spoke))
+        held.append(spoke)  # besides the turn, which is checked, it holds names that were when it opened
         self._open = entries.after_turn(self._open, spoke)
         self._overlay = None
         return id_
@@ -117,6 +115,8 @@ class Sandbox(Reader):
         """The turn after the text checks, masked where it must be, or Refused."""
         if gate.is_plain(turn, self._spine.policy):
             return turn
+        if not gate.is_visible(turn.text):
+            raise BadInput("a turn needs a text", hint="leave out turns in which nothing was said")
         shaped = entries.episode(episode, [turn], self._opened)
         outcome = gate.check_text(shaped, self._spine.policy)
         if isinstance(outcome, gate.Stop):

@@ -180,7 +180,12 @@ def _fit(hint: Any) -> Fits:
             _is_many(value, lazy=lazy) and (not hasattr(value, "__len__") or all(map(each, value)))
         )
     if origin in (Mapping, dict):
-        return lambda value: isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+        item = _fit(inner[1])
+        return lambda value: (
+            isinstance(value, Mapping)
+            and all(isinstance(key, str) for key in value)
+            and (inner[1] is Any or all(map(item, value.values())))
+        )
     if origin is not None:  # Callable and the like
         return callable if origin is Callable else lambda value: True
     return _single(hint)

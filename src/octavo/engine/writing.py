@@ -13,25 +13,23 @@ from octavo.domain import episodes, gate, screening
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.memory import (
     STATE,
+    Kind,
     Memory,
-    Refusal,
     Turn,
     check_id,
     check_kind,
-    check_source,
-    check_time,
-    check_unit,
     check_words,
     is_human,
     is_temporary,
     transcript,
 )
-from octavo.domain.outcomes import Guard, RuleContext
+from octavo.domain.outcomes import Guard, RuleContext, refusal_of
 from octavo.domain.rules import KEYED
 from octavo.domain.state import View
 from octavo.domain.verdicts import Verdict
-from octavo.engine.fields import Changes, Fields, as_data, as_label, as_links, as_tags, as_text, feeling
+from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
+from octavo.engine.surface import fitted
 from octavo.errors import BadInput, BadVector, HumanOnly
 from octavo.storage.logs import REFUSALS
 
@@ -54,74 +52,54 @@ class Writer(Struct, frozen=True, kw_only=True):
     guard: Guard | None = None
     may_name: bool = True
 
+    @fitted
     def candidate(self, text: str, *, key: str | None = None, **fields: Unpack[Fields]) -> Wrote:
-        """A memory to write, every field checked."""
-        kind = check_kind(fields.get("kind", "fact"))
+        """A memory to write, every field checked; one that is None is as if it were not said."""
+        said: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        kind = check_kind(said.pop("kind", "fact"))
         if kind in MADE:
             raise BadInput(f"a {kind} is made by the engine, not written", hint="write what it is made of")
-        id_, override = fields.get("id"), fields.get("override")
+        id_, override = said.pop("id", None), said.pop("override", None)
         self.must_be_allowed(id_, override)
-        id_ = id_ if key is None else self._key_id(key)
-        temporary = id_ is not None and is_temporary(id_)
-        at, salience, sure = fields.get("at"), fields.get("salience"), fields.get("confidence")
-        vector, supersedes = fields.get("vector"), fields.get("supersedes")
-        memory = Memory(
-            id=self.spine.new_id() if id_ is None or temporary else check_id(id_),
-            kind=kind,
-            text=as_text(text),
-            scope=self.scope,
-            topic=as_label(fields.get("topic"), "topic"),
-            category=as_label(fields.get("category"), "category"),
-            tags=as_tags(fields.get("tags", ())),
-            source=check_source(fields.get("source") or ("manual" if self.is_human else "chat")),
-            actor=self.actor,
-            at=self.spine.now() if at is None else check_time(at),
-            salience=0.5 if salience is None else check_unit(salience, "salience"),
-            confidence=(1.0 if self.is_human else 0.8) if sure is None else check_unit(sure, "confidence"),
-            emotion=feeling(fields.get("emotion")),
-            links=as_links(fields.get("links", ())),
-            sandbox=self.sandbox,
-            data=as_data(fields.get("data")) | (self._vector(*vector) if vector is not None else {}),
-        )
+        supersedes, vector = said.pop("supersedes", None), said.pop("vector", None)
+        own = checked({"text": text, **said})
+        if vector is not None:
+            own["data"] = {**own.get("data", {}), **self._vector(*vector)}
         if kind == "episode":
-            memory = replace(memory, turns=(Turn(speaker=_speaker(self.actor), text=text),))
-            memory = replace(memory, text=transcript(memory.turns))
-        return Wrote(
-            memory=memory,
-            alias=id_ if temporary else None,
-            supersedes=None if supersedes is None else as_text(supersedes),
-            override=override,
-        )
+            own["turns"] = (Turn(speaker="user" if self.is_human else "assistant", text=text),)
+            own["text"] = transcript(own["turns"])
+        own.setdefault("source", "manual" if self.is_human else "chat")
+        own.setdefault("confidence", 1.0 if self.is_human else 0.8)
+        id_ = id_ if key is None else self._key_id(key)
+        return self._wrote(id_, kind, own, supersedes=supersedes, override=override)
 
     def episode(self, given: Mapping[str, Any], *, level: str | None = None) -> Wrote:
         """A document's episode as a candidate; nothing of the caller's mapping is changed."""
-        found = episodes.from_document(given)
-        self.must_be_allowed(found.id)
-        temporary = found.id is not None and is_temporary(found.id)
-        memory = Memory(
-            id=self.spine.new_id() if found.id is None or temporary else check_id(found.id),
-            kind="episode",
-            text=check_words(transcript(found.turns)),
-            scope=self.scope,
-            category=as_label(given.get("category"), "category"),
-            tags=as_tags(found.tags),
-            actor=self.actor,
-            at=found.at or self.spine.now(),
-            salience=found.salience,
-            emotion=found.emotion,
-            links=found.links,
-            sandbox=self.sandbox,
-            turns=found.turns,
-            data=as_data(found.data),
-        )
+        own = episodes.from_document(given)
+        id_, at = own.pop("id"), own.pop("at")
+        self.must_be_allowed(id_)
+        own |= checked({"category": given.get("category"), "tags": own["tags"], "data": own["data"]})
+        own["text"] = check_words(transcript(own["turns"]))
+        wrote = self._wrote(id_, "episode", own if at is None else {**own, "at": at})
         if level is not None and self.spine.policy.sandbox.write_levels:
-            memory = episodes.at_level(memory, level)
-        return Wrote(memory=memory, alias=found.id if temporary else None)
+            return replace(wrote, memory=episodes.at_level(wrote.memory, level))
+        return wrote
+
+    def _wrote(self, id_: str | None, kind: Kind, own: Mapping[str, Any], **more: str | None) -> Wrote:
+        """A candidate of this writer, of now unless it says when; a temporary id is its alias."""
+        is_alias = id_ is not None and is_temporary(id_)
+        memory = Memory(
+            id=self.spine.new_id() if id_ is None or is_alias else check_id(id_),
+            kind=kind,
+            scope=self.scope,
+            actor=self.actor,
+            sandbox=self.sandbox,
+            **{"at": self.spine.now(), **own},
+        )
+        return Wrote(memory=memory, alias=id_ if is_alias else None, **more)
 
     def state(self, name: str, data: Mapping[str, Any], *, patch: bool = False) -> SetState:
         """A named state to set; secrets in it are masked, nothing of it is refused."""
-        if not isinstance(data, Mapping):
-            raise BadInput(f"state {name!r} is {type(data).__name__}, not an object")
         wrote = self.candidate("", kind="register", topic=name, category=STATE, data=data)
         masked = replace(self.spine.policy.kinds.register, secrets="mask", noise=False)
         kinds = replace(self.spine.policy.kinds, register=masked)
@@ -141,7 +119,11 @@ class Writer(Struct, frozen=True, kw_only=True):
     ) -> Revised | Verdict:
         """New values for a memory, checked as if it were written anew; a missing one is left to the rules."""
         self.must_be_allowed(override=override)
-        fields_ = revision(changes)
+        if not changes:
+            raise BadInput(
+                "a revision must change something", hint=f"set {', '.join(Changes.__annotations__)}"
+            )
+        fields_ = checked(changes)
         base = old or Memory(id=check_id(id_), kind="fact", at=self.spine.now(), scope=self.scope)
         new = replace(base, **fields_)
         if old is not None and old.kind != "episode":
@@ -182,16 +164,9 @@ class Writer(Struct, frozen=True, kw_only=True):
 
     def refused(self, memory: Memory, stop: gate.Stop) -> Verdict:
         """Note a refusal in the account's own log of them, without a secret's text."""
-        refusal = Refusal(
-            id=self.spine.new_id() if stop.check == "secret" else memory.id,
-            check=stop.check,
-            detail=stop.detail,
-            kind=memory.kind,
-            scope=memory.scope,
-            text=None if stop.check in gate.SILENT else memory.text,
-            confidence=memory.confidence,
-            at=self.spine.now(),
-        )
+        refusal = refusal_of(memory, stop, self.spine.now())
+        if stop.check == "secret":
+            refusal = replace(refusal, id=self.spine.new_id())
         clean = screening.screened(refusal, self.spine.policy.privacy)
         clean = replace(clean, text=clean.text and clean.text[:1200])
         REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
@@ -235,7 +210,7 @@ class Writer(Struct, frozen=True, kw_only=True):
 
     def _key_id(self, key: str) -> str:
         """The id that a key stands for, in its scope alone."""
-        if not isinstance(key, str) or not key or len(key) > 500:
+        if not key or len(key) > 500:
             raise BadInput(
                 f"key {key!r:.80} cannot be used", hint="a key is a text of at most 500 characters"
             )
@@ -251,30 +226,3 @@ def candidate_of(writer: Callable[[str | None], Writer], item: Mapping[str, Any]
     fields = dict(item)
     own = writer(fields.pop("scope", None))
     return own, own.candidate(fields.pop("text", ""), **fields)
-
-
-def revision(changes: Changes) -> dict[str, Any]:
-    """The fields a revision may set, checked."""
-    checks: dict[str, Callable[[Any], Any]] = {
-        "text": as_text,
-        "topic": lambda value: as_label(value, "topic"),
-        "category": lambda value: as_label(value, "category"),
-        "tags": as_tags,
-        "salience": lambda value: check_unit(value, "salience"),
-        "confidence": lambda value: check_unit(value, "confidence"),
-        "emotion": feeling,
-        "links": as_links,
-        "data": as_data,
-        "at": check_time,
-    }
-    hint = f"set {', '.join(checks)}"
-    for name in changes:
-        if name not in checks:
-            raise BadInput(f"{name!r} cannot be revised", hint=hint)
-    if not changes:
-        raise BadInput("a revision must change something", hint=hint)
-    return {name: checks[name](value) for name, value in changes.items()}
-
-
-def _speaker(actor: str) -> str:
-    return "user" if is_human(actor) else "assistant"

@@ -1,19 +1,23 @@
-"""Hypothesis strategies for memories, turns, changes and buffer entries.
+"""Hypothesis strategies for memories, changes and buffer entries, read from the records' own fields.
 
 Hypothesis is a development dependency: import this module only where it is installed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain import buffer as entries
-from octavo.domain import memory as records
-from octavo.domain.memory import KINDS, SOURCES, Change, Memory, Turn, transcript
+from octavo.domain.memory import Change, Memory, transcript
 
 _SENTENCES = (
     "I moved to Chiang Mai.",
@@ -24,21 +28,22 @@ _SENTENCES = (
 )
 
 ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,30}", fullmatch=True)
-scopes = st.sampled_from(("shared", "orion", "elysia-2"))
 actors = st.sampled_from(("system", "agent", "agent:orion", "human:มะลิ", "tool:search"))
 texts = st.sampled_from(_SENTENCES) | st.text(max_size=60)
-labels = st.none() | st.sampled_from(("home", "profile/name", "ชื่อเล่น")) | st.text(min_size=1, max_size=20)
+labels = st.sampled_from(("home", "profile/name", "ชื่อเล่น")) | st.text(min_size=1, max_size=20)
 moments = st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
-units = st.floats(0, 1)
-numbers = st.integers(1, 2**40)
 
-emotions = st.builds(
-    records.Emotion,
-    label=st.none() | texts,
-    valence=st.none() | st.floats(-1, 1),
-    intensity=st.none() | units,
-)
-links = st.builds(records.Link, name=ids, to=ids)
+# What a field of this name holds; any other text is an id, any other number is between 0 and 1.
+_NAMED: Mapping[str, SearchStrategy[Any]] = {
+    "scope": st.sampled_from(("shared", "orion", "elysia-2")),
+    "speaker": st.sampled_from(("user", "assistant", "มะลิ")),
+    "fields": st.just(("text", "topic")),
+    "valence": st.floats(-1, 1),
+    "feedback": st.floats(-1, 1),
+    **dict.fromkeys(("actor", "by", "approved"), actors),
+    **dict.fromkeys(("topic", "category", "override"), labels),
+    **dict.fromkeys(("text", "detail", "reason", "name", "label", "tags"), texts),
+}
 
 
 def json_values() -> SearchStrategy[Any]:
@@ -51,118 +56,59 @@ def json_values() -> SearchStrategy[Any]:
     )
 
 
-def data() -> SearchStrategy[dict[str, Any]]:
-    """What a memory or a turn carries besides its text."""
-    return st.dictionaries(texts, json_values(), max_size=3)
-
-
-def turns() -> SearchStrategy[Turn]:
-    """What one speaker said."""
-    return st.builds(
-        Turn,
-        speaker=st.sampled_from(("user", "assistant", "มะลิ")),
-        text=texts,
-        at=st.none() | moments,
-        salience=st.none() | units,
-        emotion=st.none() | emotions,
-        data=data(),
-    )
-
-
-def episodes() -> SearchStrategy[Memory]:
-    """Memories of kind episode; the text follows from the turns."""
-    spoken = st.lists(turns(), min_size=1, max_size=4).map(tuple)
-    return spoken.flatmap(
-        lambda said: _memory("episode", turns=st.just(said), text=st.just(transcript(said)))
-    )
-
-
 def memories() -> SearchStrategy[Memory]:
     """Memories of all eight kinds."""
-    statements = st.sampled_from([kind for kind in KINDS if kind != "episode"])
-    return statements.flatmap(lambda kind: _memory(kind, text=texts)) | episodes()
+    return _record(Memory)
 
 
 def changes() -> SearchStrategy[Change]:
     """Everything that a line of a version can hold."""
-    words = {"by": actors, "at": moments, "reason": texts}
-    return st.one_of(
-        memories(),
-        st.builds(records.Proposal, id=ids, memory=memories(), base_rev=st.integers(0, 9), **words),
-        st.builds(records.Decision, proposal=ids, **words),
-        st.builds(records.Rejection, key=ids, scope=scopes, lifted=st.booleans(), **words),
-        st.builds(records.Use, memory=ids, count=numbers, feedback=st.floats(-1, 1)),
-        st.builds(
-            records.Refusal,
-            id=ids,
-            check=ids,
-            detail=texts,
-            kind=st.sampled_from(KINDS),
-            scope=scopes,
-            text=st.none() | texts,
-            confidence=st.none() | units,
-            at=moments,
-        ),
-        st.builds(records.Merge, id=ids, into=ids, rev=numbers, text=texts, confidence=units),
-        st.builds(
-            records.Clash, id=ids, memory=ids, parent_rev=st.integers(0, 9), found_rev=numbers, detail=texts
-        ),
-        st.builds(records.Redaction, memory=ids, key=ids, swept=st.booleans(), **words),
-    )
+    return st.one_of(*map(_record, get_args(Change)))
 
 
 def buffer_entries() -> SearchStrategy[entries.Entry]:
     """Everything that a line of a session buffer can hold."""
-    ends = (entries.Sealed, entries.Reopened, entries.Discarded)
-    return st.one_of(
-        st.builds(
-            entries.Opened, sandbox=ids, name=texts, scope=scopes, parent=numbers, actor=actors, at=moments
-        ),
-        written_entries(),
-        *(st.builds(end, at=moments) for end in ends),
-    )
+    return st.one_of(*map(_record, get_args(entries.Entry)))
 
 
 def written_entries() -> SearchStrategy[entries.Entry]:
     """The lines of a buffer that can follow each other in any order."""
-    return st.one_of(
-        st.builds(entries.Spoke, episode=ids, turn=turns()),
-        st.builds(
-            entries.Wrote,
-            memory=memories(),
-            alias=st.none() | ids,
-            supersedes=st.none() | ids,
-            override=labels,
-        ),
-        st.builds(entries.SetState, id=ids, name=texts, data=data(), at=moments, patch=st.booleans()),
-        st.builds(
-            entries.Revised, wanted=memories(), fields=st.just(("text", "topic")), at=moments, override=labels
-        ),
-        st.builds(entries.Forgot, memory=ids, at=moments),
-        st.builds(entries.Used, memories=st.lists(ids, max_size=3).map(tuple), feedback=st.floats(-1, 1)),
-    )
+    first_and_last = (entries.Opened, entries.Sealed, entries.Reopened, entries.Discarded)
+    return st.one_of(*(_record(kind) for kind in get_args(entries.Entry) if kind not in first_and_last))
 
 
-def _memory(kind: str, **more: SearchStrategy[Any]) -> SearchStrategy[Memory]:
-    return st.builds(
-        Memory,
-        id=ids,
-        rev=numbers,
-        kind=st.just(kind),
-        scope=scopes,
-        topic=labels,
-        category=labels,
-        tags=st.lists(texts, max_size=3).map(tuple),
-        source=st.sampled_from(SOURCES),
-        actor=actors,
-        at=moments,
-        salience=units,
-        confidence=units,
-        emotion=st.none() | emotions,
-        links=st.lists(links, max_size=3).map(tuple),
-        sandbox=st.none() | ids,
-        data=data(),
-        approved=st.none() | actors,
-        gone=st.booleans(),
-        **more,
-    )
+@cache
+def _record(kind: type[Struct]) -> SearchStrategy[Any]:
+    fields = {name: _value(name, hint) for name, hint in get_type_hints(kind).items()}
+    return st.builds(kind, **fields).map(_told) if kind is Memory else st.builds(kind, **fields)
+
+
+def _told(memory: Memory) -> Memory:
+    """An episode's text follows from its turns, and only an episode has any."""
+    if memory.kind != "episode":
+        return replace(memory, turns=())
+    return replace(memory, text=transcript(memory.turns)) if memory.turns else memory
+
+
+def _value(name: str, hint: Any) -> SearchStrategy[Any]:
+    parts = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        (inner,) = (part for part in parts if part is not NoneType)
+        return st.none() | _value(name, inner)
+    if get_origin(hint) is tuple and name != "fields":
+        return st.lists(_value(name, parts[0]), max_size=3).map(tuple)
+    if get_origin(hint) is Literal:
+        return st.sampled_from(parts)
+    if name in _NAMED and not (isinstance(hint, type) and issubclass(hint, Struct)):
+        return _NAMED[name]
+    if get_origin(hint) is Mapping:
+        return st.dictionaries(texts, json_values(), max_size=3)
+    if issubclass(hint, Struct):
+        return _record(hint)
+    return {
+        str: ids,
+        int: st.integers(1, 2**40),
+        float: st.floats(0, 1),
+        bool: st.booleans(),
+        datetime: moments,
+    }[hint]

@@ -230,27 +230,23 @@ def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
     if not isinstance(value, Mapping):
         raise BadInput(f"an episode is {type(value).__name__}, not an object")
     told = episodes.from_document(value, lenient=True)
-    temporary = told.id is not None and is_temporary(told.id)
+    id_, tags = told.pop("id"), told.pop("tags")
+    temporary = id_ is not None and is_temporary(id_)
     category, session = value.get("category"), value.get("session_id")
     memory = Memory(
-        id="" if told.id is None or temporary else told.id,
+        id="" if id_ is None or temporary else id_,
         kind="episode",
-        text=transcript(told.turns),
+        text=transcript(told["turns"]),
         category=category if is_label(category) and category != "sensory" else None,
-        tags=tuple(tag for tag in dict.fromkeys(told.tags) if is_label(tag)),
+        tags=tuple(tag for tag in dict.fromkeys(tags) if is_label(tag)),
         source="operator",
-        at=told.at or at,
-        salience=told.salience,
         confidence=1.0,
-        emotion=told.emotion,
-        links=told.links,
         sandbox=session if is_label(session) else None,
-        turns=told.turns,
-        data=told.data,
+        **{**told, "at": told["at"] or at},
     )
     if keep_id or not temporary:
         return Entry(section=EPISODIC, value=value, memory=episodes.as_given(memory, value))
-    return Entry(section=EPISODIC, value=value, memory=memory, alias=told.id)
+    return Entry(section=EPISODIC, value=value, memory=memory, alias=id_)
 
 
 def element(section: str, part: str | None, key: str | None, value: Any, *, at: datetime) -> Entry:
