@@ -182,7 +182,7 @@ def test_a_page_with_any_name_is_a_page_and_a_backup_is_none(account: Account, t
     assert [(edit.action, edit.text) for edit in done.edits] == [
         ("remember", "note one is here"), ("forget", LAVA)
     ]  # fmt: skip
-    assert len(done.left_alone) == 4
+    assert len(done.left_alone) == 2, "what begins with a dot is not looked at"
     (page,) = knowledge.glob("my notes-*.md")
     assert "note one is here ^" in page.read_text()
     assert not (knowledge / "My Notes.md").exists()
@@ -357,3 +357,65 @@ def test_a_line_that_went_to_the_next_file_of_its_page_is_not_taken_in_again(
     assert account.sync(commit=True).edits == ()
     assert sum("บันได" in memory.text for memory in account.memories()) == 1
     assert "บันได" not in page.read_text()
+
+
+@pytest.mark.parametrize("indent", ["  ", "\t", "    "])
+def test_lines_added_below_a_block_belong_to_it(account: Account, tree: Path, indent: str) -> None:
+    page = tree / OBJECTS
+    page.write_text(re.sub(rf"(- {LAVA}.*)", rf"\1\n{indent}- แม้แต่หุ่นยนต์\n", page.read_text()))
+    done = account.sync(commit=True)
+    assert [edit.action for edit in done.edits] == ["revise"]
+    said = f"{LAVA}\n{indent[2:]}- แม้แต่หุ่นยนต์"
+    assert texts(account) == {KEY, said}
+    assert account.sync().edits == ()
+
+
+def test_two_blocks_joined_into_one_line_are_one_memory(account: Account, tree: Path) -> None:
+    account.remember("กุญแจสีแดงอยู่ในครัว", category="objects", data={"section": "Keys"})
+    account.mirror()
+    page = tree / OBJECTS
+    first, second = (line for line in page.read_text().splitlines() if "กุญแจ" in line or KEY in line)
+    page.write_text(page.read_text().replace(f"{first}\n{second}", f"{first} {second[2:]}"))
+    assert [edit.action for edit in account.sync(commit=True).edits] == ["revise", "forget"]
+    assert texts(account) == {LAVA, f"{KEY} กุญแจสีแดงอยู่ในครัว"}
+    assert account.sync().edits == ()
+
+
+def test_an_id_without_its_space_is_still_that_of_the_block(account: Account, tree: Path) -> None:
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace(" ^", "^"))
+    assert account.sync(commit=True).edits == ()
+    assert " ^" in page.read_text()
+
+
+def test_a_text_that_names_another_block_is_no_join(account: Account, tree: Path) -> None:
+    (lava,) = (memory for memory in account.memories() if memory.text == LAVA)
+    account.remember(f"see what is said of lava ^{lava.id} before you go", category="objects")
+    account.mirror()
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace("red key", "blue key"))
+    assert [edit.action for edit in account.sync(commit=True).edits] == ["revise"]
+    assert f"see what is said of lava ^{lava.id} before you go" in texts(account)
+
+
+@pytest.mark.parametrize(
+    "name", ["objects (conflicted copy 2026-05-04).md", "objects.sync-conflict-20260504-1.md", "objects 2.md"]
+)
+def test_a_copy_that_a_shared_folder_made_of_a_page_is_left_alone(
+    account: Account, tree: Path, name: str
+) -> None:
+    copy = (tree / OBJECTS).with_name(name)
+    copy.write_text((tree / OBJECTS).read_text().replace("red key", "blue key"))
+    done = account.sync(commit=True)
+    assert (done.edits, [held.path for held in done.left_alone]) == ((), [f"semantic/knowledge/{name}"])
+    assert "is a copy of semantic/knowledge/objects.md" in done.left_alone[0].reason
+    copy.write_text("- ของใหม่ล้วน ๆ\n")
+    assert [edit.text for edit in account.sync(commit=True).edits] == ["ของใหม่ล้วน ๆ"]
+
+
+def test_another_bullet_is_no_edit_and_a_plan_says_where_a_line_went(account: Account, tree: Path) -> None:
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace("\n- ", "\n+ "))
+    assert account.sync().edits == ()
+    page.write_text(page.read_text().replace("## Keys", "## กุญแจ"))
+    assert [edit.text for edit in account.sync().edits] == [f"{KEY} → กุญแจ"]

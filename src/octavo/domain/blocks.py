@@ -19,7 +19,7 @@ from octavo.errors import BadInput
 _ID = re.compile(r"(.*)[ \n]\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})[ \t]*\Z", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _ENTITY = re.compile(r"&((?:amp;)*)#(\d{1,7});")
-_BULLETS = ("- ", "* ")
+_BULLETS, _INDENTED = ("- ", "* ", "+ "), ("  ", "\t")
 _BLANKS = " \t"
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -66,9 +66,10 @@ def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, st
         elif not line.strip():
             at += 1
         else:
-            is_item = line.startswith(_BULLETS) or line in ("-", "*")
+            is_item = line.startswith(_BULLETS) or f"{line} " in _BULLETS
             end = _end_of_item(lines, at) if is_item else _end_of_paragraph(lines, at)
-            said = "\n".join((one[2:] if is_item else one).rstrip(_BLANKS) for one in lines[at:end])
+            inner = [one[1 if one.startswith("\t") else 2 :] if is_item else one for one in lines[at:end]]
+            said = "\n".join(one.rstrip(_BLANKS) for one in inner)
             named = _ID.match(said)
             if named or said:
                 yield section, unescaped(named[1] if named else said), named[2] if named else None, at + 1
@@ -79,7 +80,7 @@ def _end_of_item(lines: list[str], at: int) -> int:
     """Where a list item ends: its lines are indented, and empty ones belong to it if more of it follows."""
     end = at + 1
     for place in range(at + 1, len(lines)):
-        if lines[place].strip() and not lines[place].startswith("  "):
+        if lines[place].strip() and not lines[place].startswith(_INDENTED):
             break
         end = place + 1 if lines[place].strip() else end
     return end

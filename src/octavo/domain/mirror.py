@@ -6,11 +6,13 @@ What a file `says` of a memory is a part of the memory's own fields: an edit lay
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain import blocks, skill_files
 from octavo.domain.memory import Memory
@@ -20,6 +22,7 @@ from octavo.errors import BadInput
 
 _CREATED, _COUNTED = "created_at", "times_invoked"
 _FRONT = ("page", "updated", "episodes")
+_MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 _SECTIONS = {"fact": "section", "canon": "category", "register": "topic"}  # what a page's headings are
 
 
@@ -89,6 +92,12 @@ def _block(kind: str, section: str, text: str) -> dict[str, Any]:
     return {"text": text, **({"data": said} if name == "section" else said)}
 
 
+def heading_of(said: Mapping[str, Any]) -> str:
+    """The heading that a block says it stands under."""
+    own = {**said, **said.get("data", {})}
+    return str(own.get("section") or own.get("category") or own.get("topic") or "")
+
+
 def says(place: Place, memory: Memory) -> dict[str, Any]:
     """What a file says of a memory, to be compared with what `read` finds there."""
     match place.form:
@@ -155,6 +164,18 @@ def read(place: Place, path: str, text: str) -> list[Found]:
                 )
                 for name, value in _object(text).items()
             ]
+
+
+def joined(one: Found, lost: Collection[str]) -> Found:
+    """A block with the ids in the midst of it of blocks that were joined, or that lines were added to.
+
+    They are `lost` as ends of blocks; the last is that of the block if it bears none.
+    """
+    inside = [id_ for id_ in _MARK.findall(one.said["text"]) if id_ in lost]
+    if not inside:
+        return one
+    text = _MARK.sub(lambda mark: "" if mark[1] in inside else mark[0], one.said["text"])
+    return replace(one, said={**one.said, "text": text}, id=one.id or inside[-1])
 
 
 def unnamed(one: Found) -> Found:

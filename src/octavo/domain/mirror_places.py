@@ -156,10 +156,15 @@ def recognise(path: str, text: str) -> Place | None:
 
 def _page_name(name: str, text: str) -> str:
     """The category of a page: what its front matter says, unless it was renamed since."""
-    first, said = re.sub(r"-\d{4}$", "", name), ""
-    with suppress(BadInput):  # whoever reads the page says so
-        said = str(blocks.front_of("\n".join(blocks.lines_of(text)))[0].get("page", ""))
+    first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
     return said if said and safe(said) in (name, first) else first
+
+
+def said_page(text: str) -> str:
+    """The page that a file's front matter says it is; nothing if it says none."""
+    with suppress(BadInput):  # whoever reads the page says so
+        return str(blocks.front_of("\n".join(blocks.lines_of(text)))[0].get("page", ""))
+    return ""
 
 
 def is_copy(path: str) -> bool:

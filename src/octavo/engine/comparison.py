@@ -88,6 +88,9 @@ class Comparison:
                 continue
             if (place := self._place(path, data)) is None:
                 self.alone.append(Held(path=path, reason="it is no file of the mirror"))
+            elif shown is None and (other := self._copied(path, place, data)):
+                why = f"it is a copy of {other}; without its `page` property it would be a page of its own"
+                self.alone.append(Held(path=path, reason=why))
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
@@ -100,6 +103,13 @@ class Comparison:
         for id_, rev in (shown.ids if shown else {}).items():
             return self._tree.place_of(self._state.revision(id_, rev))
         return mirror_places.recognise(path, (data or b"").decode("utf-8", "replace"))
+
+    def _copied(self, path: str, place: Place, data: bytes | None) -> str | None:
+        """The page that a file is a copy of, made by whatever shares a folder between machines."""
+        said = mirror_places.said_page((data or b"").decode("utf-8", "replace"))
+        other = str(PurePosixPath(path).with_name(f"{mirror_places.safe(said)}.md"))
+        is_other = said and place.kind == "fact" and other != place.path
+        return other if is_other and other in self._disk else None
 
     def _compare(self, group: Group) -> None:
         """Find a group's edits and conflicts; what cannot be read holds the whole group."""
@@ -123,6 +133,9 @@ class Comparison:
         if place.form == "run":
             self._take_run(group, found)
             return
+        if place.form == "page":
+            lost = group.base.keys() - {one.id for one in found}
+            found = [mirror.joined(one, lost) for one in found]
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         group.moved = [one.path for one in found if not place.is_at(one.path)]
@@ -248,8 +261,12 @@ class Comparison:
         if group.place.form not in ("page", "skill"):
             return False
         mark = f" ^{memory.id}" if group.place.form == "page" else skill_files.mark_of(memory.id)
-        others = ((path, data) for path, data in self._disk.items() if mark.encode() in data)
-        places = (self._place(*one) for one in others if mirror_places.is_markdown(one[0]))
+        others = [(path, data) for path, data in self._disk.items() if mark.encode() in data]
+        places = (
+            self._place(*one)
+            for one in others
+            if one[0] not in group.seen and mirror_places.is_markdown(one[0])
+        )
         return any(place is None or _is_alike(place, memory) for place in places)
 
     def _said(self, group: Group, id_: str, rev: int) -> dict[str, Any]:
@@ -270,6 +287,8 @@ class Comparison:
         fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
         fields |= {"id": one.id} if action == "remember" and one.id else {}
         text = str(fields.get("text") or (memory.text if memory else ""))
+        if action == "revise" and memory and text == memory.text and group.place.form == "page":
+            text = f"{_short(text)} → {mirror.heading_of(one.said) or group.place.page}"
         id_ = memory.id if memory else None
         group.edits.append(
             (Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text)), fields)
