@@ -744,7 +744,6 @@ class TestProfile:
             "memory:\n  max_items: -1\n",
             "memory:\n  similarity_threshold: 7\n",
             "memory:\n  scopes: [shared\n",
-            "memory:\n  enabled: true\n  enabled: false\n",
             "memory:\n  nested:\n    deeper: 1\n",
         ],
     )

@@ -164,7 +164,6 @@ def test_what_the_gate_would_refuse_is_kept_and_listed(tmp_path: Path) -> None:
         assert {(p.id, p.check) for p in vault.problems} == {
             ("aaaaaaaaaaaa", "noise"),
             ("bbbbbbbbbbbb", "length"),
-            ("dddddddddddd", "duplicate"),
         }
     assert len(rows(path)) == 5
     assert not path.with_name("vault.jsonl.imported").exists()

@@ -32,13 +32,13 @@ def files_below(folder: Path, place: str = "") -> tuple[list[str], list[Note]]:
     return sorted(files), sorted(links, key=lambda note: note.place)
 
 
-def read_bytes(path: Path) -> bytes:
-    """A regular file's bytes, within the bound; a device or a pipe would never end."""
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
+    """A regular file's bytes, within a bound; a device or a pipe would never end."""
     try:
         if not path.is_file() and path.exists():
             raise BadFile(f"{path} is no regular file")
-        if path.stat().st_size > MAX_BYTES:
-            raise BadFile(f"{path} is larger than {MAX_BYTES} bytes", hint="split the file")
+        if path.stat().st_size > most:
+            raise BadFile(f"{path} is larger than {most} bytes", hint="split the file")
         return path.read_bytes()
     except OSError as error:
         raise Unavailable(f"reading {path}: {error.strerror}", hint="check the file's permissions") from error

@@ -85,13 +85,14 @@ class _Answers:
         try:
             tool = _BY_NAME.get(name)
             if tool is None:
-                raise NotFound(f"there is no tool {name[:80]}", hint=f"there are {', '.join(_BY_NAME)}")
+                raise NotFound(f"there is no tool {name[:80]!r}", hint=f"there are {', '.join(_BY_NAME)}")
             answer = await self._asked(ctx, lambda account: tool(account, params.arguments or {}))
             text, is_error = json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
         except OctavoError as error:
             text = advice(error)
         except Exception as error:  # the outermost door: the client must stay connected
-            LOG.exception("tool failed name=%s", name)
+            # Its message may hold a memory's text.
+            LOG.error("tool failed name=%s error=%s", name, type(error).__name__)
             text = f"{name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
         content = self._types.TextContent(type="text", text=text)
         return self._types.CallToolResult(content=[content], is_error=is_error)

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from octavo import errors
+from octavo.domain.privacy import tellable
+from octavo.domain.screening import mapped
 from octavo.errors import BadInput, NotFound, OctavoError, Stale
 
 MEDIA_TYPE = "application/problem+json"
@@ -37,8 +39,8 @@ _ADVICE = {
 }
 
 
-def problem(error: OctavoError, *, status: int | None = None, instance: str | None = None) -> dict[str, Any]:
-    """An error as a problem; `status` is HTTP's own where HTTP has a word for the case."""
+def problem(error: OctavoError, *, status: int | None = None, **more: Any) -> dict[str, Any]:
+    """An error as a problem without a secret; `status` is HTTP's own where HTTP has a word for the case."""
     name = type(error).__name__
     hint = _ADVICE.get(name, error.advice) if error.advice == error.hint else error.advice
     told: dict[str, Any] = {
@@ -48,7 +50,8 @@ def problem(error: OctavoError, *, status: int | None = None, instance: str | No
         "detail": error.message,
         "hint": hint,
     }
-    return told if instance is None else {**told, "instance": instance}
+    without_secrets: dict[str, Any] = mapped({**told, **more}, tellable)
+    return without_secrets
 
 
 def described(name: str) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def answer_errors(app: Any) -> None:
     from starlette.exceptions import HTTPException
 
     def told(request: Any, error: OctavoError, status: int | None = None, **more: Any) -> Any:
-        shown = {**problem(error, status=status, instance=request.url.path), **more}
+        shown = problem(error, status=status, instance=request.url.path, **more)
         headers = {"WWW-Authenticate": "Bearer"} if shown["status"] == 401 else {}
         return Response(msgspec.json.encode(shown), shown["status"], headers, MEDIA_TYPE)
 

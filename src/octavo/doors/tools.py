@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.memory import Memory
+from octavo.domain.privacy import tellable
 from octavo.domain.verdicts import Verdict
 from octavo.doors import conversations
 from octavo.doors.operations import Operation, Parameter, call
@@ -74,7 +75,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         if unknown := sorted(set(said) - set(known)):
             hint = f"it takes {', '.join(known) or 'nothing'}"
             raise BadInput(f"{self.name} takes no {', '.join(unknown)}", hint=hint)
-        if missing := [p.name for p in self.parameters if p.is_required and said.get(p.name) is None]:
+        if missing := [p.name for p in self.parameters if p.is_required and said.get(p.name) in (None, [])]:
             raise BadInput(f"{self.name} needs {', '.join(missing)}", hint="call it again with that")
         values = {name: _value(known[name], one) for name, one in said.items()}
         return self.act(account, **{n: v for n, v in values.items() if v not in (None, [])})
@@ -83,7 +84,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 def advice(error: OctavoError) -> str:
     """What went wrong and what to do next, in the words of the tools."""
     hint = _CALLED.sub(_tool_for, error.advice)
-    return f"{error.message}. Next: {_HINTS.get(type(error).__name__, hint)}"
+    return tellable(f"{error.message}. Next: {_HINTS.get(type(error).__name__, hint)}")
 
 
 def _tool_for(command: re.Match[str]) -> str:

@@ -23,6 +23,7 @@ from octavo.libraries import np, product
 from octavo.models.embedders import OFFLINE_NAME
 from octavo.storage.columns import replace_file
 from octavo.storage.state_view import DbView
+from octavo.storage.stores.disk import Disk
 
 _MOST, _WISHES = 2_000, 300  # of the newest memories that hold orders or wishes; and of wishes
 _OTHER_MODEL = 0.45  # a floor for models whose cosines nobody has measured: few lines rather than idle ones
@@ -116,7 +117,7 @@ def _key(text: str) -> bytes:
 def _read(folder: Path, dimension: int) -> dict[bytes, Any]:
     """The vectors that are kept; none if there are none, or if they are not what was written."""
     try:
-        kept = msgspec.msgpack.decode((folder / _FILE).read_bytes(), type=dict[bytes, bytes])
+        kept = msgspec.msgpack.decode(Disk().read(folder / _FILE), type=dict[bytes, bytes])
     except (FileNotFoundError, msgspec.DecodeError):
         return {}
     vectors = {key: np.frombuffer(data, np.float16).astype(np.float32) for key, data in kept.items()}

@@ -21,7 +21,6 @@ from typing import Any, Literal, TypeVar, Union
 import msgspec
 
 from octavo.domain import privacy
-from octavo.domain.policy import PrivacyPolicy
 from octavo.errors import BadInput, BadVector, OctavoError
 
 C = TypeVar("C", bound=type)
@@ -33,7 +32,6 @@ MAX_NUMBER = 2**53
 MAX_DEPTH = 64
 _MOST_NAME, _MOST_PATH = 255, 4000  # what file systems take
 
-_SECRETS = PrivacyPolicy(phone="allow", email="allow")
 _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
 
 
@@ -239,7 +237,7 @@ def _spelt(parameter: inspect.Parameter) -> str:
 
 def _without_secrets(error: OctavoError) -> OctavoError:
     """An error that repeats what was handed in repeats no secret, nor does what it was raised from."""
-    message, advice = (privacy.masked(text, _SECRETS) for text in (error.message, error.advice))
+    message, advice = map(privacy.tellable, (error.message, error.advice))
     if (message, advice) != (error.message, error.advice):
         error.message, error.advice, error.args = message, advice, (message,)
         error.__cause__, error.__context__, error.__suppress_context__ = None, None, True

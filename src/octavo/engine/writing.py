@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Unpack
 
 from msgspec import Struct
@@ -30,7 +31,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted
-from octavo.errors import BadInput, BadVector, HumanOnly
+from octavo.errors import BadInput, BadVector, Damaged, HumanOnly
 from octavo.storage.logs import REFUSALS
 
 MADE = ("core", "sphere", "assembly")
@@ -169,7 +170,8 @@ class Writer(Struct, frozen=True, kw_only=True):
             refusal = replace(refusal, id=self.spine.new_id())
         clean = screening.screened(refusal, self.spine.policy.privacy)
         clean = replace(clean, text=clean.text and clean.text[:1200])
-        REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
+        with suppress(Damaged):  # something else stands in the place of the log: `check` names it
+            REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
         return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
 
     def context(self, **more: Any) -> RuleContext:

@@ -10,17 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from octavo.documents import trees
 from octavo.documents.msp import stores
-from octavo.documents.msp.items import unit
 from octavo.documents.transfer import Note
 from octavo.domain import compression, cores, episodes
 from octavo.domain.compression import CompressionPolicy, Due, recognise
 from octavo.domain.episodes import iso
-from octavo.domain.memory import SHARED, SOURCES, Emotion, Memory, check_scope, is_id
+from octavo.domain.memory import SHARED, Memory, check_scope, is_id
 from octavo.domain.rules import counts_as_episode
 from octavo.domain.sentences import SessionSource
 from octavo.domain.summary import digest
@@ -31,7 +29,6 @@ ROOT = "consciousness"
 EPISODES, SESSIONS = "01_Episodic_memory/episodes", "04_Session_Memory"
 FOLDERS = {"core": "06_Core_memory", "sphere": "07_Sphere_memory"}
 COUNTERS = "09_state/compression_counters"
-OURS = "octavo"  # the field of an episode that holds what the seed has no word for
 SEQUENCES = ("sphere_seq", "core_seq", "session_seq")
 
 _NAMED = re.compile(r"ep_(\d{6})_[A-Za-z0-9]+")
@@ -162,11 +159,6 @@ class Tree:
 def episode_of(name: str, value: Mapping[str, Any], at: datetime) -> Memory:
     """An episode as its file tells it; it goes out again under the same name, exactly as it came."""
     memory = stores.episode(value, at=_day(name) or at, keep_id=True).memory
-    said = value.get(OURS)
-    ours: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
-    felt = ours.get("turn_emotions")
-    if not isinstance(felt, list) or len(felt) != len(memory.turns):
-        felt = [None] * len(memory.turns)
     scope = _scope_of(value.get("scope"))
     memory = replace(
         memory,
@@ -174,10 +166,6 @@ def episode_of(name: str, value: Mapping[str, Any], at: datetime) -> Memory:
         scope=scope,
         category="sensory" if value.get("category") == "sensory" else memory.category,
         sandbox=session_of(value, memory.at, scope),
-        source=ours["source"] if ours.get("source") in SOURCES else memory.source,
-        confidence=memory.confidence if (sure := unit(ours.get("confidence"))) is None else sure,
-        emotion=_emotion(ours.get("emotion")) or memory.emotion,
-        turns=tuple(replace(turn, emotion=_emotion(e)) for turn, e in zip(memory.turns, felt, strict=True)),
     )
     if file_name(memory) == name:
         return memory
@@ -186,7 +174,7 @@ def episode_of(name: str, value: Mapping[str, Any], at: datetime) -> Memory:
 
 
 def document_of(memory: Memory, place: Mapping[str, int] | None) -> dict[str, Any]:
-    """An episode as its file: the seed's form, its place among the sessions, and what only we know."""
+    """An episode as its file: the seed's form, and its place among the sessions."""
     document = episodes.to_document(memory)
     if memory.sandbox is None:
         document["session_id"] = None
@@ -195,8 +183,7 @@ def document_of(memory: Memory, place: Mapping[str, int] | None) -> dict[str, An
     if place is not None:
         own = document.get("compression_meta")
         document["compression_meta"] = {**(own if isinstance(own, Mapping) else {}), **place}
-    unsaid = _unsaid(memory, episode_of(file_name(memory), document, memory.at))
-    return {**document, OURS: {**document.get(OURS, {}), **unsaid}} if unsaid else document
+    return document
 
 
 def file_name(memory: Memory) -> str:
@@ -281,26 +268,6 @@ def _by_place(spoken: Mapping[str, Sequence[Memory]]) -> list[str]:
 
 def _at_place(place: Sequence[int], scope: str) -> str:
     return scoped("_".join(["session", *(f"{number:03d}" for number in place)]), scope)
-
-
-def _unsaid(memory: Memory, told: Memory) -> dict[str, Any]:
-    """What the seed's form of an episode does not tell of it."""
-    unsaid: dict[str, Any] = {}
-    if memory.emotion != told.emotion:
-        unsaid["emotion"] = to_builtins(memory.emotion)
-    for name in ("source", "confidence"):
-        if getattr(memory, name) != getattr(told, name):
-            unsaid[name] = getattr(memory, name)
-    if [turn.emotion for turn in memory.turns] != [turn.emotion for turn in told.turns]:
-        unsaid["turn_emotions"] = [to_builtins(turn.emotion) for turn in memory.turns]
-    return unsaid
-
-
-def _emotion(value: Any) -> Emotion | None:
-    try:
-        return None if value is None else convert(value, Emotion)
-    except ValidationError:
-        return None
 
 
 def _scope_of(value: Any) -> str:

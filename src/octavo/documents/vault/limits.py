@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from octavo.documents import trees
 from octavo.documents.vault.lines import TIERS
 from octavo.domain import likeness
 from octavo.domain.gate import Stop
@@ -44,43 +45,20 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def read_profile(path: Path) -> Profile:
     """Read the section of a profile; a key or a value that is not understood is an error, never a guess."""
+    if not path.exists():
+        raise NotFound(f"there is no profile {path}")
     try:
-        with path.open("rb") as file:
-            written = file.read(_MOST_BYTES + 1)
-        if len(written) > _MOST_BYTES:
-            raise BadFile(f"profile {path} is longer than {_MOST_BYTES} bytes")
-        profile = msgspec.convert(_section(written), Profile)
+        written = msgspec.yaml.decode(trees.read_bytes(path, _MOST_BYTES))
+        section = written.get("memory") if isinstance(written, dict) else None
+        profile = msgspec.convert({} if section is None else section, Profile)
         allowed(profile.actions, "agent")
         scopes = profile.scopes and tuple(dict.fromkeys(check_scope(n.lower()) for n in profile.scopes))
-    except FileNotFoundError as error:
-        raise NotFound(f"there is no profile {path}") from error
-    except OSError as error:
-        raise BadFile(f"reading profile {path}: {error.strerror}") from error
-    except (msgspec.ValidationError, BadInput) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         hint = f"use {', '.join(Profile.__struct_fields__)}"
         raise BadFile(
             f"profile {path}, section memory: {error}; actions and scopes are lists", hint=hint
         ) from error
     return replace(profile, scopes=scopes)
-
-
-def _section(written: bytes) -> Any:
-    """What stands below `memory:`, none if nothing does; everything else is somebody else's."""
-    import yaml  # type: ignore[import-untyped]  # who has no profile does not load it
-
-    loader = yaml.SafeLoader(written)
-    try:
-        root = loader.get_single_node()
-        pairs = root.value if isinstance(root, yaml.MappingNode) else []
-        sections = [value for key, value in pairs if key.value == "memory"]
-        keys = [key.value for node in sections if isinstance(node, yaml.MappingNode) for key, _ in node.value]
-        if len(sections) > 1 or len(set(keys)) < len(keys):
-            raise BadInput("a key stands twice")  # of two values nobody knows which was meant
-        return loader.construct_document(sections[0]) or {} if sections else {}
-    except (yaml.YAMLError, RecursionError, TypeError) as error:
-        raise BadInput(f"it is no YAML: {' '.join(str(error).split())}") from error
-    finally:
-        loader.dispose()
 
 
 def allowed(given: Sequence[str] | None, actor: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,10 +20,11 @@ from msgspec.structs import replace
 
 from octavo.documents import trees
 from octavo.documents.transfer import Exported, Imported, Note
-from octavo.domain import gate, likeness, screening
+from octavo.domain import gate, screening
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.episodes import iso, moment
 from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_id, check_scope, is_human
+from octavo.domain.policy import Policy
 from octavo.engine.account import Account
 from octavo.engine.reading import Revision
 from octavo.errors import BadFile, BadInput, HumanOnly
@@ -102,13 +103,12 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A revision of the ledger beside the record it makes; one that stands for no line is not told."""
+    """A revision of the ledger beside the record it makes, and its line, empty if it stands for none."""
 
     version: int
     memory: Memory
     record: VaultMemory
     line: bytes
-    is_told: bool = True
 
 
 # A record with the number of its line and the object it was read from.
@@ -171,43 +171,33 @@ def _entry(before: Entry | None, revision: Revision, at: datetime) -> Entry:
 
     A tombstone tells what was there, one version on; the line it came as is kept with what it ended.
     """
-    memory, then = revision.memory, before.record if before else None
+    memory, then, now = revision.memory, before.record if before else None, iso(at)
     ended = before.memory if memory.gone and before else None
     holder = ended or memory
     own: Any = holder.data.get(OWN)
     own = own if isinstance(own, Mapping) and own.get("rev") == holder.rev else {}
     original = own.get("end" if ended else "original")
     foreign = VaultMemory.from_dict(original) if isinstance(original, Mapping) else None
-    now = iso(at)
-    if ended and then:
-        record = replace(then, deleted_at=foreign.deleted_at if foreign else now)
-    else:
-        record = VaultMemory(
-            id=memory.id,
-            text=memory.text,
-            scope=memory.scope,
-            category=memory.category or "other",
-            tier=memory.kind,
-            topic_id=memory.topic or (foreign.topic_id if foreign else None),
-            tags=memory.tags,
-            source=foreign.source if foreign else memory.source,
-            created_at=(foreign and foreign.created_at) or (then.created_at if then else now),
-            extra=foreign.extra if foreign else then.extra if then else {},
-        )
-    record = replace(
-        record,
+    told = foreign or then
+    record = VaultMemory(
+        id=memory.id,
         version=foreign.version if foreign else then.version + 1 if then else 1,
+        created_at=(foreign and foreign.created_at) or (then.created_at if then else now),
         updated_at=foreign.updated_at if foreign else now if then else None,
+        tier=holder.kind,
+        topic_id=holder.topic or (told.topic_id if told and (ended or foreign) else None),
+        source=told.source if told and (ended or foreign) else holder.source,
+        scope=holder.scope,
+        category=holder.category or "other",
+        tags=holder.tags,
+        deleted_at=(foreign.deleted_at if foreign else now) if ended else None,
+        text=holder.text,
+        extra=told.extra if told else {},
     )
     is_same = foreign is not None and foreign == replace(record, created_at=foreign.created_at)
-    told = json.dumps(original if is_same else record.to_dict(), ensure_ascii=False)
-    return Entry(
-        version=revision.version,
-        memory=memory,
-        record=record,
-        line=told.encode() + b"\n",
-        is_told=ended is not None or not own.get("is_unsaid", False),
-    )
+    line = json.dumps(original if is_same else record.to_dict(), ensure_ascii=False).encode() + b"\n"
+    is_told = ended is not None or not own.get("is_unsaid", False)
+    return Entry(version=revision.version, memory=memory, record=record, line=line if is_told else b"")
 
 
 def import_(account: Account, path: Path) -> Imported:
@@ -231,7 +221,7 @@ def import_(account: Account, path: Path) -> Imported:
 
 def export(account: Account, path: Path) -> Exported:
     """Write an account's canon and registers as vault.jsonl, one line a revision."""
-    entries = [entry for entry in fold({}, account.revisions(), account.versions()) if entry.is_told]
+    entries = [entry for entry in fold({}, account.revisions(), account.versions()) if entry.line]
     trees.write_bytes(path, b"".join(entry.line for entry in entries))
     return Exported(
         format="vault",
@@ -249,18 +239,33 @@ def take_in(account: Account, data: bytes, known: Mapping[str, Entry]) -> list[P
     A secret is masked. What a person refused or erased stays out.
     """
     lines, problems = parse(data)
-    taking = _Taking(account, known, problems)
-    fresh = [line for line in lines if taking.is_unknown(line)]
-    if not fresh:
-        return problems
-    if not is_human(account.actor):
+
+    def note(line: Line, check: str, detail: str, is_exact: bool = False) -> None:
+        problems.append(Problem(line=line[0], check=check, detail=detail, id=line[1].id, is_exact=is_exact))
+
+    fresh: dict[str, list[Line]] = {}
+    for line in lines:
+        record, there = line[1], known.get(line[1].id)
+        if there is None or record.version > there.record.version:
+            fresh.setdefault(record.scope, []).append(line)
+        elif record.version == there.record.version and record.text != there.record.text:
+            note(line, "version", f"version {record.version} is there with another text, which stays")
+    if fresh and not is_human(account.actor):
         raise HumanOnly(
-            f"{account.actor} tried to import {len(fresh)} lines of a vault",
+            f"{account.actor} tried to import lines of a vault",
             hint='open the vault once as a person, for instance with actor="human:operator"',
         )
-    for scope in sorted({record.scope for _, record, _ in fresh}):
-        taking.write(scope, [line for line in fresh if line[1].scope == scope])
-    taking.find_said_twice({line[1].id: line for line in fresh})
+    for scope, own in sorted(fresh.items()):
+        rows = list(_revisions(own, known, account.policy, note))
+        verdicts = account.intake.write_many(
+            [candidate for _, candidate in rows],
+            cause="import vault.jsonl",
+            skip=frozenset({"duplicate", "capacity"}),
+            scope=scope,
+        )
+        for (line, _), verdict in zip(rows, verdicts, strict=True):
+            if not verdict:
+                note(line, verdict.check or verdict.outcome, verdict.detail)
     return sorted(problems, key=lambda problem: problem.line)
 
 
@@ -287,113 +292,77 @@ def _fitting(record: VaultMemory) -> tuple[VaultMemory, str]:
     return replace(record, **fields), "; ".join(changed)
 
 
-class _Taking:
-    """One taking in of lines: what the account has of them, and the problems so far."""
-
-    def __init__(self, account: Account, known: Mapping[str, Entry], problems: list[Problem]) -> None:
-        self.account, self.known, self.problems = account, known, problems
-
-    def note(self, line: Line, check: str, detail: str, is_exact: bool = False) -> None:
-        """Note what is unusual in a line."""
-        self.problems.append(
-            Problem(line=line[0], check=check, detail=detail, id=line[1].id, is_exact=is_exact)
-        )
-
-    def is_unknown(self, line: Line) -> bool:
-        """Whether a line is above what the ledger has of its memory; another one of a version is noted."""
-        record, there = line[1], self.known.get(line[1].id)
-        if there and record.version == there.record.version and record.text != there.record.text:
-            self.note(line, "version", f"version {record.version} is there with another text, which stays")
-        return there is None or record.version > there.record.version
-
-    def write(self, scope: str, lines: Sequence[Line]) -> None:
-        """Write the lines of one scope in one commit: every line a revision, in the order of versions."""
-        latest = newest(lines)
-        ended = [record for _, record, _ in lines if latest[record.id] is record]
-        # Which memory holds a topic when a race left several: the one that was written last.
-        held = {r.topic_id: r.id for r in ended if r.topic_id is not None and r.deleted_at is None}
-        by_id: dict[str, list[Line]] = {id_: [] for id_ in latest}
-        for line in reversed(lines):  # of two lines with one version the seed keeps the first: it comes last
-            by_id[line[1].id].append(line)
-        wanted: list[tuple[Line, Wrote | Revised | Forgot]] = []
-        for series in by_id.values():
-            wanted += self.series(sorted(series, key=lambda line: line[1].version), held)
-        verdicts = self.account.intake.write_many(
-            [candidate for _, candidate in wanted],
-            cause="import vault.jsonl",
-            skip=frozenset({"duplicate", "capacity"}),
-            scope=scope,
-        )
-        for (line, _), verdict in zip(wanted, verdicts, strict=True):
-            if not verdict:
-                self.note(line, verdict.check or verdict.outcome, verdict.detail)
-
-    def series(
-        self, series: Sequence[Line], held: Mapping[str, str]
-    ) -> list[tuple[Line, Wrote | Revised | Forgot]]:
-        """One memory's lines as candidates: written, revised, and ended if the last one is a tombstone."""
-        made: list[tuple[Line, Wrote | Revised | Forgot]] = []
-        living = [line for line in series if line[1].deleted_at is None]
-        ends = [line for line in series if line[1].deleted_at is not None]
-        last = ends.pop() if series[-1][1].deleted_at is not None else None
-        there = self.known.get(series[-1][1].id)
-        for line in ends:
-            self.note(line, "tombstone", "it was followed by a newer version")
-        if not living and there is None and last is not None:
-            living = [last]  # nothing but the end is known; its text goes in unsaid, so that it can end
-        for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
-            own: dict[str, Any] = {"rev": rev, "original": line[2]}
-            if line is last:
-                own["is_unsaid"] = True
-            if last is not None and line is living[-1]:
-                own["end"] = last[2]
-            memory, override = self.memory(line, own, held)
-            if rev == 1:
-                made.append((line, Wrote(memory=memory, override=override)))
+def _revisions(
+    lines: Sequence[Line], known: Mapping[str, Entry], policy: Policy, note: Callable[..., None]
+) -> Iterator[tuple[Line, Wrote | Revised | Forgot]]:
+    """The lines of a scope as candidates, memory by memory."""
+    latest = newest(lines)
+    # Which memory holds a topic when a race left several: the one that was written last.
+    ends = [record for _, record, _ in lines if latest[record.id] is record]
+    held = {record.topic_id: record.id for record in ends if record.deleted_at is None}
+    by_id: dict[str, list[Line]] = {id_: [] for id_ in latest}
+    for line in reversed(lines):  # of two lines with one version the seed keeps the first: it comes last
+        by_id[line[1].id].append(line)
+    for id_, series in by_id.items():
+        series.sort(key=lambda line: line[1].version)
+        last = series[-1] if series[-1][1].deleted_at is not None else None
+        for line, own in _own(series, last, known.get(id_), note):
+            memory, override = _memory(line, own, held, policy, note)
+            if own["rev"] == 1:
+                yield line, Wrote(memory=memory, override=override)
             else:
-                made.append((line, Revised(wanted=memory, fields=_SET, at=memory.at, override=override)))
+                yield line, Revised(wanted=memory, fields=_SET, at=memory.at, override=override)
         if last is not None:
-            made.append((last, Forgot(memory=last[1].id, at=time_of(last[1].deleted_at))))
-        return made
+            yield last, Forgot(memory=id_, at=time_of(last[1].deleted_at))
 
-    def memory(
-        self, line: Line, own: Mapping[str, Any], held: Mapping[str, str]
-    ) -> tuple[Memory, str | None]:
-        """A record as the memory to write, masked if it holds a secret, and why it goes in past the gate."""
-        record, policy, topic = line[1], self.account.policy, line[1].topic_id
-        if topic is not None and held.get(topic, record.id) != record.id:
-            self.note(line, "topic", f"topic {topic!r} is held by {held[topic]}")
-            topic = None
-        is_canon = record.tier == "canon"
-        memory = Memory(
-            id=record.id,
-            kind="canon" if is_canon else "register",
-            text=record.text,
-            scope=record.scope,
-            topic=topic,
-            category=record.category,
-            tags=record.tags,
-            source=next((s for s in SOURCES if s == record.source), "manual"),
-            at=time_of(record.created_at if is_canon else record.updated_at or record.created_at),
-            confidence=1.0,
-            data={OWN: own},
-        )
-        stopped = gate.check_text(memory, policy)
-        secret = gate.check_text(memory, policy, overridden=True) if isinstance(stopped, gate.Stop) else None
-        if isinstance(secret, gate.Stop):
-            self.note(line, secret.check, f"{secret.detail}; it was masked")
-            memory = screening.masked(memory, policy.privacy)
-            stopped = gate.check_text(memory, policy)
-        if isinstance(stopped, gate.Stop):
-            self.note(line, stopped.check, stopped.detail, is_exact=True)
-            return memory, _REASON
-        return memory, None
 
-    def find_said_twice(self, lines: Mapping[str, Line]) -> None:
-        """Name the near-duplicates among what was imported, which the gate would refuse today."""
-        rules = self.account.policy.gate
-        numbers = {id_: line[0] for id_, line in lines.items()}
-        for pair in self.account.merge_candidates(floor=min(rules.token_overlap, rules.sequence_ratio)):
-            older, newer = sorted((pair.second, pair.first), key=lambda memory: numbers.get(memory.id, 0))
-            if newer.id in lines and likeness.restates(older.text, newer.text, rules):
-                self.note(lines[newer.id], "duplicate", f"it restates {older.id}", is_exact=True)
+def _own(
+    series: Sequence[Line], last: Line | None, there: Entry | None, note: Callable[..., None]
+) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """One memory's living lines, each with what is kept of it; the end is kept with the last one."""
+    living = [line for line in series if line[1].deleted_at is None]
+    for line in series:
+        if line not in living and line is not last:
+            note(line, "tombstone", "it was followed by a newer version")
+    if not living and there is None and last is not None:
+        living = [last]  # nothing but the end is known; its text goes in unsaid, so that it can end
+    for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
+        unsaid = {"is_unsaid": True} if line is last else {}
+        end = {"end": last[2]} if last is not None and line is living[-1] else {}
+        yield line, {"rev": rev, "original": line[2], **unsaid, **end}
+
+
+def _memory(
+    line: Line,
+    own: Mapping[str, Any],
+    held: Mapping[str | None, str],
+    policy: Policy,
+    note: Callable[..., None],
+) -> tuple[Memory, str | None]:
+    """A record as the memory to write, masked if it holds a secret, and why it goes in past the gate."""
+    record, topic = line[1], line[1].topic_id
+    if topic is not None and held.get(topic, record.id) != record.id:
+        note(line, "topic", f"topic {topic!r} is held by {held[topic]}")
+        topic = None
+    is_canon = record.tier == "canon"
+    memory = Memory(
+        id=record.id,
+        kind="canon" if is_canon else "register",
+        text=record.text,
+        scope=record.scope,
+        topic=topic,
+        category=record.category,
+        tags=record.tags,
+        source=next((s for s in SOURCES if s == record.source), "manual"),
+        at=time_of(record.created_at if is_canon else record.updated_at or record.created_at),
+        confidence=1.0,
+        data={OWN: own},
+    )
+    clean = screening.masked(memory, policy.privacy)
+    if clean != memory:
+        note(line, "secret", "it holds a secret or personal data, which was masked")
+    stop = gate.check_text(clean, policy)
+    if isinstance(stop, gate.Stop):
+        note(line, stop.check, stop.detail, is_exact=True)
+        return clean, _REASON
+    return clean, None

@@ -28,6 +28,7 @@ from octavo.storage.stores.names import folder_of
 
 PERSON = "human:operator"
 _ACCOUNT = "vault"
+_JOURNAL = "write it by vault.journal(text)"
 T = TypeVar("T")
 
 
@@ -247,6 +248,11 @@ class MemoryVault(VaultReader):
         before, after = _on(self._view).compact()
         return {"lines_before": before, "lines_after": after, "lines_removed": before - after}
 
+    def rebuild_index(self) -> dict[str, Any]:
+        """Make the account's indexes anew from its ledger."""
+        self.account.reindex()
+        return {}
+
     def close(self) -> None:
         """Let go of the account."""
         if self._account is not None:
@@ -269,47 +275,38 @@ class MemoryVault(VaultReader):
         tier: str = "canon",
         topic_id: str | None = None,
     ) -> dict[str, Any]:
-        """What a caller hands in as an item for the account, or BadInput."""
-        try:
-            for name, value in (("tier", tier), ("scope", scope), ("category", category)):
-                if not isinstance(value, str) or not value.strip():
-                    raise BadInput(f"{name} {value!r} cannot be used", hint="hand in a word")
-            scope, category, tier = scope.strip().lower(), category.strip().lower(), tier.strip().lower()
-            if tier not in (*TIERS, "log"):
-                raise BadInput(f"tier {tier!r} is unknown", hint=f"use one of {', '.join(TIERS)}")
-            self._must_know(scope)
-            held = self._holder(topic_id, scope) if tier == "register" and topic_id else None
-            item = {
-                "text": text,
-                "scope": scope,
-                "category": category,
-                "tags": tuple(tags) if tags is not None else held.tags if held else (),
-                "source": source or "manual",
-                "kind": "register" if tier == "log" else tier,
-                "topic": topic_id,
-                "id": secrets.token_hex(6),
-            }
-            if self._account is not None:
-                self._account.intake.must_fit(item)
-        except BadInput:
-            self._must_pass(text, tier)
-            raise
-        if tier == "log":
-            self._must_pass(text, tier)
+        """What a caller hands in as an item for the account, or BadInput for the first step that fails."""
+        for name, value in (("tier", tier), ("scope", scope), ("category", category)):
+            if not isinstance(value, str) or not value.strip():
+                raise BadInput(f"{name} {value!r} cannot be used", hint="hand in a word")
+        scope, category, tier = scope.strip().lower(), category.strip().lower(), tier.strip().lower()
+        self._must_pass(text, tier)
+        if tier not in TIERS:
+            raise BadInput(f"tier {tier!r} is unknown", hint=f"use one of {', '.join(TIERS)}")
+        self._must_know(scope)
+        held = self._holder(topic_id, scope) if tier == "register" and topic_id else None
+        item = {
+            "text": text,
+            "scope": scope,
+            "category": category,
+            "tags": tuple(tags) if tags is not None else held.tags if held else (),
+            "source": source or "manual",
+            "kind": tier,
+            "topic": topic_id,
+            "id": secrets.token_hex(6),
+        }
+        self.account.intake.must_fit(item)
         return item
 
-    def _must_pass(self, text: object, tier: object) -> None:
+    def _must_pass(self, text: object, tier: str) -> None:
         """Raise for what the seed's gate looks at before scope and source: noise, tier log, length."""
-        if not isinstance(text, str):
-            return
-        probe = Memory(id="probe", kind="register", text=text, at=datetime.min)
+        probe = Memory(id="probe", kind="register", text=str(text), at=datetime.min)
         stop = gate.check_text(probe, self.account.policy)
-        if isinstance(stop, gate.Stop) and stop.check == "noise":
-            raise BadInput(stop.detail, hint=stop.advice)
-        if isinstance(tier, str) and tier.strip().lower() == "log":
-            raise BadInput("tier log is journal-only", hint="write it by vault.journal(text)")
-        if isinstance(stop, gate.Stop) and stop.check == "length":
-            raise BadInput(stop.detail, hint=stop.advice)
+        check = stop.check if isinstance(stop, gate.Stop) else ""
+        if tier == "log" and check != "noise":
+            raise BadInput("tier log is journal-only", hint=_JOURNAL)
+        if isinstance(stop, gate.Stop) and check in ("noise", "length"):
+            raise BadInput(stop.detail, hint=_JOURNAL if check == "noise" else stop.advice)
 
     def _delete(self, ids: Sequence[str]) -> dict[str, bool | Proposed]:
         account = self.account
@@ -335,7 +332,7 @@ class MemoryVault(VaultReader):
         if verdict.check == "missing":
             raise UnknownMemory(verdict.detail)
         if not verdict or verdict.memory is None:
-            advice = "write it by vault.journal(text)" if verdict.check == "noise" else verdict.advice
+            advice = _JOURNAL if verdict.check == "noise" else verdict.advice
             raise BadInput(verdict.detail, hint=advice or None)
         return _on(self._view).record(verdict.memory.id, verdict.memory.rev)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from octavo.documents.vault.limits import ACTIONS
 from octavo.documents.vault.lines import VaultMemory
 from octavo.documents.vault.memory_vault import MemoryVault, Proposed, UnknownMemory
-from octavo.documents.vault.reading import Scopes
 from octavo.domain.memory import SHARED
 from octavo.engine.surface import fitted
 from octavo.errors import OctavoError
 
 Reply = dict[str, Any]
+
+_ADDED = {"tier": "register", "source": "tool"}
+_REMEMBERED = {"tags": ["remembered"], "source": "chat", "tier": "register"}
 
 
 def vault_tool(vault: MemoryVault, action: str, **arguments: Any) -> Reply:
@@ -28,8 +30,9 @@ def vault_tool(vault: MemoryVault, action: str, **arguments: Any) -> Reply:
         what = f"action {action!r} is {'denied' if action in ACTIONS else 'unknown'}"
         return {"status": "denied", "message": f"{what}; allowed here: {allowed}"}
     try:
-        call, unsaid, told = _ACTS[action]
-        return told(call(vault.for_tool(), **{**unsaid, **arguments}))
+        call, unsaid = _CALLS[action]
+        bound = {"limit": vault.max_items} if action in ("recall", "list") else {}
+        return _told(action, arguments, call(vault.for_tool(), **{**unsaid, **bound, **arguments}))
     except UnknownMemory as error:
         return {"status": "not_found", "message": error.message}
     except OctavoError as error:
@@ -54,95 +57,51 @@ def flush_proposed(vault: MemoryVault, proposed: Iterable[Mapping[str, Any]]) ->
     }
 
 
-_ADDED = {"tier": "register", "source": "tool"}
-
-
 @fitted
 def _bulk_add(vault: MemoryVault, items: Iterable[Mapping[str, Any]]) -> Reply:
     return vault.bulk_add([{**_ADDED, **item} for item in items])
 
 
-@fitted
-def _remember(vault: MemoryVault, text: str) -> VaultMemory | Proposed:
-    return vault.add_memory(text, SHARED, "other", ["remembered"], "chat", tier="register")
+def _told(action: str, arguments: Mapping[str, Any], outcome: Any) -> Reply:
+    """What a call returned, as a reply."""
+    match outcome:
+        case Proposed():
+            return {"status": outcome.status, "proposal": outcome.proposal, "message": outcome.reason}
+        case VaultMemory() if action == "get":
+            return {"status": "ok", "memory": outcome.to_dict()}
+        case VaultMemory():
+            return {"status": outcome.status, "id": outcome.id, "version": outcome.version}
+        case list() if action == "directives":
+            return {"status": "ok", action: [{"id": r.id, "text": r.text, "scope": r.scope} for r in outcome]}
+        case list():
+            scores = [{} if m.score is None else {"score": m.score} for m in outcome]
+            rows = [m.to_dict() | score for m, score in zip(outcome, scores, strict=True)]
+            return {"status": "ok", "memories": rows}
+        case str():
+            return {"status": "stored", "id": outcome}
+        case True:
+            return {"status": "deleted", "id": arguments["memory_id"]}
+        case False | None:
+            raise UnknownMemory(f"there is no memory {arguments['memory_id']!r} in the vault")
+        case _:
+            return {"status": "ok", **outcome}
 
 
-@fitted
-def _recall(
-    vault: MemoryVault,
-    scope: Scopes = None,
-    category: str | None = None,
-    tags: Sequence[str] | None = None,
-    limit: int | None = None,
-) -> list[VaultMemory]:
-    return vault.recall(scope, category, tags, vault.max_items if limit is None else limit)
-
-
-@fitted
-def _get(vault: MemoryVault, memory_id: str) -> Reply:
-    memory = vault.get(memory_id)
-    if memory is None:
-        raise UnknownMemory(f"there is no memory {memory_id!r} in the vault")
-    return {"memory": memory.to_dict()}
-
-
-@fitted
-def _delete(vault: MemoryVault, memory_id: str) -> Reply:
-    done = vault.delete_memory(memory_id)
-    if isinstance(done, Proposed):
-        return _written(done)
-    if not done:
-        raise UnknownMemory(f"there is no memory {memory_id!r} in the vault")
-    return {"status": "deleted", "id": memory_id}
-
-
-@fitted
-def _journal(vault: MemoryVault, text: str, scope: str = SHARED) -> Reply:
-    return {"status": "stored", "id": vault.journal(text, scope)}
-
-
-@fitted
-def _directives(vault: MemoryVault, query: str | None = None, scope: Scopes = None) -> Reply:
-    rules = vault.directives(query, scope)
-    return {"directives": [{"id": r.id, "text": r.text, "scope": r.scope} for r in rules]}
-
-
-@fitted
-def _rebuild_index(vault: MemoryVault) -> Reply:
-    vault.account.reindex()
-    return {}
-
-
-def _written(outcome: VaultMemory | Proposed) -> Reply:
-    if isinstance(outcome, Proposed):
-        return {"status": outcome.status, "proposal": outcome.proposal, "message": outcome.reason}
-    return {"status": outcome.status, "id": outcome.id, "version": outcome.version}
-
-
-def _listed(found: Iterable[VaultMemory]) -> Reply:
-    rows = [m.to_dict() if m.score is None else {**m.to_dict(), "score": m.score} for m in found]
-    return {"status": "ok", "memories": rows}
-
-
-def _ok(reply: Reply) -> Reply:
-    return {"status": "ok", **reply}
-
-
-# Each action's call, what it says where the agent says nothing, and how its outcome is told.
-_ACTS: dict[str, tuple[Callable[..., Any], Reply, Callable[[Any], Reply]]] = {
-    "add": (MemoryVault.add_memory, {"scope": SHARED, "category": "other", **_ADDED}, _written),
-    "bulk_add": (_bulk_add, {}, _ok),
-    "remember": (_remember, {}, _written),
-    "search": (MemoryVault.search_memories, {}, _listed),
-    "recall": (_recall, {}, _listed),
-    "get": (_get, {}, _ok),
-    "list": (_recall, {}, _listed),
-    "update": (MemoryVault.update_memory, {}, _written),
-    "delete": (_delete, {}, _ok),
-    "bulk_delete": (MemoryVault.bulk_delete, {}, _ok),
-    "journal": (_journal, {}, _ok),
-    "directives": (_directives, {}, _ok),
-    "stats": (MemoryVault.vault_stats, {}, _ok),
-    "compact": (MemoryVault.compact, {}, _ok),
-    "rebuild_index": (_rebuild_index, {}, _ok),
+# The call of each action, and what it says where the agent says nothing.
+_CALLS: dict[str, tuple[Callable[..., Any], Reply]] = {
+    "add": (MemoryVault.add_memory, {"scope": SHARED, "category": "other", **_ADDED}),
+    "bulk_add": (_bulk_add, {}),
+    "remember": (MemoryVault.add_memory, {"scope": SHARED, "category": "other", **_REMEMBERED}),
+    "search": (MemoryVault.search_memories, {}),
+    "recall": (MemoryVault.recall, {}),
+    "get": (MemoryVault.get, {}),
+    "list": (MemoryVault.recall, {}),
+    "update": (MemoryVault.update_memory, {}),
+    "delete": (MemoryVault.delete_memory, {}),
+    "bulk_delete": (MemoryVault.bulk_delete, {}),
+    "journal": (MemoryVault.journal, {}),
+    "directives": (MemoryVault.directives, {}),
+    "stats": (MemoryVault.vault_stats, {}),
+    "compact": (MemoryVault.compact, {}),
+    "rebuild_index": (MemoryVault.rebuild_index, {}),
 }

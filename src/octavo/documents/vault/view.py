@@ -190,7 +190,7 @@ class VaultView:
             self._replace(lines)
 
     def _lines_after(self, version: int) -> bytes:
-        return b"".join(entry.line for entry in self._entries if entry.version > version and entry.is_told)
+        return b"".join(entry.line for entry in self._entries if entry.version > version)
 
     def _replace(self, lines: bytes) -> None:
         self._attached.files.replace(self._file, lines)
