@@ -419,3 +419,18 @@ def test_another_bullet_is_no_edit_and_a_plan_says_where_a_line_went(account: Ac
     assert account.sync().edits == ()
     page.write_text(page.read_text().replace("## Keys", "## กุญแจ"))
     assert [edit.text for edit in account.sync().edits] == [f"{KEY} → กุญแจ"]
+
+
+def test_a_register_that_is_written_anew_is_its_next_revision(account: Account, tree: Path) -> None:
+    home = account.remember("lives in Chiang Mai", kind="register", topic="home").memory
+    account.mirror()
+    page = tree / "semantic/registers.md"
+    page.write_text(re.sub("- lives.*", "- ย้ายไปกรุงเทพแล้ว", page.read_text()))
+    assert [(edit.action, edit.id) for edit in account.sync(commit=True).edits] == [("revise", home.id)]
+    assert [(m.text, m.topic) for m in account.memories(kind="register")] == [("ย้ายไปกรุงเทพแล้ว", "home")]
+    page.write_text(page.read_text() + "- and in Lampang\n")
+    held = account.sync(commit=True)
+    assert (held.edits, [one.reason.partition(",")[0] for one in held.refused]) == (
+        (), ["two blocks stand under 'home'"],
+    )  # fmt: skip
+    assert "Lampang" in page.read_text()

@@ -114,6 +114,12 @@ def says(place: Place, memory: Memory) -> dict[str, Any]:
             return {"data": {name: told[name] for name in ("name", "actions", "description")}}
 
 
+def is_twin(place: Place, memory: Memory, said: Mapping[str, Any]) -> bool:
+    """Whether a block without an id is that of a memory: it says the same, or stands under its topic."""
+    is_under = place.kind == "register" and bool(memory.topic) and said.get("topic") == memory.topic
+    return is_under or says(place, memory) == said
+
+
 class Found(Struct, frozen=True, kw_only=True):
     """What a file says of one memory: what `says` gives, whose id it bears, and where it begins.
 
@@ -136,9 +142,13 @@ def read(place: Place, path: str, text: str) -> list[Found]:
                 why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
                 raise BadInput(why)
             titles = [title_of(name) for name in (place.page, str(front.get("page", "")))]
+            listed = list(blocks.blocks_of(text, titles))
+            topics = [section for section, *_ in listed if place.kind == "register" and section]
+            if twice := [topic for topic in topics if topics.count(topic) > 1]:
+                raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
             return [
                 Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
-                for section, said, id_, line in blocks.blocks_of(text, titles)
+                for section, said, id_, line in listed
             ]
         case "skill":
             skill, id_ = skill_files.parse(text)

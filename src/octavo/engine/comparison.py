@@ -192,9 +192,11 @@ class Comparison:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
             # taken in before and the file could not be written.
             missing = (memory for id_, memory in group.members.items() if id_ not in there)
-            twin = next((memory for memory in missing if mirror.says(group.place, memory) == one.said), None)
+            twin = next((memory for memory in missing if mirror.is_twin(group.place, memory, one.said)), None)
             id_ = twin.id if twin else self._id_for(one, there) if group.place.form == "page" else None
-            if twin is None and not self._live(id_):
+            if twin is not None:
+                self._tell(group, twin.id, one)
+            elif self._live(id_) is None:
                 self._edit(group, "remember", replace(one, id=id_), None)
             there[id_ or one.path] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
