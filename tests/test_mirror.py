@@ -644,7 +644,7 @@ def test_a_watch_takes_in_what_is_saved_and_ends_when_told(
             time.sleep(2)  # it is at rest again
         finally:
             watch.send_signal(signal.SIGINT)
-        told = watch.communicate(timeout=30)[0]
+        told = watch.communicate(timeout=120)[0]
     assert any("blue" in m.text for m in account.memories())
     assert "mirror" in told
 
@@ -728,7 +728,7 @@ def test_a_learned_skill_is_promoted_by_a_person_and_moves_up(tmp_path: Path) ->
         nok.mirror()
         assert not (tree / "semantic/skills/dance").exists()
         file = tree / "procedural/skills/dance/SKILL.md"
-        assert 'octavo-approved: "human:nok"' in file.read_text()
+        assert "octavo-approved: human:nok" in file.read_text()
         with file.open("a") as page:
             page.write("\n## Odd section\n\nkept\n")
         nok.sync(commit=True)

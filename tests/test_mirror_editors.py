@@ -160,7 +160,7 @@ def test_what_else_the_front_matter_of_a_skill_says_stays(account: Account, tree
     path.write_text(f"---\n{front}---\n\nDances when music plays.\n")
     account.sync(commit=True)
     shown = path.read_text()
-    assert 'allowed-tools: ["Bash", "Read"]\nmetadata:\n  author: นก\n  octavo-id' in shown
+    assert "allowed-tools:\n- Bash\n- Read\nmetadata:\n  author: นก\n  octavo-id" in shown
     path.write_text(shown.replace("author: นก", "author: นกน้อย"))
     account.sync(commit=True)
     (skill,) = account.memories(kind="skill")

@@ -7,7 +7,6 @@ blanks at the end of a line, which editors add and take away: in a file they mea
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -25,8 +24,7 @@ _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"(`{3,}|~{3,})")
-_PLAIN = re.compile(r"[^\W\d_][\w /().,-]*", re.UNICODE)
-_WORDS = ("true", "false", "yes", "no", "on", "off", "null")  # what YAML does not read as a text
+_WIDE = 1_000_000  # no field goes on in a second line
 
 
 def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, Any]) -> str:
@@ -109,14 +107,14 @@ def front_of(text: str) -> tuple[Mapping[str, Any], str]:
 
 def front_matter(fields: Mapping[str, Any]) -> str:
     """Front matter that any reader of YAML understands, a line a field."""
-    lines = []
-    for name, value in fields.items():
-        if value and isinstance(value, Mapping):
-            lines.append(f"{scalar(name)}:")
-            lines += (f"  {scalar(key)}: {scalar(one)}" for key, one in value.items())
-        else:
-            lines.append(f"{scalar(name)}: {scalar(value)}")
-    return "\n".join(["---", *lines, "---", ""])
+    return f"---\n{dumped(fields)}---\n"
+
+
+def dumped(fields: Mapping[str, Any]) -> str:
+    """Fields as YAML, in their order."""
+    import yaml  # type: ignore[import-untyped]  # at first use, as msgspec does
+
+    return str(yaml.safe_dump(dict(fields), allow_unicode=True, sort_keys=False, width=_WIDE))
 
 
 def lines_of(text: str) -> list[str]:
@@ -159,10 +157,3 @@ def _one_line(text: str) -> str:
     """A text as a heading; blanks around it are spelt out, because a heading has none."""
     line = escaped(text).replace("\n", "&#10;")
     return re.sub(f"^[{_BLANKS}]|[{_BLANKS}]$", _entity, line)
-
-
-def scalar(value: Any) -> str:
-    """A value in YAML: a plain word, or JSON."""
-    is_plain = isinstance(value, str) and _PLAIN.fullmatch(value) and value == value.strip()
-    is_word = is_plain and value.lower() not in _WORDS
-    return str(value) if is_word else json.dumps(value, ensure_ascii=False)

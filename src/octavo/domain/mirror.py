@@ -30,39 +30,26 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
     """The bytes of a file; they depend on nothing but the memories."""
     first = memories[0]
     match place.form:
-        case "page":
+        case "page" | "listed":
             said = _page(place.page, memories)
-        case "events":
-            said = "".join(f"{_line(_event(memory))}\n" for memory in memories)
         case "skill":
             said = skill_files.render(first, path.split("/")[-2])
         case "text":
             said = f"{blocks.escaped(first.text)}\n"
+        case "told":
+            said = f"# {first.id}\n\n{blocks.escaped(first.text)}\n"
         case "behaviors":
             said = json_text({name_of(m): behavior_of(m, uses.get(m.id, 0)) for m in memories})
-        case "json":
+        case "json" | "kept":
             said = json_text(json_of(first))
-        case _:
-            said = _read_only(place, path, memories)
-    return said.encode()
-
-
-def _read_only(place: Place, path: str, memories: Sequence[Memory]) -> str:
-    """A file that shows what never changes, or what is derived."""
-    first = memories[0]
-    match place.form:
         case "talk":
-            return json_text(conversation(memories))
-        case "run" if path.endswith(STEPS):
-            return "".join(f"{_line(step)}\n" for step in first.data.get("steps", ()))
-        case "run":
-            return json_text(first.data.get("metadata", {}))
-        case _ if place.kind == "assembly":
-            return _page("assemblies", memories)
-        case _ if path.endswith(".json"):
-            return json_text(json_of(first))
+            said = json_text(conversation(memories))
+        case "run" if not path.endswith(STEPS):
+            said = json_text(first.data.get("metadata", {}))
         case _:
-            return f"# {first.id}\n\n{blocks.escaped(first.text)}\n"
+            rows = map(_event, memories) if place.form == "events" else first.data.get("steps", ())
+            said = "".join(f"{_line(row)}\n" for row in rows)
+    return said.encode()
 
 
 def _page(name: str, memories: Sequence[Memory]) -> str:

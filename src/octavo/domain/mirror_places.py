@@ -18,7 +18,9 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, STATE, Kind, Memory
 from octavo.errors import BadInput
 
-Form = Literal["page", "skill", "text", "json", "behaviors", "talk", "events", "run", "told"]
+Form = Literal[
+    "page", "skill", "text", "json", "behaviors", "talk", "events", "run", "told", "listed", "kept"
+]
 EDITABLE: tuple[Form, ...] = ("page", "skill", "text", "json", "behaviors")
 BEHAVIOR = "behavior"
 BLOCKS = 1000  # on one page; more go to a second one
@@ -42,7 +44,7 @@ _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
     ("semantic/knowledge/{category}.md", "page", "fact", {}),
     ("semantic/canon.md", "page", "canon", {}),
     *(
-        (f"episodic/checkpoints/{n}.json", "told", "register", {"category": STATE, "topic": n})
+        (f"episodic/checkpoints/{n}.json", "kept", "register", {"category": STATE, "topic": n})
         for n in _POINTS
     ),
     ("semantic/states/{topic}.json", "json", "register", {"category": STATE}),
@@ -56,7 +58,7 @@ _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
     ("episodic/events/game_events.jsonl", "events", "episode", {"category": "game_event"}),
     ("episodic/rlds_episodes/{id}/metadata.json", "run", "episode", {"category": "rlds"}),
     ("episodic/conversations/{session}.json", "talk", "episode", {}),
-    ("semantic/assemblies.md", "told", "assembly", {}),
+    ("semantic/assemblies.md", "listed", "assembly", {}),
     ("semantic/cores/{id}.md", "told", "core", {}),
     ("semantic/spheres/{id}.md", "told", "sphere", {}),
 )
@@ -84,7 +86,7 @@ class Place(Struct, frozen=True, kw_only=True):
     @property
     def page(self) -> str:
         """What it is called if it is a page."""
-        return self.category or {"register": "registers"}.get(self.kind, self.kind)
+        return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
 
     def is_at(self, path: str) -> bool:
         """Whether a path is its own, or that of a further page or file of it."""
