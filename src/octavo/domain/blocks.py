@@ -24,7 +24,6 @@ _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"(`{3,}|~{3,})")
-_WIDE = 1_000_000  # no field goes on in a second line
 
 
 def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, Any]) -> str:
@@ -106,15 +105,13 @@ def front_of(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:
-    """Front matter that any reader of YAML understands, a line a field."""
+    """Front matter that any reader of YAML understands."""
     return f"---\n{dumped(fields)}---\n"
 
 
 def dumped(fields: Mapping[str, Any]) -> str:
     """Fields as YAML, in their order."""
-    import yaml  # type: ignore[import-untyped]  # at first use, as msgspec does
-
-    return str(yaml.safe_dump(dict(fields), allow_unicode=True, sort_keys=False, width=_WIDE))
+    return msgspec.yaml.encode(fields).decode()
 
 
 def lines_of(text: str) -> list[str]:
