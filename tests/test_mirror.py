@@ -453,6 +453,21 @@ def test_a_watch_never_ends_a_memory(account: Account, tree: Path) -> None:
     assert len(account.memories()) == 2
 
 
+def test_a_watch_goes_on_where_many_memories_would_end_and_takes_the_rest_in(tmp_path: Path) -> None:
+    with opened(tmp_path) as account:
+        facts = [Memory(id=f"m{n}", kind="fact", text=f"tile {n * 7919}", at=AT) for n in range(60)]
+        account.intake.write_many(
+            [Wrote(memory=fact) for fact in facts], cause="test", skip=frozenset({"duplicate"})
+        )
+        tree = Path(account.mirror().folder)
+        (tree / "semantic/knowledge/general.md").unlink()
+        (tree / "semantic/knowledge/notes.md").write_text("- กระดาษโน้ต\n")
+        done = account.sync(commit=True, endings=False)
+        assert [edit.text for edit in done.edits] == ["กระดาษโน้ต"]
+        assert "it ends 60 of the memories" in done.refused[0].reason
+        assert len(account.memories()) == 61
+
+
 def test_episodes_are_written_again_and_never_taken_in(tmp_path: Path) -> None:
     with opened(tmp_path) as account:
         with account.sandbox() as sandbox:

@@ -434,3 +434,22 @@ def test_a_register_that_is_written_anew_is_its_next_revision(account: Account, 
         (), ["two blocks stand under 'home'"],
     )  # fmt: skip
     assert "Lampang" in page.read_text()
+
+
+def test_a_block_that_the_next_file_of_a_long_page_shows_already_is_no_copy(
+    account: Account, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", 2)
+    first = account.remember("บันไดอยู่หลังบ้าน", category="places").or_raise()
+    for memory in account.memories(category="objects"):
+        account.revise(memory.id, category="places")
+    account.revise(first.id, category="objects")
+    account.mirror()
+    page = tree / "semantic/knowledge/places.md"
+    page.write_text(page.read_text() + "- a person's line\n")
+    account.remember("the ladder is made of wood", category="places")
+    account.mirror()  # the page is two files now, and the first is the person's
+    account.sync(commit=True)
+    told = [memory.text for memory in account.memories()]
+    assert len(told) == len(set(told)) == 5
+    assert account.sync().edits == ()

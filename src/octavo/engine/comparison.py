@@ -183,6 +183,8 @@ class Comparison:
         there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
+            if one.id in there and there[one.id] != one.path and self._is_said(group, one):
+                continue  # the next file of the page shows it already, and this one could not be written
             if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(replace(one, id=None))
             else:
@@ -201,6 +203,11 @@ class Comparison:
             there[id_ or one.path] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._tell(group, id_, None)
+
+    def _is_said(self, group: Group, one: Found) -> bool:
+        """Whether the account says what a file says."""
+        memory = self._live(one.id)
+        return memory is not None and one.said == mirror.says(group.place, memory)
 
     def _id_for(self, one: Found, there: Mapping[str, str]) -> str:
         """The id of a new block, the same as long as its file was not written: so it is taken in once.
@@ -248,7 +255,7 @@ class Comparison:
                 return  # left alone, wherever the account has it now
             place = self._tree.place_of(memory)
             is_moved = group.place.form in ("page", "skill") and (not place or place.path != group.place.path)
-            is_said = one.said == mirror.says(group.place, memory) or self._was_shown(group, one, id_)
+            is_said = self._is_said(group, one) or self._was_shown(group, one, id_)
             if is_said and not is_moved:
                 return
             action, why = _REVISE

@@ -110,7 +110,8 @@ def _told(
 
 
 def _must_be_few(compared: Comparison, *, delete: bool) -> None:
-    ends = sum(1 for group in compared.groups for edit, _ in group.edits if edit.action == "forget")
+    edits = (edit for group in compared.groups if not group.is_held for edit, _ in group.edits)
+    ends = sum(1 for edit in edits if edit.action == "forget")
     shown = len({id_ for file in compared.manifest.files.values() for id_ in file.ids})
     if ends > max(_ENDINGS, shown * _SHARE) and not delete:
         raise BadInput(
