@@ -161,7 +161,7 @@ def test_a_buffer_line_with_a_changed_byte_is_never_read(entry, data):
 
 
 def test_every_change_and_every_entry_has_a_tag():
-    assert {cls for cls, _ in codec._BODIES.values()} == set(Change.__args__)
+    assert {record for record, *_ in codec._CHANGES.values()} == set(Change.__args__)
     assert set(entries.TAGS) == set(entries.Entry.__args__)
 
 

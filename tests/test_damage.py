@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -211,16 +212,16 @@ def rewritten(root: Path, version: int, *, header: dict | None = None, line: dic
         tag = line.get("t", second.t)
         second = codec.Line(
             t=tag,
-            hash=codec.line_hash(tag, envelope, second.hash_of_body()),
+            hash="",
             envelope=codec.msgspec.Raw(envelope),
             salt=second.salt,
             body=second.body,
         )
+        second.hash = second.expected_hash()
     fields = json.loads(bytes(first.envelope)) | {"root": codec.root_of(iter([second.hash]))} | (header or {})
     envelope = json.dumps(fields).encode()
-    first = codec.Line(
-        t="version", hash=codec.line_hash("version", envelope, ""), envelope=codec.msgspec.Raw(envelope)
-    )
+    first = codec.Line(t="version", hash="", envelope=codec.msgspec.Raw(envelope))
+    first.hash = first.expected_hash()
     path.write_bytes(codec.encode_line(first) + codec.encode_line(second))
 
 
@@ -695,6 +696,41 @@ def test_an_import_takes_regular_files_only(root, tmp_path, kind, format_):
         os.mkfifo(path)
     with octavo.open(root, actor="human:ann") as account, pytest.raises(OctavoError):
         account.import_(path, format=format_)
+
+
+def test_a_pipe_in_the_place_of_any_file_is_named_or_replaced_and_nobody_waits_for_it(root, tmp_path):
+    with octavo.open(root, actor="human:ann", embedder=False) as account:
+        account.remember("maybe", confidence=0.1)
+        account.mirror()
+        account.catch_up()
+    files = [path.relative_to(root) for path in sorted(root.rglob("*")) if path.is_file()]
+    told: dict[str, list[str]] = {}
+
+    def use(copy: Path, name: str) -> None:
+        answers: list[str] = []
+        with suppress(OctavoError), octavo.open(copy, actor="human:ann", embedder=False) as account:
+            answers += account.check().problems
+            assert account.remember("maybe so", confidence=0.1).outcome == "refused"
+            for act in (account.memories, account.sandboxes, account.upkeep, account.mirror):
+                with suppress(OctavoError):
+                    act()
+            answers += [hit.memory.text for hit in account.recall("ชาเขียว")]
+        told[name] = answers
+
+    for number, name in enumerate(files):
+        copy = Path(shutil.copytree(root, tmp_path / str(number)))
+        (copy / name).unlink()
+        os.mkfifo(copy / name)
+        thread = threading.Thread(target=use, args=(copy, str(name)), daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive(), name
+        shutil.rmtree(copy)
+    assert len(told) == len(files) > 20
+    unfound = [name for name, answers in told.items() if "มะลิชอบชาเขียว" not in answers]
+    assert [n for n in unfound if "ledger" not in n] == ["default/account.json", "default/index/state.db"]
+    for name in ("refusals.jsonl", "attached.json", "buffers"):
+        assert any(name in problem for n, answers in told.items() if name in n for problem in answers)
 
 
 def test_what_is_committed_is_acknowledged_even_if_the_state_cannot_follow(root, monkeypatch):

@@ -190,3 +190,101 @@ def test_a_newer_fact_goes_before_what_it_replaces_wherever_it_ranks():
     texts = ("Nora lives in Porto", "Nora likes ports", "Nora collects maps of Porto", "Nora moved to Braga")
     order, _ = arrange("where does Nora live?", facts(*texts, relevance=(1.0, 0.6, 0.5, 0.3)))
     assert order.index("m3") < order.index("m0")
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second"),
+    [
+        ("what are Hana's hobbies?", "Hana plays badminton", "Hana has taken up pottery"),
+        ("which food does she like?", "She likes Thai food", "She likes Ethiopian food"),
+        ("what does the service depend on?", "The service depends on Redis", "The service depends on Kafka"),
+        ("what am I allergic to?", "I'm allergic to cashews", "I'm allergic to cats"),
+        ("what does the flat have?", "The flat has a balcony", "The flat has two bathrooms"),
+        ("ก้องพูดภาษาอะไรได้บ้าง", "ก้องพูดภาษาจีนได้", "ก้องพูดภาษาสเปนได้"),
+        ("ฉันแพ้อะไร", "ฉันแพ้กุ้ง", "ฉันแพ้ฝุ่น"),
+    ],
+)
+def test_what_may_be_said_of_many_things_ends_none_of_them(question, first, second):
+    assert arrange(question, facts(first, second))[1] == []
+
+
+def test_one_of_many_ends_when_somebody_says_so():
+    texts = ("Luis speaks Catalan", "Luis no longer speaks Catalan")
+    assert arrange("which languages does Luis speak?", facts(*texts))[0] == ["m1", "m0"]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer", "other"),
+    [
+        (
+            "is new_checkout enabled in production?",
+            "Feature flag new_checkout is enabled in production",
+            "new_checkout has been disabled in production",
+            "new_search has been disabled in production",
+        ),
+        (
+            "does Anton like being called Tony?",
+            "Anton likes being called Tony",
+            "Anton doesn't want to be called Tony any more",
+            "Anton wants to be called on Sundays",
+        ),
+        (
+            "which hotel do we stay at in Cádiz?",
+            "We stay at the Hotel Miramar in Cádiz",
+            "We stay at the Casa Azul in Cádiz",
+            "My parents stay at the Casa Azul in Cádiz",
+        ),
+        (
+            "what is his favourite restaurant?",
+            "His favourite restaurant is Trattoria Lupo",
+            "His favourite restaurant is the ramen bar on Hill Street",
+            "His wife's favourite restaurant is the ramen bar on Hill Street",
+        ),
+    ],
+)
+def test_an_opposite_a_refusal_and_a_value_of_another_shape_replace_only_their_own(
+    question, older, newer, other
+):
+    assert arrange(question, facts(older, newer))[0] == ["m1", "m0"]
+    assert arrange(question, facts(older, other)) == (["m0", "m1"], [])
+
+
+@pytest.mark.parametrize(
+    "question", ["who is Maeve?", "what does Maeve do?", "does Maeve drink?", "what is Maeve training for?"]
+)
+def test_what_does_not_answer_the_question_is_replaced_by_nothing(question):
+    texts = ("Maeve had knee surgery on 9 April", "Maeve works four days a week since September")
+    assert arrange(question, facts(*texts), lambda one, other: 0.65)[1] == []
+
+
+def test_what_a_fact_only_mentions_does_not_end_it():
+    texts = (
+        "Maeve runs the data team in Cork",
+        "The team uses Airflow",
+        "The team migrated from Airflow to Dagster",
+    )
+    order, replaced = arrange(
+        "what does the team use to schedule jobs?", facts(*texts, relevance=(0.4, 1.0, 0.5))
+    )
+    assert order[0] == "m2"
+    assert [(r.older, r.newer) for r in replaced] == [("m1", "m2")]
+
+
+def test_a_newer_fact_takes_the_place_of_what_it_replaces_before_others_that_fit_less():
+    texts = ("Nora lives in Porto", "Nora likes to live well", "Nora moved to Braga")
+    order, _ = arrange("where does Nora live?", facts(*texts, relevance=(1.0, 0.6, 0.4)))
+    assert order[0] == "m2"
+
+
+@pytest.mark.parametrize(
+    ("question", "is_past"),
+    [
+        ("what does the team use to schedule jobs?", False),
+        ("which tool is used to measure pressure?", False),
+        ("where did Nora use to live?", True),
+        ("what did the old team use to schedule jobs?", True),
+        ("who used to own the bakery?", True),
+    ],
+)
+def test_use_to_asks_about_the_past_only_after_did(question, is_past):
+    assert is_about_the_past(question) is is_past

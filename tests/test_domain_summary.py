@@ -390,6 +390,13 @@ def test_a_speakers_name_is_no_theme() -> None:
     assert found == {"Ines", "harbour"}
 
 
+def test_numbers_and_counting_words_are_no_themes() -> None:
+    english = ("Bookings are counted twice.", "She left the gas on twice.")
+    thai = ("ขายได้ห้าคัน กู้เงินแสนบาท", "ซื้อมาห้าคัน จ่ายไปแสนบาท")
+    found = {concept.theme for texts in (english, thai) for concept in themes(spoken(*texts))}
+    assert found.isdisjoint({"twice", "ห้า", "คัน", "แสน"})
+
+
 def test_no_theme_is_longer_than_a_word() -> None:
     endless = [
         (f"2026-03-{day:02d}", [("Maya", f"I saw {'x' * 5000} and the {'ก' * 5000}.")]) for day in range(1, 9)

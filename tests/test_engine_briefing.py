@@ -170,3 +170,43 @@ def test_the_profile_holds_what_is_current_and_its_bytes_do_not_depend_on_the_qu
     assert "Tom Reyes" in standing
     assert "Priya" not in standing
     assert account.brief("who is the manager?").standing == standing
+
+
+def test_the_profile_holds_everything_that_is_true_at_once(account: Account) -> None:
+    for day, text in enumerate(
+        ("I am allergic to cashews", "I am allergic to cats", "แนนชอบปีนผา", "แนนชอบถักไหมพรม")
+    ):
+        account.remember(text, at=at(1 + day))
+    standing = account.brief().standing
+    assert all(word in standing for word in ("cashews", "cats", "ปีนผา", "ถักไหมพรม"))
+
+
+def test_in_little_room_the_profile_tells_what_matters_most_and_not_what_is_newest(account: Account) -> None:
+    account.remember("Maeve is allergic to latex", at=at(1), salience=0.95)
+    for day in range(2, 12):
+        account.remember(f"Maeve rode the ferry to island number {day}", at=at(day))
+    brief = account.brief(budget=200)
+    assert "latex" in str(brief)
+    assert brief.tokens <= 200
+
+
+def test_the_profile_prefers_the_one_whom_most_facts_are_about(account: Account) -> None:
+    account.remember("Maeve runs the data team in Cork", at=at(1))
+    account.remember("Maeve has a twin", at=at(1))
+    for number, thing in enumerate(
+        ("Snowflake", "dbt", "Airflow", "Looker", "Kafka", "Spark", "Trino", "Redis")
+    ):
+        account.remember(f"{thing} costs {number + 2} thousand a month", at=at(9))
+    assert "data team in Cork" in str(account.brief(budget=200))
+
+
+def test_who_only_talked_is_known_by_their_last_sessions_until_something_is_asked(account: Account) -> None:
+    for day in range(8):
+        with account.sandbox(f"s{day}") as sandbox:
+            sandbox.turn("user", f"I finished chapter {day} of my book about lighthouses.")
+            sandbox.turn("assistant", "Lovely.")
+    account.compress()
+    told = str(account.brief())
+    assert "## Conversations so far" in told
+    assert "lighthouses" in told
+    assert "Conversations so far" not in str(account.brief("what do I write about?"))

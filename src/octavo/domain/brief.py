@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from octavo.domain.brief_page import (
     CANON,
     CONTEXT,
+    CORES,
     FACTS,
     FORMATS,
     REGISTERS,
@@ -40,7 +41,7 @@ _SILENT_CATEGORIES = ("state", "file")
 # Assemblies only boost; of spheres only approved beliefs speak, and those are canon.
 _SILENT_KINDS = ("assembly", "sphere")
 # The part of the budget that registers leave to what is relevant, and the most that the profile takes.
-_RESERVED, _PROFILE = 4, 3
+_RESERVED, _PROFILE = 4, 2
 
 
 class LeftOut(Struct, frozen=True, kw_only=True):
@@ -92,9 +93,10 @@ def render(
     """The brief of standing and ranked relevant memories; `k` and `budget` are upper bounds.
 
     The budget covers the whole text. Canon takes what it needs, registers leave a quarter to the
-    relevant part, the `facts` of the profile take a third at most, whether anything is asked or not, and
-    what is relevant fills the rest in the order of its rank. What was replaced is told with the day `until`
-    which it held; `orders` come after the fence. `grouped` memories stand together below their name.
+    relevant part, the `facts` of the profile, best first, take half of what is left at most, whether
+    anything is asked or not, and what is relevant fills the rest in the order of its rank. What was
+    replaced is told with the day `until` which it held; `orders` come after the fence. `grouped` memories
+    stand together below their name.
     """
     if format not in FORMATS:
         raise BadInput(f"format {format!r} is unknown", hint=f"use one of {', '.join(FORMATS)}")
@@ -160,11 +162,13 @@ def _filled(
     all_registers = [m for m in shown if m.kind == "register"]
     reserve = 0 if budget is None or not ranked or k == 0 else budget // _RESERVED
 
+    heading = CORES if facts and facts[0].kind == "core" else FACTS
+
     def parts(canon: int, registers: int, known: int = 0) -> str:
         return page.standing(
             (CANON, all_canon[:canon], len(all_canon) - canon),
             (REGISTERS, all_registers[:registers], len(all_registers) - registers),
-            (FACTS, facts[len(facts) - known :], 0),
+            (heading, sorted(facts[:known], key=lambda fact: (fact.at, fact.id)), 0),
         )
 
     def fits(text: str, keep: int = 0) -> bool:
@@ -176,13 +180,13 @@ def _filled(
     registers = known = 0
     if canon == len(all_canon):
         registers = _most(len(all_registers), lambda n: fits(parts(canon, n), reserve)) or 0
-        spent = page.count(page.whole(parts(canon, registers), ""))
-        room = 0 if budget is None else max(budget - budget // _PROFILE, spent)
+        spent = page.count(page.whole(parts(canon, registers) or heading, ""))
+        room = 0 if budget is None else max(0, budget - spent) // _PROFILE
         known = _most(len(facts), lambda n: fits(parts(canon, registers, n), room)) or 0
+        if facts and not known and not ranked and fits(parts(canon, registers, 1)):
+            known = 1  # in little room too it says something
     standing = parts(canon, registers, known)
-    seen = {
-        m.id: m.id for m in (*all_canon[:canon], *all_registers[:registers], *facts[len(facts) - known :])
-    }
+    seen = {m.id: m.id for m in (*all_canon[:canon], *all_registers[:registers], *facts[:known])}
     left = [item for item in ranked if memory_of(item).id not in seen][:k]
     taken = _taken(page, standing, left, budget)
     text = page.whole(standing, page.relevant(taken))

@@ -6,16 +6,16 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from itertools import takewhile
+from itertools import combinations
 
 from msgspec import Struct
 
 from octavo.domain.dates import Interval, find_times
-from octavo.domain.readings import correction_cues, read, stem_of
-from octavo.domain.replacing import BE, ENOUGH_GRAMS, FRAME, alike_in_order, probability
+from octavo.domain.readings import correction_cues, read
+from octavo.domain.replacing import BE, FRAME, alike_in_order, both_hold, names_of, probability
+from octavo.domain.rivals import ENOUGH_GRAMS, same_start
 
 REPLACES = 0.75  # from here on the newer goes first
 KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
@@ -24,7 +24,6 @@ MAY_REPLACE = 0.2  # without a question: enough to mention it to the writer
 TOP = 6  # so many of the best are compared
 SHARE = 0.2  # of the best one's relevance that the others need
 _FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
-_LITTLE = 0.05  # relevance that nobody misses
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
 _FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
 _NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
@@ -97,35 +96,47 @@ def arrange(
     asked = present(question) if is_past else question
     day = None if is_past else _asked_day(question, facts)
     top = _compared(facts, nearness)
-    goes_before: set[tuple[str, str]] = set()
     certainty: dict[tuple[str, str], float] = {}
-    for place, one in enumerate(top):
-        for other in top[place + 1 :]:
-            older, newer = sorted((one, other), key=_age)
-            sure = probability(asked, older.text, newer.text)
-            near = nearness(older.id, newer.id) if nearness else None
-            is_same = sure > KEEPS and _is_same_matter(asked, older, newer, near)
-            is_replaced = is_same and sure > REPLACES and not _is_too_late(question, older, newer, day)
-            is_kept = sure < KEEPS and (near is None or near >= _FAR)
-            is_kept |= is_same and sure > REPLACES  # not yet so on the day that is asked about
-            if _winner(one, older, newer, is_kept=is_kept, is_replaced=is_replaced) is other:
-                goes_before.add((other.id, one.id))
-            certainty[older.id, newer.id] = sure if is_replaced or (is_past and is_same) else 0.0
-    ranked = _ordered(top, goes_before)
+    replaced: set[tuple[str, str]] = set()
+    kept: list[tuple[Fact, Fact]] = []
+    for older, newer in combinations(sorted(top, key=_age), 2):
+        sure = probability(asked, older.text, newer.text)
+        near = nearness(older.id, newer.id) if nearness else None
+        is_same = sure > KEEPS and _is_same_matter(asked, older, newer, near)
+        is_over = is_same and sure > REPLACES
+        is_late = is_over and _is_too_late(question, older, newer, day)  # not yet so on the day asked about
+        if is_over and not is_late:
+            replaced.add((newer.id, older.id))
+        elif is_late or (sure < KEEPS and (near is None or near >= _FAR)):
+            kept.append((older, newer))
+        if (newer.id, older.id) in replaced or (is_past and is_same):
+            certainty[older.id, newer.id] = sure
+    ranked = _ordered(top, replaced, kept)
     if is_past:
         ranked = _past_first(question, ranked, certainty)
-    replacements = _replacements(ranked, certainty)
+    replacements = _replacements(asked, ranked, certainty)
     placed = {fact.id for fact in ranked}
     return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
 
 
-def _ordered(facts: Sequence[Fact], goes_before: set[tuple[str, str]]) -> list[Fact]:
-    """The facts in the order they come, but each behind those that go before it."""
+def _ordered(
+    facts: Sequence[Fact], replaced: set[tuple[str, str]], kept: Sequence[tuple[Fact, Fact]]
+) -> list[Fact]:
+    """The facts in the order they come, but a newer one in the place of what it replaces, and before it.
+
+    An older one that is kept goes before the newer, unless that replaces something that fits much better.
+    """
+    place = {fact.id: n for n, fact in enumerate(facts)}
+    best = {fact.id: fact for fact in facts}  # itself, or the best of what it replaces
+    for newer, older in replaced:
+        best[newer] = min(best[newer], facts[place[older]], key=lambda fact: place[fact.id])
+    before = {(old.id, new.id) for old, new in kept if old.relevance >= _FITS * best[new.id].relevance}
     ranked: list[Fact] = []
-    left = list(facts)
+    left = sorted(facts, key=lambda fact: (place[best[fact.id].id], fact is best[fact.id]))
     while left:
-        free = (one for one in left if not any((other.id, one.id) in goes_before for other in left))
-        ranked.append(next(free, left[0]))
+        current = [one for one in left if not any((other.id, one.id) in replaced for other in left)]
+        free = (one for one in current if not any((other.id, one.id) in before for other in left))
+        ranked.append(next(free, (current or left)[0]))
         left.remove(ranked[-1])
     return ranked
 
@@ -148,8 +159,20 @@ def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None)
     """Whether both could answer the question: what is said of something else replaces nothing."""
     if older.relevance < _ANSWERS * newer.relevance or (near is not None and near < _FAR):
         return False
+    if _share_a_matter(question, older.text, newer.text):
+        return True
     enough = _NEAR if question.isascii() else _NEAR_THAI
-    return _share_a_matter(question, older.text, newer.text) or (near is not None and near >= enough)
+    return near is not None and near >= enough and _answers(question, older.text)
+
+
+def _answers(question: str, fact: str) -> bool:
+    """Whether a fact has a word of the question, or one like it, besides whom it asks about."""
+    asked, said, cues = read(question), read(fact), correction_cues()
+    if asked.is_thai:
+        return True
+    words = asked.asked - names_of(asked)
+    alike = words.union(*(group for group in cues.classes if group & words))
+    return not alike.isdisjoint(said.terms) or not cues.light.isdisjoint(asked.stems & said.stems)
 
 
 def _share_a_matter(question: str, older: str, newer: str) -> bool:
@@ -157,11 +180,10 @@ def _share_a_matter(question: str, older: str, newer: str) -> bool:
     asked, before, after = read(question), read(older), read(newer)
     says_so = bool((after.changes - before.changes) or (after.negations - before.negations))
     if asked.is_thai:
-        alike = (one == other for one, other in zip(older, newer, strict=False))
-        head = 0 if says_so else sum(1 for _ in takewhile(bool, alike))
+        head = 0 if says_so else same_start(older, newer)
         rest = read(older[head:]).terms & read(newer[head:]).terms
         return len(rest) >= ENOUGH_GRAMS
-    names = {stem_of(name) for name in asked.names} | asked.names
+    names = names_of(asked)
     ours, theirs = before.terms - names, after.terms - names
     shared = ours & theirs
     cues, subject = correction_cues(), before.subject
@@ -174,22 +196,15 @@ def _share_a_matter(question: str, older: str, newer: str) -> bool:
         is_thing = subject not in names and subject not in cues.persons
         if not shared and says_so and is_thing:
             return not (asked.asked - {subject}).isdisjoint(ours)
+    elif after.subject in before.terms and (
+        after.subject not in asked.asked
+        or (asked.asked | (asked.stems & cues.light)) & before.stems <= {after.subject}
+    ):
+        shared -= {after.subject}  # what the older only mentions: "the cache", or "Maeve runs the data team"
     return bool(shared) or any(
         not (group.isdisjoint(ours) or group.isdisjoint(theirs) or group.isdisjoint(asked.asked))
         for group in cues.classes
     )
-
-
-def _winner(better: Fact, older: Fact, newer: Fact, *, is_kept: bool, is_replaced: bool) -> Fact:
-    """Which of two facts goes first; where nothing is known of them, the one that fits better."""
-    if is_replaced:
-        return newer
-    return older if is_kept and older.relevance >= _FITS * newer.relevance else better
-
-
-def _fits(older: Fact, newer: Fact) -> float:
-    """How much better the newer fits the question than the older."""
-    return math.log((max(newer.relevance, 0.0) + _LITTLE) / (max(older.relevance, 0.0) + _LITTLE))
 
 
 def _age(fact: Fact) -> tuple[datetime, int]:
@@ -208,12 +223,15 @@ def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str,
     return before + [fact for fact in ranked if fact not in before]
 
 
-def _replacements(ranked: Sequence[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Replacement]:
-    """For each fact the surest of those that take its place."""
+def _replacements(
+    asked: str, ranked: Sequence[Fact], certainty: Mapping[tuple[str, str], float]
+) -> list[Replacement]:
+    """For each fact the surest of those that take its place; where both hold, none does."""
     known = {fact.id: fact for fact in ranked}
     surest: dict[str, Replacement] = {}
     for (older, newer), sure in certainty.items():
-        if sure > REPLACES and (older not in surest or sure > surest[older].certainty):
+        is_surer = older not in surest or sure > surest[older].certainty
+        if sure > REPLACES and is_surer and not both_hold(asked, known[older].text, known[newer].text):
             surest[older] = Replacement(older=older, newer=newer, at=known[newer].at, certainty=sure)
     return list(surest.values())
 

@@ -9,21 +9,26 @@ from itertools import combinations
 
 from octavo.domain.corrections import CERTAIN
 from octavo.domain.memory import Memory
-from octavo.domain.replacing import probability
+from octavo.domain.replacing import both_hold, probability
 from octavo.domain.text import STOP_WORDS, words
 
 MOST = 40  # facts that are chosen; how many stand is the budget's
 _POOL = 60  # of so many the current ones are told from those they replaced
 _DAYS = 60.0
 _RECENT, _USED, _AGAIN = 0.3, 0.15, 0.15
+_MAIN, _OFTEN = 0.3, 0.2  # what is said of the one whom most facts are about, and how many that takes
+_LOOKED_AT = 80
+_PIECE = 4  # letters of Thai that stand for a word
 _SHARED = 0.4  # of the telling words of the shorter of two facts, before they are compared closely
+_PRONOUNS = frozenset(("i", "my", "she", "her", "he", "his", "they", "their", "we", "our"))
 
 
 def profile(facts: Sequence[Memory], uses: Mapping[str, int]) -> list[Memory]:
-    """The facts that matter most, oldest first, so that a new one comes behind those that stood already."""
+    """The facts that matter most, the best first."""
     if not facts:
         return []
     newest = max(fact.at for fact in facts)
+    main = _main(facts)
 
     def weight(fact: Memory) -> float:
         days = (newest - fact.at).total_seconds() / 86_400
@@ -31,16 +36,26 @@ def profile(facts: Sequence[Memory], uses: Mapping[str, int]) -> list[Memory]:
             fact.salience
             + _RECENT * math.exp(-days / _DAYS)
             + _USED * math.log1p(max(0, uses.get(fact.id, 0)))
+            + _MAIN * (_opening(fact)[0] in main)
         )
 
-    weighed = sorted(((weight(fact), fact) for fact in facts), key=lambda pair: (-pair[0], pair[1].id))[
-        :_POOL
-    ]
-    replaced = _replaced([fact for _, fact in weighed])
-    return sorted(
-        _spread([(value, fact) for value, fact in weighed if fact.id not in replaced]),
-        key=lambda fact: (fact.at, fact.id),
-    )
+    weighed = sorted(((weight(fact), fact) for fact in facts), key=lambda pair: (-pair[0], pair[1].id))
+    replaced = _replaced([fact for _, fact in weighed[:_POOL]])
+    return _spread([(value, fact) for value, fact in weighed[:_POOL] if fact.id not in replaced], main)
+
+
+def _main(facts: Sequence[Memory]) -> frozenset[str]:
+    """How the one is called whom most facts are about: a name, "user", or a pronoun."""
+    opening, often = Counter(_opening(fact)[0] for fact in facts).most_common(1)[0]
+    return _PRONOUNS | {opening} if often >= max(2, _OFTEN * len(facts)) else _PRONOUNS
+
+
+def _opening(fact: Memory) -> tuple[str, str]:
+    """Whom a fact is about and what it says of them, by its first words."""
+    if fact.text.isascii():
+        first, *rest = words(fact.text[:_LOOKED_AT]) or [""]
+        return first, next((word for word in rest if word not in STOP_WORDS), first)
+    return fact.text[:_PIECE], fact.text[_PIECE : 2 * _PIECE]
 
 
 def _replaced(facts: Sequence[Memory]) -> set[str]:
@@ -53,24 +68,24 @@ def _replaced(facts: Sequence[Memory]) -> set[str]:
         for (older, ours), (newer, theirs) in combinations(told, 2)
         if len(ours & theirs) >= max(1, min(len(ours), len(theirs)) * _SHARED)
         and probability("", older.text, newer.text) > CERTAIN
+        and not both_hold("", older.text, newer.text)
     }
 
 
-def _spread(weighed: Sequence[tuple[float, Memory]]) -> list[Memory]:
+def _spread(weighed: Sequence[tuple[float, Memory]], main: frozenset[str]) -> list[Memory]:
     """The best ones, where each further fact about the same weighs less."""
     chosen: list[Memory] = []
     about: Counter[str] = Counter()
-    left = list(weighed)
+    left = [(value, fact, _about(fact, main)) for value, fact in weighed]
     while left and len(chosen) < MOST:
-        best = max(left, key=lambda pair: pair[0] - _AGAIN * about[_about(pair[1])])
+        best = max(left, key=lambda row: row[0] - _AGAIN * about[row[2]])
         left.remove(best)
-        about[_about(best[1])] += 1
+        about[best[2]] += 1
         chosen.append(best[1])
     return chosen
 
 
-def _about(fact: Memory) -> str:
-    """What a fact is about: its topic or category, else the first word that tells something."""
-    if fact.topic or fact.category:
-        return fact.topic or fact.category or ""
-    return next((word for word in words(fact.text) if word not in STOP_WORDS), "")
+def _about(fact: Memory, main: frozenset[str]) -> str:
+    """What a fact is about: its topic or category, else whom it is about, or what it says of the main one."""
+    subject, said = _opening(fact)
+    return fact.topic or fact.category or (said if subject in main else subject)

@@ -87,9 +87,14 @@ def read_question(
         speaker=next(iter(named)) if len(named) == 1 else None,
         intervals=times.intervals,
         phrasings=_phrasings(personal.strip() or text),
-        is_list=_LISTING.search(text) is not None,
+        is_list=is_listing(text),
         is_request=is_request(text),
     )
+
+
+def is_listing(text: str) -> bool:
+    """Whether several things are asked for."""
+    return _LISTING.search(text) is not None
 
 
 def _terms(bare: str) -> tuple[tuple[str, ...], dict[str, str]]:

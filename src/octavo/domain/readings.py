@@ -118,6 +118,11 @@ class Cues(Struct, frozen=True, kw_only=True, eq=False):
     pronouns: tuple[frozenset[str], ...]
     classes: tuple[frozenset[str], ...]
     thai_classes: tuple[re.Pattern[str], ...]
+    opposites: tuple[tuple[frozenset[str], frozenset[str]], ...]
+    several: Marks
+    several_asked: Marks
+    begun: Marks
+    themselves: tuple[str, ...]
 
 
 class Reading(Struct, frozen=True, kw_only=True, eq=False):
@@ -129,6 +134,7 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     asked: frozenset[str]
     tokens: tuple[str, ...]
     content: tuple[str, ...]
+    stems: frozenset[str]
     words: tuple[str, ...]
     names: frozenset[str]
     keys: frozenset[str]
@@ -179,12 +185,14 @@ def correction_cues() -> Cues:
         pronouns=tuple(frozenset(group.split()) for group in english["pronouns"]),
         classes=tuple(frozenset(map(stem_of, group.split())) for group in english["classes"]),
         thai_classes=tuple(map(re.compile, thai["classes"])),
+        opposites=tuple(_opposite(group) for group in english["opposites"]),
+        themselves=tuple(thai["themselves"]),
     )
 
 
 _LISTS = (
     "change", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking", "past",
-    "past_only", "first", "past_tense",
+    "past_only", "first", "past_tense", "several", "several_asked", "begun",
 )  # fmt: skip
 _WEEK = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
 
@@ -206,6 +214,7 @@ def read(text: str) -> Reading:
         asked=_terms(bare, cues),
         tokens=tokens,
         content=content,
+        stems=frozenset(map(stem_of, words)),
         words=words,
         names=frozenset(name.lower() for name in _NAME.findall(text) if not name.isupper()),
         keys=frozenset(key.rstrip(".,:") for key in cues.keys.all_in(text, thai=thai)),
@@ -235,6 +244,11 @@ def stem_of(word: str) -> str:
 def kind_of_key(key: str, cues: Cues) -> str:
     """Whether a key is a number, a day or a month: another of the same kind is another thing."""
     return "number" if key[0].isdigit() else "day" if cues.days.any_in(key, thai=True) else "month"
+
+
+def _opposite(group: str) -> tuple[frozenset[str], frozenset[str]]:
+    one, _, other = group.partition("/")
+    return frozenset(map(stem_of, one.split())), frozenset(map(stem_of, other.split()))
 
 
 def _terms(text: str, cues: Cues | None = None) -> frozenset[str]:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
-from itertools import takewhile
 
 from octavo.domain.likeness import shared_in_order
-from octavo.domain.readings import Cues, Reading, correction_cues, kind_of_key, read, stem_of
-from octavo.domain.text import STOP_WORDS
+from octavo.domain.query import is_listing
+from octavo.domain.readings import Cues, Reading, correction_cues, read, stem_of
+from octavo.domain.rivals import (
+    DETERMINERS,
+    ENOUGH_GRAMS,
+    has_new_object,
+    has_other_use,
+    is_narrower,
+    is_of_somebody_else,
+    is_other_of_the_same,
+    is_rival,
+    is_rival_in_thai,
+    loses_key,
+    loses_name,
+    same_start,
+    shared_head,
+)
 
 # How much each feature says for the newer fact: a logistic regression on pairs of the development sets.
 # Vectors were tried and left out: on pairs that nothing was fitted on they bring nothing beyond the words.
@@ -19,7 +31,6 @@ WEIGHTS: Mapping[str, float] = {
     "cover": 5.43,
     "lost_nouns": -1.04,
     "lost_verbs": 0.21,
-    "lost_grams": -0.01,
     "start": -1.30,
     "start_kept": 1.03,
     "alike": 0.17,
@@ -42,8 +53,6 @@ WEIGHTS: Mapping[str, float] = {
     "class_plain": -0.40,
     "rival": -2.23,
     "other_number": 0.86,
-    "object_asked": 0.00,
-    "fits": 0.31,
     # Set by hand, because too few pairs of the development sets have it: facts that merely share a question's
     # words, another kind of value in the same frame, a use that nobody asked about.
     "loose": -2.0,
@@ -57,23 +66,12 @@ BE = frozenset(("is", "are", "was", "were", "be", "been"))
 _WHO = frozenset(("who", "what", "which"))
 _PERSONAL = frozenset(("i", "you", "he", "she", "we", "they", "it"))
 _NO_VERB_AFTER = frozenset(("of", "for", "at", "to", "about", "the", "a", "in", "on"))
-_THIRD = frozenset(("he", "she", "they", "his", "her", "their", "it"))
-_USES = frozenset(("for", "as"))
-_DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its", "my", "our", "your", "some"))
-_RENEWED = frozenset(("new", "current", "latest", "next", "replac", "old"))
-ENOUGH_GRAMS = 3
-_FITS = 2.0
 FRAME = 0.35  # how alike two facts are that say the same of different values
 
 
-def probability(question: str, older: str, newer: str, fits: float = 0.0) -> float:
-    """The probability that of two facts the newer is what the question wants.
-
-    `fits` says how much better the newer fits the question in the eyes of who found both: the logarithm of
-    their relevances' ratio, 0 if nobody knows.
-    """
+def probability(question: str, older: str, newer: str) -> float:
+    """The probability that of two facts the newer is what the question wants."""
     values = features(read(question), read(older), read(newer))
-    values["fits"] = min(_FITS, max(-_FITS, fits))
     return 1 / (1 + math.exp(-sum(weight * values[name] for name, weight in WEIGHTS.items())))
 
 
@@ -87,7 +85,8 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     )
     plan = newer.is_plan and not older.is_plan
     change = not plan and bool(newer.changes - older.changes or newer.renewed & question.asked)
-    negation = bool(newer.negations - older.negations)
+    turned = _turned(question, older, newer, cues)
+    negation = bool(turned or newer.negations - older.negations) or _is_affirmed(older, newer)
     says_so = change or negation
     value = older.terms - question.asked
     repeated = len(value & newer.terms) / len(value) if value else 0.0
@@ -95,23 +94,21 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     lost = min(1.0, kept["lost_nouns"] + 0.5 * kept["lost_verbs"] + kept["lost_grams"])
     event = newer.is_event and not older.has_event_time and not change
     asked = max(1, len(question.asked))
-    rival = kept["rival"]
-    if question.is_thai:
-        rival = max(rival, _other_of_the_same(older, newer, cues))
-    if not says_so:
-        narrower = (
-            _rival_in_thai(question, older, newer, cues)
-            if question.is_thai
-            else _narrower(question, older, newer)
-        )
-        rival = max(rival, narrower)
+    is_other = bool(kept["rival"]) or (question.is_thai and is_other_of_the_same(older, newer, cues))
+    if not says_so and question.is_thai:
+        is_other = is_other or is_rival_in_thai(question, older, newer, cues)
+    elif not says_so:
+        is_other = is_other or is_narrower(question, older, newer)
     same = kept["class"] and not (question.is_thai and not says_so)
     return {
         "newer": 1.0,
-        "cover": (len(question.asked & newer.terms) - len(question.asked & older.terms)) / asked,
+        "cover": (
+            len(question.asked & (newer.terms | turned))
+            - len(question.asked & older.terms - _named(question, older))
+        )
+        / asked,
         "lost_nouns": kept["lost_nouns"],
         "lost_verbs": kept["lost_verbs"],
-        "lost_grams": kept["lost_grams"],
         "start": start,
         "start_kept": start * (1 - lost),
         "alike": alike,
@@ -125,10 +122,10 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
         "value_named": repeated if says_so else 0.0,
         "value_lost": repeated * lost if says_so else 0.0,
         "change_lost": lost if change else 0.0,
-        "key_lost": float(_loses_key(question, older, newer, negation, cues)),
-        "name_lost": float(_loses_name(question, older, newer, cues)),
-        "owned": float(_is_of_somebody_else(question, older, newer, cues)),
-        "new_object": float(not kept["whole"] and _has_new_object(question, older, newer, cues)),
+        "key_lost": float(loses_key(question, older, newer, negation, cues)),
+        "name_lost": float(loses_name(question, older, newer, cues)),
+        "owned": float(is_of_somebody_else(question, older, newer, cues)),
+        "new_object": float(not kept["whole"] and has_new_object(question, older, newer, cues)),
         "new_subject": float(
             not question.is_thai
             and newer.subject is not None
@@ -137,32 +134,75 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
         "shared": kept["shared"],
         "class_change": float(bool(same) and says_so),
         "class_plain": float(bool(same) and not says_so),
-        "rival": rival,
+        "rival": float(is_other),
         "other_number": float(_has_other_number(question, older, newer)),
-        "object_asked": float(change and _has_asked_object(question, newer)),
-        "other_shape": float(not says_so and not question.is_thai and _has_other_shape(older, newer)),
-        "other_use": float(not says_so and _has_other_use(question, older, newer, cues)),
+        "other_shape": float(
+            not says_so and not question.is_thai and _has_other_shape(question, older, newer)
+        ),
+        "other_use": float(not says_so and has_other_use(question, older, newer, cues)),
     }
+
+
+def both_hold(asked: str, before: str, after: str) -> bool:
+    """Whether the newer leaves the older true: several are asked for, or it may be said of many.
+
+    "She likes Thai food" stays true beside "she likes Ethiopian food", until somebody says otherwise.
+    """
+    question, older, newer, cues = read(asked), read(before), read(after), correction_cues()
+    thai = question.is_thai or older.is_thai
+    changes = newer.changes - older.changes
+    is_list = is_listing(asked) or cues.several_asked.any_in(asked, thai=thai)
+    if changes and is_list:
+        changes -= cues.begun.all_in(after, thai=thai)  # "has taken up pottery" ends no other hobby
+    if changes or newer.negations - older.negations or _has_other_number(question, older, newer):
+        return False
+    return is_list or cues.several.any_in(shared_head(before.lower(), after.lower()), thai=thai)
+
+
+def _turned(question: Reading, older: Reading, newer: Reading, cues: Cues) -> frozenset[str]:
+    """The words of the older whose opposite the newer has, of the same thing: "enabled", "disabled"."""
+    words: set[str] = set()
+    for pair in cues.opposites:
+        for one, other in (pair, pair[::-1]):
+            if not (one.isdisjoint(older.stems) or other.isdisjoint(newer.stems)):
+                words |= one & older.stems - newer.stems
+    if not words or is_of_somebody_else(question, older, newer, cues):
+        return frozenset()
+    kept = older.terms - words
+    is_of_one = not kept.isdisjoint(newer.terms) and question.asked & kept <= newer.terms
+    return frozenset(words) if is_of_one else frozenset()
+
+
+def _is_affirmed(older: Reading, newer: Reading) -> bool:
+    """Whether the newer says plainly what the older denies."""
+    is_denied = bool(older.negations) and not newer.negations
+    return is_denied and bool(older.terms) and older.terms <= newer.terms
+
+
+def _named(question: Reading, older: Reading) -> frozenset[str]:
+    """Words of a question that in the older belong to a name: "which hotel", "the Hotel Miramar"."""
+    return frozenset(stem_of(name) for name in older.names - question.names if name not in question.capitals)
 
 
 def _kept(question: Reading, older: Reading, newer: Reading, cues: Cues) -> dict[str, float]:
     """Which words of the question the older has and the newer drops, by what kind of words they are."""
-    names = {stem_of(name) for name in question.names} | question.names
-    had = (question.asked & older.terms) - names
+    names = names_of(question)
+    had = (question.asked & older.terms) - names - _named(question, older)
+    turned = _turned(question, older, newer, cues)
     verbs = _verbs(question, older, cues)
     is_do = not _DO.isdisjoint(question.words)
     lost_nouns = lost_verbs = 0
-    same, rival = 0.0, 0.0
+    same = has_rival = False
     for term in had - newer.terms:
         if term in question.keys or term.isdigit():
             continue
-        if any(term in group and group & newer.terms for group in cues.classes):
-            same = 1.0
+        if term in turned or any(term in group and group & newer.terms for group in cues.classes):
+            same = True
         elif term in verbs or (term in cues.light and is_do):
             lost_verbs += 1
         else:
             lost_nouns += 1
-            rival = max(rival, _rival(term, older.tokens, newer.tokens, question.asked))
+            has_rival = has_rival or is_rival(term, older.tokens, newer.tokens, question.asked)
     together = (older.terms & newer.terms) - names
     shared = bool(together) or any(g & older.terms and g & newer.terms for g in cues.classes)
     size = max(1, len(had))
@@ -170,8 +210,8 @@ def _kept(question: Reading, older: Reading, newer: Reading, cues: Cues) -> dict
         "lost_nouns": lost_nouns / size,
         "lost_verbs": lost_verbs / size,
         "lost_grams": 0.0,
-        "class": same,
-        "rival": rival,
+        "class": float(same),
+        "rival": float(has_rival),
         "shared": float(shared),
         "whole": float(bool(had) and had <= newer.terms),
     }
@@ -212,73 +252,6 @@ def _verbs(question: Reading, older: Reading, cues: Cues) -> set[str]:
     return verbs
 
 
-def _rival(term: str, older: Sequence[str], newer: Sequence[str], asked: frozenset[str]) -> float:
-    """Whether another word stands in the newer where a lost one stands in the older, beside one asked for.
-
-    "The hallway wall" is not "the kitchen wall"; in "we painted the wall" nothing stands in its place.
-    """
-    for step in (-1, 1):
-        beside, between = _neighbour(term, older, step)
-        if beside in asked and beside in newer:
-            other, gap = _neighbour(beside, newer, -step)
-            if other and gap == between[::-1] and other not in older:
-                return 1.0
-    return 0.0
-
-
-def _neighbour(token: str, tokens: Sequence[str], step: int) -> tuple[str, tuple[str, ...]]:
-    """The next word with content before or behind a token, and what stands between them."""
-    between: list[str] = []
-    place = tokens.index(token) + step if token in tokens else -1
-    while 0 <= place < len(tokens):
-        if tokens[place] not in STOP_WORDS and tokens[place] != "'s":
-            return tokens[place], tuple(between)
-        between.append(tokens[place])
-        place += step
-    return "", ()
-
-
-def _narrower(question: Reading, older: Reading, newer: Reading) -> float:
-    """Whether the newer says of what is asked about which one it is: "the library", "the library café"."""
-    for tag, place, _, first, last in _changes(older.tokens, newer.tokens):
-        before, after = older.tokens[place - 1 : place], older.tokens[place : place + 1]
-        is_inside = question.asked.issuperset(after) and (question.asked | _DETERMINERS).issuperset(before)
-        added = [word for word in newer.tokens[first:last] if word not in STOP_WORDS | _RENEWED]
-        if tag == "insert" and after and is_inside and any(word.isalpha() for word in added):
-            return 1.0
-    return 0.0
-
-
-def _changes(one: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    """How one sequence becomes another, step by step."""
-    return SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-
-
-def _rival_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues) -> float:
-    """Whether what the newer puts in another's place is what the question asks about."""
-    asked = cues.asking.without(question.text)
-    covered: set[int] = set()
-    for block in SequenceMatcher(None, older.text, asked, autojunk=False).get_matching_blocks():
-        if block.size >= ENOUGH_GRAMS:
-            covered.update(range(block.a, block.a + block.size))
-    if not covered:
-        return 0.0
-    for tag, start, end, first, last in _changes(older.text, newer.text):
-        if tag == "replace" and len(covered.intersection(range(start, end))) >= 2:
-            return 1.0
-        if tag == "insert" and start and last - first >= ENOUGH_GRAMS and {start - 1, start} <= covered:
-            return 1.0  # "the shop", "the shop opposite"
-    return 0.0
-
-
-def _other_of_the_same(older: Reading, newer: Reading, cues: Cues) -> float:
-    """Whether both tell something of the same owner, and not the same: "ผู้ว่าจ้างของเรา", "ผู้ตรวจบัญชีของเรา"."""
-    ours, theirs = (
-        {match[2]: match[1] for match in cues.owning.finditer(one.text)} for one in (older, newer)
-    )
-    return float(any(thing not in newer.text for owner, thing in ours.items() if owner in theirs))
-
-
 def _has_other_number(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether a number that nobody asked about has another one in its place: "12 minutes", "4 minutes"."""
     before, after = older.counted, newer.counted
@@ -289,77 +262,19 @@ def _has_other_number(question: Reading, older: Reading, newer: Reading) -> bool
     )
 
 
-def _has_other_use(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
-    """Whether the newer ends with a use that nobody asked about: "Figma for design", "fish as his shell"."""
-    places = [place for place, word in enumerate(newer.words) if word in _USES]
-    if not places or not _USES.isdisjoint(older.words):
-        return False
-    end = newer.words[places[-1] + 1 :]
-    if any(word[0].isdigit() or word in cues.numbers or word in cues.calendar for word in end):
-        return False
-    terms = {stem_of(word) for word in end if word not in STOP_WORDS}
-    return bool(terms) and terms.isdisjoint(older.terms | question.asked)
+def names_of(question: Reading) -> frozenset[str]:
+    """The names of a question, as they stand and as they are compared."""
+    return question.names.union(map(stem_of, question.names))
 
 
-def _loses_key(question: Reading, older: Reading, newer: Reading, negation: bool, cues: Cues) -> bool:
-    """Whether the newer has another number, day or month than the one that the question names."""
-    others = {kind_of_key(key, cues) for key in newer.keys - older.keys}
-    return any(
-        kind_of_key(key, cues) in others and not (negation and key in newer.text.lower())
-        for key in (question.keys & older.keys) - newer.keys
-    )
+def _has_other_shape(question: Reading, older: Reading, newer: Reading) -> bool:
+    """Whether two facts begin alike and go on with values of another kind: a name, a number, "her seat".
 
-
-def _loses_name(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
-    """Whether the newer is about somebody else than the name, or the "her", that question and older share."""
-    if question.is_thai:
-        head = _head(cues.asking.without(question.text).strip(), older.text)
-        is_there = head[:ENOUGH_GRAMS] in newer.text or head[:2] in newer.text
-        return len(head) >= ENOUGH_GRAMS and not is_there
-    lost = (question.names & frozenset(older.words)) - frozenset(newer.words) - question.keys
-    if {name for name in lost if name.rstrip("s") not in cues.calendar} and _THIRD.isdisjoint(
-        newer.words[:4]
-    ):
-        return True
-    shared = (question.pronouns & older.pronouns) - newer.pronouns
-    return bool(shared) and newer.has_owner and not older.has_owner
-
-
-def _head(one: str, other: str) -> str:
-    return one[: _same_start(one, other)]
-
-
-def _is_of_somebody_else(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
-    """Whether the newer is about a person or thing of the one asked about: "Jane's son" for "Jane"."""
-    for owner, thing in newer.owned - older.owned:
-        known = owner in older.tokens and owner in question.tokens
-        if known and thing in cues.persons and thing not in older.tokens and thing not in question.tokens:
-            return True
-    if not newer.is_thai or newer.text[:ENOUGH_GRAMS] == older.text[:ENOUGH_GRAMS]:
-        return False
-    head = _head(cues.asking.without(question.text).strip(), older.text)
-    if len(head) >= 2 and re.match(cues.before_name + re.escape(head[:ENOUGH_GRAMS]), newer.text):
-        return True
-    return any(older.text.startswith(match.group(1)) for match in cues.of.finditer(newer.text))
-
-
-def _has_new_object(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
-    """Whether the newer tells a change of something that neither the question nor the older knows."""
-    known = older.terms | question.asked
-    related = known.union(*(group for group in cues.classes if group & known))
-    return bool(newer.objects) and all(related.isdisjoint(stems) for stems in newer.objects)
-
-
-def _has_asked_object(question: Reading, newer: Reading) -> bool:
-    """Whether the newer tells a change of the very thing that is asked about: "we cut the budget to …"."""
-    names = {stem_of(name) for name in question.names} | question.names
-    return any(not (question.asked - names).isdisjoint(stems) for stems in newer.objects)
-
-
-def _has_other_shape(older: Reading, newer: Reading) -> bool:
-    """Whether two facts begin alike and go on with values of another kind: a name, a number, "her seat"."""
-    same = _same_start(older.tokens, newer.tokens)
-    return same >= 2 and _shape(older, same) != _shape(newer, same)
+    What is asked for tells of itself that both answer: "his favourite restaurant is".
+    """
+    same = same_start(older.tokens, newer.tokens)
+    nouns = question.asked - names_of(question) - correction_cues().light
+    return nouns.isdisjoint(older.tokens[:same]) and same >= 2 and _shape(older, same) != _shape(newer, same)
 
 
 def _shape(fact: Reading, start: int) -> str:
@@ -367,19 +282,13 @@ def _shape(fact: Reading, start: int) -> str:
     token = fact.tokens[start] if start < len(fact.tokens) else ""
     if token[:1].isdigit():
         return "number"
-    return "named" if token in fact.capitals else "thing" if token in _DETERMINERS else "plain"
+    return "named" if token in fact.capitals else "thing" if token in DETERMINERS else "plain"
 
 
 def _shared_start(older: Sequence[str], newer: Sequence[str]) -> float:
     """How much of the shorter text both begin with."""
     shorter = min(len(older), len(newer))
-    return _same_start(older, newer) / shorter if shorter else 0.0
-
-
-def _same_start(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many of their first items, or characters, two have in common."""
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return sum(1 for _ in pairs)
+    return same_start(older, newer) / shorter if shorter else 0.0
 
 
 def alike_in_order(older: Sequence[str], newer: Sequence[str]) -> float:

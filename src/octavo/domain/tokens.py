@@ -11,7 +11,7 @@ Span = tuple[str, int, int]  # what it is, where it begins and ends
 
 # Tokens known by their make.
 _MAKE = pattern(
-    r"(?<![\w-])(?:"
+    r"(?<!\w)(?<!\w-)(?:"
     r"(?P<aws_key>A(?:KIA|SIA|GPA|IDA|ROA|NPA|NVA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9]))"
     r"|(?P<github_token>gh[pousr]_[A-Za-z0-9]{20,255}+|github_pat_\w{20,255}+)"
     r"|(?P<slack_token>xox[abeoprs](?:\.xox[bp])?-[\w-]{10,255}+|xapp-[\w-]{10,255}+"

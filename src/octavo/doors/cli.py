@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from octavo.domain.privacy import tellable
 from octavo.doors import commands, plain, render, settings
 from octavo.doors.operations import Operation, Parameter, perform
 from octavo.errors import BadInput, OctavoError, Unavailable
@@ -145,6 +146,7 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _failed(name: str, message: str, advice: str, code: int, arguments: Sequence[str]) -> int:
+    message, advice = tellable(message), tellable(advice)
     if "--json" in arguments:
         fault = {"error": {"type": name, "message": message, "advice": advice, "exit_code": code}}
         print(plain.document(fault), file=sys.stderr)

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any, TypeGuard
 
 from octavo.domain import brief as pages
+from octavo.domain.privacy import tellable
 from octavo.domain.profile import profile
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
@@ -30,7 +31,7 @@ from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.engine import briefing
 from octavo.engine.account import Account
-from octavo.errors import BadInput
+from octavo.errors import BadInput, OctavoError
 
 LOG = logging.getLogger(__name__)
 EVENTS = {
@@ -71,7 +72,9 @@ def answer(settings: Settings, event: str) -> None:
         if reply:
             sys.stdout.write(json.dumps(reply, ensure_ascii=False) + "\n")
     except (Exception, _OutOfTime) as error:  # the client goes on, whatever happened here
-        LOG.error("hook failed event=%s error=%s: %s", event[:40], type(error).__name__, error)
+        # Only what we say ourselves is sure to hold no memory's text.
+        said = tellable(str(error)) if isinstance(error, OctavoError | _OutOfTime) else ""
+        LOG.error("hook failed event=%s error=%s: %s", tellable(event[:40]), type(error).__name__, said)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from octavo.doors import conversations, models, python
 from octavo.doors.operations import Operation, Progress, call, performing
-from octavo.doors.operations.values import value_of
+from octavo.doors.operations.values import values_of
 from octavo.doors.settings import Settings
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
@@ -54,8 +54,7 @@ class Pool:
         self, operation: Operation, who: Settings, said: Mapping[str, Any], progress: Progress | None = None
     ) -> Any:
         """Do an operation for somebody, as `operations.perform` does it, on what is held open."""
-        values = {p.name: value_of(p, said.get(p.name)) for p in operation.parameters}
-        values = {name: value for name, value in values.items() if value not in (None, [])}
+        values = values_of(operation.parameters, said)
         if operation.subjects == (Settings,):
             if operation.writes:
                 self.retire(who.root, values.get("name", who.account))

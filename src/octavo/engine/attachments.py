@@ -12,7 +12,7 @@ from octavo.domain.memory import Redaction
 from octavo.domain.text import key_of
 from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, Busy, Unavailable
+from octavo.errors import BadInput, Busy, Damaged, Unavailable
 from octavo.storage import codec
 from octavo.storage.attached import Attached, AttachedFiles
 from octavo.storage.mirror_tree import Manifest, Tree, hash_of
@@ -58,7 +58,7 @@ class Attachments:
         """
         known = self._names()
         for path in (path for path in paths if path.name not in known):
-            became = ids(path.read_bytes())
+            became = ids(self.files.disk.read(path))
             file = self.files.beside(path, "copy", became)
             for why in self._swept(file, erasure_of(self._spine, _redactions(self._spine))):
                 raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
@@ -79,7 +79,7 @@ class Attachments:
         try:
             with self.files.locked(self._spine.policy.commit.wait_seconds):
                 return [why for file in self.files.listed() for why in self._swept(file, erasure)]
-        except (Busy, Unavailable) as error:
+        except (Busy, Damaged, Unavailable) as error:
             return [error.message]
 
     def verify(self, *, stamp: bool = False) -> list[str]:
@@ -110,7 +110,7 @@ class Attachments:
             else:
                 data = self.files.read(file) or b""
                 held = [self.files.place_of(file)] * (self._cleaned(file, data, erasure) != data)
-        except Unavailable as error:
+        except (Damaged, Unavailable) as error:
             yield error.message
         else:
             yield from (f"{path} still holds what was erased" for path in held)
@@ -125,7 +125,7 @@ class Attachments:
             if clean != data:
                 self.files.replace(file, clean)
             self.files.clear_leftovers(file)
-        except Unavailable as error:
+        except (Damaged, Unavailable) as error:
             yield error.message
 
     def _cleaned(self, file: Attached, data: bytes, erasure: Erasure) -> bytes:

@@ -98,8 +98,9 @@ def abstractions(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
         return concrete
     share = recalled.recipe.abstraction
     lift: dict[str, float] = {}
-    for source, part in recalled.base.parts_among([hit.memory.id for hit in concrete], list(fitting)):
-        lift[part] = max(lift.get(part, 0.0), share * min(fitting[source], 1.0))
+    for source, _, _, part in recalled.base.wholes_of([hit.memory.id for hit in concrete], ABSTRACT):
+        if source in fitting:
+            lift[part] = max(lift.get(part, 0.0), share * min(fitting[source], 1.0))
     concrete = [lifted(hit, "abstraction", lift.get(hit.memory.id, 0.0)) for hit in concrete]
     if recalled.query.filter.kinds is not None:
         return concrete + asked_for

@@ -105,7 +105,8 @@ class Composing:
         changed, members, reasons, oldest = set(own), dict[str, tuple[str, ...]](), {}, self._oldest()
         if low < high or own:
             members = {id_: members_of(memory) for id_, (_, memory) in view.many(asked).items()}
-            changed |= self._spine.state.changed_among({*asked, *chain(*members.values())}, low, high)
+            there = {*asked, *chain(*members.values())}
+            changed.update(self._spine.state.ids_changed(low, high, among=there))
         for id_, rev in asked.items():
             row = held.row(id_)
             if row is None or row.used < LEAST:
@@ -202,7 +203,7 @@ class Composing:
         if not low:
             return {m.id: m for m in view.memories(Filter(kinds=(KIND,)))}
         due = {row.id for row in manifest.rows if row.used < row.members}
-        due.update(self._spine.state.ids_changed(low, high, KIND))
+        due.update(self._spine.state.ids_changed(low, high, kind=KIND))
         due.update(id_ for id_, *_ in view.assemblies_of(self._spine.state.ids_changed(low, high)))
         return {id_: memory for id_, (_, memory) in view.many(sorted(due)).items()}
 

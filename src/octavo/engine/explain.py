@@ -157,7 +157,9 @@ class Explainer:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LONGEST_LOG:
             raise BadInput(f"limit {limit!r} is not between 1 and {LONGEST_LOG}")
         self._spine.head()
-        seen = (pair for pair in self._spine.state.merges(MERGED_FROM) if self._reader.sees(pair[1].scope))
+        made = self._spine.state.firsts_by("merge *", "approve *", "import*")
+        merged = ((v, m) for v, m in made if m.kind == KIND and m.linked(MERGED_FROM))
+        seen = ((version, memory) for version, memory in merged if self._reader.sees(memory.scope))
         events = [self._event(version, memory) for version, memory in islice(seen, limit)]
         return {"reconciled_log_entries": events, "count": len(events)}
 
@@ -264,11 +266,11 @@ class Explainer:
         return self._composing.held() if self._composing else None
 
     def _told(self, memory: Memory, members: Sequence[Memory] = ()) -> Assembly:
-        state, versions = self._spine.state, sorted(self._spine.state.versions_of(memory.id))
+        state, versions = self._spine.state, [v for v, _ in self._spine.state.history(memory.id)]
         reason = self._drift([memory]).get(memory.id)
         indexed, age = self._composing.since(memory.id) if self._composing else (None, None)
         uses = self._spine.head().uses([memory.id]).get(memory.id, (0, 0.0))[0]
-        last = state.last_use(memory.id) if uses else None
+        last = state.others("use", ref=memory.id, newest=1)[0][0] if uses else None
         return Assembly(
             assembly_id=memory.id,
             name=memory.text,

@@ -25,7 +25,7 @@ from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.engine.spine import Spine
 from octavo.engine.spines import open_spine
-from octavo.errors import OctavoError, Unavailable
+from octavo.errors import Damaged, OctavoError, Unavailable
 from octavo.storage import buffers
 from octavo.storage.logs import COPIES, Copy
 from octavo.storage.state_view import DbView
@@ -123,7 +123,7 @@ def _clean_backup(
     if store.read("account.json", first=1) is None:
         is_begun = store.folder is not None and store.folder.exists()
         return "is the beginning of a backup only; delete it" if is_begun else None
-    since = min((v for r in pending for v in spine.state.versions_of(r.memory)[:1]), default=0)
+    since = min((v for r in pending for v, _ in spine.state.history(r.memory)[:1]), default=0)
     if copy.version < since and not list(buffers.names(store)):
         return None
     index = None if store.folder is None or (store.folder / "index").exists() else store.folder / "index"
@@ -174,7 +174,7 @@ def _add(spine: Spine, copy: Copy) -> None:
     try:
         if copy not in COPIES.read(spine.store):
             COPIES.add(spine.store, copy, keep=_KEPT)
-    except Unavailable as error:  # a disk that is full is a reason to make a backup, not to refuse one
+    except (Damaged, Unavailable) as error:  # a full disk is a reason to make a backup, not to refuse one
         _log.warning("copy not noted reason=%s", type(error).__name__)
 
 

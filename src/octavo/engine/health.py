@@ -48,11 +48,7 @@ def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = 
     problems += [why for log in (REFUSALS, COPIES) for why in log.damaged(spine.store)]
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
     open_ = _check_buffers(spine, problems, notes)
-    for projection in walk:
-        try:
-            problems += projection.verify()
-        except Damaged as error:  # of what it stands on, too
-            problems.append(error.message)
+    problems += _check_projections(walk)
     problems += _unfinished(spine)
     if left := len(spine.store.leftovers()):
         notes.append(f"{left} temporary files of a killed writer; `octavo repair` removes them")
@@ -95,6 +91,17 @@ def repair(
     return check(spine, walk())
 
 
+def _check_projections(walk: Iterable[Projection]) -> Iterator[str]:
+    try:
+        for projection in walk:
+            try:
+                yield from projection.verify()
+            except Damaged as error:  # of what it stands on, too
+                yield error.message
+    except Damaged as error:  # of what says which there are
+        yield error.message
+
+
 def _unfinished(spine: Spine) -> list[str]:
     """Redactions whose bytes may still be somewhere."""
     try:
@@ -114,7 +121,12 @@ def _listed_head(spine: Spine, problems: list[str]) -> int:
 
 def _check_archive(spine: Spine) -> Iterator[tuple[str, str]]:
     for key in every(spine.store, "archive/"):
-        for number, line in enumerate((spine.store.read(key) or b"").splitlines(), start=1):
+        try:
+            lines = (spine.store.read(key) or b"").splitlines()
+        except Damaged as error:
+            yield key, error.message
+            continue
+        for number, line in enumerate(lines, start=1):
             try:
                 codec.decode_json(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:

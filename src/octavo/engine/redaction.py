@@ -96,7 +96,7 @@ def redact(
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
     try:
         versions, waiting, unreached, copies = sweep(spine)
-    except Unavailable as error:  # it is committed, so reads mask the text; the sweep goes on when it can
+    except (Damaged, Unavailable) as error:  # it is committed, so reads mask the text; it goes on when it can
         versions, waiting, unreached, copies = [], [], [error.message], {}
     if reader.scope:
         copies = {}  # they are of the whole account, and their places its owner's
@@ -249,8 +249,8 @@ def _erase_versions(
 
 def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[int]:
     """The versions whose files hold something to erase."""
-    versions = {v for id_, last in upto.items() for v in spine.state.versions_of(id_) if v <= last}
-    versions |= {v for id_ in upto for v in spine.state.mentions_of(id_)}
+    versions = {v for id_, last in upto.items() for v, _ in spine.state.history(id_) if v <= last}
+    versions |= {v for id_ in upto for tag in ("merge", "clash") for v, _ in spine.state.others(tag, ref=id_)}
     return sorted(versions | spoken_of(spine.state, erasure))
 
 

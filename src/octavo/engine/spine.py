@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from octavo.domain import screening
-from octavo.domain.memory import Change, Decision, Memory, Refusal
+from octavo.domain.memory import Change, Memory, Refusal
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
 from octavo.domain.state import Pending
@@ -32,7 +32,6 @@ from octavo.errors import (
     NewerFormat,
     NotFound,
     ReadOnly,
-    StoreFull,
     Unavailable,
 )
 from octavo.storage import codec
@@ -164,7 +163,8 @@ class Spine:
 
     def _log_refusals(self, refused: Sequence[Refusal]) -> None:
         for refusal in refused:
-            with suppress(StoreFull):  # what was committed is; a log for people has no room for this line
+            # What was committed is; a log for people has no room for this line, or is none any more.
+            with suppress(Damaged, Unavailable):
                 clean = screening.screened(refusal, self.policy.privacy)
                 REFUSALS.add(self.store, clean, keep=self.policy.gate.refusals_kept)
 
@@ -214,10 +214,8 @@ class Spine:
 
     def _prove_bases(self, changes: Sequence[Change]) -> None:
         """Compare what changes are based on with the ledger's own lines: a state file may have lost a bit."""
-        bases = [self.state.line_of(c.id, c.rev - 1) for c in changes if isinstance(c, Memory) and c.rev > 1]
-        bases += [self.state.line_of_proposal(c.proposal) for c in changes if isinstance(c, Decision)]
         files: dict[int, bytes] = {}
-        for version, envelope, body in filter(None, bases):
+        for version, envelope, body in self.state.bases_of(changes):
             if version not in files:
                 files[version] = self.ledger.bytes_of(version)
             if envelope not in files[version] or (body is not None and body not in files[version]):

@@ -64,7 +64,7 @@ def _policy(store: Store, given: Policy | str | Path | None, name: str) -> Polic
         path = Path(given)
         if not path.is_file():
             raise NotFound(f"there is no policy file {path}", hint="name a TOML file")
-        return codec.decode_policy(path.read_bytes(), str(path))
+        return codec.decode_policy(Disk().read(path), str(path))
     own = store.read("policy.toml")
     return Policy() if own is None else codec.decode_policy(own, name)
 

@@ -21,7 +21,6 @@ from typing import Any, Literal, TypeVar, Union
 import msgspec
 
 from octavo.domain import privacy
-from octavo.domain.policy import PrivacyPolicy
 from octavo.errors import BadInput, BadVector, OctavoError
 
 C = TypeVar("C", bound=type)
@@ -33,7 +32,6 @@ MAX_NUMBER = 2**53
 MAX_DEPTH = 64
 _MOST_NAME, _MOST_PATH = 255, 4000  # what file systems take
 
-_SECRETS = PrivacyPolicy(phone="allow", email="allow")
 _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
 
 
@@ -94,6 +92,7 @@ def _prover(
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    first = 1 if names[:1] in (["self"], ["cls"]) else 0
     fits: dict[str, tuple[Fits, str]] = {}
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
@@ -102,7 +101,7 @@ def _prover(
             for p in parameters:
                 hint = hints.get(p.name, Any if isinstance(p.annotation, str) else p.annotation)
                 fits[p.name] = _fit(hint), _spelt(p)
-        by_place = zip_longest(names[: len(args)], args, fillvalue=rest)
+        by_place = zip_longest(names[first : len(args)], args[first:], fillvalue=rest)
         for name, value in (*by_place, *named.items()):
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])
@@ -239,7 +238,7 @@ def _spelt(parameter: inspect.Parameter) -> str:
 
 def _without_secrets(error: OctavoError) -> OctavoError:
     """An error that repeats what was handed in repeats no secret, nor does what it was raised from."""
-    message, advice = (privacy.masked(text, _SECRETS) for text in (error.message, error.advice))
+    message, advice = map(privacy.tellable, (error.message, error.advice))
     if (message, advice) != (error.message, error.advice):
         error.message, error.advice, error.args = message, advice, (message,)
         error.__cause__, error.__context__, error.__suppress_context__ = None, None, True

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any, TypedDict, cast
 
 import msgspec
@@ -22,7 +21,6 @@ from octavo.errors import BadPolicy, IndexDamaged, NewerFormat
 
 FORMAT = 1
 REDACTED = "[redacted]"
-_ERASED = b'{"text":"%s"}' % REDACTED.encode()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 encode_json = msgspec.json.Encoder().encode
@@ -65,13 +63,14 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
 
     def expected_hash(self) -> str:
         """The hash that the line's own bytes give."""
-        return line_hash(self.t, bytes(self.envelope), self.hash_of_body())
+        parts = (self.t.encode(), bytes(self.envelope), self.hash_of_body().encode())
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def hash_of_body(self) -> str:
         """The hash of the salted body, or what an erased body left."""
         if self.body is msgspec.UNSET:
             return self.body_hash or ""
-        return body_hash(self.salt or "", bytes(self.body))
+        return hashlib.sha256((self.salt or "").encode() + bytes(self.body)).hexdigest()
 
     def body_bytes(self) -> bytes | None:
         """The body as it stands, None if there is none or it was erased."""
@@ -82,19 +81,24 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
         return Line(t=self.t, hash=self.hash, envelope=self.envelope, body_hash=self.hash_of_body())
 
 
-_MEMORY_BODY = frozenset({"text", "topic", "category", "tags", "emotion", "turns", "data"})
-_BODIES: dict[str, tuple[type[Any], frozenset[str]]] = {
-    "memory": (records.Memory, _MEMORY_BODY),
-    "proposal": (records.Proposal, frozenset({"memory", "reason"})),
-    "decision": (records.Decision, frozenset({"reason"})),
-    "rejection": (records.Rejection, frozenset({"reason"})),
-    "use": (records.Use, frozenset()),
-    "refusal": (records.Refusal, frozenset({"detail", "text"})),
-    "merge": (records.Merge, frozenset({"text"})),
-    "clash": (records.Clash, frozenset({"detail"})),
-    "redaction": (records.Redaction, frozenset({"reason"})),
+# Each change by its tag: its record, the fields of its body, and what stands in for a body that was erased.
+_CHANGES: dict[str, tuple[type[Any], frozenset[str], dict[str, str]]] = {
+    "memory": (
+        records.Memory,
+        frozenset({"text", "topic", "category", "tags", "emotion", "turns", "data"}),
+        {"text": REDACTED},
+    ),
+    "proposal": (records.Proposal, frozenset({"memory", "reason"}), {}),
+    "decision": (records.Decision, frozenset({"reason"}), {}),
+    "rejection": (records.Rejection, frozenset({"reason"}), {}),
+    "use": (records.Use, frozenset(), {}),
+    "refusal": (records.Refusal, frozenset({"detail", "text"}), {"text": REDACTED, "detail": REDACTED}),
+    "merge": (records.Merge, frozenset({"text"}), {"text": REDACTED}),
+    "clash": (records.Clash, frozenset({"detail"}), {"detail": REDACTED}),
+    "redaction": (records.Redaction, frozenset({"reason"}), {}),
 }
-_TAGS: dict[type[Any], str] = {cls: tag for tag, (cls, _) in _BODIES.items()}
+_TAGS: dict[type[Any], str] = {record: tag for tag, (record, _, _) in _CHANGES.items()}
+_READERS = {record: msgspec.json.Decoder(record) for record in (*_TAGS, *entries.TAGS)}
 _line = msgspec.json.Decoder(Line)
 _header = msgspec.json.Decoder(Header)
 
@@ -106,45 +110,30 @@ class _Said(TypedDict, total=False):
 _said = msgspec.json.Decoder(_Said)
 
 
-def line_hash(tag: str, envelope: bytes, hash_of_body: str) -> str:
-    """The hash that stands on a line."""
-    return hashlib.sha256(b"\0".join((tag.encode(), envelope, hash_of_body.encode()))).hexdigest()
-
-
-def body_hash(salt: str, body: bytes) -> str:
-    """The hash of a body under its salt."""
-    return hashlib.sha256(salt.encode() + body).hexdigest()
-
-
 def encode_change(change: Change, salt: str) -> Line:
     """A change as a line."""
     tag = _TAGS[type(change)]
-    outer, inner = _halves(tag)
-    envelope = encode_json(msgspec.convert(change, outer, from_attributes=True))
-    if inner is None:
-        return Line(t=tag, hash=line_hash(tag, envelope, ""), envelope=msgspec.Raw(envelope))
-    body = msgspec.convert(change, inner, from_attributes=True)
+    in_body = _CHANGES[tag][1]
+    outer = msgspec.to_builtins(change, builtin_types=(datetime,))
+    inner = {name: outer.pop(name) for name in [name for name in outer if name in in_body]}
     if isinstance(change, Memory) and change.turns and change.text == records.transcript(change.turns):
-        body.text = ""  # an episode's text follows from its turns
-    raw = encode_json(body)
-    return Line(
-        t=tag,
-        hash=line_hash(tag, envelope, body_hash(salt, raw)),
-        envelope=msgspec.Raw(envelope),
-        salt=salt,
-        body=msgspec.Raw(raw),
-    )
+        inner.pop("text", None)  # an episode's text follows from its turns
+    line = Line(t=tag, hash="", envelope=msgspec.Raw(encode_json(outer)))
+    if in_body:
+        line.salt, line.body = salt, msgspec.Raw(encode_json(inner))
+    line.hash = line.expected_hash()
+    return line
 
 
 def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
     """A line's envelope and body as a change; an erased body reads as `[redacted]`."""
-    if tag not in _BODIES:
+    if tag not in _CHANGES:
         raise NewerFormat(f"a line has the unknown tag {tag!r}")
-    cls, in_body = _BODIES[tag]
+    record, in_body, mask = _CHANGES[tag]
     if body is None and in_body:
-        body = _mask(tag, envelope)
+        body = _erased_proposal(envelope) if tag == "proposal" else encode_json(mask)
     try:
-        return _told(_reader(cast(Hashable, cls)).decode(_joined(envelope, body)))
+        return _told(_READERS[record].decode(_joined(envelope, body)))
     except msgspec.ValidationError as error:
         raise NewerFormat(f"a {tag} line holds what this Octavo does not know: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
@@ -161,15 +150,16 @@ def decode_memory(envelope: bytes, body: bytes | None) -> Memory:
 def text_in(body: bytes | None) -> str:
     """The text alone of a memory's body, for who asks many and wants few."""
     try:
-        return _said.decode(body or _ERASED).get("text", "")
+        return REDACTED if body is None else _said.decode(body).get("text", "")
     except msgspec.MsgspecError as error:
         raise IndexDamaged(f"a memory line is no JSON: {error}") from error
 
 
 def encode_header(header: Header) -> Line:
     """A header as the first line of its version."""
-    envelope = encode_json(header)
-    return Line(t="version", hash=line_hash("version", envelope, ""), envelope=msgspec.Raw(envelope))
+    line = Line(t="version", hash="", envelope=msgspec.Raw(encode_json(header)))
+    line.hash = line.expected_hash()
+    return line
 
 
 def decode_header(line: Line) -> Header:
@@ -219,7 +209,7 @@ def decode_entry(raw: bytes) -> tuple[int, entries.Entry]:
     if cls is None:
         raise NewerFormat(f"a buffer line has the unknown tag {line.t!r}")
     try:
-        entry: entries.Entry = _reader(cast(Hashable, cls)).decode(body)
+        entry: entries.Entry = _READERS[cls].decode(body)
     except msgspec.ValidationError as error:
         raise NewerFormat(f"a buffer line holds what this Octavo does not know: {error}") from error
     return line.seq, entry
@@ -274,11 +264,6 @@ def _told(change: Change) -> Change:
     return change
 
 
-@cache
-def _reader(cls: Hashable) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(cast(Any, cls))
-
-
 class _BufferLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     seq: int
     t: str
@@ -307,43 +292,8 @@ def _merged(defaults: Any, found: Any, name: str, path: tuple[str, ...]) -> Any:
     }
 
 
-def _mask(tag: str, envelope: bytes) -> bytes:
-    """What stands in for an erased body."""
-    match tag:
-        case "memory" | "merge":
-            return _ERASED
-        case "refusal":
-            return encode_json({"text": REDACTED, "detail": REDACTED})
-        case "clash":
-            return encode_json({"detail": REDACTED})
-        case "proposal":
-            head = decode_json(envelope)
-            erased = {"id": f"{head['id']}.redacted", "kind": "fact", "at": head["at"], "text": REDACTED}
-            return encode_json({"memory": erased})
-        case _:
-            return b"{}"
-
-
-@cache
-def _halves(tag: str) -> tuple[type[Any], type[Any] | None]:
-    """A record as the two parts it is written in: its envelope, and its body if it has one."""
-    cls, in_body = _BODIES[tag]
-    names = set(cls.__struct_fields__)
-    return _part(cls, names - in_body), _part(cls, set(in_body)) if in_body else None
-
-
-def _default(f: msgspec.structs.FieldInfo) -> tuple[Any, ...]:
-    if f.default is not msgspec.NODEFAULT:
-        return (msgspec.field(default=f.default, name=f.encode_name),)
-    if f.default_factory is not msgspec.NODEFAULT:
-        return (msgspec.field(default_factory=f.default_factory, name=f.encode_name),)
-    return (msgspec.field(name=f.encode_name),)
-
-
-def _part(cls: type[Any], names: set[str]) -> type[Any]:
-    """A record of some of a record's fields, in their order."""
-    parts = []
-    for f in msgspec.structs.fields(cls):
-        if f.name in names:
-            parts.append((f.name, Any, *_default(f)))
-    return msgspec.defstruct(cls.__name__, parts, kw_only=True, omit_defaults=True)
+def _erased_proposal(envelope: bytes) -> bytes:
+    """What stands in for what a proposal said: a memory that is known to be no other."""
+    head = decode_json(envelope)
+    erased = {"id": f"{head['id']}.redacted", "kind": "fact", "at": head["at"], "text": REDACTED}
+    return encode_json({"memory": erased})

@@ -63,7 +63,8 @@ class Columns(Generic[M]):
         """The published manifest, or the fresh one if there is none of ours; `Damaged` if it was changed."""
         path = folder / "manifest.json"
         try:
-            document = json.loads(path.read_bytes())
+            must_be_file(path)
+            document = json.loads(Disk().read(path))
             body, digest = document["body"], document["hash"]
         except FileNotFoundError:
             return fresh
@@ -134,9 +135,16 @@ def stamp_of(path: Path) -> tuple[int, int] | None:
     return None
 
 
+def must_be_file(path: Path) -> None:
+    """Raise if something else than a file stands at a place; a library would wait for a pipe for ever."""
+    if path.exists() and not path.is_file():
+        raise damaged(path, "it is no file")
+
+
 def _mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
     if shape[0] == 0:
         return np.empty(shape, dtype=dtype)
+    must_be_file(path)
     try:
         return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=shape))
     except (FileNotFoundError, ValueError) as error:
@@ -180,7 +188,7 @@ def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     """
     try:
         _begin(folder)
-        with (folder / name).open("ab") as file:
+        with open(disk.open_lock(folder / name), "r+b", buffering=0) as file:  # noqa: PTH123
             fcntl.flock(file, fcntl.LOCK_EX)
             if not os.path.samestat(os.fstat(file.fileno()), (folder / name).stat()):
                 raise FileNotFoundError(errno.ENOENT, "another index took its place", str(folder))

@@ -17,6 +17,7 @@ from msgspec import Struct
 from octavo.domain.units import Watermark
 from octavo.libraries import Array, np
 from octavo.storage.columns import replace_file
+from octavo.storage.stores.disk import Disk
 
 FORMAT = 1
 ROWS, VALUES = "composites.json", "composites.bin"
@@ -87,8 +88,8 @@ class Composites:
 def read(folder: Path, embedder: str, dimension: int) -> Composites:
     """The composites as last published; none if they are damaged, or of another embedder."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
-        told = msgspec.json.decode((folder / ROWS).read_bytes(), type=CompositeManifest)
-        data = (folder / VALUES).read_bytes()
+        told = msgspec.json.decode(Disk().read(folder / ROWS), type=CompositeManifest)
+        data = Disk().read(folder / VALUES)
         is_ours = (told.embedder, told.dimension, told.format) == (embedder, dimension, FORMAT)
         if is_ours and zlib.crc32(data) == told.checksum:
             return Composites(told, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from octavo.errors import Damaged
 from octavo.libraries import Array, np
-from octavo.storage.columns import append, damaged
+from octavo.storage.columns import append, damaged, must_be_file
 from octavo.storage.rows import Units, distinct, tallied
 
 _ENTRY_BYTES = 12  # all 64-bit keys, sorted, then all 32-bit counts: each a plain array to search in
@@ -129,6 +129,7 @@ def sweep(units: Units) -> None:
 
 def _base(units: Units) -> Counted:
     path = _path(units.folder, units.manifest.base)
+    must_be_file(path)
     try:
         data = np.memmap(path, dtype="u1", mode="r")
     except (FileNotFoundError, ValueError) as error:

@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import islice
 
 import msgspec
 from msgspec import Struct
@@ -146,7 +145,7 @@ class Ledger:
     def chain(self, first: int, last: int, parent_hash: str) -> Iterator[Version]:
         """Versions first..last, each checked to stand on the one before it."""
         number = first - 1
-        for version in islice(self.newer(number, parent_hash, upto=last), max(last - number, 0)):
+        for version in self.newer(number, parent_hash, upto=last):
             yield version
             number = version.header.version
         if number < last:
@@ -255,40 +254,33 @@ class Ledger:
 
     def bytes_of(self, version: int) -> bytes:
         """What a version's entry holds, or what it held before it was sealed."""
-        key = segments.key_of(version)
-        if self._segment is None or self._segment[0] != key:
-            data, packed = self._store.read_many((key_of(version), key))
-            if packed is None and data is None:
-                packed = self._store.read(key)  # sealed between the two looks
-            if packed is None:
-                if data is None:
-                    raise LedgerDamaged(f"{key_of(version)} is missing", hint=_RESTORE)
-                return data
-            self._segment = (key, segments.unpack(key, packed)[1])
-        return self._segment[1][(version - 1) % segments.SIZE]
+        for data in self._read_from(version, version):
+            return data
+        raise LedgerDamaged(f"{key_of(version)} is missing", hint=_RESTORE)
 
     def _read_from(self, version: int, upto: int | None) -> Iterator[bytes]:
-        """The bytes of every version from one on, until there is none."""
+        """The bytes of every version from one on, until there is none or one was the last to be read."""
         many = 4
         while upto is None or version <= upto:
-            key = segments.key_of(version)
-            room = segments.SIZE - (version - 1) % segments.SIZE
-            numbers = range(version, version + min(many, room, (upto or version + room) - version + 1))
-            *singles, packed = self._store.read_many((*map(key_of, numbers), key))
-            if packed is None and None in singles:
-                packed = self._store.read(key)  # sealed between two looks, or there are no more
-            if packed is not None:
-                wanted = segments.unpack(key, packed)[1][(version - 1) % segments.SIZE :]
-                yield from wanted
-                version += len(wanted)
-                continue
-            for data in singles:
-                if data is None:
-                    return
-                yield data
-                version += 1
-            if sum(map(len, filter(None, singles))) < _BATCH_BYTES:
-                many = min(many * 4, 256)
+            key, place = segments.key_of(version), (version - 1) % segments.SIZE
+            most = segments.SIZE - place if upto is None else min(segments.SIZE - place, upto - version + 1)
+            if self._segment is None or self._segment[0] != key:
+                numbers = range(version, version + min(many, most))
+                *singles, packed = self._store.read_many((*map(key_of, numbers), key))
+                if packed is None and None in singles:
+                    packed = self._store.read(key)  # sealed between two looks, or there are no more
+                if packed is None:
+                    for data in singles:
+                        if data is None:
+                            return
+                        yield data
+                    version += len(singles)
+                    if sum(map(len, filter(None, singles))) < _BATCH_BYTES:
+                        many = min(many * 4, 256)
+                    continue
+                self._segment = (key, segments.unpack(key, packed)[1])
+            yield from self._segment[1][place : place + most]
+            version += most
 
 
 def listed(store: Store) -> tuple[set[int], list[str]]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from octavo.domain.memory import Refusal
 from octavo.domain.ports import Store
-from octavo.errors import NotFound, SandboxBusy
+from octavo.errors import Damaged, NotFound, SandboxBusy
 from octavo.storage import codec
 
 R = TypeVar("R", bound=Struct)
@@ -82,7 +82,10 @@ class Log(Generic[R]):
             held.replace(b"".join(line for line, one in pairs if not isinstance(one, str) and is_kept(one)))
 
     def _decoded(self, store: Store) -> Iterator[R | str]:
-        lines = store.lines(self._key)
+        try:
+            lines = store.lines(self._key)
+        except Damaged as error:  # something else stands in its place
+            return iter([error.message])
         return map(self._of, () if lines is None else lines[0])
 
     def _of(self, line: bytes) -> R | str:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from octavo.domain.memory import Change, Memory, Proposal
-from octavo.errors import IndexDamaged, NotFound
+from octavo.domain.memory import Change, Decision, Memory, Proposal
+from octavo.errors import NotFound
 from octavo.storage import codec
-from octavo.storage.state_view import OPEN
+from octavo.storage.state_view import AMONG, OPEN, listed
 
-_FEW = 500  # ids that one query names
 _AT_ONCE = 5_000  # revisions that are held in memory for indexing
 
 
@@ -36,8 +33,6 @@ class Commit(Struct, frozen=True, kw_only=True):
 
 class StateLog(ABC):
     """The questions about history; who keeps the file answers their queries."""
-
-    path: Path
 
     @abstractmethod
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -86,22 +81,17 @@ class StateLog(ABC):
 
     def versions_beyond(self, scopes: Sequence[str], after: int) -> set[int]:
         """The versions after one that hold nothing of these scopes, or say that they are another's."""
-        marks = ",".join("?" * len(scopes))
         rows = self.rows(
             "SELECT version FROM version v WHERE version > ? AND "
-            f"(scope IS NOT NULL AND scope NOT IN ({marks}) OR NOT "
-            f"EXISTS (SELECT 1 FROM revision r WHERE r.since = v.version AND r.scope IN ({marks})))",
-            (after, *scopes, *scopes),
+            f"(scope IS NOT NULL AND scope NOT {AMONG} OR NOT "
+            f"EXISTS (SELECT 1 FROM revision r WHERE r.since = v.version AND r.scope {AMONG}))",
+            (after, listed(scopes), listed(scopes)),
         )
         return {int(row[0]) for row in rows}
 
     def sessions(self, scope: str, first: int, last: int) -> list[Commit]:
         """The versions that closed the sessions first..last of a scope, in order."""
         return self._commits("scope = ? AND session BETWEEN ? AND ? ORDER BY session", (scope, first, last))
-
-    def scopes(self) -> set[str]:
-        """The scopes that hold memories or ever did."""
-        return {str(row[0]) for row in self.rows("SELECT DISTINCT scope FROM tally")}
 
     def session_scopes(self) -> list[str]:
         """The scopes that have closed a session."""
@@ -140,26 +130,23 @@ class StateLog(ABC):
         while place is not None:
             rows = self.rows(some, (place, upto, _AT_ONCE))
             for _, since, envelope, body in rows:
-                try:
-                    yield int(since), codec.decode_memory(envelope, body)
-                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                    raise IndexDamaged(f"{self.path}: a body is no JSON: {error}") from error
+                yield int(since), codec.decode_memory(envelope, body)
             place = rows[-1][0] + 1 if len(rows) == _AT_ONCE else None
 
     def version_after(self, version: int, revisions: int, limit: int) -> int:
         """The last version within about so many revisions after one, at least the next."""
-        rows = self.rows(
-            "SELECT since FROM revision WHERE since > ? AND since <= ? ORDER BY since LIMIT 1 OFFSET ?",
-            (version, limit, revisions),
-        )
-        return max(version + 1, int(rows[0][0])) if rows else limit
+        found = self._nth_after(version, limit, revisions)
+        return limit if found is None else max(version + 1, found)
 
     def has_more_than(self, revisions: int, after: int, upto: int) -> bool:
         """Whether more than so many revisions became valid in (after, upto]."""
-        found = self.rows(
-            "SELECT 1 FROM revision WHERE since > ? AND since <= ? LIMIT 1 OFFSET ?", (after, upto, revisions)
-        )
-        return bool(list(found))
+        return self._nth_after(after, upto, revisions) is not None
+
+    def _nth_after(self, after: int, upto: int, place: int) -> int | None:
+        """The version of the revision at a place (from 0) of those that became valid in (after, upto]."""
+        sql = "SELECT since FROM revision WHERE since > ? AND since <= ? ORDER BY since LIMIT 1 OFFSET ?"
+        found = self.one(sql, (after, upto, place))
+        return None if found is None else int(found)
 
     def ended(self, after: int, upto: int) -> list[tuple[str, int, int]]:
         """Revisions that ceased to be valid in (after, upto]: id, revision and the version that ended it."""
@@ -193,10 +180,8 @@ class StateLog(ABC):
 
     def order_of(self, ids: Collection[str]) -> dict[str, int]:
         """Places in the order in which memories were first committed."""
-        few = len(ids) <= _FEW
-        where = f" WHERE id IN ({','.join('?' * len(ids))})" if few else ""
-        rows = self.rows(f"SELECT id, min(row) FROM revision{where} GROUP BY id", tuple(ids) if few else ())
-        return {str(id_): int(row) for id_, row in rows}
+        sql = f"SELECT id, min(row) FROM revision WHERE id {AMONG} GROUP BY id"
+        return {str(id_): int(row) for id_, row in self.rows(sql, (listed(ids),))}
 
     def ids_in(self, kind: str, scope: str, category: str | None, unnamed: str, upto: int) -> dict[str, bool]:
         """All memories that by a version ever were in a kind, scope and category (None: any), in their order.
@@ -210,20 +195,27 @@ class StateLog(ABC):
         )
         return {str(id_): bool(is_there) for id_, is_there in rows}
 
-    def ids_changed(self, low: int, high: int, kind: str | None = None) -> list[str]:
-        """Memories with a revision that began in (low, high], of any kind or of one."""
-        sql = "SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ? AND kind = ifnull(?, kind)"
-        rows = self.rows(sql, (low, high, kind))
-        return [str(row[0]) for row in rows]
+    def firsts_by(self, *causes: str) -> Iterator[tuple[int, Memory]]:
+        """The memories that came with versions of causes of some forms, as they first were, newest first."""
+        forms = " OR ".join(["cause GLOB ?"] * len(causes))
+        for (version,) in self.rows(
+            f"SELECT version FROM version WHERE {forms} ORDER BY version DESC", causes
+        ):
+            for change in self.changes_in(int(version)):
+                if isinstance(change, Memory) and change.rev == 1:
+                    yield int(version), change
 
-    def changed_among(self, ids: Collection[str], low: int, high: int) -> set[str]:
-        """Which of some memories have a revision that began in (low, high]."""
-        rows = self.rows(
-            "SELECT DISTINCT id FROM revision WHERE id IN (SELECT value FROM json_each(?)) "
-            "AND since > ? AND since <= ?",
-            (codec.encode_json(list(ids)).decode(), low, high),
-        )
-        return {str(row[0]) for row in rows}
+    def ids_changed(
+        self, low: int, high: int, *, kind: str | None = None, among: Collection[str] | None = None
+    ) -> list[str]:
+        """Memories with a revision that began in (low, high]: any, those of a kind, those among some."""
+        sql = "SELECT DISTINCT id FROM revision WHERE since > ? AND since <= ?"
+        values: tuple[Any, ...] = (low, high)
+        some = listed(among) if among is not None else None
+        for condition, value in (("kind = ?", kind), (f"id {AMONG}", some)):
+            if value is not None:
+                sql, values = f"{sql} AND {condition}", (*values, value)
+        return [str(row[0]) for row in self.rows(sql, values)]
 
     def last_cause(self, pattern: str) -> str | None:
         """The newest cause of a form."""
@@ -231,73 +223,41 @@ class StateLog(ABC):
         cause = self.one(sql, (pattern,))
         return None if cause is None else str(cause)
 
-    def merges(self, link: str) -> Iterator[tuple[int, Memory]]:
-        """First revisions of assemblies that were made of others, newest first, with their versions."""
-        for (version,) in self.rows(
-            "SELECT version FROM version WHERE cause GLOB 'merge *' OR cause GLOB 'approve *' "
-            "OR cause GLOB 'import*' ORDER BY version DESC"
-        ):
-            for change in self.changes_in(int(version)):
-                is_first = isinstance(change, Memory) and (change.kind, change.rev) == ("assembly", 1)
-                if is_first and isinstance(change, Memory) and change.linked(link):
-                    yield int(version), change
-
-    def last_use(self, id_: str) -> int | None:
-        """The newest version that notes a use of a memory."""
-        sql = "SELECT max(version) FROM other WHERE tag = 'use' AND ref = ?"
-        found = self.one(sql, (id_,))
-        return None if found is None else int(found)
-
-    def others(self, tag: str, *, upto: int = OPEN, newest: int = -1) -> list[tuple[int, Change]]:
-        """Changes of one tag that are no memories, newest first, with their version."""
+    def others(self, tag: str, *, ref: str | None = None, newest: int = -1) -> list[tuple[int, Change]]:
+        """Changes of one tag that are no memories, or those about one thing, newest first, by version."""
+        about, values = ("", (tag, newest)) if ref is None else ("AND ref = ? ", (tag, ref, newest))
         rows = self.rows(
-            "SELECT version, tag, envelope, body FROM other WHERE tag = ? AND version <= ? "
+            f"SELECT version, tag, envelope, body FROM other WHERE tag = ? {about}"
             "ORDER BY version DESC, line DESC LIMIT ?",
-            (tag, upto, newest),
+            values,
         )
         return [(int(version), codec.decode_change(*row)) for version, *row in rows]
 
     def asked(self, id_: str) -> Proposal | None:
         """A proposal, whether it waits or was decided."""
-        rows = self.rows("SELECT tag, envelope, body FROM other WHERE tag = 'proposal' AND ref = ?", (id_,))
-        return next((p for p in (codec.decode_change(*row) for row in rows) if isinstance(p, Proposal)), None)
+        return next((p for _, p in self.others("proposal", ref=id_) if isinstance(p, Proposal)), None)
 
-    def spoken(self, tags: Sequence[str]) -> list[tuple[int, int, Change]]:
+    def spoken(self, tags: Collection[str]) -> list[tuple[int, int, Change]]:
         """Changes of these tags that still have a body: version, line and change."""
-        marks = ",".join("?" * len(tags))
-        rows = self.rows(
-            "SELECT version, line, tag, envelope, body FROM other "
-            f"WHERE tag IN ({marks}) AND body IS NOT NULL",
-            tags,
-        )
+        sql = f"SELECT version, line, tag, envelope, body FROM other WHERE tag {AMONG} AND body IS NOT NULL"
+        rows = self.rows(sql, (listed(tags),))
         return [(int(version), int(line), codec.decode_change(*row)) for version, line, *row in rows]
 
-    def line_of(self, id_: str, rev: int) -> tuple[int, bytes, bytes | None] | None:
-        """The version of a revision of a memory, and its envelope and body as this file has them."""
-        rows = self.rows("SELECT since, envelope, body FROM revision WHERE id = ? AND rev = ?", (id_, rev))
-        return rows[0] if rows else None
+    def bases_of(self, changes: Iterable[Change]) -> Iterator[tuple[int, bytes, bytes | None]]:
+        """What changes are based on, as this file has it: the version of each line, its envelope and body."""
+        for change in changes:
+            if isinstance(change, Memory) and change.rev > 1:
+                sql = "SELECT since, envelope, body FROM revision WHERE id = ? AND rev = ?"
+                yield from self.rows(sql, (change.id, change.rev - 1))
+            elif isinstance(change, Decision):
+                sql = "SELECT version, envelope, body FROM other WHERE tag = 'proposal' AND ref = ?"
+                yield from self.rows(sql, (change.proposal,))
 
-    def line_of_proposal(self, id_: str) -> tuple[int, bytes, bytes | None] | None:
-        """The same of a proposal."""
-        sql = "SELECT version, envelope, body FROM other WHERE tag = 'proposal' AND ref = ?"
-        rows = self.rows(sql, (id_,))
-        return rows[0] if rows else None
-
-    def versions_of(self, id_: str) -> list[int]:
-        """The versions that hold a revision of a memory."""
-        return [int(row[0]) for row in self.rows("SELECT since FROM revision WHERE id = ?", (id_,))]
-
-    def made_from(self, target: str, kinds: Sequence[str]) -> list[str]:
+    def made_from(self, target: str, kinds: Collection[str]) -> list[str]:
         """The ids of memories of these kinds that ever linked to a memory."""
-        marks = ",".join("?" * len(kinds))
         rows = self.rows(
             "SELECT DISTINCT r.id FROM link l JOIN revision r USING (row) "
-            f"WHERE l.target = ? AND r.kind IN ({marks})",
-            (target, *kinds),
+            f"WHERE l.target = ? AND r.kind {AMONG}",
+            (target, listed(kinds)),
         )
         return [str(row[0]) for row in rows]
-
-    def mentions_of(self, id_: str) -> list[int]:
-        """The versions with a merge into a memory or a clash about it."""
-        rows = self.rows("SELECT version FROM other WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
-        return [int(row[0]) for row in rows]

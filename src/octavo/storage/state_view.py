@@ -26,6 +26,8 @@ _AT_ONCE = 1000  # texts whose look-alikes are looked up together; their numbers
 
 OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
 
+AMONG = "IN (SELECT value FROM json_each(?))"  # one of those that are bound as a list
+
 # Valid at the version that is bound twice behind it; some of it is live to this day, some has ended since.
 # The number is spelt out because SQLite finds a partial index by the words of its condition.
 _VALID = "since <= ? AND until > ?"
@@ -40,10 +42,7 @@ _FILED = (
     f"place BETWEEN value << {ROW_BITS} AND value << {ROW_BITS} | {_ROW} ORDER BY place DESC LIMIT {NEWEST})"
     ") FROM json_each(?)"
 )
-_VALID_ROWS = (
-    "SELECT row, envelope, body FROM revision "
-    f"WHERE row IN (SELECT value FROM json_each(?)) AND gone = 0 AND {_VALID}"
-)
+_VALID_ROWS = f"SELECT row, envelope, body FROM revision WHERE row {AMONG} AND gone = 0 AND {_VALID}"
 
 
 class DbView:
@@ -68,10 +67,7 @@ class DbView:
         texts = ((m.kind, m.scope, m.text) for m in coming if m.kind in COMPARED and m.text)
         self._texts = list(dict.fromkeys(texts))
         self._coming = {text: place for place, text in enumerate(self._texts)}
-        found = self._db.rows(
-            "SELECT DISTINCT id FROM revision WHERE id IN (SELECT value FROM json_each(?))",
-            (encode_json(list(ids)).decode(),),
-        )
+        found = self._db.rows(f"SELECT DISTINCT id FROM revision WHERE id {AMONG}", (listed(ids),))
         self._absent = frozenset(ids) - {str(row[0]) for row in found}
 
     def get(self, id_: str) -> Memory | None:
@@ -196,31 +192,22 @@ class DbView:
         )
         return [decode_memory(*row) for row in rows]
 
-    def parts_among(self, ids: Sequence[str], wholes: Sequence[str]) -> list[tuple[str, str]]:
-        """Which of some memories are parts of which summaries, without decoding any: whole and part."""
-        marks, more = (",".join("?" * len(some)) for some in (ids, wholes))
+    def wholes_of(self, ids: Collection[str], kinds: Collection[str]) -> list[tuple[str, int, str, str]]:
+        """Live memories of some kinds that others are parts of: id, revision and scope, and the part."""
         rows = self._db.rows(
-            "SELECT r.id, l.target FROM link l JOIN revision r USING (row, until) "
-            f"WHERE l.target IN ({marks}) AND l.name = 'part' AND r.id IN ({more}) "
-            f"AND r.gone = 0 AND {_VALID}",
-            (*ids, *wholes, *self._now),
+            "SELECT r.id, r.rev, r.scope, l.target FROM link l JOIN revision r USING (row, until) "
+            f"WHERE l.target {AMONG} AND l.name = 'part' AND r.kind {AMONG} AND r.gone = 0 AND {_VALID}",
+            (listed(ids), listed(kinds), *self._now),
         )
-        return [(str(whole), str(part)) for whole, part in rows]
+        return [(str(id_), int(rev), str(scope), str(part)) for id_, rev, scope, part in rows]
 
     def assemblies_of(self, ids: Collection[str]) -> list[tuple[str, int, str, str]]:
         """The live assemblies that some memories belong to: its id, revision and scope, and the member."""
-        rows = self._db.rows(
-            "SELECT r.id, r.rev, r.scope, l.target FROM link l JOIN revision r USING (row, until) "
-            "WHERE l.target IN (SELECT value FROM json_each(?)) AND l.name = 'part' "
-            f"AND r.kind = 'assembly' AND r.gone = 0 AND {_VALID}",
-            (encode_json(list(ids)).decode(), *self._now),
-        )
-        return [(str(id_), int(rev), str(scope), str(member)) for id_, rev, scope, member in rows]
+        return self.wholes_of(ids, ("assembly",))
 
     def referred(self, ids: Collection[str]) -> set[str]:
         """Which of some memories another one has ever linked to, so that most need not be asked about."""
-        marks = ",".join("?" * len(ids))
-        rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target IN ({marks})", tuple(ids))
+        rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target {AMONG}", (listed(ids),))
         return {str(row[0]) for row in rows}
 
     def with_orders(self, limit: int) -> list[int]:
@@ -234,20 +221,18 @@ class DbView:
 
     def at_rows(self, rows: Sequence[int]) -> list[tuple[int, int, Memory]]:
         """The memories of some rows, each with its row and the version it came in."""
-        if not rows:
-            return []
-        sql = f"SELECT row, since, envelope, body FROM revision WHERE row IN ({','.join(map(str, rows))})"
-        return [
-            (row, since, decode_memory(envelope, body)) for row, since, envelope, body in self._db.rows(sql)
-        ]
+        found = self._db.rows(
+            f"SELECT row, since, envelope, body FROM revision WHERE row {AMONG}", (listed(rows),)
+        )
+        return [(row, since, decode_memory(envelope, body)) for row, since, envelope, body in found]
 
     def called(self, scopes: Sequence[str] | None) -> list[tuple[str, str, int]]:
         """The names that speakers were called by, with who was meant and how often, as some scopes see it."""
-        seen = "" if scopes is None else f"AND r.scope IN ({','.join('?' * len(scopes))})"
+        seen = "" if scopes is None else f"AND r.scope {AMONG}"
         rows = self._db.rows(
             "SELECT c.name, c.speaker, count(*) FROM called c CROSS JOIN revision r USING (row) "
             f"WHERE r.gone = 0 AND {_VALID} {seen} GROUP BY c.name, c.speaker",
-            (*self._now, *(scopes or ())),
+            (*self._now, *(() if scopes is None else (listed(scopes),))),
         )
         return [(str(name), str(speaker), int(count)) for name, speaker, count in rows]
 
@@ -286,20 +271,18 @@ class DbView:
     def many(self, ids: Collection[str]) -> dict[str, tuple[int, Memory]]:
         """The current revisions of several memories and the versions they came in, by one query."""
         rows = self._db.rows(
-            "SELECT id, since, envelope, body FROM revision "
-            f"WHERE id IN (SELECT value FROM json_each(?)) AND {_VALID}",
-            (encode_json(list(ids)), *self._now),
+            f"SELECT id, since, envelope, body FROM revision WHERE id {AMONG} AND {_VALID}",
+            (listed(ids), *self._now),
         )
         return {id_: (since, decode_memory(envelope, body)) for id_, since, envelope, body in rows}
 
     def uses(self, ids: Sequence[str]) -> dict[str, tuple[int, float]]:
         """How often memories were used and the feedback they got, up to this version."""
-        marks = ",".join("?" * len(ids))
         rows = self._db.rows(
             "SELECT ref, sum(coalesce(json_extract(envelope, '$.count'), 1)), "
             "sum(coalesce(json_extract(envelope, '$.feedback'), 0)) FROM other "
-            f"WHERE tag = 'use' AND ref IN ({marks}) AND version <= ? GROUP BY ref",
-            (*ids, self.version),
+            f"WHERE tag = 'use' AND ref {AMONG} AND version <= ? GROUP BY ref",
+            (listed(ids), self.version),
         )
         return {str(ref): (int(count), float(feedback)) for ref, count, feedback in rows}
 
@@ -307,10 +290,6 @@ class DbView:
         """Whether any use of any memory was noted up to this version."""
         sql = "SELECT 1 FROM other WHERE tag = 'use' AND version <= ? LIMIT 1"
         return bool(self._db.rows(sql, (self.version,)))
-
-    def scopes(self) -> list[str]:
-        """The scopes that hold live memories."""
-        return sorted({scope for _, scope, _, _ in self.tallies()})
 
     def tallies(self) -> list[tuple[str, str, str, int]]:
         """Live memories by kind, scope and category: the counters of now, less what has happened since."""
@@ -340,14 +319,19 @@ class DbView:
         return [cast(Proposal, decode_change(*row)) for row in rows]
 
 
+def listed(values: Collection[str | int]) -> str:
+    """Some values as the one that is bound for them."""
+    return encode_json(list(values)).decode()
+
+
 def _where(wanted: Filter) -> tuple[str, list[Any]]:
     """A filter as SQL; names are ours, values are always bound."""
     parts: list[str] = []
     values: list[Any] = []
     for column, allowed in (("kind", wanted.kinds), ("layer", wanted.layers), ("scope", wanted.scopes)):
         if allowed is not None:
-            parts.append(f"AND {column} IN ({','.join('?' * len(allowed))})")
-            values += allowed
+            parts.append(f"AND {column} {AMONG}")
+            values.append(listed(allowed))
     for column, value in (
         ("topic", wanted.topic),
         ("category", wanted.category),

@@ -17,8 +17,9 @@ from octavo.domain.memory import KINDS, LAYERS
 from octavo.errors import Damaged
 from octavo.libraries import Array, np, tantivy
 from octavo.storage.batches import Batch
-from octavo.storage.columns import damaged
+from octavo.storage.columns import damaged, must_be_file
 from octavo.storage.rows import OPEN, Units
+from octavo.storage.stores.disk import Disk
 
 _HEAP_BYTES = 64_000_000
 _SMALL_HEAP_BYTES = 15_000_000  # the least that tantivy takes: a pass of a few rows needs no more
@@ -198,7 +199,8 @@ class Adding:
 def check_segments(folder: Path, checked: set[str]) -> None:
     """Raise `Damaged` if a file's checksum is wrong; tantivy would panic over it, or answer wrongly."""
     try:
-        meta = json.loads((folder / "meta.json").read_bytes())
+        _must_be_files(folder)
+        meta = json.loads(Disk().read(folder / "meta.json"))
         segments = [segment["segment_id"].replace("-", "") for segment in meta["segments"]]
     except FileNotFoundError:
         return
@@ -214,7 +216,7 @@ def check_segments(folder: Path, checked: set[str]) -> None:
 def _check_file(path: Path) -> None:
     """Compare a file with the checksum in the footer that tantivy writes behind its bytes."""
     try:
-        data = path.read_bytes()
+        data = Disk().read(path)
     except FileNotFoundError:
         return  # merged away by a writer meanwhile
     try:
@@ -230,7 +232,7 @@ def _check_file(path: Path) -> None:
 def stamp_of(folder: Path) -> int:
     """The stamp of the last commit that the word index holds."""
     try:
-        return int(json.loads((folder / "meta.json").read_bytes())["opstamp"])
+        return int(json.loads(Disk().read(folder / "meta.json"))["opstamp"])
     except (OSError, ValueError, KeyError, TypeError):
         return -1
 
@@ -297,6 +299,12 @@ def _open(folder: Path) -> tantivy.Index:
     schema.add_unsigned_field("valid_to", fast=True)
     schema.add_integer_field("at", fast=True)
     try:
+        _must_be_files(folder)
         return tantivy.Index(schema.build(), path=str(folder))
     except (ValueError, OSError) as error:
         raise damaged(folder, str(error)) from error
+
+
+def _must_be_files(folder: Path) -> None:
+    for path in folder.iterdir():
+        must_be_file(path)

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from octavo.domain import privacy
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.memory import SHARED, Memory
-from octavo.domain.policy import PrivacyPolicy
 from octavo.engine.account import Account
 from octavo.errors import OctavoError, Unavailable
 
@@ -39,7 +38,6 @@ _ROOT = "/memories"
 _MOST_PATH, _MOST_LINES, _DEPTH, _WIDTH = 180, 999_999, 2, 6
 _FOLDER = {"folder": True}
 _FOLDER_SIZE = "4K"
-_SECRETS = PrivacyPolicy(phone="allow", email="allow")
 
 
 class OctavoMemoryTool(BetaAbstractMemoryTool):
@@ -215,7 +213,7 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
 
 def _error(said: str) -> ToolError:
     """What the tool says of a failure; a path that was handed in may hold a secret."""
-    return ToolError(privacy.masked(said, _SECRETS))
+    return ToolError(privacy.tellable(said))
 
 
 def _now() -> datetime:

@@ -12,7 +12,7 @@ from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
 from octavo.doors import models, python, telemetry
 from octavo.doors.operations.table import Operation, Progress
-from octavo.doors.operations.values import value_of
+from octavo.doors.operations.values import values_of
 from octavo.doors.settings import Settings, captures_text
 from octavo.engine import opening
 from octavo.engine.account import Account
@@ -31,8 +31,7 @@ def perform(
     operation: Operation, settings: Settings, said: Mapping[str, Any], progress: Progress | None = None
 ) -> Any:
     """Do an operation with what a door was told; what is None, absent or an empty list was not said."""
-    values = {p.name: value_of(p, said.get(p.name)) for p in operation.parameters}
-    values = {name: value for name, value in values.items() if value not in (None, [])}
+    values = values_of(operation.parameters, said)
     if operation.subjects == (Settings,):
         with telemetry.span(operation.name, values.get("name", settings.account), values) as told:
             told.value = operation(settings, **values)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from octavo.doors.operations.table import Parameter
 from octavo.errors import BadInput, NotFound
+
+
+def values_of(parameters: Sequence[Parameter], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a door was told, by the types of some parameters; None and an empty list were not said."""
+    values = {p.name: value for p in parameters if (value := value_of(p, said.get(p.name))) not in (None, [])}
+    if missing := [p.name for p in parameters if p.is_required and p.name not in values]:
+        raise BadInput(f"{', '.join(missing)} must be said", hint="ask again with that")
+    return values
 
 
 def value_of(parameter: Parameter, said: Any) -> Any:

@@ -6,12 +6,13 @@ import errno
 import fcntl
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from octavo.errors import OctavoError, StoreFull, Unavailable
+from octavo.errors import Damaged, OctavoError, StoreFull, Unavailable
 
 T = TypeVar("T")
 
@@ -21,6 +22,7 @@ _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _TRIES = 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_FILE = (errno.EISDIR, errno.ENOTSUP)
 _TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 
 
@@ -31,10 +33,20 @@ def failure(what: str, error: OSError, hint: str = "") -> OctavoError:
         return StoreFull(said)
     if error.errno in _TOO_MANY_OPEN:
         return Unavailable(said, hint="close what is open elsewhere, or raise the limit (`ulimit -n`)")
-    if error.errno == errno.EISDIR:
-        return Unavailable(said, hint="a folder stands where a file belongs: move the folder elsewhere")
+    if error.errno in _NO_FILE:
+        return Damaged(said, hint="something else stands where a file belongs: move it elsewhere")
     hint = hint or "check the folder's permissions, or open the account with read_only=True"
     return Unavailable(said, hint=hint)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a file to read; a pipe or a device, which might never end, is refused without waiting for it."""
+    fd = os.open(path, flags | os.O_NONBLOCK)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.ENOTSUP, "it is no file", path)
 
 
 class Disk:
@@ -42,7 +54,8 @@ class Disk:
 
     def read(self, path: Path | str, first: int | None = None) -> bytes:
         """The bytes of a file, or only the first of them."""
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # every recall asks, and a Path takes longer
+        # Every recall asks, and a Path takes longer.
+        with open(path, "rb", buffering=0, opener=_open_regular) as file:
             return file.read(-1 if first is None else first)
 
     def exists(self, path: Path | str) -> bool:

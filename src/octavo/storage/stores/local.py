@@ -55,7 +55,7 @@ class LocalStore:
         path = self._path(key)
         with _saying(f"writing {path}"):
             self._make_folder(path.parent)
-            if not self._through_temporary(path, data, self._name):
+            if not through_temporary(self._disk, path, data, self._name):
                 return False
             if unless and self._disk.exists(self._path(unless)):  # it may have come to be since it was asked
                 self._disk.remove(path)
@@ -109,7 +109,7 @@ class LocalStore:
         path = self._path(key)
         with _saying(f"writing {path}"):
             self._make_folder(path.parent)
-            self._through_temporary(path, data, self._disk.replace)
+            through_temporary(self._disk, path, data, self._disk.replace)
             self._disk.sync_folder(path.parent)
 
     def hold(self, key: str, seconds: float, *, owner: str = "") -> LocalLease:
@@ -160,10 +160,6 @@ class LocalStore:
             self._sleep(pause)
             waited += pause
         return True
-
-    def _through_temporary(self, path: Path, data: bytes, name: Callable[[Path, Path], T]) -> T:
-        """Write a temporary file and give it its name; once more if a sweep took it for a dead writer's."""
-        return through_temporary(self._disk, path, data, name)
 
     def _name(self, temporary: Path, path: Path) -> bool:
         """Give the finished file its name if nobody has it; this is the moment that decides."""

@@ -1,0 +1,168 @@
+"""What tells a newer fact to be about another: another name, owner, day, number, thing or use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+
+from octavo.domain.readings import Cues, Reading, kind_of_key, stem_of
+from octavo.domain.text import STOP_WORDS
+
+DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its", "my", "our", "your", "some"))
+ENOUGH_GRAMS = 3
+_THIRD = frozenset(("he", "she", "they", "his", "her", "their", "it"))
+_POSSESSIVES = frozenset(("my", "our", "his", "her", "their"))
+_USES = frozenset(("for", "as"))
+_RENEWED = frozenset(("new", "current", "latest", "next", "replac", "old"))
+
+
+def is_rival(term: str, older: Sequence[str], newer: Sequence[str], asked: frozenset[str]) -> bool:
+    """Whether another word stands in the newer where a lost one stands in the older, beside one asked for.
+
+    "The hallway wall" is not "the kitchen wall"; in "we painted the wall" nothing stands in its place.
+    """
+    for step in (-1, 1):
+        beside, between = _neighbour(term, older, step)
+        if beside in asked and beside in newer:
+            other, gap = _neighbour(beside, newer, -step)
+            if other and gap == between[::-1] and other not in older:
+                return True
+    return False
+
+
+def _neighbour(token: str, tokens: Sequence[str], step: int) -> tuple[str, tuple[str, ...]]:
+    """The next word with content before or behind a token, and what stands between them."""
+    between: list[str] = []
+    place = tokens.index(token) + step if token in tokens else -1
+    while 0 <= place < len(tokens):
+        if tokens[place] not in STOP_WORDS and tokens[place] != "'s":
+            return tokens[place], tuple(between)
+        between.append(tokens[place])
+        place += step
+    return "", ()
+
+
+def is_narrower(question: Reading, older: Reading, newer: Reading) -> bool:
+    """Whether the newer says of what is asked about which one it is: "the library", "the library café"."""
+    for tag, place, _, first, last in _changes(older.tokens, newer.tokens):
+        before, after = older.tokens[place - 1 : place], older.tokens[place : place + 1]
+        is_inside = question.asked.issuperset(after) and (question.asked | DETERMINERS).issuperset(before)
+        added = [word for word in newer.tokens[first:last] if word not in STOP_WORDS | _RENEWED]
+        if tag == "insert" and after and is_inside and any(word.isalpha() for word in added):
+            return True
+    return False
+
+
+def _changes(one: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    """How one sequence becomes another, step by step."""
+    return SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+
+
+def is_rival_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether what the newer puts in another's place is what the question asks about."""
+    asked = cues.asking.without(question.text)
+    covered: set[int] = set()
+    for block in SequenceMatcher(None, older.text, asked, autojunk=False).get_matching_blocks():
+        if block.size >= ENOUGH_GRAMS:
+            covered.update(range(block.a, block.a + block.size))
+    if not covered:
+        return False
+    for tag, start, end, first, last in _changes(older.text, newer.text):
+        if tag == "replace" and len(covered.intersection(range(start, end))) >= 2:
+            return True
+        if tag == "insert" and start and last - first >= ENOUGH_GRAMS and {start - 1, start} <= covered:
+            return True  # "the shop", "the shop opposite"
+    return False
+
+
+def is_other_of_the_same(older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether both tell something of the same owner, and not the same: "ผู้ว่าจ้างของเรา", "ผู้ตรวจบัญชีของเรา"."""
+    ours, theirs = (
+        {match[2]: match[1] for match in cues.owning.finditer(one.text)} for one in (older, newer)
+    )
+    return any(thing not in newer.text for owner, thing in ours.items() if owner in theirs)
+
+
+def has_other_use(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether the newer ends with a use that nobody asked about: "Figma for design", "fish as his shell"."""
+    places = [place for place, word in enumerate(newer.words) if word in _USES]
+    if not places or not _USES.isdisjoint(older.words):
+        return False
+    end = newer.words[places[-1] + 1 :]
+    if any(word[0].isdigit() or word in cues.numbers or word in cues.calendar for word in end):
+        return False
+    terms = {stem_of(word) for word in end if word not in STOP_WORDS}
+    return bool(terms) and terms.isdisjoint(older.terms | question.asked)
+
+
+def loses_key(question: Reading, older: Reading, newer: Reading, negation: bool, cues: Cues) -> bool:
+    """Whether the newer has another number, day or month than the one that the question names."""
+    others = {kind_of_key(key, cues) for key in newer.keys - older.keys}
+    return any(
+        kind_of_key(key, cues) in others and not (negation and key in newer.text.lower())
+        for key in (question.keys & older.keys) - newer.keys
+    )
+
+
+def loses_name(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether the newer is about somebody else than the name, or the "her", that question and older share."""
+    if question.is_thai:
+        head = shared_head(cues.asking.without(question.text).strip(), older.text)
+        if head.startswith(cues.themselves):
+            return False
+        is_there = head[:ENOUGH_GRAMS] in newer.text or head[:2] in newer.text
+        return len(head) >= ENOUGH_GRAMS and not is_there
+    lost = (question.names & frozenset(older.words)) - frozenset(newer.words) - question.keys
+    if {name for name in lost if name.rstrip("s") not in cues.calendar} and _THIRD.isdisjoint(
+        newer.words[:4]
+    ):
+        return True
+    if _is_of_another_person(question, older, newer, cues):
+        return True
+    shared = (question.pronouns & older.pronouns) - newer.pronouns
+    return bool(shared) and newer.has_owner and not older.has_owner
+
+
+def _is_of_another_person(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether the newer opens with somebody's person that neither the question nor the older tells of."""
+    whose, person = (*newer.words[:2], "", "")[:2]
+    is_of_them = not question.pronouns.isdisjoint(older.pronouns) and whose in _POSSESSIVES
+    known = older.terms | question.asked
+    if not is_of_them or stem_of(person) not in cues.persons - known:
+        return False
+    return not any(stem_of(person) in group and group & known for group in cues.classes)
+
+
+def shared_head(one: str, other: str) -> str:
+    """What two texts begin with alike."""
+    return one[: same_start(one, other)]
+
+
+def is_of_somebody_else(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether the newer is about a person or thing of the one asked about: "Jane's son" for "Jane"."""
+    for owner, thing in newer.owned - older.owned:
+        known = owner in older.tokens and owner in question.tokens
+        if known and thing in cues.persons and thing not in older.tokens and thing not in question.tokens:
+            return True
+    if not newer.is_thai or newer.text[:ENOUGH_GRAMS] == older.text[:ENOUGH_GRAMS]:
+        return False
+    asked = cues.asking.without(question.text).strip()
+    head = shared_head(asked, older.text) or asked.split(" ")[0]
+    if len(head) >= 2 and re.match(cues.before_name + re.escape(head[:ENOUGH_GRAMS]), newer.text):
+        return True
+    return any(older.text.startswith(match.group(1)) for match in cues.of.finditer(newer.text))
+
+
+def has_new_object(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+    """Whether the newer tells a change of something that neither the question nor the older knows."""
+    known = older.terms | question.asked
+    related = known.union(*(group for group in cues.classes if group & known))
+    return bool(newer.objects) and all(related.isdisjoint(stems) for stems in newer.objects)
+
+
+def same_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many of their first items, or characters, two have in common."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in pairs)
