@@ -165,27 +165,24 @@ class Keeper(Sandboxes):
     def check(self, *, progress: health.Progress | None = None) -> health.Report:
         """Prove versions, buffers, state and index; name the first damage in each file."""
         walk = projections.projections(self._spine, self._indexing)
-        report = self._with_notes(health.check(self._spine, walk, progress))
-        if self.scope is not None:
-            return health.within_scope(report, len(self.sandboxes()))
-        failure = self._worker.failure
-        if failure is None:
-            return report
-        return replace(report, notes=(*report.notes, f"background work failed: {failure.message}"))
+        report = health.check(self._spine, walk, progress)
+        if self.scope is not None:  # whether all is well, and nothing of what lies in other scopes
+            told = health.DAMAGED if report.problems else ()
+            return replace(report, lines=0, sandboxes=len(self.sandboxes()), problems=told, notes=())
+        most, notes = self.policy.assemblies.max_assemblies, self._indexing.notes()
+        if self._spine.state.at(self._spine.state.watermark()[0]).count("assembly") >= most:
+            notes.append(f"{most} assemblies are there, no more are begun: max_assemblies in the policy")
+        if self._worker.failure is not None:
+            notes.append(f"background work failed: {self._worker.failure.message}")
+        return replace(report, notes=(*report.notes, *notes))
 
     def repair(self, *, accept: bool = False, progress: health.Progress | None = None) -> health.Report:
         """Make everything derived anew; restores nothing by guessing."""
         self._spine.must_write()
         self._must_be_owner("repair")
         walk = partial(projections.projections, self._spine, self._indexing)
-        return self._with_notes(health.repair(self._spine, walk, accept=accept, progress=progress))
-
-    def _with_notes(self, report: health.Report) -> health.Report:
-        """A report that also says which passages have no vector, and why."""
-        most, notes = self.policy.assemblies.max_assemblies, self._indexing.notes()
-        if self._spine.state.at(self._spine.state.watermark()[0]).count("assembly") >= most:
-            notes.append(f"{most} assemblies are there, no more are begun: max_assemblies in the policy")
-        return replace(report, notes=(*report.notes, *notes))
+        health.repair(self._spine, walk, accept=accept, progress=progress)
+        return self.check()
 
     def backup(self, path: str | Path | Place, *, progress: health.Progress | None = None) -> str:
         """Copy ledger, buffers and policy into a folder, or to a URL, that opens like the original."""
