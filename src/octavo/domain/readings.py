@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -26,62 +26,31 @@ _DETERMINERS = (
 )
 # The index counts these as other words; "she lives" must meet "where does she live".
 _SAME = {"life": "live", "leaf": "leav"}
-_HEAD = 3
-_FIRST_GROUP = re.compile(r"\(\?:([^()]*)\)(?!\?)")
-_LETTERS = re.compile("[a-z]+")
 _NOBODY: frozenset[str] = frozenset()
 
 
 class Marks(Struct, frozen=True, kw_only=True, eq=False):
-    """One list of cues as patterns: whole words of English in lower case, any stretch of Thai.
-
-    A list has hundreds of alternatives, so the English pattern is tried only where a word begins as one of
-    them does: `heads` are their first letters, None if it is to be looked for anywhere.
-    """
+    """One list of cues as patterns: whole words of English, any stretch of Thai; texts come in lower case."""
 
     english: re.Pattern[str] | None
     thai: re.Pattern[str] | None
-    heads: frozenset[str] | None = None
-
-    def found_in(self, text: str, *, thai: bool) -> Iterator[str]:
-        """Every cue that stands in a text, as it stands there."""
-        if self.english and self.heads is None:
-            yield from (match.group(0) for match in self.english.finditer(text.lower()))
-        elif self.english and self.heads:
-            lowered, starts = _starts(text)
-            for place in (place for head in self.heads.intersection(starts) for place in starts[head]):
-                match = self.english.match(lowered, place)
-                if match:
-                    yield match.group(0)
-        if thai and self.thai:
-            yield from (match.group(0) for match in self.thai.finditer(text))
 
     def all_in(self, text: str, *, thai: bool) -> frozenset[str]:
         """Every cue that stands in a text."""
-        return frozenset(self.found_in(text, thai=thai))
+        found = self.english.findall(text.lower()) if self.english else []
+        return frozenset(found + self.thai.findall(text) if thai and self.thai else found)
 
     def any_in(self, text: str, *, thai: bool) -> bool:
         """Whether a cue stands in a text."""
-        return next(self.found_in(text, thai=thai), None) is not None
+        if self.english and self.english.search(text.lower()):
+            return True
+        return bool(thai and self.thai and self.thai.search(text))
 
     def without(self, text: str) -> str:
         """The text with every cue taken out."""
         for marks in (self.english, self.thai):
             text = re.sub(marks.pattern, " ", text, flags=re.IGNORECASE) if marks else text
         return text
-
-
-@lru_cache(maxsize=64)
-def _starts(text: str) -> tuple[str, dict[str, list[int]]]:
-    """A text in lower case, and where words begin with which first letters; every list asks for them."""
-    lowered = text.lower()
-    starts: dict[str, list[int]] = {}
-    for match in _WORD.finditer(lowered):
-        word, place = match.group(), match.start()
-        starts.setdefault(word[:_HEAD], []).append(place)
-        if len(word) > 2:
-            starts.setdefault(word[:2], []).append(place)
-    return lowered, starts
 
 
 class Cues(Struct, frozen=True, kw_only=True, eq=False):
@@ -305,23 +274,7 @@ def _marks(english: Sequence[str], thai: Sequence[str]) -> Marks:
     return Marks(
         english=_any(english) if english else None,
         thai=_any(thai, edges=False) if thai else None,
-        heads=frozenset(head for entry in english for head in _heads(entry)),
     )
-
-
-def _heads(entry: str) -> Iterator[str]:
-    """The first letters of a word where an entry can match: three, or two if it may go on in several ways."""
-    if group := _FIRST_GROUP.match(entry):
-        for alternative in group.group(1).split("|"):
-            yield from _heads(alternative + entry[group.end() :])
-        return
-    letters = _LETTERS.match(entry)
-    assert letters is not None, entry  # our own lists begin with letters
-    head = letters.group(0)
-    rest = entry[len(head) :]
-    if rest[:1] in ("?", "*"):
-        head = head[:-1]
-    yield head[:_HEAD] if len(head) >= _HEAD or not rest or rest.startswith(" ") else head[:2]
 
 
 def _any(entries: Sequence[str], *, edges: bool = True) -> re.Pattern[str]:
