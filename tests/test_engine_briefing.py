@@ -172,6 +172,16 @@ def test_the_profile_holds_what_is_current_and_its_bytes_do_not_depend_on_the_qu
     assert account.brief("who is the manager?").standing == standing
 
 
+def test_the_profile_leaves_out_what_is_over_in_thai_too(account: Account) -> None:
+    account.remember("แพรวทำงานเป็นนักบัญชี", at=at(1))
+    account.remember("แพรวแพ้นมวัว", at=at(2))
+    account.remember("แพรวลาออกจากงานบัญชี", at=at(8))
+    standing = account.brief().standing
+    assert "เป็นนักบัญชี" not in standing
+    assert "แพ้นมวัว" in standing
+    assert "ลาออกจากงานบัญชี" in standing
+
+
 def test_the_profile_holds_everything_that_is_true_at_once(account: Account) -> None:
     for day, text in enumerate(
         ("I am allergic to cashews", "I am allergic to cats", "แนนชอบปีนผา", "แนนชอบถักไหมพรม")

@@ -6,7 +6,7 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from itertools import combinations
 
@@ -27,6 +27,7 @@ _FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept b
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
 _FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
 _NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
+_AS_MUCH = 0.8  # of the grams of a question that any fact has
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
 
 
@@ -98,6 +99,7 @@ def arrange(
     top = _compared(facts, nearness)
     certainty: dict[tuple[str, str], float] = {}
     replaced: set[tuple[str, str]] = set()
+    ended: set[tuple[str, str]] = set()
     kept: list[tuple[Fact, Fact]] = []
     for older, newer in combinations(sorted(top, key=_age), 2):
         sure = probability(asked, older.text, newer.text)
@@ -111,10 +113,12 @@ def arrange(
             kept.append((older, newer))
         if (newer.id, older.id) in replaced or (is_past and is_same):
             certainty[older.id, newer.id] = sure
+            if _is_ended(asked, older, newer, top):
+                ended.add((older.id, newer.id))
     ranked = _ordered(top, replaced, kept)
     if is_past:
-        ranked = _past_first(question, ranked, certainty)
-    replacements = _replacements(asked, ranked, certainty)
+        ranked = _past_first(question, ranked, certainty, ended)
+    replacements = _replacements(asked, ranked, {pair: certainty[pair] for pair in ended})
     placed = {fact.id for fact in ranked}
     return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
 
@@ -165,6 +169,24 @@ def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None)
     return near is not None and near >= enough and _answers(question, older.text)
 
 
+def _is_ended(question: str, older: Fact, newer: Fact, facts: Sequence[Fact]) -> bool:
+    """Whether the older was an answer that no longer holds; what tells of another thing only goes behind.
+
+    It has to tell of all that is asked for, as far as any fact does, and the newer to say that it changed, or
+    the same of another value.
+    """
+    asked, before, after = read(question), read(older.text), read(newer.text)
+    says_so = after.changes - before.changes or after.negations - before.negations
+    if not says_so and alike_in_order(before.tokens, after.tokens) < FRAME:
+        return False
+    if asked.is_thai:
+        best = max(len(asked.asked & read(fact.text).terms) for fact in facts)
+        return len(asked.asked & before.terms) >= _AS_MUCH * best
+    nouns = asked.asked - correction_cues().light
+    told = before.terms.union(*(group for group in correction_cues().classes if group & before.terms))
+    return not any((nouns & read(fact.text).terms) - told for fact in facts)
+
+
 def _answers(question: str, fact: str) -> bool:
     """Whether a fact has a word of the question, or one like it, besides whom it asks about."""
     asked, said, cues = read(question), read(fact), correction_cues()
@@ -211,7 +233,12 @@ def _age(fact: Fact) -> tuple[datetime, int]:
     return fact.at, fact.version
 
 
-def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Fact]:
+def _past_first(
+    question: str,
+    ranked: list[Fact],
+    certainty: Mapping[tuple[str, str], float],
+    ended: Collection[tuple[str, str]],
+) -> list[Fact]:
     """What the current fact replaced before it, the nearest first, or the oldest if that is asked for."""
     current = ranked[0]
     before = [
@@ -220,6 +247,7 @@ def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str,
         if certainty.get((fact.id, current.id), 0.0) > 0.5 and fact.relevance >= _RELATED * current.relevance
     ]
     before.sort(key=_age, reverse=not correction_cues().first.any_in(question, thai=not question.isascii()))
+    before.sort(key=lambda fact: (fact.id, current.id) not in ended)
     return before + [fact for fact in ranked if fact not in before]
 
 
