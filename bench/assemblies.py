@@ -33,7 +33,7 @@ MODES: tuple[Literal["off", "background"], ...] = ("off", "background", "off", "
 SETTINGS = {
     "on": AssemblyPolicy(mode="manual"),
     "on, likeness .55": AssemblyPolicy(mode="manual", likeness=0.55),
-    "on, boost .02": AssemblyPolicy(mode="manual", boost=0.02),
+    "on, boost .05": AssemblyPolicy(mode="manual", boost=0.05),
 }
 
 
@@ -172,7 +172,8 @@ def locomo(bench: Bench, conversations: list[dict[str, Any]]) -> None:
             else:
                 low, high = bootstrap([value - base for value, base in pairs])
                 gain = 100 * statistics.mean(value - base for value, base in pairs)
-                bench.figure(f"LoCoMo {what}, {name}: gain", gain, "points", at_least=-0.1)
+                least = -0.1 if name == "on" else None  # what is promised is of the default
+                bench.figure(f"LoCoMo {what}, {name}: gain", gain, "points", at_least=least)
                 bench.note(f"{what}, {name}: 95 % of resamples between {low:+.2f} and {high:+.2f} points")
 
 

@@ -180,9 +180,12 @@ def test_a_memory_joins_by_its_mean_likeness_to_the_members_not_by_the_composite
 
 
 def test_facts_that_belong_together_stand_together_in_a_brief(account):
-    ids = remember(account, POTTERY[0], SURGERY[0], POTTERY[1], SURGERY[1], "the pottery harbour is far")
+    ports = ("Oslo", "Lima", "Cairo", "Perth", "Hanoi", "Quito", "Lagos", "Osaka", "Turin", "Delhi")
+    remember(account, *(f"{port} sails north on {port} day" for port in ports), salience=1.0)
+    some = (POTTERY[0], SURGERY[0], POTTERY[1], SURGERY[1], "the pottery harbour is far")
+    ids = remember(account, *some, salience=0.1)  # so that none of them stands in the profile
     account.assemble(*ids[:3:2], name="pottery <class>")
-    text = account.brief("pottery class and surgery of mother", budget=250).text
+    text = account.brief("pottery class and surgery of mother", budget=600).text
     lines = text.partition("Long-Term Memory Context")[2].splitlines()
     place = lines.index("### fact: pottery &lt;class&gt;")
     assert {ids[0], ids[2]} == {line.split(",")[0][3:] for line in lines[place + 1 : place + 3]}
@@ -241,7 +244,7 @@ def test_with_assemblies_off_nothing_is_grouped_and_nothing_lifted(opened, embed
     ("mode", "expected"), [("linear", 0.04), ("sigmoid", 0.0476), ("multiplicative", 0.02)]
 )
 def test_the_lift_follows_the_mode(mode, expected):
-    policy = AssemblyPolicy(boost_mode=mode)
+    policy = AssemblyPolicy(boost=0.05, boost_mode=mode)
     assert boost(0.8, 0.5, policy) == pytest.approx(expected, abs=1e-4)
     assert boost(0.49, 0.5, policy) == 0.0
 

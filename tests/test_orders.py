@@ -268,3 +268,54 @@ def test_a_name_used_in_the_talk_means_whom_it_was_said_to(opened):
         hits = account.recall("what did Mel buy?", unit="turn")
         assert hits[0].parts["speaker"] > 0
         assert hits[0].memory.turns[hits[0].turn].speaker == "Melanie"
+
+
+def test_by_meaning_a_sentence_without_any_cue_is_an_order_or_a_wish(opened):
+    news, quiet, thai = (
+        "Whenever news is the subject, name the outlet.",
+        "I can't stand horror.",
+        "ชอบออกกำลังกายตอนเช้ามากกว่าตอนเย็น",
+    )
+    with opened(embedder=None) as account:
+        talk(
+            account,
+            quiet,
+            f"We won on Sunday! {news} The heater broke again.",
+            thai,
+            "My sister moved to Leeds.",
+        )
+        assert account.orders() == []  # words tell nothing of it
+        account.catch_up()
+        assert {(order.text, order.is_wish) for order in account.orders()} == {
+            (news, False), (quiet, True), (thai, True),
+        }  # fmt: skip
+        assert texts(account.recall("what happened in parliament this week?").orders) == [news]
+        assert quiet in texts(account.recall("which film should we see on Friday?").orders)
+        assert texts(account.recall("how do I tie a bow tie?").orders) == []
+
+
+def test_what_was_found_by_meaning_survives_a_restart_a_reindex_and_ends_with_its_memory(opened):
+    news = "Whenever news is the subject, name the outlet."
+    with opened(embedder=None) as account:
+        talk(account, news)
+        account.catch_up()
+    with opened(embedder=None) as account:
+        assert texts(account.orders()) == [news]
+        account.reindex()
+        assert texts(account.orders()) == [news]
+        [order] = account.orders()
+        version = account.version
+        account.forget(order.memory)
+        assert account.orders() == []
+        assert texts(account.at(version).orders()) == [news]
+
+
+def test_what_is_quoted_is_no_order_by_its_meaning_either(opened):
+    with opened(embedder=None) as account:
+        talk(
+            account,
+            'My boss wrote "Whenever news is the subject, name the outlet."',
+            "My boss wants the report in French.",
+        )
+        account.catch_up()
+        assert account.orders() == []

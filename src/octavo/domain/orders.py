@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 
@@ -21,19 +21,21 @@ from octavo.domain.units import is_person
 
 ENDED = "order-ended"  # the category of a register that says that an order holds no longer
 LONGEST = 400
-SHOWN = 3
-APPLIES = 0.15  # on the scale of the offline model's cosines
-NEAR_BEST = 0.15
+SHOWN, WISHES_SHOWN = 3, 2
+WORDS_APPLY = 0.15
+_NEAR_BEST = 0.15
 _SHARED_WORDS = 0.1
 _SAME_TOPIC = 0.1
-_WORDS_APPLY = 0.3  # without vectors: this share of the condition's words, or the same topic
+_SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
 _USERS = frozenset({"user", "human"})
 _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
 # What is quoted was said by somebody else: marks around more than a word or two, a block of code, a mail's >.
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|[\"“”«„][^\"“”»]{12,}[\"”»]", re.DOTALL | re.MULTILINE)
 _CONDITION_END = re.compile(r"[,;:.!?]|\b(?:please|always|never|then|make sure)\b", re.IGNORECASE)
-_THAI = re.compile("[\u0e00-\u0e7f]")
+_QUOTE = "\ue000"  # what stands for the characters of a quote
+
+Reading = tuple[bool, bool]  # of a sentence that is an order: whether it is a wish, whether it is general
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -61,6 +63,7 @@ class OrderCues(Struct, frozen=True, kw_only=True, eq=False):
     hints: tuple[str, ...]
     order: re.Pattern[str]
     condition: re.Pattern[str]
+    clause: re.Pattern[str]
     wish: re.Pattern[str]
     general: re.Pattern[str]
     request: re.Pattern[str]
@@ -92,6 +95,9 @@ def order_cues() -> OrderCues:
         condition=re.compile(
             rf"\b(?:{english['condition']})\s+(?P<en>\S.*)|(?:{thai['condition']})(?P<th>\S+)", re.IGNORECASE
         ),
+        clause=re.compile(
+            rf"\b(?:{english['clause']})\s+(?P<en>\S.*)|(?:{thai['clause']})(?P<th>\S+)", re.IGNORECASE
+        ),
         wish=re.compile(either("wish"), re.IGNORECASE),
         general=re.compile(either("general"), re.IGNORECASE),
         request=re.compile(request, re.IGNORECASE),
@@ -102,46 +108,34 @@ def order_cues() -> OrderCues:
     )  # fmt: skip
 
 
-def orders_of(memory: Memory, version: int = 0) -> list[Order]:
+def orders_of(
+    memory: Memory, version: int = 0, read: Callable[[str], Reading | None] | None = None
+) -> list[Order]:
     """The orders and wishes that the user said, in their turns or in a statement by a person's own hand."""
-    return [
-        Order(
-            memory=memory.id,
-            turn=turn,
-            text=sentence,
-            condition=condition,
-            is_wish=is_wish,
-            is_general=is_general,
-            scope=memory.scope,
-            at=at,
-            version=version,
-        )
-        for turn, text, at in said_by_user(memory)
-        for sentence, condition, is_wish, is_general in _orders_in(text)
-    ]
-
-
-@lru_cache(maxsize=2048)
-def _orders_in(text: str) -> tuple[tuple[str, str | None, bool, bool], ...]:
-    """Each order of a text, its condition, and whether it is a wish and holds for every answer.
-
-    They are kept because all orders are read again after every write.
-    """
-    cues = order_cues()
-    return tuple(
-        (
-            sentence,
-            condition_of(sentence),
-            cues.order.search(sentence) is None,
-            cues.general.search(sentence) is not None,
-        )
-        for sentence in sentences_of_order(text)
-    )
+    found = []
+    for turn, text, at in said_by_user(memory):
+        for sentence in sentences_of(text) if read or may_hold(text) else ():
+            reading = (read or by_words)(sentence)
+            if reading is not None:
+                found.append(
+                    Order(
+                        memory=memory.id,
+                        turn=turn,
+                        text=sentence,
+                        condition=condition_of(sentence),
+                        is_wish=reading[0],
+                        is_general=reading[1],
+                        scope=memory.scope,
+                        at=at,
+                        version=version,
+                    )
+                )
+    return found
 
 
 def holds_order(memory: Memory) -> bool:
-    """Whether a memory holds an order or a wish."""
-    return any(True for _, text, _ in said_by_user(memory) for _ in sentences_of_order(text))
+    """Whether a memory holds an order or a wish by its words."""
+    return bool(orders_of(memory))
 
 
 def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
@@ -162,32 +156,47 @@ def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
             yield place, turn.text, turn.at or memory.at
 
 
-def sentences_of_order(text: str) -> Iterator[str]:
-    """The sentences of a text that are orders or wishes; most texts are none at a glance.
+def may_hold(text: str) -> bool:
+    """Whether a text may hold an order by its words; most do not, at a glance."""
+    lowered = text.lower()
+    return any(hint in lowered for hint in order_cues().hints)
 
-    What the user quotes is told, not asked for.
+
+def sentences_of(text: str) -> Iterator[str]:
+    """The sentences of a text that can be orders or wishes.
+
+    No question is one, nor what the user quotes: that is told, not asked for.
     """
-    cues, lowered = order_cues(), text.lower()
-    if not any(hint in lowered for hint in cues.hints):
-        return
-    own, begin = _QUOTED.sub(lambda quote: "q" * len(quote[0]), text), 0
+    own, begin = _QUOTED.sub(lambda quote: _QUOTE * len(quote[0]), text), 0
     for said in _SENTENCE_END.split(own):
         begin = own.index(said, begin)
         told = text[begin : begin + len(said)].strip()
-        if not told or len(told) > LONGEST or told.endswith("?"):
-            continue
-        if cues.order.search(said.strip()) or cues.wish.search(said):
+        if told and len(told) <= LONGEST and not told.endswith("?") and not said.strip().startswith(_QUOTE):
             yield told
 
 
-def condition_of(sentence: str) -> str | None:
-    """When an order applies: what follows "when I ask about"; None if it does not say."""
-    match = order_cues().condition.search(sentence)
-    if match is None:
+def by_words(sentence: str) -> Reading | None:
+    """Whether a sentence is a wish, and whether it holds for every answer; None if its words tell neither."""
+    cues, said = order_cues(), _QUOTED.sub(lambda quote: "q" * len(quote[0]), sentence)
+    is_order = cues.order.search(said) is not None
+    if not is_order and not cues.wish.search(said):
         return None
-    if match["th"]:
-        return match["th"]
-    return _CONDITION_END.split(match["en"], maxsplit=1)[0].strip() or None
+    return not is_order, cues.general.search(sentence) is not None
+
+
+def is_quoting(sentence: str) -> bool:
+    """Whether a sentence tells what somebody else said."""
+    return _QUOTED.search(sentence) is not None
+
+
+def condition_of(sentence: str) -> str | None:
+    """When an order applies: what follows "when I ask about", or any other condition; None if it has none."""
+    for form in (order_cues().condition, order_cues().clause):
+        if match := form.search(sentence):
+            if match["th"]:
+                return match["th"]
+            return _CONDITION_END.split(match["en"], maxsplit=1)[0].strip() or None
+    return None
 
 
 def is_request(question: str) -> bool:
@@ -199,12 +208,11 @@ def is_request(question: str) -> bool:
 
 def score(question: str, order: Order, cosines: tuple[float, float] | None) -> float:
     """How well an order fits a question, by the meaning of its sentence and condition and by shared words."""
-    asked = terms(question)
     stems = terms(order.condition or order.text)
-    shared = len(asked & stems)
+    shared = len(terms(question) & stems)
     is_same = not topics_of(question).isdisjoint(topics_of(order.condition or order.text))
     if cosines is None:
-        return APPLIES * (shared / max(1, len(stems)) / _WORDS_APPLY + is_same)
+        return WORDS_APPLY * (shared / max(1, len(stems)) / _SHARE_APPLIES + is_same)
     return max(cosines) + _SHARED_WORDS * shared / (1 + len(stems)) + _SAME_TOPIC * is_same
 
 
@@ -213,28 +221,30 @@ def applying(
     orders: Sequence[Order],
     cosines: Sequence[tuple[float, float]] | None,
     *,
-    floor: float = APPLIES,
+    floors: tuple[float, float] = (WORDS_APPLY, WORDS_APPLY),
 ) -> list[Order]:
     """The few orders that apply to a question, the later first; wishes only when something is asked for.
 
-    `cosines` has, for each order, the question's likeness to its sentence and to its condition.
+    `cosines` has, for each order, the question's likeness to its sentence and to its condition; `floors` are
+    what an order and a wish must reach. A wish takes no order's place.
     """
-    asks = is_request(question)
     scored = [
-        (score(question, order, cosines[place] if cosines is not None else None), order)
+        (score(question, order, None if cosines is None else cosines[place]), order)
         for place, order in enumerate(orders)
-        if asks or not order.is_wish
     ]
-    best = max((fit for fit, order in scored if not order.is_general), default=0.0)
-    fitting = [
-        (fit, order)
-        for fit, order in scored
-        if order.is_general or (fit >= floor and fit >= best - NEAR_BEST)
-    ]
-    fitting.sort(key=lambda pair: -pair[0])
-    general = [order for _, order in fitting if order.is_general]
-    other = [order for _, order in fitting if not order.is_general][: SHOWN - bool(general)]
-    return sorted([*other, *general[: SHOWN - len(other)]], key=_later_first)
+    general = [order for _, order in scored if order.is_general and not order.is_wish]
+    special = [pair for pair in scored if not pair[1].is_general and not pair[1].is_wish]
+    wishes = [pair for pair in scored if pair[1].is_wish] if is_request(question) else []
+    shown = _nearest(special, floors[0], SHOWN - bool(general))
+    shown += general[: SHOWN - len(shown)]
+    return sorted(shown + _nearest(wishes, floors[1], WISHES_SHOWN), key=_later_first)
+
+
+def _nearest(scored: Sequence[tuple[float, Order]], floor: float, most: int) -> list[Order]:
+    """The few that reach the floor and come near the best."""
+    best = max((fit for fit, _ in scored), default=0.0)
+    fitting = [pair for pair in scored if pair[0] >= max(floor, best - _NEAR_BEST)]
+    return [order for _, order in sorted(fitting, key=lambda pair: -pair[0])[:most]]
 
 
 @lru_cache(maxsize=8192)

@@ -145,7 +145,7 @@ class AssemblyPolicy(Struct, frozen=True, kw_only=True):
     merge_likeness: float = 0.85
     merges_per_pass: int = 10
     activation: float = 0.5
-    boost: float = 0.05
+    boost: float = 0.02
     boost_mode: Literal["linear", "sigmoid", "multiplicative"] = "linear"
     explain: bool = True
 

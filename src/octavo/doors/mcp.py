@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import signal
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from importlib.util import find_spec
@@ -23,18 +22,17 @@ from octavo.domain.mirror_places import Place
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations.compression import cores, show, spheres
-from octavo.doors.operations.performing import call, opened
+from octavo.doors.operations.performing import call
 from octavo.doors.operations.recall import brief
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
-from octavo.doors.tools import INSTRUCTIONS, TOOLS, advice
+from octavo.doors.tools import INSTRUCTIONS, TOOLS, Tool, advice
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.engine.sandboxes import SandboxInfo
 from octavo.errors import BadInput, NotFound, OctavoError, Unavailable
 
 LOG = logging.getLogger(__name__)
-_BY_NAME = {tool.name: tool for tool in TOOLS}
 _PAGE, _FILE = "octavo://pages/", "octavo://files/"
 _SHOWN = ("canon", "register", "fact", "skill", "assembly")  # in files; the rest has pages and tools
 _MOST_SHOWN = 2_000  # memories, the newest
@@ -45,80 +43,83 @@ Holding = Callable[[str, Any], AbstractContextManager[Account]]
 
 def server(holding: Holding) -> Any:
     """An MCP server (the SDK's low-level one) whose requests are answered from what `holding` hands out."""
-    types, lowlevel, to_thread = _sdk()
-    answers = _Answers(holding, types, to_thread)
-    return lowlevel.Server(
+    try:
+        from anyio import to_thread
+        from mcp import types
+        from mcp.server.lowlevel import Server
+    except ImportError as error:
+        hint = "install the extra: pip install 'octavo[mcp]'"
+        raise Unavailable("the MCP door needs the package mcp", hint=hint) from error
+    answers = _Answers(holding, types, to_thread.run_sync)
+    acts = ("list_tools", "call_tool", "list_resources", "read_resource", "list_prompts", "get_prompt")
+    return Server(
         "octavo",
         version=metadata.version("octavo"),
         title="Octavo",
         instructions=INSTRUCTIONS,
-        on_list_tools=answers.list_tools,
-        on_call_tool=answers.call_tool,
-        on_list_resources=answers.list_resources,
-        on_read_resource=answers.read_resource,
-        on_list_prompts=answers.list_prompts,
-        on_get_prompt=answers.get_prompt,
+        **{f"on_{name}": getattr(answers, name) for name in acts},
     )
 
 
 class _Answers:
     """What is said to each request of the protocol, each in a thread of its own."""
 
-    def __init__(self, holding: Holding, types: Any, to_thread: Any) -> None:
-        self._holding, self._types, self._to_thread = holding, types, to_thread
+    def __init__(self, holding: Holding, types: Any, in_thread: Any) -> None:
+        self._holding, self._types, self._in_thread = holding, types, in_thread
 
     async def _asked(self, ctx: Any, act: Callable[[Account], Any]) -> Any:
+        """What an account answers, in a thread of its own."""
         client = ctx.session.client_params
-        name = client.client_info.name if client is not None else "client"
 
         def acted() -> Any:
-            with self._holding(name, ctx.request) as account:
+            with self._holding(
+                "client" if client is None else client.client_info.name, ctx.request
+            ) as account:
                 return act(account)
 
-        return await self._to_thread.run_sync(acted)
+        return await self._in_thread(acted)
 
     async def list_tools(self, ctx: Any, params: Any) -> Any:
         return self._types.ListToolsResult(tools=[_described(self._types, tool) for tool in TOOLS])
 
     async def call_tool(self, ctx: Any, params: Any) -> Any:
-        name, is_error = params.name, True
+        is_error = True
         try:
-            tool = _BY_NAME.get(name)
-            if tool is None:
-                raise NotFound(f"there is no tool {name[:80]!r}", hint=f"there are {', '.join(_BY_NAME)}")
+            tool = _tool(params.name)
             answer = await self._asked(ctx, lambda account: tool(account, params.arguments or {}))
             text, is_error = json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
         except OctavoError as error:
             text = advice(error)
         except Exception as error:  # the outermost door: the client must stay connected
             # Its message may hold a memory's text.
-            LOG.error("tool failed name=%s error=%s", name, type(error).__name__)
-            text = f"{name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
+            LOG.error("tool failed name=%s error=%s", params.name, type(error).__name__)
+            text = f"{params.name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
         content = self._types.TextContent(type="text", text=text)
         return self._types.CallToolResult(content=[content], is_error=is_error)
 
     async def list_resources(self, ctx: Any, params: Any) -> Any:
         with _as_protocol_error():
             pages = await self._asked(ctx, _pages)
-        resources = [
-            self._types.Resource(uri=uri, name=_path(uri), mime_type=_media(uri), description=what)
-            for uri, what in pages.items()
-        ]
-        return self._types.ListResourcesResult(resources=resources)
+        return self._types.ListResourcesResult(
+            resources=[
+                self._types.Resource(uri=uri, name=_path(uri), mime_type=_media(uri), description=what)
+                for uri, what in pages.items()
+            ]
+        )
 
     async def read_resource(self, ctx: Any, params: Any) -> Any:
         uri = str(params.uri)
         with _as_protocol_error():
             text = await self._asked(ctx, lambda account: _text_of(account, uri))
-        types = self._types
-        contents = types.TextResourceContents(uri=params.uri, mime_type=_media(uri), text=text)
-        return types.ReadResourceResult(contents=[contents])
+        contents = self._types.TextResourceContents(uri=params.uri, mime_type=_media(uri), text=text)
+        return self._types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, ctx: Any, params: Any) -> Any:
         query = self._types.PromptArgument(name="query", description="What it shall be relevant to.")
         what = "What Octavo remembers: what stands, and what is relevant to a question."
-        prompt = self._types.Prompt(name="brief", description=what, arguments=[query])
-        return self._types.ListPromptsResult(prompts=[prompt])
+        return self._types.ListPromptsResult(
+            prompts=[self._types.Prompt(name="brief", description=what, arguments=[query])]
+        )
 
     async def get_prompt(self, ctx: Any, params: Any) -> Any:
         with _as_protocol_error():
@@ -127,8 +128,40 @@ class _Answers:
             query = (params.arguments or {}).get("query")
             told = await self._asked(ctx, lambda account: call(brief, account, {"query": query}))
         content = self._types.TextContent(type="text", text=told.text or "Nothing is remembered yet.")
-        message = self._types.PromptMessage(role="user", content=content)
-        return self._types.GetPromptResult(messages=[message])
+        return self._types.GetPromptResult(messages=[self._types.PromptMessage(role="user", content=content)])
+
+
+def _tool(name: str) -> Tool:
+    tool = next((one for one in TOOLS if one.name == name), None)
+    if tool is None:
+        there = ", ".join(one.name for one in TOOLS)
+        raise NotFound(f"there is no tool {name[:80]!r}", hint=f"there are {there}")
+    return tool
+
+
+def _described(types: Any, tool: Tool) -> Any:
+    """A tool as the protocol has it, with all four annotations; the world it changes is one account."""
+    hints = types.ToolAnnotations(
+        title=tool.title,
+        read_only_hint=tool.is_read,
+        destructive_hint=tool.ends,
+        idempotent_hint=tool.is_read or tool.repeats,
+        open_world_hint=False,
+    )
+    told = {"name": tool.name, "title": tool.title, "description": tool.description}
+    return types.Tool(**told, input_schema=tool.schema, annotations=hints)
+
+
+@contextmanager
+def _as_protocol_error() -> Iterator[None]:
+    """Say an expected error as the protocol does where there is no tool to say it."""
+    from mcp.shared.exceptions import MCPError
+
+    try:
+        yield
+    except OctavoError as error:
+        code = -32602 if isinstance(error, BadInput | NotFound) else -32603
+        raise MCPError(code=code, message=advice(error)) from error
 
 
 def _pages(account: Account) -> dict[str, str]:
@@ -167,14 +200,9 @@ def _media(uri: str) -> str:
     return "application/json" if uri.endswith(".json") else "text/markdown"
 
 
-def http_app(holding: Holding, *, path: str = "/mcp", **more: Any) -> Any:
-    """An ASGI app with MCP over streamable HTTP; `more` is what the SDK's own takes."""
-    return server(holding).streamable_http_app(streamable_http_path=path, **more)
-
-
 def mount(app: Any, holding: Holding, *, path: str = "/mcp", **more: Any) -> None:
     """Add MCP over streamable HTTP to an app of Starlette's or FastAPI's, for as long as that runs."""
-    own = http_app(holding, path=path, **more)
+    own = server(holding).streamable_http_app(streamable_http_path=path, **more)
     app.router.routes.extend(own.routes)
     outer, inner = app.router.lifespan_context, own.router.lifespan_context
 
@@ -230,75 +258,30 @@ def serve_stdio(settings: Settings) -> None:
 
 
 class Held:
-    """One account, opened when it is first asked for and kept: a recall must not load its model again."""
+    """One client's account, opened when it is first asked for and kept; its conversations end with it."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._stack = ExitStack()
-        self._account: Account | None = None
-        self._since = datetime.now(UTC)
-        self._lock = threading.Lock()
+        self._settings, self._pool, self._since = settings, Pool(), datetime.now(UTC)
+        self._who: Settings | None = None
 
     @contextmanager
     def __call__(self, client: str, request: Any) -> Iterator[Account]:
         """The account, for the client that came first."""
-        with self._lock:
-            if self._account is None:
-                where = agent_settings(self._settings, client)
-                opening = opened(where, writes=True, indexes=True, begins=True)
-                self._account = self._stack.enter_context(opening)
-                conversations.end_idle(self._account)
-        yield self._account
+        who = self._who or agent_settings(self._settings, client)
+        with self._pool.account(who, begins=True) as account:
+            if self._who is None:
+                self._who = who
+                conversations.end_idle(account)
+            yield account
 
     def close(self) -> None:
         """End the conversations that this client began, and let go of the account."""
-        with self._lock:
-            account, self._account = self._account, None
-            if account is not None:
-                conversations.end_those(account, lambda info, _: self._is_mine(info, account.actor))
-            self._stack.close()
+        who, self._who = self._who, None
+        if who is not None:
+            with self._pool.account(who) as account:
+                conversations.end_those(account, lambda info, _: self._is_mine(info, who.actor))
+        self._pool.close()
 
     def _is_mine(self, info: SandboxInfo, actor: str) -> bool:
         is_named = info.name.startswith(conversations.MCP)
         return is_named and info.actor == actor and info.started_at >= self._since
-
-
-def _sdk() -> tuple[Any, Any, Any]:
-    try:
-        import mcp.server.lowlevel
-        import mcp.types
-        from anyio import to_thread
-    except ImportError as error:
-        hint = "install the extra: pip install 'octavo[mcp]'"
-        raise Unavailable("the MCP door needs the package mcp", hint=hint) from error
-    return mcp.types, mcp.server.lowlevel, to_thread
-
-
-def _described(types: Any, tool: Any) -> Any:
-    """A tool as the protocol has it, with all four annotations; the world it changes is one account."""
-    hints = types.ToolAnnotations(
-        title=tool.title,
-        read_only_hint=tool.is_read,
-        destructive_hint=tool.ends,
-        idempotent_hint=tool.is_read or tool.repeats,
-        open_world_hint=False,
-    )
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.schema,
-        annotations=hints,
-    )
-
-
-@contextmanager
-def _as_protocol_error() -> Iterator[None]:
-    """Say an expected error as the protocol does where there is no tool to say it."""
-    from mcp.shared.exceptions import MCPError
-
-    try:
-        yield
-    except OctavoError as error:
-        code = -32602 if isinstance(error, BadInput | NotFound) else -32603
-        raise MCPError(code=code, message=advice(error)) from error

@@ -9,7 +9,7 @@ import msgspec
 from octavo import errors
 from octavo.domain.privacy import tellable
 from octavo.domain.screening import mapped
-from octavo.errors import BadInput, NotFound, OctavoError, Stale
+from octavo.errors import BadInput, NotFound, OctavoError, Stale, TooLarge
 
 MEDIA_TYPE = "application/problem+json"
 PATH = "/problems"
@@ -68,43 +68,54 @@ def described(name: str) -> dict[str, Any]:
     }
 
 
-def answer_errors(app: Any) -> None:
-    """Let an app answer every error as a problem, the framework's own too."""
-    from fastapi import Response
-    from fastapi.exceptions import RequestValidationError
+def response(error: OctavoError, instance: str, status: int | None = None, **more: Any) -> Any:
+    """The answer to a request that failed."""
+    from starlette.responses import Response
+
+    told = problem(error, status=status, instance=instance, **more)
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}.get(told["status"])
+    return Response(msgspec.json.encode(told), told["status"], headers, MEDIA_TYPE)
+
+
+def too_large(max_bytes: int) -> Exception:
+    """What ends the reading of a body: the framework takes any other error for a body that is no JSON."""
     from starlette.exceptions import HTTPException
 
-    def told(request: Any, error: OctavoError, status: int | None = None, **more: Any) -> Any:
-        shown = problem(error, status=status, instance=request.url.path, **more)
-        headers = {"WWW-Authenticate": "Bearer"} if shown["status"] == 401 else {}
-        return Response(msgspec.json.encode(shown), shown["status"], headers, MEDIA_TYPE)
+    return HTTPException(TooLarge.http_status, f"a request may carry {max_bytes:,} bytes")
+
+
+def answer_errors(app: Any) -> None:
+    """Let an app answer every error as a problem, the framework's own too."""
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
 
     def known(request: Any, error: OctavoError) -> Any:
         # If-Match has a status of its own for what has changed since.
         is_match = isinstance(error, Stale) and "if-match" in request.headers
-        return told(request, error, 412 if is_match else None)
+        return response(error, request.url.path, 412 if is_match else None)
 
     def unfit(request: Any, error: Any) -> Any:
         faults = [
             {"where": ".".join(map(str, fault["loc"])), "what": fault["msg"]} for fault in error.errors()[:20]
         ]
         first = f"{faults[0]['where']}: {faults[0]['what']}"
-        return told(request, BadInput(f"the request does not fit: {first}"), errors=faults)
+        return response(BadInput(f"the request does not fit: {first}"), request.url.path, errors=faults)
 
     def plainly(request: Any, error: Any) -> Any:
-        path, hint = request.url.path, "see /openapi.json"
-        if error.status_code == 404:
-            return told(request, NotFound(f"there is nothing at {path}", hint=hint))
-        unserved = BadInput(f"{request.method} {path}: {error.detail}", hint=hint)
-        reply = told(request, unserved, error.status_code)
+        path, status, hint = request.url.path, error.status_code, "see /openapi.json"
+        match status:
+            case 404:
+                return response(NotFound(f"there is nothing at {path}", hint=hint), path)
+            case 413:
+                return response(TooLarge(error.detail), path)
+        reply = response(BadInput(f"{request.method} {path}: {error.detail}", hint=hint), path, status)
         reply.headers.update(error.headers or {})
         return reply
 
     def unforeseen(request: Any, error: Exception) -> Any:
         # The message of an error nobody foresaw may hold a memory's text; the log names its place alone.
-        return told(request, OctavoError(f"{type(error).__name__} while answering"))
+        return response(OctavoError(f"{type(error).__name__} while answering"), request.url.path)
 
-    app.add_exception_handler(OctavoError, known)
-    app.add_exception_handler(RequestValidationError, unfit)
-    app.add_exception_handler(HTTPException, plainly)
-    app.add_exception_handler(Exception, unforeseen)
+    handlers: dict[Any, Any] = {OctavoError: known, RequestValidationError: unfit, HTTPException: plainly}
+    for kind, handler in (*handlers.items(), (Exception, unforeseen)):
+        app.add_exception_handler(kind, handler)

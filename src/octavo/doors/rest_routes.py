@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Annotated, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from octavo.domain.memory import Memory
 from octavo.domain.verdicts import Verdict
+from octavo.doors import forms
 from octavo.doors.operations import Operation, Parameter
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
@@ -22,11 +23,10 @@ from octavo.errors import BadInput, NotFound
 Act = Callable[[Any, Settings, dict[str, Any]], Any]  # of a request, for whom, with what was said
 Shape = Callable[[Any], tuple[Any, int]]  # a value as another document says it, and its status
 ACCOUNT = "/accounts/{account}"
-_MOST = 2**31 - 1  # what no list is longer than
-# What JSON has for a type of the table; times are texts, read as the table reads them.
-_JSON_TYPES: dict[Any, Any] = {datetime: str, int | datetime: int | str}
 _WHOSE = Parameter(name="account", summary="Whose memory.")
 _SCOPE = Parameter(name="scope", summary="See only `shared` and this scope; it can narrow, never widen.")
+
+
 _NEEDED = inspect.Parameter.empty
 
 
@@ -61,39 +61,36 @@ def add_route(
     Who asks is told by the request alone; one that `is_narrowed` may ask for less than its token allows.
     A body that `is_strict` holds nothing else: what is misspelt or of another type is said, not ignored.
     """
-    from fastapi import Path, Request
+    from fastapi import Path, Query, Request
 
-    # Of several ids a path has one.
     known = {"account": _WHOSE, **{p.name: p for p in parameters}}
+    # Of several ids a path has one.
     spelt = {name: name if name in known else f"{name}s" for name in re.findall(r"{(\w+)", path)}
     others = [p for p in parameters if p.name not in spelt.values()]
     unique = re.sub(r"\W+", "_", f"{method.lower()}_{path.replace(ACCOUNT, 'account')}").strip("_")
     has_body = method in ("POST", "PATCH") and bool(others)
     in_query = [*([_SCOPE] if is_narrowed else []), *([] if has_body else others)]
-    query = _model(f"{unique}_query", in_query, in_query=True) if in_query else None
-    many = {p.name for p in in_query if p.is_many}
 
-    def endpoint(request: Any, body: Any = None, **in_path: Any) -> Any:
-        values = {} if query is None else _asked(request, query, many)
-        account, scope = in_path.pop("account", None), values.pop("scope", None) if is_narrowed else None
-        values |= {spelt[name]: [said] if name != spelt[name] else said for name, said in in_path.items()}
-        values |= {name: getattr(body, name) for name in body.model_fields_set} if body is not None else {}
-        return act(request, visitors.of(request, account, scope), values)
+    def endpoint(request: Any, body: Any = None, **values: Any) -> Any:
+        account, scope = values.pop("account", None), values.pop("scope", None) if is_narrowed else None
+        named = {own: [values.pop(name)] for name, own in spelt.items() if name != own}
+        said = {name: value for name, value in values.items() if value is not None}
+        return act(request, visitors.of(request, account, scope), {**said, **named, **forms.said(body)})
 
-    arguments: dict[str, tuple[Any, Any]] = {"request": (Request, _NEEDED)}
+    takes: dict[str, tuple[Any, Any]] = {"request": (Request, _NEEDED)}
     for name, own in spelt.items():
-        parameter = known[own]
-        type_ = int if parameter.type is int else str
-        shown = Path(description=parameter.summary, **_bounds(parameter))
-        arguments[name] = Annotated[type_, shown], _NEEDED
+        placed = replace(known[own], type=int if known[own].type is int else str)
+        takes[name] = forms.typed(placed, Path), _NEEDED
+    for p in in_query:
+        type_ = forms.typed(p, Query, has_null=not p.is_required)
+        takes[p.name] = type_, _NEEDED if p.is_required else p.default
     if has_body:
-        model = _model(unique, others, strict=True, extra="forbid" if is_strict else "ignore")
-        is_needed = any(p.is_required for p in others)
-        arguments["body"] = (model, _NEEDED) if is_needed else (model | None, None)
+        model = forms.form(unique, others, strict=True, extra="forbid" if is_strict else "ignore")
+        takes["body"] = (model, _NEEDED) if any(p.is_required for p in others) else (model | None, None)
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=type_, default=default)
-            for name, (type_, default) in arguments.items()
+            for name, (type_, default) in takes.items()
         ]
     )
     schema = {"type": "object" if media == "application/json" else "string"}
@@ -107,58 +104,7 @@ def add_route(
         tags=[section],
         response_model=None,
         responses={code: {"content": {media: {"schema": schema}}} for code in codes},
-        openapi_extra={"parameters": _described(query, in_query)} if in_query else None,
     )
-
-
-def _asked(request: Any, model: Any, many: Collection[str]) -> dict[str, Any]:
-    """What a query says, checked at once; the framework's way, a parameter at a time, takes longer."""
-    from fastapi.exceptions import RequestValidationError
-    from pydantic import ValidationError
-
-    query = request.query_params
-    said = {name: query.getlist(name) if name in many else query[name] for name in query}
-    try:
-        checked = model.model_validate(said)
-    except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=False)
-        raise RequestValidationError([{**one, "loc": ("query", *one["loc"])} for one in faults]) from error
-    return {name: getattr(checked, name) for name in checked.model_fields_set}
-
-
-def _described(model: Any, parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
-    """The parameters of a query as OpenAPI has them."""
-    schemas = model.model_json_schema()["properties"]
-    return [
-        {"name": p.name, "in": "query", "required": p.is_required, "schema": schemas[p.name]}
-        | ({"description": p.summary} if p.summary else {})
-        for p in parameters
-    ]
-
-
-def _bounds(parameter: Parameter) -> dict[str, Any]:
-    if parameter.type not in (int, float):
-        return {}
-    most = _MOST if parameter.most is None and parameter.type is int else parameter.most
-    return {name: bound for name, bound in (("ge", parameter.least), ("le", most)) if bound is not None}
-
-
-def _model(name: str, parameters: Sequence[Parameter], *, in_query: bool = False, **config: Any) -> Any:
-    """A model of what a query or a body says; in a query every value is a text, so that no type is strict."""
-    from pydantic import ConfigDict, Field, create_model
-
-    fields: dict[str, Any] = {}
-    for p in parameters:
-        type_: Any = str if in_query and p.type == int | datetime else _JSON_TYPES.get(p.type, p.type)
-        about = Field(description=p.summary, **_bounds(p))
-        if p.is_required:
-            fields[p.name] = Annotated[type_, about], ...
-        elif in_query:
-            fields[p.name] = Annotated[type_ | None if p.default is None else type_, about], p.default
-        else:
-            fields[p.name] = Annotated[type_, about] | None, p.default
-    model: Any = create_model(name, __config__=cast(ConfigDict, config), **fields)
-    return model
 
 
 def add_operation(

@@ -9,23 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.memory import Memory
 from octavo.domain.privacy import tellable
 from octavo.domain.verdicts import Verdict
-from octavo.doors import conversations
+from octavo.doors import conversations, forms
 from octavo.doors.operations import Operation, Parameter, call
 from octavo.doors.operations.health import stats
 from octavo.doors.operations.memories import forget, get, history, memories, remember
 from octavo.doors.operations.recall import brief, recall
 from octavo.doors.operations.review import promote, propose_merge
 from octavo.doors.operations.sandboxes import turn
-from octavo.doors.operations.values import value_of
+from octavo.doors.operations.values import values_of
 from octavo.doors.plain import plain
 from octavo.engine.account import Account
 from octavo.errors import BadInput, OctavoError
@@ -39,8 +39,13 @@ INSTRUCTIONS = (
 _SHOWN = 1_200  # characters of a text in a list
 _WHOLE = 20_000
 _LISTED = 20
-_MOST = {"k": 60, "limit": 100, "budget": 8_000}  # a list must leave room for the conversation
-_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+# A list must leave room for the conversation.
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "k": {"most": 60},
+    "limit": {"most": 100, "default": _LISTED},
+    "budget": {"most": 8_000},
+}
+_SCHEMA = ("type", "properties", "required", "additionalProperties")
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -51,7 +56,6 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    description: str
     operation: Operation
     act: Callable[..., Any]
     parameters: tuple[Parameter, ...] = ()
@@ -60,25 +64,43 @@ class Tool(Struct, frozen=True, kw_only=True):
     repeats: bool = False
 
     @property
+    def description(self) -> str:
+        """What it does, in words that a tool search finds."""
+        return " ".join((self.act.__doc__ or "").split())
+
+    @property
     def schema(self) -> dict[str, Any]:
-        """What it takes, as a JSON schema."""
-        return {
-            "type": "object",
-            "properties": {p.name: _schema(p) for p in self.parameters},
-            "required": [p.name for p in self.parameters if p.is_required],
-            "additionalProperties": False,
-        }
+        """What it takes, as a JSON schema; what a model can do without is left out."""
+        whole = _form(self.name).model_json_schema()
+        for parameter in self.parameters:
+            part = whole["properties"][parameter.name]
+            part |= {"format": "date-time"} if parameter.type is datetime else {}
+            part["description"] = _TYPED.sub("", part["description"])
+            for name in ("title", *(["default"] if parameter.default in (None, False) else [])):
+                part.pop(name, None)
+        return {name: whole.get(name, []) for name in _SCHEMA}
 
     def __call__(self, account: Account, said: Mapping[str, Any]) -> Any:
-        """Do it with what a model said; the answer is plain JSON."""
+        """Do it with what a model said, if need be in quotes or without brackets; the answer is JSON."""
+        from pydantic import ValidationError
+
         known = {p.name: p for p in self.parameters}
-        if unknown := sorted(set(said) - set(known)):
+        lone = {n for n, one in said.items() if n in known and known[n].is_many and isinstance(one, str)}
+        told = {n: [one] if n in lone else one for n, one in said.items() if one is not None}
+        try:
+            values = forms.said(_form(self.name).model_validate(told))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"]))
             hint = f"it takes {', '.join(known) or 'nothing'}"
-            raise BadInput(f"{self.name} takes no {', '.join(unknown)}", hint=hint)
-        if missing := [p.name for p in self.parameters if p.is_required and said.get(p.name) in (None, [])]:
-            raise BadInput(f"{self.name} needs {', '.join(missing)}", hint="call it again with that")
-        values = {name: _value(known[name], one) for name, one in said.items()}
-        return self.act(account, **{n: v for n, v in values.items() if v not in (None, [])})
+            raise BadInput(f"{self.name}: {where}: {fault['msg']}", hint=hint) from error
+        return self.act(account, **values_of(self.parameters, values))
+
+
+@cache
+def _form(name: str) -> Any:
+    parameters = next(one.parameters for one in TOOLS if one.name == name)
+    return forms.form(name, parameters, has_nulls=False, extra="forbid")
 
 
 def advice(error: OctavoError) -> str:
@@ -99,34 +121,6 @@ _HINTS = {
     "OutOfScope": "this connection does not see that scope; leave it",
     "SandboxBusy": "another client is writing there; call again in a moment",
 }
-
-
-def _schema(parameter: Parameter) -> dict[str, Any]:
-    one: dict[str, Any] = {"type": _NAMES.get(parameter.type, "string")}
-    if parameter.choices:
-        one["enum"] = list(parameter.choices)
-    if parameter.type is datetime:
-        one["format"] = "date-time"
-    if parameter.least is not None:
-        one["minimum"] = parameter.least
-    if parameter.most is not None:
-        one["maximum"] = parameter.most
-    shown = {"type": "array", "items": one} if parameter.is_many else one
-    shown = {**shown, "description": _TYPED.sub("", parameter.summary)}
-    return shown if parameter.default in (None, False) else {**shown, "default": parameter.default}
-
-
-def _value(parameter: Parameter, said: Any) -> Any:
-    """What a model said as the parameter's type has it; a number in quotes or a lone value will do."""
-    if said is None:
-        return None
-    if parameter.is_many and not isinstance(said, list):
-        said = [said]
-    try:
-        typed = said if parameter.type is datetime else msgspec.convert(said, parameter.type, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{parameter.name} is not what it must be: {error}") from error
-    return value_of(parameter, typed)
 
 
 def _told(memory: Memory, text: str | None = None, score: float | None = None) -> dict[str, Any]:
@@ -167,25 +161,20 @@ def tool(
     The function's name is the tool's and its docstring the description, in words that a tool search finds.
     """
     of_table = {p.name: p for p in operation.parameters}
+    taken = [replace(of_table[name], **_BOUNDS.get(name, {})) for name in takes.split()]
 
     def made(act: Callable[..., Any]) -> Tool:
         own = Operation(name=act.__name__, function=act, section="", example="").parameters
         return Tool(
             name=act.__name__,
             title=title,
-            description=" ".join((act.__doc__ or "").split()),
             operation=operation,
             act=act,
-            parameters=(*(_bounded(of_table[name]) for name in takes.split()), *own),
+            parameters=(*taken, *own),
             **marks,
         )
 
     return made
-
-
-def _bounded(parameter: Parameter) -> Parameter:
-    default = _LISTED if parameter.name == "limit" else parameter.default
-    return replace(parameter, most=_MOST.get(parameter.name, parameter.most), default=default)
 
 
 @tool(recall, "query k kinds since until budget", title="Recall memories", is_read=True)

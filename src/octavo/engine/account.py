@@ -16,7 +16,6 @@ from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.engine import compress, handed_out, health, restoring, sandboxes
-from octavo.engine.commit import Write
 from octavo.engine.fields import Changes, Fields
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
@@ -82,7 +81,7 @@ class Account(Keeper):
         """
         self._spine.must_write()
         writer = self._writer(scope)
-        return self._write([_checked(writer, writer.candidate(text, key=key, **fields))], "remember")[0]
+        return self._write([writer.checked(writer.candidate(text, key=key, **fields))], "remember")[0]
 
     def remember_many(
         self, items: Iterable[Mapping[str, Any]], *, progress: health.Progress | None = None
@@ -90,7 +89,8 @@ class Account(Keeper):
         """Write several memories in one commit; a verdict for each, in order."""
         self._spine.must_write()
         with without_gc():
-            writes = [_checked(*candidate_of(self._writer, item)) for item in items]
+            own = [candidate_of(self._writer, item) for item in items]
+            writes = [writer.checked(wrote) for writer, wrote in own]
             return self._write(writes, "remember", progress=progress)
 
     def alias(self, name: str, means: str, *, scope: str | None = None) -> Verdict:
@@ -145,23 +145,15 @@ class Account(Keeper):
 
         `rev` insists on the one it replaces.
         """
-        old = self.get(id_)
-        writer = self._writer(old.scope if old else None)
-        outcome = writer.revision(old, id_, override, **changes)
-        if isinstance(outcome, Verdict):
-            return outcome
-        return self._write([(writer, outcome)], "revise", {id_: rev})[0]
+        outcome = self._writer(None).revision(self.get(id_), id_, override, **changes)
+        return self._write([outcome], "revise", revs={id_: rev})[0]
 
     def forget(self, *ids: str, rev: int | None = None) -> list[Verdict]:
         """End memories by tombstones; their history stays. `rev` insists on the revision that ends."""
         if not ids:
             raise BadInput("forget what?", hint="name at least one memory's id")
-        writes: list[Write] = []
-        for id_ in ids:
-            memory = self.get(id_)
-            writer = self._writer(memory.scope if memory else None)
-            writes.append((writer, writer.end(id_)))
-        return self._write(writes, "forget", dict.fromkeys(ids, rev))
+        writer = self._writer(None)
+        return self._write([writer.end(id_) for id_ in ids], "forget", revs=dict.fromkeys(ids, rev))
 
     def restore(self, version: int | datetime) -> int:
         """Make the live memories equal an older version's, as a new version; returns its number."""
@@ -251,8 +243,3 @@ class Account(Keeper):
         if policy.mode == "immediate":
             compress.compress(self._spine, self._summariser)
         self._worker.wake()
-
-
-def _checked(writer: Writer, wrote: entries.Wrote) -> Write:
-    outcome = writer.checked(wrote)
-    return outcome if isinstance(outcome, Verdict) else (writer, outcome)

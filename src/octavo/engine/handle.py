@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from types import MappingProxyType, TracebackType
-from typing import Self
+from types import TracebackType
+from typing import Any, Self
 
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.compression import position
 from octavo.domain.memory import SHARED, check_actor, check_scope, check_time, is_human
 from octavo.domain.outcomes import Guard
 from octavo.domain.ports import Formats
+from octavo.domain.rules import Candidate
 from octavo.domain.verdicts import Verdict
 from octavo.engine import (
     assemble,
@@ -22,14 +23,12 @@ from octavo.engine import (
     differences,
     embedding,
     explain,
-    health,
     indexing,
     mirror,
     recall,
     sandboxes,
     writing,
 )
-from octavo.engine.commit import Write, commit_writes
 from octavo.engine.counts import Session
 from octavo.engine.differences import Diff
 from octavo.engine.explain import Explainer
@@ -41,7 +40,7 @@ from octavo.engine.sandboxes import SandboxInfo
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.worker import Worker
-from octavo.engine.writing import Writer
+from octavo.engine.writing import Writer, commit_writes
 from octavo.errors import HumanOnly, NotFound, OutOfScope
 from octavo.models import summarisers
 from octavo.models.embedders import Embedder
@@ -149,22 +148,8 @@ class Handle(Reader):
     ) -> None:
         self.close()
 
-    def _write(
-        self,
-        writes: Sequence[Write],
-        cause: str,
-        revs: Mapping[str, int | None] = MappingProxyType({}),
-        progress: health.Progress | None = None,
-    ) -> list[Verdict]:
-        written = commit_writes(
-            self._spine,
-            writes,
-            cause=cause,
-            actor=self.actor,
-            scope=self.scope,
-            revs=revs,
-            progress=progress,
-        )
+    def _write(self, writes: Sequence[Candidate | Verdict], cause: str, **more: Any) -> list[Verdict]:
+        written = commit_writes(self._writer(None), writes, cause=cause, scope=self.scope, **more)
         self._worker.wake()
         return written
 
@@ -219,6 +204,7 @@ class Handle(Reader):
         # A batch at a time: who closes the account does not wait for all of them.
         while not self._worker.is_stopping and self._indexing.add_vectors(limit=embedding.BATCH):
             pass
+        self._indexing.add_orders()
         while not self._worker.is_stopping and self._indexing.add_tokens(limit=1):
             pass
         self._group()

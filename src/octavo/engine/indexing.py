@@ -15,6 +15,7 @@ from octavo.domain.memory import STATE, Memory
 from octavo.domain.units import End, Unit, Watermark, units_of
 from octavo.engine import embedding as embeddings
 from octavo.engine import freshness as freshnesses
+from octavo.engine.asking import Asking
 from octavo.engine.composing import Composing
 from octavo.engine.embedding import Embedding, Progress
 from octavo.engine.freshness import Freshness, Lag
@@ -69,6 +70,7 @@ class Indexing:
             None if self._embedder is None else embeddings.Embedding(self._spine, folder, self._embedder)
         )
         own = self.embedding
+        self.asking = None if own is None else Asking(self._spine, own)
         self.composing = None if own is None else Composing(self._spine, own, self.units_now)
         again = self._reranker
         self.second_look = None if again is None else SecondLook(self._spine, folder, again)
@@ -185,23 +187,21 @@ class Indexing:
         return self._elder if self._elder and self._elder.missing(rows) < own.missing(rows) else own
 
     def catch_up(self, progress: Progress | None = None, *, force: bool = False) -> None:
-        """Bring words and vectors up to the ledger; `ModelFailed` while the model is out."""
+        """Bring everything up to the ledger; `ModelFailed` while the model is out."""
         self.add_words(progress)
         if force and self.embedding is not None:
             self._on_current(lambda: self.embedding.make_due() if self.embedding else None)
         self.add_vectors(progress)
+        self.add_orders()
         self.add_tokens()
         self.follow_composites()
         if self.embedding is not None and (out := self.embedding.outage()):
             raise ModelFailed(out)
 
     def follow(self, progress: Progress | None = None) -> None:
-        """Bring words and vectors up to the ledger; a model that is out leaves its vectors for later."""
-        self.add_words(progress)
+        """Bring everything up to the ledger; a model that is out leaves its vectors for later."""
         try:
-            self.add_vectors(progress)
-            self.add_tokens()
-            self.follow_composites()
+            self.catch_up(progress)
         except ModelFailed as error:
             _log.warning("followed without vectors error=%s", type(error).__name__)
 
@@ -271,6 +271,15 @@ class Indexing:
         if limit is not None and not self.embedding.has_work(self.index.units().manifest.rows):
             return 0  # most recalls find nothing to do, and need no lock to know it
         return self._on_current(lambda: self.embedding.add(progress, limit=limit) if self.embedding else 0)
+
+    def add_orders(self, limit: int | None = None) -> int:
+        """Look for orders among embedded passages, unless too many are new; returns how many are."""
+        asking, units = self.asking, self.index.units()
+        behind = 0 if asking is None or self._spine.read_only else asking.behind(units.manifest.rows)
+        if behind and (limit is None or behind <= limit):
+            self._on_current(lambda: self.asking.follow(self.index.units()) if self.asking else None)
+            return 0
+        return behind
 
     def add_tokens(self, limit: int | None = None) -> int:
         """Encode passages for the second look; returns how many are left."""

@@ -19,13 +19,12 @@ from octavo.domain.memory import SHARED, Memory, check_id, is_id
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
 from octavo.engine import beliefs, compress, merging
-from octavo.engine.commit import commit_writes
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
 from octavo.engine.handle import Handle
 from octavo.engine.spine import Spine, without_gc
 from octavo.engine.surface import public
-from octavo.engine.writing import MADE, Writer, candidate_of
+from octavo.engine.writing import MADE, Writer, candidate_of, commit_writes
 from octavo.errors import BadInput, HumanOnly
 from octavo.storage.state_view import DbView
 
@@ -85,10 +84,9 @@ class Intake(Generic[A]):
             ids = self._spine.new_ids(len(candidates))
             ready = [_ready(writer, one, id_) for one, id_ in zip(candidates, ids, strict=True)]
             verdicts = commit_writes(
-                self._spine,
-                [one if isinstance(one, Verdict) else (writer, one) for one in ready],
+                writer,
+                ready,
                 cause=cause,
-                actor=writer.actor,
                 scope=scope or self._handle.scope if closes is None else writer.scope,
                 base=base,
                 whole=whole,

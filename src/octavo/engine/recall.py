@@ -69,7 +69,7 @@ class Recaller:
         )
         self._factors = tuple(spine.policy.kinds.of(kind).decay for kind in KINDS)
         self._recent = Recent(spine, indexing)
-        self._standing = standing.Standing(self._recent)
+        self._standing = standing.Standing(self._recent, indexing)
         self._named: tuple[object, dict[str, str], dict[str, str]] = (None, {}, {})
         self._abstract: tuple[int, bool] = (-1, False)  # since a version: whether there are abstractions
         self._used: tuple[int, bool] = (-1, False)  # the same of uses, which never go away
@@ -155,8 +155,8 @@ class Recaller:
             hits = ordered(boost(recalled, hits))
         # What the user asked for stands beside the hits and takes no place.
         orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
-        keep = not self._spine.read_only
-        applying = self._standing.applying(query.text, orders, vector, source, keep=keep)
+        asking = self._indexing.asking if source is self._indexing.embedding else None
+        applying = self._standing.applying(query.text, orders, vector, asking)
         return Hits(_spread(hits, query)[: query.k], notes=notes, orders=applying)
 
     def orders(self, base: DbView, view: View, scopes: Sequence[str] | None) -> list[Order]:
@@ -286,7 +286,8 @@ class Recaller:
     def _embed_some(self) -> ModelFailed | None:
         """Embed what little is missing while the question waits, and leave the rest to the worker."""
         try:
-            if self._indexing.add_vectors(limit=_EMBED_INLINE):
+            left = self._indexing.add_vectors(limit=_EMBED_INLINE)
+            if left or self._indexing.add_orders(limit=_EMBED_INLINE):
                 self._wake()
         except ModelFailed as error:
             return error

@@ -92,6 +92,7 @@ def _prover(
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    first = 1 if names[:1] in (["self"], ["cls"]) else 0
     fits: dict[str, tuple[Fits, str]] = {}
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
@@ -100,7 +101,7 @@ def _prover(
             for p in parameters:
                 hint = hints.get(p.name, Any if isinstance(p.annotation, str) else p.annotation)
                 fits[p.name] = _fit(hint), _spelt(p)
-        by_place = zip_longest(names[: len(args)], args, fillvalue=rest)
+        by_place = zip_longest(names[first : len(args)], args[first:], fillvalue=rest)
         for name, value in (*by_place, *named.items()):
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])

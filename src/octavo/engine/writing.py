@@ -1,18 +1,20 @@
-"""From what a caller hands in to a candidate that has passed the text checks."""
+"""From what a caller hands in to a candidate that has passed the text checks, and on into a version."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.domain import episodes, gate, screening
+from octavo.domain import episodes, gate, rules, screening
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.memory import (
+    SHARED,
     STATE,
     Kind,
     Memory,
@@ -25,14 +27,15 @@ from octavo.domain.memory import (
     transcript,
 )
 from octavo.domain.outcomes import Guard, RuleContext, refusal_of
-from octavo.domain.rules import KEYED
-from octavo.domain.state import View
+from octavo.domain.rules import KEYED, Candidate
+from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Verdict
 from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted
-from octavo.errors import BadInput, BadVector, Damaged, HumanOnly
+from octavo.errors import BadInput, BadVector, Damaged, HumanOnly, SandboxClosed, Stale, VersionConflict
 from octavo.storage.logs import REFUSALS
+from octavo.storage.state_view import DbView
 
 MADE = ("core", "sphere", "assembly")
 _ITEM = frozenset(Fields.__annotations__) | {"text", "scope", "key"}
@@ -102,10 +105,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     def state(self, name: str, data: Mapping[str, Any], *, patch: bool = False) -> SetState:
         """A named state to set; secrets in it are masked, nothing of it is refused."""
         wrote = self.candidate("", kind="register", topic=name, category=STATE, data=data)
-        masked = replace(self.spine.policy.kinds.register, secrets="mask", noise=False)
-        kinds = replace(self.spine.policy.kinds, register=masked)
-        outcome = gate.check_text(wrote.memory, replace(self.spine.policy, kinds=kinds))
-        memory = outcome if isinstance(outcome, Memory) else wrote.memory
+        memory = screening.masked(wrote.memory, self.spine.policy.privacy)
         return SetState(
             id=memory.id,
             name=memory.topic or name,
@@ -228,3 +228,57 @@ def candidate_of(writer: Callable[[str | None], Writer], item: Mapping[str, Any]
     fields = dict(item)
     own = writer(fields.pop("scope", None))
     return own, own.candidate(fields.pop("text", ""), **fields)
+
+
+def commit_writes(
+    writer: Writer,
+    writes: Sequence[Candidate | Verdict],
+    *,
+    cause: str,
+    scope: str | None,
+    base: int | None = None,
+    whole: bool = False,
+    closes: str | None = None,
+    skip: frozenset[str] = frozenset(),
+    revs: Mapping[str, int | None] = MappingProxyType({}),
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Verdict]:
+    """Make candidates of a writer a version, by gate and rules at every attempt; a verdict for each.
+
+    A write that is a verdict did not pass the text checks. `base` is the version the caller has seen; `whole`
+    raises if one candidate is refused, and nothing is written; `closes` names a session held elsewhere that
+    these are: the commit gets its ordinal, once; `skip` names checks that do not apply; `revs` are the
+    revisions that some memories must still have.
+    """
+    spine = writer.spine
+    rules_of = spine.policy.privacy
+    candidates = [screening.screened(w, rules_of) for w in writes if not isinstance(w, Verdict)]
+    verdicts: list[Verdict] = []
+
+    def act(pending: Pending, view: DbView) -> int | None:
+        _must_stand(spine, view, base, closes, revs)
+        view.expect([c.memory for c in candidates if isinstance(c, Wrote)])
+        judged = iter(rules.consolidate(pending, candidates, writer.context(skip=skip), progress))
+        verdicts[:] = [w if isinstance(w, Verdict) else next(judged) for w in writes]
+        for verdict in verdicts if whole else ():
+            if verdict.outcome == "refused":
+                verdict.or_raise()
+        return None if closes is None else view.sessions(scope or SHARED) + 1
+
+    spine.commit(act, cause=cause, actor=writer.actor, scope=scope, sandbox=closes)
+    return verdicts
+
+
+def _must_stand(
+    spine: Spine, view: DbView, base: int | None, closes: str | None, revs: Mapping[str, int | None]
+) -> None:
+    """Raise unless the version, the session and the revisions are still those that the caller has seen."""
+    if base is not None and view.version != base:
+        hint = "load the newest state and make the change on that"
+        raise VersionConflict(f"version {base} was expected, the account is at {view.version}", hint=hint)
+    if closes is not None and spine.state.commits_of(closes):
+        raise SandboxClosed(f"session {closes!r} was closed already")
+    for id_, rev in revs.items():
+        now = view.get(id_)
+        if rev is not None and now is not None and now.rev != rev:
+            raise Stale(f"revision {rev} of {id_} was expected, it is at {now.rev}")
