@@ -17,13 +17,14 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from octavo.domain.compression import CompressionPolicy
+from octavo.domain.hits import Hit
 from octavo.domain.memory import Link
 from octavo.domain.policy import Policy
 from octavo.doors import rest
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.tokens import Tokens
-from octavo.doors.web import door
+from octavo.doors.web import door, views
 from octavo.doors.web.pages import HEADERS, pages
 
 CANARY = "<script>alert('ได้')</script><img src=x onerror=alert(1)>"
@@ -132,8 +133,26 @@ def test_a_question_is_answered_with_its_reasons_and_where_it_comes_from(client,
     assert "<mark>knee</mark>" in page
     read = words(page)
     assert "It shares words with the question" in read
-    assert "Nok said it" in read
+    assert "You said it" in read
     assert "in conversation 1" in read
+
+
+def test_hits_that_share_no_word_and_little_meaning_are_said_to_be_no_answer(client, orion, monkeypatch):
+    life(orion)
+    assert "The best" in words(seen(client, "ask", q="mother's knee"))
+    monkeypatch.setattr(views, "_HOLDS", 2.0)
+    monkeypatch.setattr(Hit, "shares_words", False)
+    page = words(seen(client, "ask", q="mother's knee"))
+    assert "Nothing you remember answers this well. What comes nearest:" in page
+
+
+def test_an_undo_that_is_too_late_names_what_stands_there_now(client, orion, nok):
+    nok.remember("lives in Bangkok", kind="register", topic="home")
+    nok.remember("lives in Nan", kind="register", topic="home")
+    nok.remember("lives in Lampang", kind="register", topic="home")
+    page = words(seen(client, "undo/2"))
+    assert "It was changed again since" in page
+    assert "lives in Lampang" in page.partition("changed again since")[2]
 
 
 def test_what_holds_now_goes_before_what_was_said(client, orion):

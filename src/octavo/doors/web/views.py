@@ -59,6 +59,7 @@ def ask(visit: Visit) -> Any:
         hits=shown,
         scale=max([1.0, *(abs(value) for hit in shown for _, value in hit["parts"])]),
         marks=telling.terms(query),
+        answers=any(_is_near(hit) for hit in hits),
         notes=hits.notes,
         more=k + _SHOWN if len(hits) == k else None,
         all=reader.stats().memories,
@@ -185,7 +186,8 @@ def undo(visit: Visit) -> Any:
         raise NotFound(f"there is no version {version}")
     difference = visit.account.diff(version, version - 1)
     touched = [*difference.added, *difference.removed, *(new for _, new in difference.changed)]
-    later = [m for m in touched if _has_moved_on(visit.account.history(m.id), version)]
+    histories = [visit.account.history(m.id) for m in touched]
+    later = [history[-1].memory for history in histories if _has_moved_on(history, version)]
     commit = _commit(visit, version)
     lead, said = telling.told(commit, visit.account.diff(version - 1, version))
     verb = commit.cause.partition(" ")[0]
