@@ -23,8 +23,7 @@ from octavo.domain.verdicts import Consolidation, Contrast, Verdict
 from octavo.doors.python import open  # noqa: A004  # the public name
 from octavo.engine.account import Account
 from octavo.engine.comparison import Edit, Held
-from octavo.engine.counts import AssemblyStats, Session, Stats
-from octavo.engine.differences import Diff
+from octavo.engine.counts import AssemblyStats, Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.health import Report
 from octavo.engine.opening import accounts, delete_account
@@ -35,6 +34,7 @@ from octavo.engine.sandbox import Sandbox
 from octavo.engine.sandboxes import SandboxInfo
 from octavo.engine.syncing import Synced
 from octavo.engine.upkeep import Upkeep
+from octavo.engine.versions import Diff, Session
 from octavo.errors import OctavoError
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import offline_reranker

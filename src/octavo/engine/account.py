@@ -3,74 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from octavo.domain import buffer as entries
-from octavo.domain import screening
-from octavo.domain.memory import SHARED, check_id, check_time, check_words
 from octavo.domain.names import ALIAS
 from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
-from octavo.domain.verdicts import Consolidation, Verdict
-from octavo.engine import compress, handed_out, health, restoring, sandboxes
+from octavo.domain.verdicts import Verdict
+from octavo.engine import handed_out, health
 from octavo.engine.fields import Changes, Fields
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
-from octavo.engine.reading import Snapshot
-from octavo.engine.sandbox import Sandbox
+from octavo.engine.review import Curator
 from octavo.engine.spine import without_gc
 from octavo.engine.surface import public
-from octavo.engine.writing import Writer, candidate_of
-from octavo.errors import BadInput, NotFound, SandboxClosed, Unavailable
-from octavo.storage.buffers import Buffer
+from octavo.engine.versions import Versions
+from octavo.engine.writing import candidate_of
+from octavo.errors import BadInput, NotFound, Unavailable
 
 
 @public
-class Account(Keeper):
+class Account(Versions, Curator, Keeper):
     """A handle on one account, for one actor, within one scope or (scope=None) all of them."""
-
-    def sandbox(
-        self,
-        name: str | None = None,
-        *,
-        scope: str = SHARED,
-        started_at: datetime | None = None,
-        strict: bool = False,
-        id: str | None = None,  # noqa: A002  # the glossary's word
-    ) -> Sandbox:
-        """Open a sandbox on the newest version; it is durable at once. An import may bring its id."""
-        self._spine.must_write()
-        writer = self._writer(scope)
-        started = self._spine.now() if started_at is None else check_time(started_at, "started_at")
-        opened = entries.Opened(
-            sandbox=f"sandbox_{self._spine.new_id()}" if id is None else self._unused(id, writer),
-            name=check_words(name or f"Sandbox {started:%H:%M}", "name"),
-            scope=writer.scope,
-            parent=self._spine.head().version,
-            actor=self.actor,
-            at=started,
-            strict=strict,
-        )
-        opened = screening.screened(opened, self.policy.privacy)
-        return self._hold(Buffer.create(self._spine.store, opened), opened, None)
-
-    def resume(self, sandbox: str) -> Sandbox:
-        """Take up a sandbox again; SandboxBusy while another owner has it."""
-        self._spine.must_write()
-        return sandboxes.resume(self._spine, sandbox, self._hold, self.sees)
 
     @cached_property
     def intake(self) -> Intake[Account]:
         """How documents and doors bring in what is finished; nothing that a user needs."""
         agent = partial(Account, self._spine, actor="agent", scope=self.scope, guard=self._guard)
         return Intake(self._spine, self, self._writer, self._worker.wake, agent)
-
-    def at(self, when: int | datetime) -> Snapshot:
-        """The account as it was at a version or a time, for the same reads."""
-        return Snapshot(self._spine, self.scope, self._number(when), self._recaller)
 
     def remember(
         self, text: str, *, scope: str | None = None, key: str | None = None, **fields: Unpack[Fields]
@@ -99,7 +60,7 @@ class Account(Keeper):
         It is a register of its own: saying it again for the same name replaces it, forgetting it ends it.
         """
         for value, what in ((name, "name"), (means, "means")):
-            if not isinstance(value, str) or not value.strip() or len(value) > 100:
+            if not value.strip() or len(value) > 100:
                 raise BadInput(f"{what} {value!r} cannot be used", hint="use at most 100 letters")
         return self.remember(
             f"{name.strip()} is another name for {means.strip()}",
@@ -155,26 +116,6 @@ class Account(Keeper):
         writer = self._writer(None)
         return self._write([writer.end(id_) for id_ in ids], "forget", revs=dict.fromkeys(ids, rev))
 
-    def restore(self, version: int | datetime) -> int:
-        """Make the live memories equal an older version's, as a new version; returns its number."""
-        self._must_be_human("restore an older version")
-        self._must_be_owner("restore")
-        done = restoring.restore(self._spine, self._number(version), self.actor)
-        return self.version if done is None else done.header.version
-
-    def revert(self, version: int) -> int:
-        """Take one version's changes back, as a new version; returns its number.
-
-        Stale names the memory where a later revision stands on them; `restore` goes back behind that too.
-        """
-        self._must_be_human("revert a version")
-        self._must_be_owner("revert a version of")
-        if self._number(version) == 0:
-            raise NotFound("there is no version 0 to take back", hint="`octavo versions`")
-        done = restoring.revert(self._spine, self._writer(None), version)
-        self._worker.wake()
-        return self.version if done is None else done.header.version
-
     def export(
         self,
         path: str | Path,
@@ -212,34 +153,3 @@ class Account(Keeper):
         if self.formats is None:
             raise Unavailable("this handle knows no file formats", hint="open the account by octavo.open")
         return self.formats
-
-    def _unused(self, sandbox: str, writer: Writer) -> str:
-        """The id, unless a consolidation has made it part of the ledger."""
-        writer.must_be_allowed(sandbox, what="sandbox")
-        self._spine.head()
-        if self._spine.state.commits_of(check_id(sandbox, "sandbox")):
-            raise SandboxClosed(f"sandbox {sandbox!r} was consolidated already")
-        return sandbox
-
-    def _hold(self, buffer: Buffer | None, opened: entries.Opened, result: Consolidation | None) -> Sandbox:
-        """A sandbox with what it has of this handle: actor, recall, and what happens when it closes."""
-        return Sandbox(
-            self._spine,
-            buffer,
-            opened,
-            result,
-            actor=self.actor,
-            is_owner=self.scope is None,
-            closed=self._closed,
-            recaller=self._recall,
-        )
-
-    def _closed(self, result: Consolidation) -> None:
-        """A session has closed: make what became due, when the policy says."""
-        policy = self.policy.compression
-        if result.session is None or result.session % policy.levels[0].radix or policy.mode == "manual":
-            self._worker.wake()
-            return
-        if policy.mode == "immediate":
-            compress.compress(self._spine, self._summariser)
-        self._worker.wake()

@@ -1,16 +1,13 @@
-"""What is counted in an account: how much there is, and the sessions that have closed."""
+"""What is counted in an account: how much there is."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from octavo.domain.memory import UNCOUNTED
-from octavo.storage.state_log import Commit
 from octavo.storage.state_view import DbView
 
 
@@ -69,19 +66,3 @@ def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     for name, n in pairs:
         totals[name] += n
     return dict(sorted(totals.items()))
-
-
-def elsewhere(commit: Commit) -> Commit:
-    """A version that holds nothing of what a handle sees: that it is, and when."""
-    return replace(commit, cause="", actor="", scope=None, session=None, sandbox=None, changes=0)
-
-
-class Session(Struct, frozen=True, kw_only=True):
-    """A closed session: its ordinal within its scope, the version it became, its place (compression_meta)."""
-
-    ordinal: int
-    scope: str
-    sandbox: str
-    version: int
-    at: datetime
-    position: Mapping[str, int]

@@ -8,8 +8,6 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from octavo.domain.buffer import SessionBuffer
-from octavo.domain.compression import position
 from octavo.domain.memory import SHARED, check_actor, check_scope, check_time, is_human
 from octavo.domain.outcomes import Guard
 from octavo.domain.ports import Formats
@@ -19,24 +17,18 @@ from octavo.engine import (
     assemble,
     boosts,
     compress,
-    counts,
-    differences,
     embedding,
     explain,
     indexing,
     mirror,
     recall,
-    sandboxes,
     writing,
 )
-from octavo.engine.counts import Session
-from octavo.engine.differences import Diff
 from octavo.engine.explain import Explainer
 from octavo.engine.indexing import Indexing
 from octavo.engine.proving import ChainProof
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
-from octavo.engine.sandboxes import SandboxInfo
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.worker import Worker
@@ -46,8 +38,6 @@ from octavo.models import summarisers
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
 from octavo.models.summarisers import Summariser
-from octavo.storage import buffers
-from octavo.storage.state_log import Commit
 
 _TOGETHER_SECONDS = 0.25  # what is written within it is indexed together
 
@@ -87,44 +77,6 @@ class Handle(Reader):
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope={self.scope!r}"
         return f"Account({self.name!r}, actor={self.actor!r}{scope})"
-
-    def sandboxes(self) -> list[SandboxInfo]:
-        """Open sandboxes, oldest first; nothing removes them but their owners."""
-        return sandboxes.listed(self._spine, self.sees)
-
-    def buffer(self, sandbox: str) -> SessionBuffer:
-        """A sandbox's buffer as it stands, read without owning it."""
-        sandboxes.must_be_seen(self._spine, sandbox, self.sees)
-        return buffers.read(self._spine.store, sandbox)
-
-    def versions(self, *, after: int = 0, limit: int | None = None) -> list[Commit]:
-        """The versions in order: when, why, by whom, how many changes; of other scopes only that they are."""
-        self._spine.head()
-        commits = self._spine.state.commits(after=after, limit=-1 if limit is None else limit)
-        if self.scope is None:
-            return commits
-        hidden = self._spine.state.versions_beyond((SHARED, self.scope), after)
-        return [counts.elsewhere(c) if c.version in hidden else c for c in commits]
-
-    def diff(self, before: int | datetime, after: int | datetime | None = None) -> Diff:
-        """What differs between two versions (the second is the head if not said)."""
-        last = self.version if after is None else self._number(after)
-        return differences.difference(self._spine, self, self._number(before), last)
-
-    def sessions(self, *, scope: str | None = None) -> list[Session]:
-        """Closed sessions in the order they closed."""
-        return [
-            counts.Session(
-                ordinal=c.session,
-                scope=c.scope or SHARED,
-                sandbox=c.sandbox or "",
-                version=c.version,
-                at=c.at,
-                position=position(c.session, self.policy.compression),
-            )
-            for c in self.versions()
-            if c.session is not None and self.sees(c.scope or SHARED) and scope in (None, c.scope)
-        ]
 
     @property
     def explained(self) -> Explainer:

@@ -25,8 +25,8 @@ from octavo.engine import (
 from octavo.engine import upkeep as upkeeping
 from octavo.engine.comparison import Take
 from octavo.engine.counts import Stats
-from octavo.engine.curator import Curator
 from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.sandboxes import Sandboxes
 from octavo.engine.spine import whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Synced
@@ -37,7 +37,7 @@ _PROVED_AT_ONCE = 256  # versions that a round of upkeep reads again
 
 
 @public
-class Keeper(Curator):
+class Keeper(Sandboxes):
     """The acts that keep an account whole, small and up to date."""
 
     def upkeep(self) -> Upkeep:

@@ -1,30 +1,33 @@
-"""Review: the one queue of proposals, rejections, promotions, and what is worth asking about."""
+"""Review: what people decide about memories, by the one queue of proposals or at once."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import review
-from octavo.domain.memory import Kind, Memory, Proposal, Rejection
-from octavo.domain.outcomes import RuleContext
+from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, check_id
+from octavo.domain.outcomes import RuleContext, propose_end
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict
-from octavo.engine.differences import Diff
-from octavo.engine.reading import Reader
+from octavo.engine import assemble, attachments, merging, redaction
+from octavo.engine.fields import as_tags
+from octavo.engine.handle import Handle
 from octavo.engine.spine import Spine
+from octavo.engine.surface import public
+from octavo.engine.versions import Diff
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, NotFound, Stale
 from octavo.storage import codec
+from octavo.storage.logs import REFUSALS
 from octavo.storage.state_view import DbView
 
-_APART: tuple[tuple[Kind, ...], ...] = tuple((kind,) for kind in review.REVIEWED)
+Act = Callable[[Pending, RuleContext, DbView], None]
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -35,90 +38,256 @@ class Waiting(Struct, frozen=True, kw_only=True):
     digest: str
 
 
-def digest(proposal: Proposal) -> str:
-    """A hash of everything a proposal says; who approves may insist on it."""
-    return hashlib.sha256(codec.encode_json(proposal)).hexdigest()
+@public
+class Curator(Handle):
+    """The acts that decide what an account keeps, refuses and groups."""
 
+    def proposals(self) -> list[Proposal]:
+        """What waits for a person's yes, oldest first."""
+        return [p for p in self._spine.head().proposals() if self.sees(p.memory.scope)]
 
-def waiting(reader: Reader, view: DbView, id_: str) -> Waiting:
-    """One proposal that still waits, as a person should see it before deciding."""
-    proposal = _found(view, reader, id_)
-    current = view.get(proposal.memory.id)
-    live = current if current and not current.gone else None
-    version = view.version
-    if proposal.action == "forget":
-        diff = Diff(before=version, after=version + 1, removed=(live,) if live else ())
-    elif live is not None:
-        diff = Diff(before=version, after=version + 1, changed=((live, proposal.memory),))
-    else:
-        sources = [view.get(old) for old in proposal.memory.linked("merged_from")]
-        gone = tuple(m for m in sources if m and not m.gone) if proposal.action == "merge" else ()
-        diff = Diff(before=version, after=version + 1, added=(proposal.memory,), removed=gone)
-    return Waiting(proposal=proposal, diff=diff, digest=digest(proposal))
+    def proposal(self, id_: str) -> Waiting:
+        """One proposal with the difference it would make, as a person should see it before deciding."""
+        view = self._spine.head()
+        proposal = self._waiting(view, check_id(id_))
+        current = view.get(proposal.memory.id)
+        live = current if current and not current.gone else None
+        version = view.version
+        if proposal.action == "forget":
+            diff = Diff(before=version, after=version + 1, removed=(live,) if live else ())
+        elif live is not None:
+            diff = Diff(before=version, after=version + 1, changed=((live, proposal.memory),))
+        else:
+            sources = [view.get(old) for old in proposal.memory.linked("merged_from")]
+            gone = tuple(m for m in sources if m and not m.gone) if proposal.action == "merge" else ()
+            diff = Diff(before=version, after=version + 1, added=(proposal.memory,), removed=gone)
+        return Waiting(proposal=proposal, diff=diff, digest=_digest(proposal))
 
+    def approve(self, id_: str, *, seen: str | None = None, text: str | None = None) -> Memory | None:
+        """Put a proposal into effect, in other words if any are given; `seen` insists on what was read."""
+        self._must_be_human("approve a proposal")
+        writer, done = self._writer(None), list[Memory | None]()
 
-def approve(
-    spine: Spine, reader: Reader, writer: Writer, id_: str, seen: str | None, text: str | None = None
-) -> Memory | None:
-    """Put a proposal into effect as the person who approves it, in other words if they have any."""
-    done: list[Memory | None] = []
+        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+            proposal = self._waiting(view, check_id(id_))
+            if seen is not None and seen != _digest(proposal):
+                raise Stale(f"proposal {id_} does not say what was seen", hint="look at it again")
+            if text is not None:
+                said = writer.proposable(replace(proposal.memory, text=text), view)
+                proposal = replace(proposal, memory=said)
+            done[:] = [review.approve(pending, proposal, context)]
 
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        proposal = _found(view, reader, id_)
-        if seen is not None and seen != digest(proposal):
-            raise Stale(f"proposal {id_} does not say what was seen", hint="look at it again")
-        if text is not None:
-            said = writer.proposable(replace(proposal.memory, text=text), view)
-            proposal = replace(proposal, memory=said)
-        done[:] = [review.approve(pending, proposal, context)]
+        _commit(writer, f"approve {id_}", act)
+        return done[0]
 
-    _commit(spine, writer, f"approve {id_}", act)
-    return done[0]
+    def decline(self, id_: str, *, reason: str = "") -> None:
+        """Refuse a proposal; what it wanted to write stays refused."""
+        self._must_be_human("decline a proposal")
 
+        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+            review.decline(pending, self._waiting(view, check_id(id_)), reason, context)
 
-def decline(spine: Spine, reader: Reader, writer: Writer, id_: str, reason: str) -> None:
-    """Refuse a proposal; what it wanted to write stays refused."""
+        _commit(self._writer(None), f"decline {id_}", act)
 
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        review.decline(pending, _found(view, reader, id_), reason, context)
+    def reject(self, value: str, *, scope: str | None = None, reason: str = "") -> list[str]:
+        """Keep a value out for ever and end what says exactly this; returns the ids that ended."""
+        self._must_be_human("reject a value")
+        if not key_of(value):
+            raise BadInput("there is no value to reject", hint="hand in the text that shall stay out")
+        writer, ended = self._writer(scope), list[str]()
 
-    _commit(spine, writer, f"decline {id_}", act)
+        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+            pending.apply(review.rejection(value, writer.scope, reason, context))
+            ended[:] = review.retract(pending, value, writer.scope, context)
 
+        _commit(writer, "reject", act)
+        return ended
 
-def reject(spine: Spine, writer: Writer, value: str, reason: str) -> list[str]:
-    """Keep a value out of the writer's scope for ever and end what says exactly this; returns those ids."""
-    if not isinstance(value, str) or not key_of(value):
-        raise BadInput("there is no value to reject", hint="hand in the text that shall stay out")
-    ended: list[str] = []
+    def unreject(self, value: str, *, scope: str | None = None, reason: str = "") -> None:
+        """Let a refused value in again."""
+        self._must_be_human("lift a rejection")
+        writer = self._writer(scope)
 
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        pending.apply(review.rejection(value, writer.scope, reason, context))
-        ended[:] = review.retract(pending, value, writer.scope, context)
+        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+            lifted = review.rejection(value, writer.scope, reason, context, lifted=True)
+            if not view.is_rejected(lifted.key, writer.scope):
+                raise NotFound(f"that value is not refused in scope {writer.scope!r}")
+            pending.apply(lifted)
 
-    _commit(spine, writer, "reject", act)
-    return ended
+        _commit(writer, "unreject", act)
 
+    def rejections(self) -> list[Rejection]:
+        """The rejections in force; they keep no clear text."""
+        self._spine.head()
+        latest: dict[tuple[str, str], Rejection] = {}
+        for _, change in reversed(self._spine.state.others("rejection")):
+            if isinstance(change, Rejection) and self.sees(change.scope):
+                latest[change.key, change.scope] = change
+        return [rejection for rejection in latest.values() if not rejection.lifted]
 
-def unreject(spine: Spine, writer: Writer, value: str, reason: str) -> None:
-    """Let a refused value in again."""
+    def refusals(self) -> list[Refusal]:
+        """What the gate kept out, oldest first: before buffering, and at consolidations."""
+        self._spine.head()
+        logged = REFUSALS.read(self._spine.store)
+        committed = [c for _, c in self._spine.state.others("refusal") if isinstance(c, Refusal)]
+        return sorted((r for r in (*logged, *committed) if self.sees(r.scope)), key=lambda r: r.at)
 
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        lifted = review.rejection(value, writer.scope, reason, context, lifted=True)
-        if not view.is_rejected(lifted.key, writer.scope):
-            raise NotFound(f"that value is not refused in scope {writer.scope!r}")
-        pending.apply(lifted)
+    def redact(self, id_: str, *, reason: str, everywhere: bool = False) -> redaction.Redacted:
+        """Erase a memory's text from every version and every derived file, leaving its hash.
 
-    _commit(spine, writer, "unreject", act)
+        Turns that say just the same go with it; `everywhere` also erases what only contains it.
+        """
+        self._must_be_human("redact a memory")
+        if not reason.strip():
+            raise BadInput("a redaction needs a reason", hint="it stays in the ledger in place of the text")
+        writer = self._writer(None)
+        return redaction.redact(self._spine, self, writer, check_id(id_), reason, everywhere=everywhere)
 
+    @property
+    def attached(self) -> attachments.Attachments:
+        """The files that documents keep beside this account; a redaction reaches them too."""
+        self._must_be_owner("look beside")
+        return attachments.Attachments(self._spine)
 
-def rejections(spine: Spine, reader: Reader) -> list[Rejection]:
-    """The rejections in force; they keep no clear text."""
-    spine.head()
-    latest: dict[tuple[str, str], Rejection] = {}
-    for _, change in reversed(spine.state.others("rejection")):
-        if isinstance(change, Rejection) and reader.sees(change.scope):
-            latest[change.key, change.scope] = change
-    return [rejection for rejection in latest.values() if not rejection.lifted]
+    def promote(self, id_: str, text: str | None = None, *, tags: Sequence[str] | None = None) -> Verdict:
+        """Make a register or fact canon, or a learned skill an approved one: at once for a person, by a
+        proposal for anyone else."""
+        old = self.get(id_)
+        if old is None:
+            raise NotFound(f"there is no live memory {id_} to promote")
+        if old.kind not in ("register", "fact", "skill"):
+            hint = "registers and facts become canon, skills procedural"
+            raise BadInput(f"{id_} is a {old.kind}", hint=hint)
+        if old.kind == "skill" and old.approved is not None:
+            raise BadInput(f"{id_} is approved already, by {old.approved}")
+        writer = self._writer(old.scope)
+        raised = writer.proposable(review.promoted(old, text, tags), self._spine.head())
+        above = "procedural" if old.kind == "skill" else "canon"
+        done: list[Memory | None] = []
+        proposal = Proposal(
+            id=self._spine.new_id(),
+            action="promote",
+            memory=replace(raised, actor=self.actor),
+            base_rev=old.rev,
+            reason=f"promotion of {old.kind} {old.topic or old.id} to {above}",
+            by=self.actor,
+            at=self._spine.now(),
+        )
+
+        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+            pending.apply(proposal)
+            done[:] = [review.approve(pending, proposal, context)] if writer.is_human else []
+
+        _commit(writer, f"{'promote' if writer.is_human else 'propose'} {id_}", act)
+        if done:
+            return Verdict(outcome="superseding", memory=done[0], detail=f"{id_} is {above} now")
+        detail = f"{above} waits for a person"
+        return Verdict(outcome="proposed", check="approval", detail=detail, proposal=proposal.id)
+
+    def merge_candidates(
+        self, *, scope: str | None = None, floor: float = 0.7, kinds: Sequence[Kind] | None = None
+    ) -> list[Pair]:
+        """Pairs of live memories that look alike, best first, for a person to merge or leave; of one kind, or
+        of any of `kinds`."""
+        view = self._spine.head()
+        alike: list[Pair] = []
+        for together in [[kind] for kind in review.REVIEWED] if kinds is None else [kinds]:
+            groups: dict[str, list[Memory]] = {}
+            for memory in self.memories(kind=together, scope=scope):
+                if memory.text:
+                    groups.setdefault(memory.scope, []).append(memory)
+
+            def near(one: Memory, kinds: Sequence[Kind] = together) -> list[Memory]:
+                return [other for kind in kinds for other in view.alike(kind, one.scope, one.text)]
+
+            for memories in groups.values():
+                alike += review.pairs(memories, floor, near)
+        return sorted(alike, key=lambda pair: (-pair.score, pair.first.id, pair.second.id))
+
+    def propose_merge(self, first: str, second: str, text: str | None = None) -> str:
+        """Ask a person to make one memory of two; returns the proposal's id."""
+        a, b = self.get(first), self.get(second)
+        if a is None or b is None:
+            raise NotFound(f"there is no live memory {first if a is None else second}")
+        if (a.kind, a.scope) != (b.kind, b.scope) or a.kind not in review.REVIEWED:
+            raise BadInput(f"{first} and {second} cannot be merged: they differ in kind or scope")
+        better, writer = max((a, b), key=lambda m: (m.confidence, m.at)), self._writer(None)
+        said = replace(better, text=better.text if text is None else text)
+        proposal = Proposal(
+            id=self._spine.new_id(),
+            action="merge",
+            memory=review.merged(
+                a, b, writer.proposable(said, self._spine.head()).text, self._spine.new_id()
+            ),
+            reason=f"{first} and {second} say nearly the same",
+            by=self.actor,
+            at=self._spine.now(),
+        )
+        _commit(writer, "propose merge", lambda pending, context, view: pending.apply(proposal))
+        return proposal.id
+
+    def deletion_candidates(self, *, scope: str | None = None) -> list[Doubt]:
+        """Memories worth asking about, with reasons; nothing is deleted."""
+        memories = self.memories(kind=review.REVIEWED, scope=scope)
+        pairs = self.merge_candidates(scope=scope, floor=0.85)
+        return review.doubts(memories, self.policy, self._spine.now(), pairs)
+
+    def propose_deletions(self, *, scope: str | None = None) -> list[str]:
+        """Put the deletion candidates into the queue, each once; returns the new proposals' ids."""
+        doubts, ids = self.deletion_candidates(scope=scope), list[str]()
+
+        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+            ids.clear()
+            asked = {p.memory.id for p in pending.proposals() if p.action == "forget"}
+            for doubt in doubts:
+                current = view.get(doubt.memory.id)
+                declined = view.was_declined("forget", doubt.memory.id)
+                if doubt.memory.id in asked or declined or current is None or current.gone:
+                    continue
+                verdict = propose_end(pending, current, doubt.reason, context)
+                ids.append(verdict.proposal or "")
+
+        _commit(self._writer(scope), "propose deletions", act)
+        return ids
+
+    def assemble(self, *ids: str, name: str | None = None, tags: Sequence[str] = ()) -> list[Memory]:
+        """Group memories that are alike, or exactly those named; returns the assemblies made or changed."""
+        self._spine.must_write()
+        if ids:
+            members = [self._member(id_) for id_ in dict.fromkeys(ids)]
+            made = assemble.by_hand(self._spine, self._indexing, self.actor, members, name, as_tags(tags))
+            self._worker.wake()
+            return [made]
+        self._indexing.catch_up()
+        done = assemble.assemble(self._spine, self._indexing)
+        return [memory for id_ in done if (memory := self.get(id_))]
+
+    def _member(self, id_: str) -> Memory:
+        memory = self.get(id_)
+        if memory is None:
+            raise NotFound(f"there is no memory {id_!r} to group")
+        return memory
+
+    def merge_assemblies(self, first: str, second: str) -> Memory:
+        """Make one assembly of two, in one commit; `unmerge` takes it back."""
+        self._spine.must_write()
+        one, two = self.explained.found(first), self.explained.found(second)
+        made = merging.merge(self._spine, self._indexing, self.actor, one, two)
+        self._worker.wake()
+        return made
+
+    def unmerge(self, id_: str) -> list[str]:
+        """End an assembly that a merge made; those it was made of live again. Returns their ids."""
+        self._spine.must_write()
+        done = merging.unmerge(self._spine, self.actor, self.explained.found(id_).id)
+        self._worker.wake()
+        return done
+
+    def _waiting(self, view: DbView, id_: str) -> Proposal:
+        proposal = view.proposal(id_)
+        if proposal is None or not self.sees(proposal.memory.scope):
+            raise NotFound(f"there is no waiting proposal {id_!r}", hint="`octavo proposals` lists them")
+        return proposal
 
 
 def expire(spine: Spine, writer: Writer) -> int:
@@ -129,150 +298,19 @@ def expire(spine: Spine, writer: Writer) -> int:
         days = spine.policy.review.expire_days
         decisions = [] if days is None else review.expired(view.proposals(), context.at, days)
         closed[0] = len(decisions)
-        for decision in decisions:
-            pending.apply(decision)
+        pending.extend(decisions)
 
-    _commit(spine, writer, "expire", act)
+    _commit(writer, "expire", act)
     return closed[0]
 
 
-def candidates(
-    reader: Reader, spine: Spine, scope: str | None, floor: float, kinds: Sequence[Sequence[Kind]] = _APART
-) -> list[Pair]:
-    """Pairs of live memories that look alike, best first, for a person to merge or leave.
-
-    `kinds` says which are compared with each other: each with its own, unless it is told otherwise.
-    """
-    view = spine.head()
-    found: list[Pair] = []
-    for together in kinds:
-        groups: dict[str, list[Memory]] = {}
-        for memory in reader.memories(kind=together, scope=scope):
-            if memory.text:
-                groups.setdefault(memory.scope, []).append(memory)
-        for memories in groups.values():
-            near = partial(_near, view, together)
-            found += review.pairs(memories, floor, near)
-    return sorted(found, key=lambda pair: (-pair.score, pair.first.id, pair.second.id))
+def _digest(proposal: Proposal) -> str:
+    """A hash of everything a proposal says; who approves may insist on it."""
+    return hashlib.sha256(codec.encode_json(proposal)).hexdigest()
 
 
-def _near(view: DbView, kinds: Sequence[Kind], memory: Memory) -> list[Memory]:
-    return [other for kind in kinds for other in view.alike(kind, memory.scope, memory.text)]
-
-
-def doubtful(reader: Reader, spine: Spine, scope: str | None) -> list[Doubt]:
-    """Memories worth asking about, with reasons; nothing is deleted."""
-    memories = reader.memories(kind=review.REVIEWED, scope=scope)
-    return review.doubts(memories, spine.policy, spine.now(), candidates(reader, spine, scope, 0.85))
-
-
-def propose_doubts(spine: Spine, reader: Reader, writer: Writer, found: Sequence[Doubt]) -> list[str]:
-    """Put deletions into the queue, each once."""
-    ids: list[str] = []
-
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        ids.clear()
-        asked = {p.memory.id for p in pending.proposals() if p.action == "forget"}
-        for doubt in found:
-            current = view.get(doubt.memory.id)
-            declined = view.was_declined("forget", doubt.memory.id)
-            if doubt.memory.id in asked or declined or current is None or current.gone:
-                continue
-            proposal = Proposal(
-                id=context.new_id(),
-                action="forget",
-                memory=current,
-                base_rev=current.rev,
-                reason=doubt.reason,
-                by=context.actor,
-                at=context.at,
-            )
-            pending.apply(proposal)
-            ids.append(proposal.id)
-
-    _commit(spine, writer, "propose deletions", act)
-    return ids
-
-
-def propose_merge(
-    spine: Spine, reader: Reader, writer: Writer, first: str, second: str, text: str | None
-) -> str:
-    """Ask a person to make one memory of two; returns the proposal's id."""
-    a, b = reader.get(first), reader.get(second)
-    if a is None or b is None:
-        raise NotFound(f"there is no live memory {first if a is None else second}")
-    if (a.kind, a.scope) != (b.kind, b.scope) or a.kind not in review.REVIEWED:
-        raise BadInput(f"{first} and {second} cannot be merged: they differ in kind or scope")
-    better = max((a, b), key=lambda m: (m.confidence, m.at))
-    said = replace(better, text=better.text if text is None else text)
-    wanted = writer.proposable(said, spine.head()).text
-    proposal_id = spine.new_id()
-
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        memory = review.merged(a, b, wanted, context.new_id())
-        pending.apply(
-            Proposal(
-                id=proposal_id,
-                action="merge",
-                memory=memory,
-                reason=f"{first} and {second} say nearly the same",
-                by=context.actor,
-                at=context.at,
-            )
-        )
-
-    _commit(spine, writer, "propose merge", act)
-    return proposal_id
-
-
-def promote(
-    spine: Spine, reader: Reader, writer: Writer, id_: str, text: str | None, tags: Sequence[str] | None
-) -> Verdict:
-    """Make a register or fact canon, a learned skill procedural: by a person, or by a proposal to one."""
-    old = reader.get(id_)
-    if old is None:
-        raise NotFound(f"there is no live memory {id_} to promote")
-    if old.kind not in ("register", "fact", "skill"):
-        raise BadInput(f"{id_} is a {old.kind}", hint="registers and facts become canon, skills procedural")
-    if old.kind == "skill" and old.approved is not None:
-        raise BadInput(f"{id_} is approved already, by {old.approved}")
-    wanted = writer.proposable(review.promoted(old, text, tags), spine.head())
-    wanted = replace(wanted, actor=writer.actor)
-    above = "procedural" if old.kind == "skill" else "canon"
-    proposal = Proposal(
-        id=spine.new_id(),
-        action="promote",
-        memory=wanted,
-        base_rev=old.rev,
-        reason=f"promotion of {old.kind} {old.topic or old.id} to {above}",
-        by=writer.actor,
-        at=spine.now(),
-    )
-    if not writer.is_human:
-        _commit(spine, writer, f"propose {id_}", lambda pending, context, view: pending.apply(proposal))
-        detail = f"{above} waits for a person"
-        return Verdict(outcome="proposed", check="approval", detail=detail, proposal=proposal.id)
-    done: list[Memory | None] = []
-
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-        pending.apply(proposal)
-        done[:] = [review.approve(pending, proposal, context)]
-
-    _commit(spine, writer, f"promote {id_}", act)
-    return Verdict(outcome="superseding", memory=done[0], detail=f"{id_} is {above} now")
-
-
-def _found(view: DbView, reader: Reader, id_: str) -> Proposal:
-    proposal = view.proposal(id_)
-    if proposal is None or not reader.sees(proposal.memory.scope):
-        raise NotFound(f"there is no waiting proposal {id_!r}", hint="`octavo proposals` lists them")
-    return proposal
-
-
-def _commit(
-    spine: Spine, writer: Writer, cause: str, act: Callable[[Pending, RuleContext, DbView], None]
-) -> None:
+def _commit(writer: Writer, cause: str, act: Act) -> None:
     def attempt(pending: Pending, view: DbView) -> None:
         act(pending, writer.context(), view)
 
-    spine.commit(attempt, cause=cause, actor=writer.actor)
+    writer.spine.commit(attempt, cause=cause, actor=writer.actor)

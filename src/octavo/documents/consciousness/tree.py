@@ -22,7 +22,7 @@ from octavo.domain.memory import SHARED, Memory, check_scope, is_id
 from octavo.domain.rules import counts_as_episode
 from octavo.domain.sentences import SessionSource
 from octavo.domain.summary import digest
-from octavo.engine.counts import Session
+from octavo.engine.versions import Session
 from octavo.errors import BadFile, BadInput, NotFound
 
 ROOT = "consciousness"

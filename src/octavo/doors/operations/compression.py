@@ -9,8 +9,8 @@ from octavo.domain.memory import Memory
 from octavo.doors.operations.memories import live
 from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
-from octavo.engine.counts import Session
 from octavo.engine.reading import Reader, Snapshot
+from octavo.engine.versions import Session
 
 
 @operation("octavo compress", writes=True, result="made")

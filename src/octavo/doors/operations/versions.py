@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from octavo.doors.operations.table import Count, operation
 from octavo.engine.account import Account
-from octavo.engine.differences import Diff
+from octavo.engine.versions import Diff
 
 
 @operation("octavo versions --limit 5")

@@ -15,7 +15,7 @@ from octavo.domain.text import UNSPACED
 from octavo.doors import plain
 from octavo.doors.render.shapes import Line, dim, line
 from octavo.doors.render.text import said, topic
-from octavo.engine.differences import Diff
+from octavo.engine.versions import Diff
 
 # A word is a run of letters; in scripts without spaces it is one letter with the marks that sit on it.
 _MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3"

@@ -16,7 +16,7 @@ from octavo.domain.patterns import pattern
 from octavo.domain.sentences import shorten
 from octavo.domain.text import runs, terms_of_run
 from octavo.doors.render.diff import word_steps
-from octavo.engine.differences import Diff
+from octavo.engine.versions import Diff
 from octavo.storage.codec import REDACTED
 from octavo.storage.state_log import Commit
 
