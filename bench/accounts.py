@@ -16,7 +16,8 @@ from bench.harness import progress
 from bench.texts import Texts
 from octavo.domain.memory import Change, Link, Memory, Turn, transcript
 from octavo.storage import codec
-from octavo.storage.ledger import GENESIS, Ledger, Plan
+from octavo.storage.codec import FORMAT, Header
+from octavo.storage.ledger import GENESIS, Ledger
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_file import SCHEMA
 from octavo.storage.stores.disk import Disk
@@ -78,9 +79,9 @@ def build(root: Path, memories: int, *, facts: float, seed: int = 8) -> None:
     with progress(f"building {memories:,} memories", memories) as step:
         for number, changes in enumerate(_versions(texts, memories, per_version, facts)):
             scope_sessions += 1
-            draft = Plan(
-                changes=changes,
-                salts=[secrets.token_hex(16) for _ in changes],
+            draft = Header(
+                format=FORMAT,
+                parent=number,
                 cause="consolidate",
                 actor="agent",
                 commit=secrets.token_hex(16),
@@ -91,7 +92,7 @@ def build(root: Path, memories: int, *, facts: float, seed: int = 8) -> None:
                 sandbox=_sandbox(number),
                 last_line=len(changes),
             )
-            version = ledger.commit(draft, number, hash_, at)
+            version = ledger.commit(draft, changes, hash_, at)
             if version is None:
                 raise RuntimeError("somebody else writes into the cache")
             state.apply(version)

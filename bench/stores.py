@@ -97,7 +97,7 @@ def cold(bench: harness.Bench, folder: Path, versions: int) -> None:
     ledger, hash_, at = Ledger(store), GENESIS, None
     for parent in range(versions):
         text = f"day {parent}: the reading was {parent * 7 % 1013}"
-        written = ledger.commit(draft(text), parent, hash_, at)
+        written = ledger.commit(*draft(text, parent=parent), hash_, at)
         assert written is not None
         hash_, at = written.hash, written.header.at
     plain = opening(str(folder), "cold", versions)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.doors import cli, install
+from octavo.doors import agents, cli
 from octavo.doors.settings import Settings
 from octavo.errors import BadFile, BadInput
 
@@ -44,23 +44,23 @@ def settings(root: Path) -> Settings:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_undoing_restores_every_byte(home: Path, settings: Settings, client: install.Client, capsys) -> None:
+def test_undoing_restores_every_byte(home: Path, settings: Settings, client: agents.Client, capsys) -> None:
     before = files(home)
-    install.install(settings, client, undo=False, yes=True)
+    agents.install(settings, client, undo=False, yes=True)
     shown = capsys.readouterr().out
     assert "+++" in shown
     assert '"other"' not in "".join(line for line in shown.splitlines() if line.startswith("-  "))
     assert files(home) != before
-    assert install.install(settings, client, undo=False, yes=True)["written"] == []
-    install.install(settings, client, undo=True, yes=True)
+    assert agents.install(settings, client, undo=False, yes=True)["written"] == []
+    agents.install(settings, client, undo=True, yes=True)
     assert files(home) == before
-    assert install.install(settings, client, undo=True, yes=True)["undone"] == []
+    assert agents.install(settings, client, undo=True, yes=True)["undone"] == []
 
 
 def test_claude_code_gets_tools_hooks_and_a_skill_beside_what_is_there(
     home: Path, settings: Settings
 ) -> None:
-    install.install(settings, "claude-code", undo=False, yes=True)
+    agents.install(settings, "claude-code", undo=False, yes=True)
     servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
     assert set(servers) == {"other", "octavo"}
     assert servers["octavo"]["args"][-3:] == ["--scope", "orion", "mcp"]
@@ -74,15 +74,15 @@ def test_claude_code_gets_tools_hooks_and_a_skill_beside_what_is_there(
 
 
 def test_what_was_changed_since_stays_when_it_is_undone(home: Path, settings: Settings) -> None:
-    install.install(settings, "claude-code", undo=False, yes=True)
+    agents.install(settings, "claude-code", undo=False, yes=True)
     path = home / ".claude.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "theme": "light"}))
-    install.install(settings, "claude-code", undo=True, yes=True)
+    agents.install(settings, "claude-code", undo=True, yes=True)
     assert json.loads(path.read_text()) == {"theme": "light", "mcpServers": {"other": {"command": "x"}}}
 
 
 def test_codex_reads_the_same_command(home: Path, settings: Settings) -> None:
-    install.install(settings, "codex", undo=False, yes=True)
+    agents.install(settings, "codex", undo=False, yes=True)
     config = tomllib.loads((home / ".codex/config.toml").read_text())
     assert config["mcp_servers"]["octavo"]["args"][:2] == ["-m", "octavo"]
     assert config["tui"] == {"a": 1}
@@ -91,7 +91,7 @@ def test_codex_reads_the_same_command(home: Path, settings: Settings) -> None:
 
 def test_another_account_replaces_the_entry_instead_of_adding_one(home: Path, root: Path) -> None:
     for name in ("first", "second"):
-        install.install(Settings(root=root, account=name), "claude-code", undo=False, yes=True)
+        agents.install(Settings(root=root, account=name), "claude-code", undo=False, yes=True)
     text = (home / ".claude/settings.json").read_text()
     assert "first" not in text
     assert text.count("--account second") == 5
@@ -99,7 +99,7 @@ def test_another_account_replaces_the_entry_instead_of_adding_one(home: Path, ro
 
 def test_no_password_is_written_into_a_clients_configuration(home: Path) -> None:
     place = Settings(root="postgresql://octavo:hunter2@db.example/memory", cache=home / "cache")
-    install.install(place, "cursor", undo=False, yes=True)
+    agents.install(place, "cursor", undo=False, yes=True)
     written = json.loads((home / ".cursor/mcp.json").read_text())["mcpServers"]["octavo"]["args"]
     assert "postgresql://octavo@db.example/memory" in written
     assert "hunter2" not in "".join(files(home).values())
@@ -108,10 +108,10 @@ def test_no_password_is_written_into_a_clients_configuration(home: Path) -> None
 def test_nothing_is_written_without_a_yes(home: Path, settings: Settings) -> None:
     before = files(home)
     with pytest.raises(BadInput, match="--yes"):
-        install.install(settings, "cursor", undo=False, yes=False)
+        agents.install(settings, "cursor", undo=False, yes=False)
     (home / ".cursor/mcp.json").write_text("{broken")
     with pytest.raises(BadFile):
-        install.install(settings, "cursor", undo=False, yes=True)
+        agents.install(settings, "cursor", undo=False, yes=True)
     (home / ".cursor/mcp.json").write_text(before[".cursor/mcp.json"])
     assert files(home) == before
 

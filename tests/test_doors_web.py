@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import queue
+import os
 import re
+import signal
 import socket
 import webbrowser
 from collections.abc import Iterator
@@ -12,19 +13,22 @@ from html import unescape
 from io import BytesIO
 from zipfile import ZipFile
 
+import httpx2 as httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.hits import Hit
 from octavo.domain.memory import Link
 from octavo.domain.policy import Policy
-from octavo.doors import rest
+from octavo.doors import cli, rest
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.tokens import Tokens
-from octavo.doors.web import door, views
+from octavo.doors.web import pages as routes
+from octavo.doors.web import views
 from octavo.doors.web.pages import HEADERS, pages
 
 CANARY = "<script>alert('ได้')</script><img src=x onerror=alert(1)>"
@@ -450,7 +454,7 @@ def test_reading_a_page_never_writes_and_an_act_is_never_a_link(client, orion, n
 def served(settings):
     """The pages as the server has them, for a person on this machine."""
     pool = Pool()
-    app = rest.app(pool, settings, mounts=(door.add,))
+    app = rest.app(pool, settings, mounts=(routes.add,))
     return TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 50_000))
 
 
@@ -477,14 +481,19 @@ def test_a_token_shows_the_pages_of_its_own_account_alone(nok, settings):
         assert client.get("/@User01/timeline", headers={"authorization": "Bearer x"}).status_code == 401
 
 
-def test_the_browser_opens_once_the_server_answers(monkeypatch):
-    opened_at = queue.Queue()
-    monkeypatch.setattr(webbrowser, "open", opened_at.put)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        door.show_when_ready(url)
-        assert opened_at.get(timeout=30) == url
-    assert door.address("นก", 8787) == "http://127.0.0.1:8787/@%E0%B8%99%E0%B8%81/ask"
+def test_open_serves_the_page_and_shows_it_in_the_browser(root, monkeypatch, capfd):
+    octavo.open(root, "นก", embedder=False).close()
+    shown = []
+
+    def browse(url):
+        shown.append((url, httpx.get(url).status_code))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert cli.run(["open", "--port", str(port), "--root", str(root), "--account", "นก"]) == 0
+    assert shown == [(f"http://127.0.0.1:{port}/@%E0%B8%99%E0%B8%81/ask", 200)]
 
 
 def test_the_theme_is_a_cookie_and_leads_back_to_our_own_pages_only(client, nok):

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from octavo.errors import LedgerDamaged, LedgerTruncated
 from octavo.storage import codec
@@ -25,7 +24,7 @@ def committed(ledger: Ledger, *texts: str) -> None:
     """One version a text."""
     parent, hash_, at = 0, GENESIS, None
     for text in texts:
-        found = ledger.commit(draft(text), parent, hash_, at)
+        found = ledger.commit(*draft(text, parent=parent), hash_, at)
         parent, hash_, at = found.header.version, found.hash, found.header.at
 
 
@@ -35,8 +34,7 @@ def test_what_is_committed_is_read_back_in_order(versions):
     ledger = Ledger(MemoryStore())
     hash_ = GENESIS
     for parent, changes in enumerate(versions):
-        wanted = replace(draft(), changes=changes, salts=["5a17"] * len(changes))
-        hash_ = ledger.commit(wanted, parent, hash_, None).hash
+        hash_ = ledger.commit(draft(parent=parent)[0], changes, hash_, None).hash
     found = list(ledger.chain(1, len(versions), GENESIS))
     assert [list(version.changes()) for version in found] == versions
     assert [version.header.version for version in found] == list(range(1, len(versions) + 1))
@@ -44,7 +42,7 @@ def test_what_is_committed_is_read_back_in_order(versions):
 
 def test_a_version_is_a_readable_file_of_one_line_a_change(tmp_path):
     ledger = Ledger(LocalStore(tmp_path))
-    ledger.commit(draft("มะลิชอบชาเขียว", "cats purr"), 0, GENESIS, None)
+    ledger.commit(*draft("มะลิชอบชาเขียว", "cats purr"), GENESIS, None)
     raw = (tmp_path / "ledger" / "00000000000000000001.jsonl").read_bytes()
     header, first, second = [json.loads(line) for line in raw.splitlines()]
     assert header["t"] == "version"
@@ -57,7 +55,7 @@ def test_a_version_is_a_readable_file_of_one_line_a_change(tmp_path):
 
 
 def test_the_hashes_can_be_checked_with_nothing_but_sha256(tmp_path):
-    Ledger(LocalStore(tmp_path)).commit(draft("มะลิชอบชาเขียว"), 0, GENESIS, None)
+    Ledger(LocalStore(tmp_path)).commit(*draft("มะลิชอบชาเขียว"), GENESIS, None)
     raw = (tmp_path / "ledger" / "00000000000000000001.jsonl").read_bytes()
     header, line = raw.splitlines()
     envelope = line[line.index(b'"envelope":') + 11 : line.index(b',"salt":')]
@@ -71,8 +69,8 @@ def test_the_hashes_can_be_checked_with_nothing_but_sha256(tmp_path):
 
 def test_the_loser_of_a_race_is_told_and_the_winner_stays():
     ledger = Ledger(MemoryStore())
-    winner = ledger.commit(draft("first"), 0, GENESIS, None)
-    assert ledger.commit(draft("second"), 0, GENESIS, None) is None
+    winner = ledger.commit(*draft("first"), GENESIS, None)
+    assert ledger.commit(*draft("second"), GENESIS, None) is None
     assert ledger.read(1).hash == winner.hash
     assert ledger.head(0) == 1
 
@@ -87,9 +85,9 @@ def test_a_lost_reply_counts_once():
 
 def test_a_version_s_time_never_goes_back():
     ledger = Ledger(MemoryStore())
-    first = ledger.commit(replace(draft("now"), at=AT), 0, GENESIS, None)
-    earlier = replace(draft("clock set back"), at=AT - timedelta(hours=3))
-    assert ledger.commit(earlier, 1, first.hash, first.header.at).header.at == AT
+    first = ledger.commit(*draft("now", at=AT), GENESIS, None)
+    earlier = draft("clock set back", parent=1, at=AT - timedelta(hours=3))
+    assert ledger.commit(*earlier, first.hash, first.header.at).header.at == AT
 
 
 def test_a_header_is_read_without_reading_the_version(tmp_path):
@@ -109,7 +107,7 @@ def test_finding_the_head_and_committing_costs_the_same_on_a_long_ledger():
     parent, hash_ = 0, GENESIS
     for number in range(1, 301):
         store.asked.clear()
-        found = ledger.commit(draft(f"{number}"), ledger.head(parent), hash_, None)
+        found = ledger.commit(*draft(f"{number}", parent=ledger.head(parent)), hash_, None)
         parent, hash_ = number, found.hash
         asked[number] = sum(store.asked.values())
     assert asked[300] == asked[10]
@@ -119,7 +117,7 @@ def test_finding_the_head_and_committing_costs_the_same_on_a_long_ledger():
 def test_nothing_is_committed_on_top_of_a_gap():
     ledger = Ledger(MemoryStore())
     with pytest.raises(LedgerTruncated, match="on top of a gap"):
-        ledger.commit(draft("on nothing"), 7, "0" * 64, None)
+        ledger.commit(*draft("on nothing", parent=7), "0" * 64, None)
     assert ledger.head(0) == 0
 
 

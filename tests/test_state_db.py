@@ -282,3 +282,16 @@ def test_two_handles_on_one_state_see_the_same(root):
         one.remember("ย้ายไปปาย", kind="register", topic="now")
         assert two.version == 5
         assert two.memories() == one.memories()
+
+
+def test_a_state_larger_than_what_is_kept_in_memory_is_copied_with_every_page_proved(tmp_path):
+    state = StateDb(tmp_path / "state.db")
+    rows = [(n, 1, "use", f"m{n}", None, b"x" * 400, b"y" * 400) for n in range(25_000)]
+    with state._writing():
+        state._db.executemany("INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    assert state.copy_to(tmp_path / "copy.db") == state.watermark()
+    copy = StateDb(tmp_path / "copy.db")
+    assert copy.check() == []
+    assert copy.one("SELECT count(*) FROM other WHERE length(body) = 400") == len(rows)
+    copy.close()
+    state.close()

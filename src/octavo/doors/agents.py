@@ -1,20 +1,54 @@
-"""What starts the doors for agents from the command line: `octavo mcp`, `octavo hook`, `octavo install`."""
+"""The commands that give an agent this memory: `octavo mcp`, `octavo hook`, and `octavo install`.
+
+Installing writes our part into a client's configuration, after showing it; undoing takes it out again, and
+restores a file that nobody changed since as it was.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import difflib
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from octavo.doors import hooks
-from octavo.doors import install as installing
-from octavo.doors import mcp as serving
+import typer
+
+from octavo.doors import plain
+from octavo.doors.hooks import answer
+from octavo.doors.mcp import serve_stdio
 from octavo.doors.operations.table import Operation, operation
-from octavo.doors.settings import Settings
+from octavo.doors.settings import Settings, client_home
+from octavo.errors import BadFile, BadInput
+from octavo.storage.stores.disk import Disk, replace_file
+from octavo.storage.stores.names import shown
+
+Client = Literal["claude-code", "codex", "cursor"]
+NAME = "octavo"
+# Claude Code says Stop after every answer, and SessionEnd when the conversation is over.
+_HOOKS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "PreCompact": "pre-compact",
+    "Stop": "pre-compact",
+    "SessionEnd": "stop",
+}
+_HOOK_SECONDS = 30
+_BLOCK = re.compile(rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*")
+_KEPT = ".before-octavo"
+
+Edit = Callable[[str, bool], str]  # a file's text with our part in it, or without; "" if nothing is left
 
 
 @operation("octavo mcp --scope orion", writes=True)
 def mcp(settings: Settings) -> None:
     """Answer an MCP client on standard input and output (the extra `mcp`)."""
-    serving.serve_stdio(settings)
+    serve_stdio(settings)
 
 
 @operation("octavo hook session-start", writes=True)
@@ -23,19 +57,155 @@ def hook(
     event: Annotated[str, "session-start, prompt, pre-compact or stop; its JSON on standard input."],
 ) -> None:
     """Answer a coding agent's hook: brief it, and keep what was said."""
-    hooks.answer(settings, event)
+    answer(settings, event)
 
 
 @operation("octavo install claude-code", writes=True)
 def install(
     settings: Settings,
-    client: Annotated[installing.Client, "Which one."],
+    client: Annotated[Client, "Which one."],
     *,
     undo: Annotated[bool, "Take it out again."] = False,
     yes: Annotated[bool, "Do not ask."] = False,
 ) -> dict[str, Any]:
     """Give a coding agent this memory: its tools, its hooks and a skill; the difference is shown first."""
-    return installing.install(settings, client, undo=undo, yes=yes)
+    changes = []
+    for path, edit in _targets(settings, client):
+        before = path.read_text() if path.exists() else ""
+        after = _restored(path, edit, before) if undo else edit(before, True)
+        if before != after:
+            changes.append((path, before, after))
+            _show(path, before, after)
+    if changes and not yes:
+        if not sys.stdin.isatty():
+            raise BadInput("nobody is there to say yes to this difference", hint="say --yes")
+        typer.confirm("Write this?", abort=True, err=True)
+    for path, before, after in changes:
+        _write(path, before, after, undo=undo)
+    return {"client": client, "undone" if undo else "written": [str(path) for path, _, _ in changes]}
 
 
 COMMANDS: tuple[Operation, ...] = (mcp, hook, install)
+
+
+def _targets(settings: Settings, client: Client) -> list[tuple[Path, Edit]]:
+    """The files of a client that our part goes into, and how it comes into each."""
+    home, tools = client_home(client), partial(_json_tools, settings)
+    skill = (home / "skills" / NAME / "SKILL.md", _skill)
+    match client:
+        case "claude-code":
+            # The tools stand in a file beside the folder, unless the folder was moved.
+            folder = home if home.name != ".claude" else home.parent
+            hooks = (home / "settings.json", partial(_json_hooks, settings))
+            return [(folder / ".claude.json", tools), hooks, skill]
+        case "codex":
+            return [(home / "config.toml", partial(_toml_tools, settings)), skill]
+        case "cursor":
+            return [(home / "mcp.json", tools), skill]
+
+
+def _command(settings: Settings, *words: str, actor: str | None = None) -> list[str]:
+    """The command line that runs Octavo on this account, wherever the client starts it."""
+    # A URL goes without its password: a client's configuration is no place for one.
+    root = shown(settings.root) if isinstance(settings.root, str) else str(settings.root.absolute())
+    where = ["--root", root, "--account", settings.account]
+    where += ["--scope", settings.scope] if settings.scope else []
+    where += ["--actor", actor] if actor else []
+    return [sys.executable, "-m", "octavo", *where, *words]
+
+
+def _json_tools(settings: Settings, text: str, into: bool) -> str:
+    program, *arguments = _command(settings, "mcp")
+    document = _document(text)
+    servers = _within(document, "mcpServers")
+    servers.pop(NAME, None)
+    if into:
+        # The transport is said because one client insists on it and the others do not mind.
+        servers[NAME] = {"type": "stdio", "command": program, "args": arguments}
+    return _written(text, {**document, "mcpServers": servers})
+
+
+def _json_hooks(settings: Settings, text: str, into: bool) -> str:
+    document = _document(text)
+    hooks = _within(document, "hooks")
+    for event, name in _HOOKS.items():
+        others = [group for group in hooks.pop(event, []) if not _is_ours(group)]
+        line = shlex.join(_command(settings, "hook", name, actor="agent:claude-code"))
+        ours = {"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}
+        if groups := [*others, *([ours] if into else [])]:
+            hooks[event] = groups
+    return _written(text, {**document, "hooks": hooks})
+
+
+def _toml_tools(settings: Settings, text: str, into: bool) -> str:
+    if not into and not _BLOCK.search(text):
+        return text
+    program, *arguments = _command(settings, "mcp")
+    rest = _BLOCK.sub("\n", text).rstrip("\n")
+    # A JSON string is a TOML string, and so is an array of them.
+    block = f"[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
+    return "\n".join([*([rest + "\n"] if rest else []), *([block] if into else [])])
+
+
+def _is_ours(group: Any) -> bool:
+    lines = [hook.get("command", "") for hook in group.get("hooks", [])]
+    return any(re.search(r"-m octavo .*\bhook ", line) for line in lines)
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text or "{}")
+    except ValueError as error:
+        raise BadFile("a file of the client's is no JSON", hint=f"correct it first: {error}") from error
+    if not isinstance(document, dict):
+        raise BadFile("a file of the client's is no JSON object", hint="correct it first")
+    return document
+
+
+def _within(document: dict[str, Any], name: str) -> dict[str, Any]:
+    part = document.get(name, {})
+    if not isinstance(part, dict):
+        raise BadFile(f"{name} is no JSON object in a file of the client's", hint="correct it first")
+    return dict(part)
+
+
+def _written(text: str, document: dict[str, Any]) -> str:
+    """The document as text: as it stands if nothing changed, nothing at all if nothing is left."""
+    left = {name: value for name, value in document.items() if value != {}}
+    if left == _document(text):
+        return text
+    return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left else ""
+
+
+def _restored(path: Path, edit: Edit, now: str) -> str:
+    """The text as it was before, if ours is the only change since; else without our part alone."""
+    kept = path.with_name(path.name + _KEPT)
+    if kept.exists() and edit(kept.read_text(), True) == now:
+        return kept.read_text()
+    return edit(now, False)
+
+
+def _write(path: Path, before: str, after: str, *, undo: bool) -> None:
+    kept = path.with_name(path.name + _KEPT)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if undo:
+        kept.unlink(missing_ok=True)
+    elif not kept.exists():
+        replace_file(Disk(), kept, before.encode())
+    if after:
+        replace_file(Disk(), path, after.encode())
+        return
+    path.unlink(missing_ok=True)
+    if path.parent.name == NAME and not any(path.parent.iterdir()):
+        path.parent.rmdir()
+
+
+def _show(path: Path, before: str, after: str) -> None:
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), f"{path} (now)", f"{path} (then)", lineterm="", n=2
+    )
+    print("\n".join(plain.clean(line) for line in lines))
+
+
+def _skill(text: str, into: bool) -> str:
+    return resources.files("octavo.doors").joinpath("skill", "SKILL.md").read_text() if into else ""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import socket
 import sys
+import threading
+import webbrowser
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from msgspec import Meta
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
 from octavo.doors import hooks, mcp, rest, rest_seeds
 from octavo.doors.operations.table import Operation, operation
@@ -15,11 +19,12 @@ from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.tokens import Token, Tokens
 from octavo.doors.visitors import Visitors
-from octavo.doors.web import door
+from octavo.doors.web import pages
 from octavo.errors import BadInput, Unavailable
 from octavo.storage.stores.places import place_of
 
 _GRACE_SECONDS = 5
+_HELD = 100
 
 
 @operation("octavo serve --port 8787", writes=True, local=True)
@@ -29,12 +34,18 @@ def serve(
     host: Annotated[str, "Where to listen; beyond this machine a token is needed."] = "127.0.0.1",
     port: Annotated[int, Meta(ge=0, le=65535), "The port; 0 takes a free one."] = 8787,
     allow_hosts: Annotated[list[str] | None, "A name by which it may be called; may be repeated."] = None,
-    held: Annotated[int, Meta(ge=1, le=10_000), "At most so many accounts stay open."] = 100,
+    held: Annotated[int, Meta(ge=1, le=10_000), "At most so many accounts stay open."] = _HELD,
 ) -> dict[str, Any]:
     """Serve REST, the pages and MCP on one port until told to stop (the extra `server`)."""
+    return _served(settings, host, port, allow_hosts or (), held)
+
+
+def _served(
+    settings: Settings, host: str, port: int, hosts: Iterable[str], held: int, *, is_shown: bool = False
+) -> dict[str, Any]:
+    """Serve until told to stop, and show the account's pages in the browser if asked to."""
     uvicorn = _uvicorn()
-    pool = Pool(most=held)
-    visitors = Visitors(settings, host=host, hosts=allow_hosts or ())
+    pool, visitors = Pool(most=held), Visitors(settings, host=host, hosts=hosts)
     app = rest.app(pool, settings, visitors=visitors, mounts=MOUNTS)
     server = uvicorn.Server(
         uvicorn.Config(
@@ -47,18 +58,18 @@ def serve(
         )
     )
     app.state.is_ending = lambda: server.should_exit
+    place = place_of(settings.root).name
     with _listening(host, port) as socket_, pool.until_told():
         where = f"http://{f'[{host}]' if ':' in host else host}:{socket_.getsockname()[1]}"
-        print(
-            f"octavo serves {place_of(settings.root).name} on {where} (Ctrl-C ends it)",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"octavo serves {place} on {where} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        if is_shown:  # who connects now is answered as soon as the server runs
+            page = f"{where}/@{quote(settings.account, safe='')}/ask"
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         server.run(sockets=[socket_])
-    return {"served": place_of(settings.root).name, **pool.counts}
+    return {"served": place, **pool.counts}
 
 
-MOUNTS = (rest_seeds.add, hooks.add, door.add, mcp.add)
+MOUNTS = (rest_seeds.add, hooks.add, pages.add, mcp.add)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -88,9 +99,7 @@ def open_(
     settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port."] = 8787
 ) -> dict[str, Any]:
     """Open the account's pages in the browser, and serve them until told to stop (the extra `server`)."""
-    _uvicorn()
-    door.show_when_ready(door.address(settings.account, port))
-    return dict(serve(settings, port=port))
+    return _served(settings, "127.0.0.1", port, (), _HELD, is_shown=True)
 
 
 @operation("octavo token add agent:helper --scope orion", writes=True, local=True, human=True)
@@ -119,8 +128,7 @@ def token(
 
 def _shown(one: Token) -> dict[str, Any]:
     """A token as people see it: everything but its hash."""
-    kept = replace(one, hash="")
-    return {name: getattr(kept, name) for name in kept.__struct_fields__ if name != "hash"}
+    return {name: value for name, value in asdict(one).items() if name != "hash"}
 
 
 COMMANDS: tuple[Operation, ...] = (open_, serve, token)

@@ -35,7 +35,8 @@ from octavo.errors import (
     Unavailable,
 )
 from octavo.storage import codec
-from octavo.storage.ledger import GENESIS, Ledger, Plan, Version, key_of
+from octavo.storage.codec import Header
+from octavo.storage.ledger import GENESIS, Ledger, Version, key_of
 from octavo.storage.logs import REFUSALS
 from octavo.storage.projections import Projection
 from octavo.storage.state_db import StateDb
@@ -140,16 +141,20 @@ class Spine:
                 session = act(pending, view)
                 refused = [c for c in pending.changes if last_line is None and isinstance(c, Refusal)]
                 changes = [c for c in pending.changes if not (refused and isinstance(c, Refusal))]
-                plan = Plan(
-                    changes=changes,
+                draft = Header(
+                    format=codec.FORMAT,
+                    parent=view.version,
+                    at=self.now(),
                     cause=cause,
                     actor=actor,
+                    commit="",
+                    policy="",
                     scope=scope,
                     session=session,
                     sandbox=sandbox,
                     last_line=last_line,
                 )
-                version = self._write(self._screened(plan), view.version, commit_id) if changes else None
+                version = self._write(draft, changes, commit_id) if changes else None
                 if version is not None:
                     self._durable = self._proved = version.header.version
                     self._follow(version)
@@ -188,23 +193,22 @@ class Spine:
         if self.read_only:
             raise ReadOnly(f"account {self.identity.account!r} was opened read-only")
 
-    def _screened(self, plan: Plan) -> Plan:
-        """A plan without secrets: header and changes, whoever made them; memories went through the gate."""
-        rules = self.policy.privacy
-        changes = [c if isinstance(c, Memory) else screening.screened(c, rules) for c in plan.changes]
-        return replace(screening.screened(plan, rules), changes=changes)
-
-    def _write(self, plan: Plan, parent: int, commit_id: str) -> Version | None:
+    def _write(self, draft: Header, changes: Sequence[Change], commit_id: str) -> Version | None:
+        """Write a version without secrets in it, whoever made its header and changes."""
+        parent, rules = draft.parent, self.policy.privacy
         known, parent_hash = self.state.watermark()
         if known != parent:
             return None
+        draft = screening.screened(draft, rules)
+        # Memories went through the gate.
+        changes = [c if isinstance(c, Memory) else screening.screened(c, rules) for c in changes]
         if parent != self._proved:
             self._prove(parent, parent_hash)
-        self._prove_bases(plan.changes)
+        self._prove_bases(changes)
         key = fingerprint(self.identity.key)
-        signed = replace(plan, commit=commit_id, policy=self._policy_hash, at=self.now(), key=key)
+        signed = replace(draft, commit=commit_id, policy=self._policy_hash, key=key)
         parent_at = self.state.commit(parent).at if parent else None
-        return self.ledger.commit(signed, parent, parent_hash, parent_at)
+        return self.ledger.commit(signed, changes, parent_hash, parent_at)
 
     def _prove(self, parent: int, parent_hash: str) -> None:
         """Read the version that a commit stands on, once in a process: nothing is built on damage."""

@@ -55,13 +55,12 @@ def trim(root: Path, limit_bytes: int = _LIMIT_BYTES) -> int:
     How large all of them are is told from the size of those that are looked at.
     """
     folders = list(root.glob("[!.]*/[!.]*"))
-    sizes = {folder: _size(folder) for folder in random.sample(folders, min(len(folders), _SAMPLE))}
-    total, removed = sum(sizes.values()) * len(folders) / max(len(sizes), 1), 0
-    for folder in sorted(sizes, key=_opened):
-        if total <= limit_bytes:
-            break
-        if _is_removed(folder):
-            total -= sizes[folder]
+    sample = sorted((*_used(folder), folder) for folder in random.sample(folders, min(len(folders), _SAMPLE)))
+    total = sum(size for _, size, _ in sample) * len(folders) / max(len(sample), 1)
+    removed = 0
+    for _, size, folder in sample:
+        if total > limit_bytes and _is_removed(folder):
+            total -= size
             removed += 1
     return removed
 
@@ -81,17 +80,12 @@ def _is_removed(folder: Path) -> bool:
     return is_removed
 
 
-def _opened(folder: Path) -> float:
-    try:
-        return (folder / _HELD).stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
-
-
-def _size(folder: Path) -> int:
-    total = 0
+def _used(folder: Path) -> tuple[float, int]:
+    """When anything in a folder was last written, its hold included, and how large all of it is."""
+    newest, total = 0.0, 0
     for inside, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):  # whoever has it open may be writing it anew
-                total += os.lstat(f"{inside}/{name}").st_size
-    return total
+                stat = os.lstat(f"{inside}/{name}")
+                newest, total = max(newest, stat.st_mtime), total + stat.st_size
+    return newest, total

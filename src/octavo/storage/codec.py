@@ -30,20 +30,21 @@ decode_json = msgspec.json.Decoder().decode
 class Header(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The first line of a version: what it is, who made it and what it stands on; no user text.
 
-    `key`, in version 1 alone, is the fingerprint of the account's key.
+    The ledger sets what has a default here and belongs in every header; `key`, in version 1 alone, is the
+    fingerprint of the account's key.
     """
 
     format: int
-    version: int
+    version: int = 0
     parent: int
     at: datetime
     cause: str
     actor: str
     commit: str
     policy: str
-    count: int
-    root: str
-    parent_hash: str
+    count: int = -1
+    root: str = ""
+    parent_hash: str = ""
     scope: str | None = None
     session: int | None = None
     sandbox: str | None = None

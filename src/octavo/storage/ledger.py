@@ -10,6 +10,7 @@ from datetime import datetime
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain.memory import Change
 from octavo.domain.ports import Store
@@ -22,26 +23,6 @@ GENESIS = "0" * 64
 _HEADER_BYTES = 4096
 _BATCH_BYTES = 4_000_000  # versions are read many at a time until so much comes at once
 _LOCK_SECONDS = 10.0
-
-
-class Plan(Struct, frozen=True, kw_only=True):
-    """What a commit wants to write on top of the version it has just seen; the spine signs it.
-
-    Signing gives it its time, the id of the commit and the hash of the policy.
-    """
-
-    changes: Sequence[Change]
-    cause: str
-    actor: str
-    commit: str = ""
-    policy: str = ""
-    at: datetime | None = None
-    salts: Sequence[str] = ()
-    scope: str | None = None
-    session: int | None = None
-    sandbox: str | None = None
-    last_line: int | None = None
-    key: str | None = None
 
 
 class Version(Struct, frozen=True, kw_only=True):
@@ -159,43 +140,32 @@ class Ledger:
             yield found
             self._seen, hash_ = number, found.hash
 
-    def commit(self, plan: Plan, parent: int, parent_hash: str, parent_at: datetime | None) -> Version | None:
-        """Write the next version; None if another writer took its number.
+    def commit(
+        self, draft: Header, changes: Sequence[Change], parent_hash: str, parent_at: datetime | None
+    ) -> Version | None:
+        """Write the version after the draft's parent; None if another writer took its number.
 
         A lost reply makes one's own success look like a loss, so a taken number is read back and
         compared by commit id.
         """
-        version, at = parent + 1, plan.at
-        assert at is not None, "the spine signs a plan before it is written"
+        parent, version = draft.parent, draft.parent + 1
         if parent != self._seen and not self.exists(parent):
             raise LedgerTruncated(f"{key_of(parent)} has gone, and nothing is written on top of a gap")
-        lines = [
-            codec.encode_change(c, s)
-            for c, s in zip(plan.changes, plan.salts or _salts(len(plan.changes)), strict=True)
-        ]
-        header = Header(
-            format=codec.FORMAT,
+        lines = list(map(codec.encode_change, changes, _salts(len(changes))))
+        header = replace(
+            draft,
             version=version,
-            parent=parent,
-            at=at if parent_at is None else max(at, parent_at),
-            cause=plan.cause,
-            actor=plan.actor,
-            commit=plan.commit,
-            policy=plan.policy,
+            at=draft.at if parent_at is None else max(draft.at, parent_at),
             count=len(lines),
             root=codec.root_of(line.hash for line in lines),
             parent_hash=parent_hash,
-            scope=plan.scope,
-            session=plan.session,
-            sandbox=plan.sandbox,
-            last_line=plan.last_line,
-            key=plan.key if version == 1 else None,
+            key=draft.key if version == 1 else None,
         )
         first = codec.encode_header(header)
         data = b"".join(codec.encode_line(line) for line in (first, *lines))
         is_mine = self._store.create(key_of(version), data, unless=segments.key_of(version))
-        if is_mine or self.header(version)[0].commit == plan.commit:
-            return Version(header=header, hash=first.hash, lines=lines, written=plan.changes)
+        if is_mine or self.header(version)[0].commit == draft.commit:
+            return Version(header=header, hash=first.hash, lines=lines, written=changes)
         return None
 
     def make_durable(self, version: int) -> None:

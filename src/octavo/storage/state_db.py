@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -193,13 +194,15 @@ class StateDb(StateLog):
 
     def copy_to(self, path: Path) -> tuple[int, str]:
         """Write the state into another file, packed tight; says at which version it is."""
-        with self._lock:
-            try:
-                self._db.execute("VACUUM INTO ?", (str(path),))
-                with closing(reading(path)) as copy:
-                    rows = dict(copy.execute("SELECT key, value FROM meta WHERE key IN ('version', 'hash')"))
-            except apsw.Error as error:
-                raise failure(path, error) from error
+        try:
+            with closing(reading(self.path)) as db:
+                # Nothing may be written early: who proves pages goes by the first one, which comes last.
+                db.pragma("cache_size", db.pragma("page_count") + 1)
+                db.execute("VACUUM INTO ?", (str(path),))
+            with closing(reading(path)) as copy:
+                rows = dict(copy.execute("SELECT key, value FROM meta WHERE key IN ('version', 'hash')"))
+        except apsw.Error as error:
+            raise failure(path, error) from error
         return int(rows["version"]), str(rows["hash"])
 
     def check(self) -> list[str]:
@@ -295,11 +298,10 @@ class StateDb(StateLog):
                     (number, position, line.t, *reference(line.t, change), bytes(line.envelope), body),
                 )
         self._db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
-        self._tally(memories)  # after the insert: a version may hold two revisions of one memory
         for sql, values in looked_up_by(first, memories):
             if values:
                 self._db.executemany(sql, values)
-        self._end_older(number, memories)  # with their links
+        self._end_older(number, memories)  # after the inserts: a version may hold two revisions of one memory
         for id_ in redacted:  # last, because the counters go by the category that is erased
             self._erase(id_, number)
         self._record(version.header, version.hash)
@@ -345,41 +347,30 @@ class StateDb(StateLog):
             except apsw.Error as error:
                 raise failure(self.path, error) from error
 
-    def _end_older(self, version: int, memories: Iterable[Memory]) -> None:
-        """Close the revision before each later one, and its links, which nobody who asks now reads again."""
+    def _end_older(self, version: int, memories: Sequence[Memory]) -> None:
+        """Close the revision before each later one, and its links, which nobody who asks now reads again.
+
+        What is live is counted here, in the same transaction; nothing is ever counted by scanning.
+        """
         ended = self._db.executemany(
             f"UPDATE revision SET until = ? WHERE id = ? AND until = {OPEN} AND rev = ? "
-            "RETURNING row, envelope",
+            "RETURNING row, envelope, gone, kind, scope, coalesce(category, '')",
             [(version, m.id, m.rev - 1) for m in memories if m.rev > 1],
         )
-        links = [(row, link) for row, line in ended for link in codec.decode_memory(line, None).links]
+        live = Counter((m.kind, m.scope, m.category or "") for m in memories if not m.gone)
+        links: list[tuple[int, str, str, int]] = []
+        for row, envelope, is_gone, kind, scope, category in ended:
+            live[kind, scope, category] -= not is_gone
+            links += [
+                (version, link.to, link.name, row) for link in codec.decode_memory(envelope, None).links
+            ]
         self._db.executemany(
-            f"UPDATE link SET until = ? WHERE target = ? AND until = {OPEN} AND name = ? AND row = ?",
-            [(version, link.to, link.name, row) for row, link in links],
+            f"UPDATE link SET until = ? WHERE target = ? AND until = {OPEN} AND name = ? AND row = ?", links
         )
-
-    def _tally(self, memories: Iterable[Memory]) -> None:
-        """Keep the counters in the same transaction; nothing is ever counted by scanning."""
-        delta: dict[tuple[str, str, str], int] = {}
-        for memory in memories:
-            before = self._before(memory) if memory.rev > 1 else None
-            if before is not None:
-                delta[before] = delta.get(before, 0) - 1
-            if not memory.gone:
-                after = (memory.kind, memory.scope, memory.category or "")
-                delta[after] = delta.get(after, 0) + 1
         self._db.executemany(
             "INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET live = live + excluded.live",
-            [(*key, n) for key, n in delta.items() if n],
+            [(*where, n) for where, n in live.items() if n],
         )
-
-    def _before(self, memory: Memory) -> tuple[str, str, str] | None:
-        found = self._db.execute(
-            "SELECT kind, scope, coalesce(category, ''), gone FROM revision "
-            f"WHERE id = ? AND until = {OPEN} AND rev = ?",
-            (memory.id, memory.rev - 1),
-        ).fetchone()
-        return None if found is None or found[3] else (found[0], found[1], found[2])
 
     def _record(self, header: Header, hash_: str) -> None:
         h = header

@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from octavo.domain.memory import Memory
+from octavo.domain.memory import Change, Memory
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
 from octavo.errors import OctavoError, SandboxClosed
-from octavo.storage.ledger import GENESIS, Ledger, Plan, key_of
+from octavo.storage.codec import FORMAT, Header
+from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
 from octavo.storage.stores.entries import every, probe
 from octavo.testing.clocks import SettableClock
@@ -172,12 +173,12 @@ class StoreSuite(LeaseSuite):
     def test_a_lost_reply_is_recognised_by_its_commit_id(self, tmp_path: Path) -> None:
         losing: Any = LosingStore(self.open_store(tmp_path / "a"))
         ledger = Ledger(losing)
-        mine = draft("มะลิชอบชาเขียว")
-        found = ledger.commit(mine, 0, GENESIS, None)
+        mine, changes = draft("มะลิชอบชาเขียว")
+        found = ledger.commit(mine, changes, GENESIS, None)
         assert found is not None
         assert (found.header.version, found.header.commit) == (1, mine.commit)
         assert ledger.read(1).hash == found.hash
-        assert ledger.commit(draft("somebody else's"), 0, GENESIS, None) is None
+        assert ledger.commit(*draft("somebody else's"), GENESIS, None) is None
         assert ledger.head(0) == 1
 
     def test_the_head_is_found_from_any_hint_without_listing(self, tmp_path: Path) -> None:
@@ -243,20 +244,15 @@ def open_on(
     return Account(spine, actor=actor, scope=scope)
 
 
-def draft(*texts: str, cause: str = "test", sandbox: str | None = None) -> Plan:
-    """A commit of facts with these texts, ready for a ledger."""
-    at = datetime(2026, 1, 5, 9, tzinfo=UTC)
+def draft(*texts: str, parent: int = 0, at: datetime | None = None) -> tuple[Header, list[Change]]:
+    """A version of facts with these texts on top of another one, ready for a ledger."""
+    at = at or datetime(2026, 1, 5, 9, tzinfo=UTC)
     changes = [Memory(id=f"m_{secrets.token_hex(6)}", kind="fact", text=text, at=at) for text in texts]
-    return Plan(
-        changes=changes,
-        salts=[secrets.token_hex(8) for _ in changes],
-        cause=cause,
-        actor="system",
-        commit=secrets.token_hex(8),
-        policy="0" * 16,
-        at=at,
-        sandbox=sandbox,
+    commit = secrets.token_hex(8)
+    header = Header(
+        format=FORMAT, parent=parent, at=at, cause="test", actor="system", commit=commit, policy="0" * 16
     )
+    return header, [*changes]
 
 
 def _race(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from msgspec.structs import replace
 
+from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
+from octavo.doors.visitors import Visitors
 from octavo.doors.web import acts, telling, views
-from octavo.doors.web.visits import HEADERS, HERE, Visit, frame_of, html
-from octavo.engine.account import Account
+from octavo.doors.web.visits import HEADERS, HERE, Visit
 from octavo.errors import NotAllowed, OctavoError
-from octavo.storage.stores.names import folder_of
 
 Who = Callable[[Any, str], Settings]  # as whom a request looks, by what it and its form's token prove
 _LONGEST = 64_000  # bytes of a form
@@ -42,15 +40,16 @@ _PAGES: tuple[tuple[str, str, Callable[[Visit], Any]], ...] = (
 )
 
 
-class Accounts(Protocol):
-    """What the pages need of a pool."""
+def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+    """Add the pages; who looks at them is who the server takes the request for, within that one's account."""
 
-    def account(self, who: Settings) -> AbstractContextManager[Account]:
-        """An open account for as long as the block lasts."""
-        ...
+    def who(request: Any, token: str) -> Settings:
+        return visitors.of(request, request.path_params.get("account"), proof=token)
+
+    app.router.routes.extend(pages(pool, who, visitors.same_origin))
 
 
-def pages(pool: Accounts, who: Who, token: str) -> list[Any]:
+def pages(pool: Pool, who: Who, token: str) -> list[Any]:
     """The routes of all accounts' pages, below `/@account/`; `token` is what every form of ours sends."""
     from starlette.responses import RedirectResponse
     from starlette.routing import Mount, Route
@@ -71,27 +70,23 @@ def pages(pool: Accounts, who: Who, token: str) -> list[Any]:
     ]
 
 
-def _endpoint(pool: Accounts, who: Who, token: str, page: Callable[[Visit], Any]) -> Callable[..., Any]:
+def _endpoint(pool: Pool, who: Who, token: str, page: Callable[[Visit], Any]) -> Callable[..., Any]:
     """A page or act as an endpoint: the form is read and proved, the account leased, every error told."""
     from starlette.concurrency import run_in_threadpool
 
     def answered(request: Any, form: Mapping[str, str]) -> Any:
-        frame = frame_of(request, token)
+        visit = Visit(request, form, token)
         try:
             if request.method == "POST":
                 _must_be_ours(request, form, token)
-            settings = who(request, form.get("token", ""))
-            settings = replace(settings, account=request.path_params["account"])
-            frame["me"] = settings.actor.partition(":")[2].capitalize()
-            root = settings.root
-            folder = root / folder_of(settings.account) if isinstance(root, Path) else None
-            with pool.account(settings) as account:
-                return page(Visit(account, frame, request, form, folder))
+            visit.settings = replace(who(request, form.get("token", "")), account=visit.at["account"])
+            visit.shown["me"] = visit.settings.actor.partition(":")[2].capitalize()
+            with pool.account(visit.settings) as visit.account:
+                return page(visit)
         except OctavoError as error:
             kinds = (telling.words("trouble").get(kind.__name__) for kind in type(error).__mro__)
-            title = next(words for words in kinds if words)
-            told = {"title": title, "error": error, "name": type(error).__name__, "at": datetime.now(UTC)}
-            return html("error.html", {**frame, **told}, error.http_status)
+            told = {"title": next(words for words in kinds if words), "name": type(error).__name__}
+            return visit.html("error.html", error.http_status, **told, error=error, at=datetime.now(UTC))
 
     async def answer(request: Any) -> Any:
         return await run_in_threadpool(answered, request, await _form(request))

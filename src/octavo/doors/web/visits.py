@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from octavo.doors.operations.performing import store_of
+from octavo.doors.settings import Settings
 from octavo.doors.web import telling
 from octavo.engine.account import Account
 from octavo.errors import BadInput
@@ -21,18 +23,25 @@ HEADERS = {
 
 
 class Visit:
-    """Who looks at which account, the address without its account, and what was said in it or by a form."""
+    """The address without its account, what was said in it or by a form; then whose account it is."""
 
-    def __init__(
-        self,
-        account: Account,
-        frame: Mapping[str, Any],
-        request: Any,
-        form: Mapping[str, str],
-        folder: Path | None,
-    ) -> None:
-        self.account, self._frame, self.form, self._folder = account, frame, form, folder
-        self.at, self.query = request.path_params, dict(request.query_params)
+    account: Account
+    settings: Settings
+
+    def __init__(self, request: Any, form: Mapping[str, str], token: str) -> None:
+        self.at, self.query, self.form = request.path_params, dict(request.query_params), form
+        root, undo = str(request.scope.get("root_path", "")), self.query.get("undo", "")
+        self.base = f"{root}/@{quote(self.at['account'], safe='')}"
+        self.shown = {
+            "static": f"{root}/static",
+            "base": self.base,
+            "token": token,
+            "page": request.url.path.partition("/@")[2].partition("/")[2].partition("/")[0],
+            "theme": request.cookies.get("theme", "auto"),
+            "url": partial(link, self.base),
+            "done": telling.words("done").get(self.query.get("done", "")),
+            "undo": int(undo) if undo.isdecimal() and len(undo) < 18 else None,
+        }
 
     def number(self, name: str, default: int | None = None) -> int:
         """A number of the address, as part of its path or behind the question mark."""
@@ -50,55 +59,37 @@ class Visit:
 
     def sizes(self) -> tuple[int, int] | None:
         """The bytes of the versions and of what is made of them; None for an account without a folder."""
-        if self._folder is None:
+        folder = store_of(self.settings).folder
+        if folder is None:
             return None
-        sizes = [(p.parts, p.stat().st_size) for p in self._folder.rglob("*") if p.is_file()]
+        sizes = [(p.parts, p.stat().st_size) for p in folder.rglob("*") if p.is_file()]
         kept, made = (sum(size for parts, size in sizes if part in parts) for part in ("ledger", "index"))
         return kept, made
 
     def page(self, template: str, status: int = 200, **values: Any) -> Any:
         """A page of the account."""
         standing = {"waiting": len(self.account.proposals()), "version": self.account.version}
-        return html(template, {**self._frame, **standing, **values}, status)
+        return self.html(template, status, **standing, **values)
+
+    def html(self, template: str, status: int, **values: Any) -> Any:
+        """A template with its values and what every page shows, all of it escaped."""
+        from starlette.responses import HTMLResponse
+
+        written = _templates().get_template(template).render({**self.shown, **values})
+        return HTMLResponse(written, status_code=status, headers=HEADERS)
 
     def go(self, to: str, done: str, *, can_undo: bool = True) -> Any:
         """Another page after an act, which says what was done and offers to take it back."""
         from starlette.responses import RedirectResponse
 
         undo = self.account.version if can_undo else None
-        address = link(self._frame["base"], to, done=done, undo=undo)
-        return RedirectResponse(address, status_code=303, headers=HEADERS)
-
-
-def frame_of(request: Any, token: str) -> dict[str, Any]:
-    """What every page shows, whatever becomes of it."""
-    root = str(request.scope.get("root_path", ""))
-    base = f"{root}/@{quote(request.path_params['account'], safe='')}"
-    undo = request.query_params.get("undo", "")
-    return {
-        "static": f"{root}/static",
-        "base": base,
-        "token": token,
-        "page": request.url.path.partition("/@")[2].partition("/")[2].partition("/")[0],
-        "theme": request.cookies.get("theme", "auto"),
-        "url": partial(link, base),
-        "done": telling.words("done").get(request.query_params.get("done", "")),
-        "undo": int(undo) if undo.isdecimal() and len(undo) < 18 else None,
-    }
+        return RedirectResponse(link(self.base, to, done=done, undo=undo), status_code=303, headers=HEADERS)
 
 
 def link(base: str, to: str, /, **query: Any) -> str:
     """An address of the account's pages."""
     said = {name.rstrip("_"): value for name, value in query.items() if value is not None}
     return f"{base}/{quote(to)}" + (f"?{urlencode(said)}" if said else "")
-
-
-def html(template: str, values: Mapping[str, Any], status: int) -> Any:
-    """A template with its values, every one of them escaped."""
-    from starlette.responses import HTMLResponse
-
-    written = _templates().get_template(template).render(values)
-    return HTMLResponse(written, status_code=status, headers=HEADERS)
 
 
 @cache

@@ -14,7 +14,6 @@ from octavo.storage.stores.objects import ObjectsPlace
 from octavo.storage.stores.postgres import PostgresPlace
 
 _PLACES = 16
-_OBJECTS = ("s3", "gs", "az")
 
 
 class LocalPlace:
@@ -68,10 +67,10 @@ def place_of(root: str | Path | Place) -> Place:
 
 @lru_cache(maxsize=_PLACES)  # a pool of connections a place, not one an account
 def _remote(url: str) -> Place:
-    scheme = url.partition("://")[0]
-    if scheme in ("postgresql", "postgres"):
-        return PostgresPlace(url)
-    if scheme in _OBJECTS:
-        return ObjectsPlace(url)
+    match url.partition("://")[0]:
+        case "postgresql" | "postgres":
+            return PostgresPlace(url)
+        case "s3" | "gs" | "az":
+            return ObjectsPlace(url)
     hint = "a folder's path, postgresql://…, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix?account=…"
     raise BadInput(f"{shown(url)} is no place for accounts", hint=hint)
