@@ -208,15 +208,3 @@ def test_the_profile_prefers_the_one_whom_most_facts_are_about(account: Account)
     ):
         account.remember(f"{thing} costs {number + 2} thousand a month", at=at(9))
     assert "data team in Cork" in str(account.brief(budget=200))
-
-
-def test_who_only_talked_is_known_by_their_last_sessions_until_something_is_asked(account: Account) -> None:
-    for day in range(8):
-        with account.sandbox(f"s{day}") as sandbox:
-            sandbox.turn("user", f"I finished chapter {day} of my book about lighthouses.")
-            sandbox.turn("assistant", "Lovely.")
-    account.compress()
-    told = str(account.brief())
-    assert "## Conversations so far" in told
-    assert "lighthouses" in told
-    assert "Conversations so far" not in str(account.brief("what do I write about?"))

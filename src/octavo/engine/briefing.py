@@ -8,7 +8,6 @@ from typing import Protocol
 
 from octavo.domain.brief import Brief, render
 from octavo.domain.brief_page import Counter, Item, Told
-from octavo.domain.cores import STATISTICAL
 from octavo.domain.hits import Hit, Hits
 from octavo.domain.memory import SHARED, Memory, check_scope
 from octavo.domain.orders import Order
@@ -72,11 +71,7 @@ def brief(
     until: dict[str, date] = {}
     orders: Sequence[Order] = ()
     grouped: Mapping[str, str] = {}
-    is_asked = query is not None and bool(query.strip())
-    if not known and not is_asked:  # who only talked is known by their last sessions, in their own words
-        cores = reader.memories(kind="core", scope=scopes, limit=1, newest=True)
-        known = [core for core in cores if _is_quoted(core)]
-    if query is not None and is_asked and recall is not None and k:
+    if query is not None and query.strip() and recall is not None and k:
         # What stands already does not count against k, so more are asked for; a few times k is enough.
         hits = recall(query, k=k + min(len(standing), _MORE * k), scope=scopes, unit="turn")
         seen = (h for h in hits if scopes is None or h.memory.scope in scopes)
@@ -96,14 +91,6 @@ def brief(
         format=format,
         count=count,
     )
-
-
-def _is_quoted(core: Memory) -> bool:
-    """Whether a core holds what people said and no sentence of a model's."""
-    match core.data:
-        case {"meta": {"compression_method": method}}:
-            return bool(method == STATISTICAL)
-    return False
 
 
 def _told(hit: Hit) -> list[Item]:
