@@ -69,11 +69,17 @@ def sentences(given: dict[str, list[str]]) -> Iterator[list[str]]:
         for who in given["people"]
         for what in chance.sample(given["happenings"], 9)
     ]
+    for topic in given["topics"]:
+        told += [_put(frame, "", topic) for frame in chance.sample(given["request_frames"], 4)]
+    for fact in given["facts"]:
+        frames = chance.sample(given["fact_frames"], 4)
+        told += [_put(frame, fact, chance.choice(given["topics"])) for frame in frames]
     yield from (special, general, wishes, told + given["others"])
 
 
 def _put(frame: str, act: str, topic: str = "") -> str:
-    return frame.format(d=act, D=act[0].upper() + act[1:], t=topic)
+    capital = act[:1].upper() + act[1:]
+    return frame.format(d=act, D=capital, f=act, F=capital, t=topic)
 
 
 def vectors(texts: Sequence[str]) -> np.ndarray:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from octavo.domain.filters import Filter
 from octavo.domain.text import runs, terms_of_run
-from octavo.domain.units import End, Unit, Watermark
+from octavo.domain.units import Unit, Watermark
+from octavo.storage.batches import batch_of
 from octavo.storage.index import Index, ScoredUnit, extend
 
 START = datetime(2023, 5, 1, 12, tzinfo=UTC)
@@ -56,7 +57,9 @@ def fact(name: str, text: str, **fields: object) -> Unit:
     return turn(name, text, position=None, speaker=None, **fields)  # type: ignore[arg-type]
 
 
-def write(folder: Path, version: int, units: list[Unit], ends: list[End] | None = None) -> None:
+def write(
+    folder: Path, version: int, units: list[Unit], ends: list[tuple[str, int, int]] | None = None
+) -> None:
     """Index one version on top of the one before."""
     assert extend(folder, units, ends or [], mark(version), since=mark(version - 1))
 
@@ -69,6 +72,13 @@ def ask(folder: Path, text: str, *, limit: int = 10, version: int = 99, **fields
     index = Index(folder)
     question = index.read(text, now=START.date(), version=version, scopes=filter_.scopes)
     return index.search(question, filter_, version=version, limit=limit, **more)  # type: ignore[arg-type]
+
+
+def beside(
+    folder: Path, *units: Unit, ends: frozenset[tuple[str, int]] = frozenset(), vectors: object = None
+) -> dict[str, object]:
+    """What a search is told of that is not in the index."""
+    return {"new": batch_of(units, Index(folder).units().manifest), "ends": ends, "new_vectors": vectors}
 
 
 def names(matches: list[ScoredUnit]) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+import pytest
+
 from octavo.domain.memory import Memory, Turn, transcript
 from octavo.domain.names import agreed, called_in, meanings
 from octavo.domain.query import read_question
@@ -80,3 +82,20 @@ def test_in_thai_a_speaker_is_called_by_a_title_and_a_name():
 def test_a_name_that_is_a_common_word_is_meant_as_it_is_written():
     assert meant("what will the weather be?", "Will", "Nok") is None
     assert meant("what does Will cook?", "Will", "Nok") == "Will"
+
+
+@pytest.mark.parametrize(
+    ("speaker", "known", "unknown"),
+    [
+        ("ณัฐพล (บอย)", ("ณัฐพล", "บอย"), ()),
+        ("สมชาย ใจดี", ("สมชาย",), ("ใจดี",)),  # Thai surnames are words, and nobody is called by one
+        ("Dr. Emily Stone", ("Emily", "Stone"), ("Dr", "Dr.")),
+        ("van der Berg, Anna", ("Berg", "Anna"), ("van", "der")),
+        ('Robert "Bob" Smith', ("Robert", "Bob", "Smith"), ()),
+        ("Jean-Luc Picard", ("Jean-Luc", "Picard"), ()),
+    ],
+)
+def test_people_go_by_first_names_surnames_and_nicknames_not_by_titles(speaker, known, unknown):
+    meant = meanings([speaker, "Somebody Else"])
+    assert all(meant.get(name) == speaker for name in known)
+    assert not set(unknown) & set(meant)

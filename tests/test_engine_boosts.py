@@ -30,7 +30,7 @@ def test_a_boost_gets_the_question_and_the_hits_and_its_hits_stand(words):
     seen = []
 
     def last_first(recalled, hits):
-        seen.append((recalled.question.text, recalled.vector, recalled.base.version, [h.text for h in hits]))
+        seen.append((recalled.query.text, recalled.vector, recalled.base.version, [h.text for h in hits]))
         recalled.notes.append("turned round")
         return [lifted(hit, "assembly", float(rank)) for rank, hit in enumerate(hits)]
 

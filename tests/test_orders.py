@@ -319,3 +319,17 @@ def test_what_is_quoted_is_no_order_by_its_meaning_either(opened):
         )
         account.catch_up()
         assert account.orders() == []
+
+
+def test_what_a_user_tells_of_themselves_or_asks_for_once_is_no_order_by_its_meaning(opened):
+    told = (
+        "By the way I just bought a Trek Domane bike for 1,450 dollars, so money is tight this month.",
+        "Quick question on resume writing: I worked at Larkspur Analytics for four years.",
+        "Give me five tips on medieval trade.",
+        "My boss wants the report in French.",
+        "เมื่อวานไปหาหมอฟันมา เสียไป 900 บาท",
+    )
+    with opened(embedder=None) as account:
+        talk(account, *told)
+        account.catch_up()
+        assert account.orders() == []

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexes import START, fact, names, turn, write
+from indexes import START, beside, fact, names, turn, write
 from octavo.domain.filters import Filter
-from octavo.domain.units import End
 from octavo.errors import BadVector, Damaged
-from octavo.storage.index import Index, Unindexed, passages_of
+from octavo.storage.index import Index, passages_of
 from octavo.storage.vectors import _hamming, append_vectors, checked_vectors, open_vectors, signs
 
 DIMENSION = 32
@@ -192,14 +191,14 @@ def _search(folder, query, *, version=99, scopes=None, fresh=None, text="ไม�
     question = index.read(text, now=START.date(), version=version, scopes=scopes)
     wanted = Filter(scopes=scopes)
     return index.search(
-        question, wanted, version=version, limit=limit, vectors=vectors, query=query, unindexed=fresh
+        question, wanted, version=version, limit=limit, vectors=vectors, query=query, **(fresh or {})
     )
 
 
 def test_recall_by_meaning_sees_only_the_version_and_scope_asked_for(tmp_path):
     near, far = np.eye(DIMENSION)[0], -np.eye(DIMENSION)[0]
     write(tmp_path, 1, [fact("old", "x"), fact("far", "y"), fact("hers", "z", scope="elysia")])
-    write(tmp_path, 2, [fact("new", "w", version=2)], [End(memory="old", rev=1, valid_to=2)])
+    write(tmp_path, 2, [fact("new", "w", version=2)], [("old", 1, 2)])
     append_vectors(_open(tmp_path), [near, far, near, near])
     assert names(_search(tmp_path, near, version=1, scopes=("shared",)))[0] == "old"
     found = names(_search(tmp_path, near, scopes=("shared",)))
@@ -219,7 +218,7 @@ def test_fresh_units_are_compared_by_meaning_too(tmp_path):
     axis = np.eye(DIMENSION, dtype=np.float32)
     write(tmp_path, 1, [fact("a", "x"), fact("b", "y")])
     append_vectors(_open(tmp_path), axis[:2])
-    fresh = Unindexed(units=(turn("t", "z", version=2),), vectors=axis[2:3])
+    fresh = beside(tmp_path, turn("t", "z", version=2), vectors=axis[2:3])
     assert names(_search(tmp_path, axis[2], fresh=fresh))[0] == "t"
 
 

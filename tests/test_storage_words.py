@@ -10,15 +10,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from indexes import ask, fact, mark, names, terms, turn, write
-from octavo.domain.units import End
+from indexes import ask, beside, fact, mark, names, terms, turn, write
 from octavo.errors import Damaged
 from octavo.storage import frequencies
 from octavo.storage import index as indexes_module
 from octavo.storage import words as word_index
 from octavo.storage.batches import analysed, batch_of, write_ends
 from octavo.storage.columns import writing
-from octavo.storage.index import Index, Unindexed, clear, extend
+from octavo.storage.index import Index, clear, extend
 from octavo.storage.rows import Units, open_units
 
 
@@ -47,7 +46,7 @@ def test_an_ended_revision_is_found_before_its_end_and_not_after(tmp_path):
         tmp_path,
         2,
         [fact("a", "lives in Chiang Mai", version=2, rev=2)],
-        [End(memory="a", rev=1, valid_to=2)],
+        [("a", 1, 2)],
     )
     assert [m.rev for m in ask(tmp_path, "lives", version=1)] == [1]
     assert [m.rev for m in ask(tmp_path, "lives", version=2)] == [2]
@@ -110,16 +109,14 @@ def test_a_long_text_is_found_by_any_of_its_passages_once(tmp_path):
 
 def test_what_is_not_indexed_yet_is_ranked_with_the_rest(tmp_path):
     write(tmp_path, 1, [turn("t0", "Which dog did you adopt?", position=0)])
-    fresh = Unindexed(
-        units=(turn("t1", "A beagle", position=1, version=2), fact("f", "unrelated", version=2))
-    )
-    found = names(ask(tmp_path, "adopt a dog", unindexed=fresh))
+    fresh = turn("t1", "A beagle", position=1, version=2), fact("f", "unrelated", version=2)
+    found = names(ask(tmp_path, "adopt a dog", **beside(tmp_path, *fresh)))
     assert found == ["t0", "t1"]
 
 
 def test_what_ended_since_the_watermark_is_not_found(tmp_path):
     write(tmp_path, 1, [fact("a", "tea"), fact("b", "tea")])
-    assert names(ask(tmp_path, "tea", unindexed=Unindexed(ends=frozenset({("a", 1)})))) == ["b"]
+    assert names(ask(tmp_path, "tea", ends=frozenset({("a", 1)}))) == ["b"]
 
 
 def test_at_most_as_many_as_asked_for_are_found(tmp_path):
@@ -154,9 +151,7 @@ def _versions(history):
             )
         before = history[number - 2] if number > 1 else []
         ending = [
-            End(memory=f"v{number - 1}m{index}", rev=1, valid_to=number)
-            for index, (*_, ends_next) in enumerate(before)
-            if ends_next
+            (f"v{number - 1}m{index}", 1, number) for index, (*_, ends_next) in enumerate(before) if ends_next
         ]
         made.append(units)
         ends.append(ending)
@@ -204,16 +199,12 @@ def test_the_ranking_does_not_depend_on_how_the_index_came_to_be(tmp_path_factor
     assert extend(at_once, everything, [end for some in ends for end in some], last, since=mark(0))
     lagging = tmp_path_factory.mktemp("lagging")
     write(lagging, 1, units[0])
-    gone = {(end.memory, end.rev) for some in ends for end in some}
-    fresh = Unindexed(
-        units=tuple(unit for unit in everything if unit.valid_from > 1 and (unit.memory, 1) not in gone),
-        ends=frozenset(gone),
-    )
+    gone = {end[:2] for some in ends for end in some}
+    later = [unit for unit in everything if unit.valid_from > 1 and (unit.memory, 1) not in gone]
+    fresh = beside(lagging, *later, ends=frozenset(gone))
     wanted = _scores(ask(stepwise, word, limit=99))
     assert _scores(ask(at_once, word, limit=99)) == wanted
-    assert {found[0] for found in _scores(ask(lagging, word, limit=99, unindexed=fresh))} == {
-        f[0] for f in wanted
-    }
+    assert {found[0] for found in _scores(ask(lagging, word, limit=99, **fresh))} == {f[0] for f in wanted}
 
 
 @SLOW
@@ -223,7 +214,7 @@ def test_exactly_the_members_of_a_version_in_scope_that_hold_the_word_lead(tmp_p
     folder = tmp_path_factory.mktemp("index")
     for number, (new, ended) in enumerate(zip(units, ends, strict=True), 1):
         write(folder, number, new, ended)
-    end_of = {(end.memory, end.rev): end.valid_to for some in ends for end in some}
+    end_of = {end[:2]: end[2] for some in ends for end in some}
     for version in range(1, len(units) + 1):
         members = {
             unit.memory: unit
@@ -247,7 +238,7 @@ def _torn_pass(folder, until):
     with writing(folder):
         units = open_units(folder)
         batch = batch_of([fact("torn", "tea torn", version=2)], units.manifest)
-        manifest, ended = write_ends(folder, batch.write(folder), [End(memory="a", rev=1, valid_to=2)])
+        manifest, ended = write_ends(folder, batch.write(folder), [("a", 1, 2)])
         if until == "columns":
             return
         with word_index.Adding(folder / "words", units) as adding:
@@ -264,7 +255,7 @@ def test_a_pass_that_dies_half_way_changes_nothing_and_the_next_one_repeats_it(t
     _torn_pass(tmp_path, until)
     assert set(names(ask(tmp_path, "tea"))) == {"a", "b"}
     assert set(names(ask(tmp_path, "tea", version=1))) == {"a", "b"}
-    write(tmp_path, 2, [fact("c", "tea", version=2)], [End(memory="a", rev=1, valid_to=2)])
+    write(tmp_path, 2, [fact("c", "tea", version=2)], [("a", 1, 2)])
     assert set(names(ask(tmp_path, "tea"))) == {"b", "c"}
     assert set(names(ask(tmp_path, "tea", version=1))) == {"a", "b"}
     open_units(tmp_path).verify()
@@ -357,8 +348,8 @@ def test_a_lost_word_index_is_noticed_and_not_taken_for_an_empty_one(tmp_path):
 
 
 def test_an_index_that_was_never_made_finds_what_is_fresh_and_writes_nothing(tmp_path):
-    fresh = Unindexed(units=(fact("a", "ชาเขียว"),))
-    assert names(ask(tmp_path / "none", "ชาเขียว", unindexed=fresh)) == ["a"]
+    fresh = beside(tmp_path / "none", fact("a", "ชาเขียว"))
+    assert names(ask(tmp_path / "none", "ชาเขียว", **fresh)) == ["a"]
     assert not (tmp_path / "none").exists()
 
 
@@ -398,7 +389,7 @@ def test_two_processes_index_in_turn_while_a_third_reads(tmp_path):
 def test_a_memory_with_thousands_of_tags_is_found_by_each_of_them_and_ends(tmp_path):
     tags = tuple(f"ป้าย-{n}" for n in range(8_000))
     write(tmp_path, 1, [fact("a", "tea", tags=tags), fact("b", "tea")])
-    write(tmp_path, 2, [], [End(memory="a", rev=1, valid_to=2)])
+    write(tmp_path, 2, [], [("a", 1, 2)])
     assert names(ask(tmp_path, "tea", version=1, tags=tags[-1:])) == ["a"]
     assert names(ask(tmp_path, "tea", version=2)) == ["b"]
 
@@ -429,7 +420,7 @@ def test_a_pass_whose_reading_fails_half_way_leaves_the_index_to_the_next_one(tm
 def test_what_begins_and_ends_in_one_pass_of_several_parts_is_found_only_before(tmp_path, monkeypatch):
     monkeypatch.setattr(indexes_module, "_AT_ONCE", 2)
     units = [fact(f"m{n}", "ชา tea", version=n + 1) for n in range(5)]
-    ends = [End(memory="m0", rev=1, valid_to=3), End(memory="m3", rev=1, valid_to=5)]
+    ends = [("m0", 1, 3), ("m3", 1, 5)]
     assert extend(tmp_path, units, ends, mark(5), since=mark(0))
     assert sorted(names(ask(tmp_path, "tea", version=2))) == ["m0", "m1"]
     assert sorted(names(ask(tmp_path, "tea", version=5))) == ["m1", "m2", "m4"]
@@ -438,7 +429,7 @@ def test_what_begins_and_ends_in_one_pass_of_several_parts_is_found_only_before(
 def test_a_pass_that_only_ends_things_keeps_scopes_and_speakers(tmp_path):
     write(tmp_path, 1, [turn("a", "ชา tea", scope="bot"), turn("b", "tea", speaker="Kenji", position=1)])
     before = Index(tmp_path).units().manifest
-    write(tmp_path, 2, [], [End(memory="a", rev=1, valid_to=2)])
+    write(tmp_path, 2, [], [("a", 1, 2)])
     after = Index(tmp_path).units().manifest
     assert (after.scopes, after.speakers, after.said_since) == (
         before.scopes,

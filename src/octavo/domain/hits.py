@@ -153,7 +153,6 @@ class Query(Struct, frozen=True, kw_only=True):
     emotion: str | None = None
     mood: Emotion | None = None
     vector: Sequence[float] | None = None
-    diverse: bool = False
     rerank: bool = True
 
     def uses(self, stream: str) -> bool:

@@ -28,6 +28,10 @@ _CALLED = re.compile(
 _GREETING = re.compile(
     "Hey|hey|Hi|hi|Hello|hello|Thank|thank|Good|good|Bye|bye|Dear|dear|สวัสดี|หวัดดี|ขอบ|ลาก่อน"
 )
+_TITLES = frozenset(
+    ("dr", "mr", "mrs", "ms", "miss", "prof", "sir", "madam", "คุณ", "นาย", "นาง", "นางสาว", "พี่", "น้อง")
+)
+_PART = re.compile(r"[^\W_][\w'’\u0e31\u0e34-\u0e3a\u0e47-\u0e4e-]*")
 _NOBODY = frozenset(("all", "everyone", "everybody", "folks", "friend", "god", "goodness", "guys", "man")) | {
     *("mate", "team", "there", "world")
 }
@@ -72,8 +76,8 @@ def meanings(
     whole = {speaker: speaker for speaker in speakers}
     candidates: dict[str, set[str]] = {}
     for speaker in whole:
-        for part in speaker.split():
-            if len(part) > 1 and part.casefold() not in STOP_WORDS and part != speaker:
+        for part in _parts(speaker):
+            if len(part) > 1 and part.casefold() not in STOP_WORDS | _TITLES and part != speaker:
                 candidates.setdefault(part, set()).add(speaker)
     for name, speaker in (called or {}).items():
         if speaker in whole:
@@ -82,3 +86,14 @@ def meanings(
     known = whole | meant
     said = {name: known[who] for name, who in (aliases or {}).items() if who in known}
     return {**meant, **said, **whole}
+
+
+def _parts(speaker: str) -> Iterator[str]:
+    """The parts of a name that people go by; not particles, nor Thai surnames, which are words too."""
+    called = ""
+    for match in _PART.finditer(speaker):
+        part, is_thai = match[0], match[0][0] >= "\u0e00"
+        is_nickname = speaker[: match.start()].endswith(("(", '"', "“"))
+        if not part[0].islower() and not (is_thai and called and not is_nickname):
+            yield part
+            called = called or ("" if part in _TITLES else part)

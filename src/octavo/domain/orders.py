@@ -57,55 +57,40 @@ class Order(Struct, frozen=True, kw_only=True):
         return hashlib.blake2b(fold(self.text).encode(), digest_size=10).hexdigest()
 
 
-class OrderCues(Struct, frozen=True, kw_only=True, eq=False):
-    """The word lists of orders, ready for use."""
-
-    hints: tuple[str, ...]
-    order: re.Pattern[str]
-    condition: re.Pattern[str]
-    clause: re.Pattern[str]
-    wish: re.Pattern[str]
-    general: re.Pattern[str]
-    request: re.Pattern[str]
-    no_request: re.Pattern[str]
-    no_speaker: re.Pattern[str]
-    topics: tuple[frozenset[str], ...]
-    thai_topics: tuple[re.Pattern[str], ...]
+@cache
+def _cue(name: str) -> re.Pattern[str]:
+    """A pattern made of the word lists of every language, when it is first asked for."""
+    english, thai = word_lists.section("orders")["en"], word_lists.section("orders")["th"]
+    match name:
+        case "order":
+            always = rf"(?:always|never)\s+(?!(?:{'|'.join(english['no_verb'])})\b)[a-z'’]+\s+\S"
+            opening = rf"^[^\w\"“«„>`]*{english['polite']}(?:(?:{'|'.join(english['opening'])})\b|{always})"
+            anywhere = rf"\b(?:{'|'.join(english['anywhere'])})\b|^\W*(?:{'|'.join(thai['opening'])})"
+            source = rf"{opening}|{anywhere}|{'|'.join(thai['anywhere'])}"
+        case "condition" | "clause":
+            source = rf"\b(?:{english[name]})\s+(?P<en>\S.*)|(?:{thai[name]})(?P<th>\S+)"
+        case "no_speaker":  # as it is written
+            names = "|".join(english[name])
+            return re.compile(rf"(?<![^\W_])(?:{names})(?![^\W_])|{'|'.join(thai[name])}")
+        case _:
+            source = rf"\b(?:{'|'.join(english[name])})\b|{'|'.join(thai[name])}"
+            if name == "request":
+                source += rf"|^\W*{english['polite']}(?:{'|'.join(english['imperative'])})\b"
+    return re.compile(source, re.IGNORECASE)
 
 
 @cache
-def order_cues() -> OrderCues:
-    """The cues of the word lists of every language, made when the first text is looked at."""
+def _hints() -> tuple[str, ...]:
+    return tuple(hint for lists in word_lists.section("orders").values() for hint in lists["hints"])
+
+
+@cache
+def _topics() -> tuple[tuple[frozenset[str], ...], tuple[re.Pattern[str], ...]]:
+    """What people ask for, each in its words: English ones by their stems, Thai ones anywhere."""
     lists = word_lists.section("orders")
-    english, thai = lists["en"], lists["th"]
-
-    def either(name: str) -> str:
-        return rf"\b(?:{'|'.join(english[name])})\b|{'|'.join(thai[name])}"
-
-    no_verb = "|".join(english["no_verb"])
-    always = rf"(?:always|never)\s+(?!(?:{no_verb})\b)[a-z'’]+\s+\S"
-    order = (
-        rf"^[^\w\"“«„>`]*{english['polite']}(?:(?:{'|'.join(english['opening'])})\b|{always})|\b(?:{'|'.join(english['anywhere'])})\b"
-        rf"|^\W*(?:{'|'.join(thai['opening'])})|{'|'.join(thai['anywhere'])}"
+    return tuple(terms(topic) for topic in lists["en"]["topics"]), tuple(
+        map(re.compile, lists["th"]["topics"])
     )
-    request = rf"{either('request')}|^\W*{english['polite']}(?:{'|'.join(english['imperative'])})\b"
-    return OrderCues(
-        hints=(*english["hints"], *thai["hints"]),
-        order=re.compile(order, re.IGNORECASE),
-        condition=re.compile(
-            rf"\b(?:{english['condition']})\s+(?P<en>\S.*)|(?:{thai['condition']})(?P<th>\S+)", re.IGNORECASE
-        ),
-        clause=re.compile(
-            rf"\b(?:{english['clause']})\s+(?P<en>\S.*)|(?:{thai['clause']})(?P<th>\S+)", re.IGNORECASE
-        ),
-        wish=re.compile(either("wish"), re.IGNORECASE),
-        general=re.compile(either("general"), re.IGNORECASE),
-        request=re.compile(request, re.IGNORECASE),
-        no_request=re.compile(either("no_request"), re.IGNORECASE),
-        no_speaker=re.compile(rf"(?<![^\W_])(?:{'|'.join(english['no_speaker'])})(?![^\W_])|{'|'.join(thai['no_speaker'])}"),
-        topics=tuple(terms(topic) for topic in english["topics"]),
-        thai_topics=tuple(map(re.compile, thai["topics"])),
-    )  # fmt: skip
 
 
 def orders_of(
@@ -149,7 +134,7 @@ def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
     if not users:  # people by name who talk with a machine: people among themselves give it no orders
         own = memory.actor.partition(":")[2].casefold() if memory.actor.startswith("agent:") else None
         machines = {speaker for speaker in speakers if speaker == own or not is_person(speaker)}
-        people = {speaker for speaker in speakers - machines if not order_cues().no_speaker.search(speaker)}
+        people = {speaker for speaker in speakers - machines if not _cue("no_speaker").search(speaker)}
         users = people if machines else set()
     for place, turn in enumerate(memory.turns):
         if turn.speaker.casefold() in users:
@@ -159,7 +144,7 @@ def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
 def may_hold(text: str) -> bool:
     """Whether a text may hold an order by its words; most do not, at a glance."""
     lowered = text.lower()
-    return any(hint in lowered for hint in order_cues().hints)
+    return any(hint in lowered for hint in _hints())
 
 
 def sentences_of(text: str) -> Iterator[str]:
@@ -177,11 +162,11 @@ def sentences_of(text: str) -> Iterator[str]:
 
 def by_words(sentence: str) -> Reading | None:
     """Whether a sentence is a wish, and whether it holds for every answer; None if its words tell neither."""
-    cues, said = order_cues(), _QUOTED.sub(lambda quote: "q" * len(quote[0]), sentence)
-    is_order = cues.order.search(said) is not None
-    if not is_order and not cues.wish.search(said):
+    said = _QUOTED.sub(lambda quote: "q" * len(quote[0]), sentence)
+    is_order = _cue("order").search(said) is not None
+    if not is_order and not _cue("wish").search(said):
         return None
-    return not is_order, cues.general.search(sentence) is not None
+    return not is_order, _cue("general").search(sentence) is not None
 
 
 def is_quoting(sentence: str) -> bool:
@@ -191,8 +176,8 @@ def is_quoting(sentence: str) -> bool:
 
 def condition_of(sentence: str) -> str | None:
     """When an order applies: what follows "when I ask about", or any other condition; None if it has none."""
-    for form in (order_cues().condition, order_cues().clause):
-        if match := form.search(sentence):
+    for form in ("condition", "clause"):
+        if match := _cue(form).search(sentence):
             if match["th"]:
                 return match["th"]
             return _CONDITION_END.split(match["en"], maxsplit=1)[0].strip() or None
@@ -201,9 +186,7 @@ def condition_of(sentence: str) -> str | None:
 
 def is_request(question: str) -> bool:
     """Whether something is asked for, rather than about."""
-    return (
-        order_cues().request.search(question) is not None and order_cues().no_request.search(question) is None
-    )
+    return _cue("request").search(question) is not None and _cue("no_request").search(question) is None
 
 
 def score(question: str, order: Order, cosines: tuple[float, float] | None) -> float:
@@ -256,11 +239,10 @@ def terms(text: str) -> frozenset[str]:
 @lru_cache(maxsize=8192)
 def topics_of(text: str) -> frozenset[int]:
     """What a text is about, of the things that people ask for."""
-    cues = order_cues()
-    words = terms(text)
-    spoken = {number for number, topic in enumerate(cues.topics) if not topic.isdisjoint(words)}
-    written = {number for number, topic in enumerate(cues.thai_topics) if topic.search(text)}
-    return frozenset(spoken | {len(cues.topics) + number for number in written})
+    (spoken, written), words = _topics(), terms(text)
+    named = {number for number, topic in enumerate(spoken) if not topic.isdisjoint(words)}
+    found = {number for number, topic in enumerate(written, len(spoken)) if topic.search(text)}
+    return frozenset(named | found)
 
 
 def _later_first(order: Order) -> tuple[float, str]:

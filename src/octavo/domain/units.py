@@ -61,14 +61,6 @@ class Unit(NamedTuple):
     salience: float = 0.5
 
 
-class End(Struct, frozen=True, kw_only=True):
-    """The version at which a revision ceases to be valid."""
-
-    memory: str
-    rev: int
-    valid_to: int
-
-
 class Watermark(Struct, frozen=True, kw_only=True):
     """Up to where something derived follows the ledger: a version and the hash of its header."""
 

@@ -24,7 +24,6 @@ from octavo.domain.memory import Memory
 from octavo.domain.moods import in_mood
 from octavo.domain.orders import Order, is_request
 from octavo.domain.policy import EmotionPolicy
-from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe
 from octavo.domain.state import Pending, View
 from octavo.domain.text import passages
@@ -52,14 +51,12 @@ class Recalled(Struct, frozen=True, kw_only=True):
 
     `vector` is the question's, of length one, comparable with the vectors of `embedding`; both are None when
     it is found by words alone. `vectors` are those of the facts that were found. `view` is what is read:
-    `base`, the committed version, or a sandbox's own
-    writes over it. `mark` is the version that the index has reached, `changed` the memories that came or
-    ended behind it. `apart` are cores and spheres that fit and are no hits; `hit_of` makes one of them a hit.
-    `notes` reach whoever asked: a boost adds what they should know.
+    `base`, the committed version, or a sandbox's own writes over it. `mark` is the version that the index has
+    reached. `apart` are cores and spheres that fit and are no hits; `hit_of` makes one of them a hit. `notes`
+    reach whoever asked: a boost adds what they should know.
     """
 
     query: Query
-    question: Question
     view: View
     base: DbView
     mark: int
@@ -67,7 +64,6 @@ class Recalled(Struct, frozen=True, kw_only=True):
     notes: list[str]
     hit_of: Callable[[ScoredUnit], Hit | None]
     apart: Sequence[ScoredUnit] = ()
-    changed: frozenset[str] = frozenset()
     vector: Any = None
     embedding: Embedding | None = None
     vectors: Mapping[str, Array] = {}
@@ -266,7 +262,7 @@ def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Bo
 
 def in_reach(query: Query, hits: list[Hit], most: float) -> list[Hit]:
     """The hits, in order, that so much can still bring among those that are returned."""
-    if query.diverse or query.mood is not None or len(hits) <= query.k:
+    if query.mood is not None or len(hits) <= query.k:
         return hits
     last = hits[max(query.k, 1) - 1].score
     return [hit for hit in hits if hit.score + most >= last]

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import STATE, Memory
-from octavo.domain.units import End, Unit, Watermark, units_of
+from octavo.domain.units import Unit, Watermark, units_of
 from octavo.engine import embedding as embeddings
 from octavo.engine import freshness as freshnesses
 from octavo.engine.asking import Asking
@@ -259,7 +259,7 @@ class Indexing:
     def _add_words(self, mark: Watermark, upto: int) -> bool:
         """One pass from the watermark up to a version: words and ends; False if it stands elsewhere now."""
         new = self.units(mark.version, upto)
-        ends = [End(memory=m, rev=r, valid_to=v) for m, r, v in self._spine.state.ended(mark.version, upto)]
+        ends = self._spine.state.ended(mark.version, upto)
         reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
         return extend(self.folder, new, ends, reached, since=mark)
 

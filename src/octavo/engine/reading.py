@@ -168,7 +168,6 @@ class Reader:
         emotion: str | None = None,
         mood: Feeling = None,
         vector: Sequence[float] | None = None,
-        diverse: bool = False,
         rerank: bool = True,
         **narrowing: Unpack[Narrowing],
     ) -> Hits:
@@ -193,7 +192,6 @@ class Reader:
             emotion=emotion,
             mood=feeling(mood),
             vector=vector,
-            diverse=diverse,
             rerank=rerank,
         )
         if budget is not None:

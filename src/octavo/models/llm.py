@@ -1,11 +1,7 @@
-"""A small client of the chat-completions protocol, for any OpenAI-compatible endpoint.
-
-It follows no redirect, reads no environment and never puts the key or an answer's text into a message.
-"""
+"""The chat-completions protocol, for any OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +12,10 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from octavo.errors import BadInput, ModelFailed
+from octavo.models.endpoints import post
 
 Message = Mapping[str, str]
 
-_LARGEST_ANSWER = 4_000_000
-_CHUNK = 65_536
 _LONGEST_WAIT = 30.0
 
 
@@ -54,7 +49,13 @@ def chat(
     """The text the model answers, after bounded attempts, or `ModelFailed`."""
     trouble, strict = "", True
     for attempt in range(endpoint.attempts):
-        status, body, wait = _post(endpoint, _body(endpoint, messages, strict=strict))
+        status, body, wait = post(
+            endpoint.base_url,
+            "chat/completions",
+            _body(endpoint, messages, strict=strict),
+            key=endpoint.api_key,
+            seconds=endpoint.timeout_seconds,
+        )
         text, trouble = _text(status, body)
         if text is not None:
             return text
@@ -87,46 +88,6 @@ def _body(endpoint: Endpoint, messages: Sequence[Message], *, strict: bool) -> b
     if strict:
         asked["response_format"] = {"type": "json_object"}
     return json.dumps(asked, ensure_ascii=False).encode()
-
-
-def _post(endpoint: Endpoint, body: bytes) -> tuple[int, bytes | str, float | None]:
-    """The status, the answer and how long the server asks to wait; status 0 and why, if there is none."""
-    parts = urlsplit(endpoint.base_url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    if endpoint.api_key:
-        headers["Authorization"] = f"Bearer {endpoint.api_key}"
-    connection = kind(parts.hostname or "", parts.port, timeout=endpoint.timeout_seconds)
-    try:
-        connection.request("POST", f"{parts.path.rstrip('/')}/chat/completions", body, headers)
-        response = connection.getresponse()
-        answer = _received(response, endpoint.timeout_seconds)
-        asked = response.getheader("Retry-After") or ""
-        return response.status, answer, float(asked) if asked.isdigit() else None
-    except TimeoutError:
-        return 0, f"nothing within {endpoint.timeout_seconds:g} seconds", None
-    except http.client.HTTPException as error:
-        return 0, f"the answer broke off ({type(error).__name__})", None
-    except OSError as error:
-        return 0, f"no connection ({type(error).__name__})", None
-    finally:
-        connection.close()
-
-
-def _received(response: http.client.HTTPResponse, seconds: float) -> bytes | str:
-    """The whole answer, or why it is none; a server that drips bytes has no more time than one that hangs."""
-    until = time.monotonic() + seconds
-    expected = response.length
-    body = b""
-    while chunk := response.read1(_CHUNK):
-        body += chunk
-        if time.monotonic() > until:
-            raise TimeoutError
-        if len(body) > _LARGEST_ANSWER:
-            return "the answer is too long"
-    if expected is not None and len(body) < expected:
-        raise http.client.IncompleteRead(b"", expected - len(body))
-    return body
 
 
 def _text(status: int, body: bytes | str) -> tuple[str | None, str]:

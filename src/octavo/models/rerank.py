@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from octavo.errors import ModelFailed
 from octavo.libraries import Array, np, product
-from octavo.models.embedders import JsonEndpoint
+from octavo.models.endpoints import JsonEndpoint
 
 Encoded = tuple[Array, Array]  # the tokens' ids, and a vector of length one for each
 

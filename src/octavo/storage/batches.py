@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import gram_size, passages, runs, terms_of_run
-from octavo.domain.units import End, Unit, address, is_person, substance
+from octavo.domain.units import Unit, address, is_person, substance
 from octavo.libraries import Array, np
 from octavo.storage.frequencies import Occurrences
 from octavo.storage.rows import END, NO_POSITION, ROW, RUN, Manifest, Units, key_code
@@ -253,10 +253,10 @@ _codes_of_run = _Runs().__getitem__
 
 
 def write_ends(
-    folder: Path, manifest: Manifest, ends: Iterable[End]
+    folder: Path, manifest: Manifest, ends: Iterable[tuple[str, int, int]]
 ) -> tuple[Manifest, list[tuple[int, int]]]:
-    """Append the ends of revisions; returns the manifest that would publish them, and the rows that end."""
-    wanted = {(end.memory, end.rev): end.valid_to for end in ends}
+    """Append when revisions cease to be valid; returns the manifest with it, and the rows that end."""
+    wanted = {(memory, rev): valid_to for memory, rev, valid_to in ends}
     if not wanted:
         return manifest, []
     found = sorted((row, wanted[named]) for row, named in Units(folder, manifest).rows_of(wanted))

@@ -18,13 +18,13 @@ from octavo.domain.names import meanings
 from octavo.domain.query import Question, read_question
 from octavo.domain.ranking import Recipe
 from octavo.domain.text import passages
-from octavo.domain.units import ROLES, End, Unit, Watermark
+from octavo.domain.units import ROLES, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import batch_of, write_ends
 from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
 from octavo.storage.rows import EMPTY, FILES, Manifest, Units, open_units
-from octavo.storage.search import Limits, ScoredUnit, Search, Unindexed
+from octavo.storage.search import ScoredUnit, Search
 from octavo.storage.words import Words
 
 _CURRENT = "current"
@@ -34,9 +34,7 @@ _AT_ONCE = 10_000  # units that are analysed together: as many as stay near the 
 
 __all__ = [
     "Index",
-    "Limits",
     "ScoredUnit",
-    "Unindexed",
     "beside",
     "clear",
     "current",
@@ -51,7 +49,6 @@ class Index(Struct):
 
     folder: Path
     recipe: Recipe = field(default_factory=Recipe)
-    limits: Limits = field(default_factory=Limits)
     _manifest: Path = Path()
     _units: Units | None = None
     _words: tuple[Units, Words] | None = None
@@ -112,10 +109,8 @@ class Index(Struct):
         At most `limit` are found, and not fewer than `least` if there are so many that any stream finds.
         """
         units = self.units() if units is None else units
-        words_, recipe, limits = self._words_of(units), self.recipe, self.limits
-        return Search(units, words_, question, filter_, recipe=recipe, limits=limits, **asked).run(
-            limit, least
-        )
+        search = Search(units, self._words_of(units), question, filter_, recipe=self.recipe, **asked)
+        return search.run(limit, least)
 
     def warm(self) -> None:
         """Open what was published since somebody last asked, so that the next question need not."""
@@ -140,7 +135,12 @@ class Index(Struct):
 
 
 def extend(
-    folder: Path, new: Iterable[Unit], ends: Iterable[End], watermark: Watermark, *, since: Watermark
+    folder: Path,
+    new: Iterable[Unit],
+    ends: Iterable[tuple[str, int, int]],
+    watermark: Watermark,
+    *,
+    since: Watermark,
 ) -> bool:
     """Run one indexing pass from `since` to `watermark`; False if the index stands elsewhere meanwhile."""
     with writing(folder):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence, Set
 from datetime import UTC, date, datetime
 from functools import reduce
 from typing import Any, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS
 from octavo.domain.query import Question
 from octavo.domain.ranking import Aging, Recipe, reach, term_weights
-from octavo.domain.units import Unit
 from octavo.libraries import Array, np
 from octavo.storage import frequencies, surroundings
 from octavo.storage.batches import Batch, UnindexedRows, batch_of, code_of
@@ -29,22 +28,12 @@ _DAY_SECONDS = 86_400
 _WIDER = 4
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """How many candidates each stream may hand in; words and meaning never fewer than are asked for."""
-
-    words: int = 60
-    speaker: int = 80
-    meaning: int = 60
-    time: int = 200
-    neighbours: int = 2
-    apart: int = 8  # of the kinds that are found apart from the others
-    ranked: int = 60  # how many at least, by everything but meaning, are compared by meaning too
-
-    def wider(self) -> Limits:
-        """Limits for a second look, after the first found turns of too few memories."""
-        return replace(
-            self, words=_WIDER * self.words, meaning=_WIDER * self.meaning, ranked=_WIDER * self.ranked
-        )
+# How many candidates each stream may hand in; words and meaning never fewer than are asked for, and more
+# when a first look found turns of too few memories.
+_WORDS, _SPEAKER, _MEANING, _TIME = 60, 80, 60, 200
+_RANKED = 60  # how many at least, by everything but meaning, are compared by meaning too
+_APART = 8  # of the kinds that are found apart from the others
+_NEIGHBOURS = 2
 
 
 class ScoredUnit(NamedTuple):
@@ -61,21 +50,6 @@ class ScoredUnit(NamedTuple):
     row: int  # of that passage; those of the tail come behind the indexed ones
 
 
-class Unindexed(Struct, frozen=True, kw_only=True):
-    """What is not in the index: units (above the watermark, or in a buffer), ends, and maybe vectors.
-
-    The `hidden` ones, by their places among the units, may not be found but count in the statistics, as they
-    will once they are indexed. `vectors` has one row a passage of the others, in the order of `passages_of`;
-    `batch` is all the units, where they were analysed before.
-    """
-
-    units: tuple[Unit, ...] = ()
-    hidden: tuple[int, ...] = ()
-    ends: frozenset[tuple[str, int]] = frozenset()
-    vectors: Any = None
-    batch: Batch | None = None
-
-
 class Search:
     """One question put to one published state of the index."""
 
@@ -88,8 +62,10 @@ class Search:
         *,
         version: int,
         recipe: Recipe,
-        limits: Limits,
-        unindexed: Unindexed | None = None,
+        new: Batch | None = None,
+        new_vectors: Any = None,
+        hidden: Sequence[int] = (),
+        ends: Set[tuple[str, int]] = frozenset(),
         vectors: Vectors | None = None,
         query: Any = None,
         each: str = "turn",
@@ -100,29 +76,32 @@ class Search:
     ) -> None:
         """Prepare a search; each turn or each memory counts once.
 
+        `new` are units that are not in the index (above the watermark, or in a buffer), `ends` what ended
+        there. Those that are `hidden`, by their places, may not be found but count in the statistics, as they
+        will once they are indexed; `new_vectors` has one row a passage of the others.
         Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
         With `aging` salience, age and layer count in the order too; they are no part of the scores.
         With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
         self.each, self.aging, self.apart = each, aging, apart
         self.tokens, self.asked = tokens, asked
-        self.units, self.words, self.recipe, self.limits = units, words, recipe, limits
+        self.units, self.words, self.recipe, self.wider = units, words, recipe, 1
         self.question, self.filter = question, filter_
-        self.unindexed = unindexed or Unindexed()
+        self.ends = ends
         self.version = min(version, self.units.manifest.watermark.version)
         self.scopes = self.units.scope_codes(filter_.scopes)
         self.rows = self.units.rows_until(self.version)
         # A writer may have added to both the rows and the vectors meanwhile.
         self.vectors = None if vectors is None or query is None else vectors.up_to(units.manifest.rows)
         self.query: Any = None if query is None else _unit_length(query)
-        ended = sorted({key_code(memory) for memory, _ in self.unindexed.ends})
+        ended = sorted({key_code(memory) for memory, _ in ends})
         self.ended = np.array(ended, dtype=np.uint64)
         self.asked_version = version
         self.allowed: Array | None = None
         if filter_.is_narrow:
             self.allowed = np.sort(np.array(words.all(filter_, version), dtype=np.int64))
         self.codes = np.array([code_of(term) for term in question.terms], dtype=np.uint32)
-        self.tail = self._tail()
+        self.tail = self._tail(new or batch_of((), units.manifest), hidden, new_vectors)
 
     def run(self, limit: int, least: int) -> list[ScoredUnit]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
@@ -135,7 +114,7 @@ class Search:
             found, beside = self._found(limit)
             if len(found) >= least or not self.is_cut:
                 return found + beside
-            self.limits = self.limits.wider()
+            self.wider *= _WIDER
 
     def _found(self, limit: int) -> tuple[list[ScoredUnit], list[ScoredUnit]]:
         recipe, tail = self.recipe, self.tail
@@ -147,12 +126,12 @@ class Search:
             tail,
             self._in_sight,
             self.codes,
-            gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), self.limits.neighbours),
+            gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), _NEIGHBOURS),
         )
         if len(nearby.rows) == 0:
             return [], []
         own = np.concatenate([candidates, self._unindexed_candidates()])
-        chosen = nearby.around(nearby.holding(own), self.limits.neighbours)
+        chosen = nearby.around(nearby.holding(own), _NEIGHBOURS)
         if self.allowed is not None:
             firsts = nearby.rows[nearby.starts[chosen]]  # the tail is filtered by whoever hands it in
             chosen = chosen[np.isin(firsts, self.allowed) | (firsts >= self.units.manifest.rows)]
@@ -200,7 +179,7 @@ class Search:
         self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], near: Array, limit: int
     ) -> Array:
         """Which are worth comparing by meaning: the nearest ones, and the best by everything else."""
-        count = max(self.limits.ranked, limit)
+        count = max(self.wider * _RANKED, limit)
         if len(chosen) <= count:
             return np.arange(len(chosen))
         self.is_cut = True
@@ -212,23 +191,23 @@ class Search:
         return np.flatnonzero(kept[chosen])
 
     def _candidates(self, limit: int) -> Array:
-        limits, source, version, codes = self.limits, self.words, self.asked_version, self.codes.tolist()
-        extra = 4 * len(self.unindexed.ends)
-        most = max(limits.words, limit) + extra
+        source, version, codes = self.words, self.asked_version, self.codes.tolist()
+        extra = 4 * len(self.ends)
+        most = max(self.wider * _WORDS, limit) + extra
         found = source.search(codes, self.filter, version, limit=most)
         self.is_cut |= len(found) == most
         if self.question.speaker is not None:
             found += source.search(
-                codes, self.filter, version, limit=limits.speaker + extra, speaker=self.question.speaker
+                codes, self.filter, version, limit=_SPEAKER + extra, speaker=self.question.speaker
             )
         for first, last in self._spans():
-            found += source.between(first, last, self.filter, version, limit=limits.time)
-            found += source.search(codes, self._during(first, last), version, limit=limits.speaker)
+            found += source.between(first, last, self.filter, version, limit=_TIME)
+            found += source.search(codes, self._during(first, last), version, limit=_SPEAKER)
         if self.apart:
             aside = replace(self.filter, kinds=self.apart)
-            found += source.search(codes, aside, version, limit=limits.apart)
+            found += source.search(codes, aside, version, limit=_APART)
             for first, last in self._spans():
-                found += source.between(first, last, aside, version, limit=limits.apart)
+                found += source.between(first, last, aside, version, limit=_APART)
         return np.array(found, dtype=np.int64)
 
     def _unindexed_candidates(self) -> Array:
@@ -246,16 +225,14 @@ class Search:
     def _near(self, limit: int) -> Array:
         if self.vectors is None:
             return np.empty(0, dtype=np.int64)
-        most = max(self.limits.meaning, limit) + 4 * len(self.unindexed.ends)
+        most = max(self.wider * _MEANING, limit) + 4 * len(self.ends)
         rows, _ = self.vectors.nearest(
             self.query, self._findable, limit=most, share=self._share(), among=self.allowed
         )
         self.is_cut |= len(rows) == most
         if self.apart:
             among = self.words.of_kinds(self.apart, self.version)
-            more, _ = self.vectors.nearest(
-                self.query, self._findable, limit=self.limits.apart, share=0.0, among=among
-            )
+            more, _ = self.vectors.nearest(self.query, self._findable, limit=_APART, share=0.0, among=among)
             rows = np.concatenate([rows, more])
         return distinct(rows)
 
@@ -284,7 +261,7 @@ class Search:
             for place in np.flatnonzero(np.isin(records["key"][rows], self.ended)):
                 record = records[rows[place]]
                 name = (self.units.name_of(record).memory, int(record["rev"]))
-                seen[place] &= name not in self.unindexed.ends
+                seen[place] &= name not in self.ends
         return seen
 
     def _findable(self, rows: Array) -> Array:
@@ -300,10 +277,9 @@ class Search:
         sample = self.units.column("rows")["scope"][:: max(1, self.units.manifest.rows // 1000)]
         return float(np.isin(sample, self.scopes).mean()) if len(sample) else 1.0
 
-    def _tail(self) -> UnindexedRows:
+    def _tail(self, batch: Batch, hidden: Sequence[int], vectors: Any) -> UnindexedRows:
         """What is not indexed, as rows behind those of the index; its terms are counted, too."""
-        batch = self.unindexed.batch or batch_of(self.unindexed.units, self.units.manifest)
-        records, vectors, first = batch.records, self.unindexed.vectors, self.units.manifest.rows
+        records, first = batch.records, self.units.manifest.rows
         found = frequencies.occurrences_in(batch.terms, records["length"], self.codes)
         self.unindexed_counts = found.rows_with(len(self.codes))
         rows = np.arange(len(records))
@@ -311,8 +287,8 @@ class Search:
             names = batch.known.scopes
             seen = np.array([name in scopes for name in names])[records["scope"]]
             self.unindexed_counts = found.among(seen).rows_with(len(self.codes))
-        if self.unindexed.hidden:
-            is_shown = ~np.isin(batch.owners, self.unindexed.hidden)
+        if hidden:
+            is_shown = ~np.isin(batch.owners, hidden)
             rows, found = np.flatnonzero(is_shown), found.among(is_shown)
             records = picked(records, rows)
         return UnindexedRows(
@@ -340,7 +316,7 @@ class Search:
         beside = order[:0]
         if self.apart:
             is_apart = self._is_apart(nearby, chosen[order])
-            order, beside = order[~is_apart], order[is_apart][: self.limits.apart]
+            order, beside = order[~is_apart], order[is_apart][:_APART]
         if self.each == "memory":
             order = order[_first_of_each(nearby.firsts["key"][chosen[order]], limit)]
         return order[:limit], beside
