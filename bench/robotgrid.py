@@ -106,7 +106,7 @@ def _robot() -> Iterator[FilesystemMemory]:
 def _lived(learner: Learner, chosen: Sequence[Level], sleeper: FilesystemMemory | None = None) -> list[Seen]:
     seen = []
     for number, level in enumerate(chosen, start=1):
-        metadata = learner.play(level, max_steps=_STEPS).metadata
+        metadata = learner.play(level, max_steps=_STEPS)["metadata"]
         seen.append(
             Seen(
                 success=metadata["success"],
@@ -217,8 +217,9 @@ def _animation(path: Path) -> None:
     """One unseen level of difficulty 9, played with another robot's skill."""
     with _robot() as memory:
         _schooled(memory, 3, _TRAINING)
-        worlds = Learner(memory, seed=1).play(levels.generate(9, 12_345), max_steps=_STEPS).worlds
-    play.animate(worlds, path)
+        level = levels.generate(9, 12_345)
+        steps = Learner(memory, seed=1).play(level, max_steps=_STEPS)["steps"]
+    play.animate(level.start, [step["action"]["command"] for step in steps if step["action"]], path)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def test_a_page_that_was_learned_from_episodes_says_from_how_many_and_when(brain
     brain.consolidate_memory()
     tree = brain.show()
     page = (tree / "semantic/knowledge/strategies.md").read_text()
-    assert page.startswith(f'---\npage: strategies\nupdated: "{clock():%Y-%m-%d}"\nepisodes: 3\n---\n')
+    assert page.startswith(f"---\npage: strategies\nupdated: '{clock():%Y-%m-%d}'\nepisodes: 3\n---\n")
     assert (tree / "semantic/knowledge/objects.md").read_text().startswith("---\npage: objects\n---\n")
     with FilesystemMemory(brain.account) as memory:
         assert memory.account.sync().edits == ()

@@ -39,7 +39,7 @@ def played(brain):
     """Three plays: two that reach the goal, one of two actions that cannot."""
     learner = Learner(None, seed=1, notes=True)
     plays = [learner.play(levels.level("tutorial"), max_steps=n) for n in (60, 60, 2)]
-    return [brain.save_episode(play.episode) for play in plays]
+    return [brain.save_episode(play) for play in plays]
 
 
 def lines(*steps):

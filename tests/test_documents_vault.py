@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from octavo.documents.vault import (
     search_score,
 )
 from octavo.errors import BadFile, HumanOnly, OctavoError
+from octavo.storage.state_view import DbView
 
 DARK = "User prefers dark mode in all apps"
 PROJECT = "Building a Python agent with a memory vault"
@@ -354,6 +356,22 @@ class TestBulkAdd:
         done = vault.bulk_add([item, item])
         assert [row["index"] for row in done["stored"]] == [0]
         assert "Duplicate" in done["errors"][0]["message"]
+
+    def test_what_a_batch_may_restate_is_looked_up_once(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[int] = []
+        look_up = DbView._look_up
+
+        def counted(view: DbView, wanted: Sequence[Any]) -> Any:
+            asked.append(len(wanted))
+            return look_up(view, wanted)
+
+        monkeypatch.setattr(DbView, "_look_up", counted)
+        items = [{"text": f"drawer {n} holds {n * 7} screws", "tier": "register"} for n in range(60)]
+        with MemoryVault(path) as vault:
+            assert len(vault.bulk_add(items)["stored"]) == 60
+        assert sum(asked) <= 2 * len(items)
 
     def test_nothing_in_nothing_out(self, vault: MemoryVault) -> None:
         assert vault.bulk_add([]) == {"stored": [], "errors": []}

@@ -132,13 +132,6 @@ def test_a_writer_killed_between_commit_and_append_is_caught_up(
     assert resolved(filled) == live(filled)
 
 
-def test_a_lost_mark_costs_nothing(filled: Path) -> None:
-    before = filled.read_bytes()
-    (filled.with_name("vault.jsonl.octavo") / "view.json").unlink()
-    MemoryVault(filled).close()
-    assert filled.read_bytes() == before
-
-
 def test_a_lost_mark_after_compaction_brings_back_history_and_no_dead_memory(filled: Path) -> None:
     with MemoryVault(filled) as vault:
         vault.compact()

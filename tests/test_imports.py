@@ -274,16 +274,16 @@ def test_what_is_no_export_is_an_error_and_nothing_is_written(
     account: octavo.Account, tmp_path: Path, format_: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link.json").symlink_to(written(tmp_path / "good.json", []))
+    written(tmp_path / "good.json", [])
     (tmp_path / "torn.json").write_text('[{"id": ')
-    for wrong in ("pipe", "link.json", "torn.json", "missing.json"):
+    for wrong in ("pipe", "torn.json", "missing.json"):
         with pytest.raises(BadFile):
             account.import_(tmp_path / wrong, format=format_)
     with pytest.raises(BadFile, match="array"):
         account.import_(written(tmp_path / "text.json", "hello"), format=format_)
     monkeypatch.setattr(taking, "MOST_BYTES", 1)
     if format_ != "langgraph":
-        with pytest.raises(BadFile, match="at most 1"):
+        with pytest.raises(BadFile, match="larger than 1"):
             account.import_(tmp_path / "good.json", format=format_)
     with pytest.raises(BadInput, match="only read"):
         account.export(tmp_path / "out", format=format_)

@@ -314,6 +314,19 @@ def test_a_conflict_keeps_both_until_somebody_decides(
     assert list(tree.rglob("*.octavo-*")) == []
 
 
+def test_what_a_person_writes_into_the_copy_of_a_conflict_stays(account: Account, tree: Path) -> None:
+    page = tree / "semantic/knowledge/objects.md"
+    (key,) = (memory for memory in account.memories() if "red key" in memory.text)
+    page.write_text(page.read_text().replace("red key", "blue key"))
+    account.revise(key.id, text="the green key opens the north door")
+    account.sync(commit=True)
+    (copy,) = page.parent.glob("objects.octavo-*.md")
+    copy.write_text(copy.read_text() + "\nจดไว้ก่อน\n")
+    for take in (None, "theirs"):
+        account.sync(commit=True, take=take)  # type: ignore[arg-type]
+        assert "จดไว้ก่อน" in copy.read_text()
+
+
 def test_what_the_gate_refuses_stays_in_the_file_with_its_line(account: Account, tree: Path) -> None:
     with (tree / OBJECTS).open("a") as page:
         page.write("- the card is 4111 1111 1111 1111\n")
@@ -438,6 +451,21 @@ def test_a_watch_never_ends_a_memory(account: Account, tree: Path) -> None:
     done = account.sync(commit=True, endings=False)
     assert "ends 1 of the memories" in done.refused[0].reason
     assert len(account.memories()) == 2
+
+
+def test_a_watch_goes_on_where_many_memories_would_end_and_takes_the_rest_in(tmp_path: Path) -> None:
+    with opened(tmp_path) as account:
+        facts = [Memory(id=f"m{n}", kind="fact", text=f"tile {n * 7919}", at=AT) for n in range(60)]
+        account.intake.write_many(
+            [Wrote(memory=fact) for fact in facts], cause="test", skip=frozenset({"duplicate"})
+        )
+        tree = Path(account.mirror().folder)
+        (tree / "semantic/knowledge/general.md").unlink()
+        (tree / "semantic/knowledge/notes.md").write_text("- กระดาษโน้ต\n")
+        done = account.sync(commit=True, endings=False)
+        assert [edit.text for edit in done.edits] == ["กระดาษโน้ต"]
+        assert "it ends 60 of the memories" in done.refused[0].reason
+        assert len(account.memories()) == 61
 
 
 def test_episodes_are_written_again_and_never_taken_in(tmp_path: Path) -> None:
@@ -631,7 +659,7 @@ def test_a_watch_takes_in_what_is_saved_and_ends_when_told(
             time.sleep(2)  # it is at rest again
         finally:
             watch.send_signal(signal.SIGINT)
-        told = watch.communicate(timeout=30)[0]
+        told = watch.communicate(timeout=120)[0]
     assert any("blue" in m.text for m in account.memories())
     assert "mirror" in told
 
@@ -715,7 +743,7 @@ def test_a_learned_skill_is_promoted_by_a_person_and_moves_up(tmp_path: Path) ->
         nok.mirror()
         assert not (tree / "semantic/skills/dance").exists()
         file = tree / "procedural/skills/dance/SKILL.md"
-        assert 'octavo-approved: "human:nok"' in file.read_text()
+        assert "octavo-approved: human:nok" in file.read_text()
         with file.open("a") as page:
             page.write("\n## Odd section\n\nkept\n")
         nok.sync(commit=True)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import octavo
-from octavo.domain import blocks
+from octavo.domain import blocks, mirror_places
 from octavo.engine.account import Account
 from octavo.errors import Unavailable
 from octavo.storage.mirror_tree import Tree
@@ -160,7 +160,7 @@ def test_what_else_the_front_matter_of_a_skill_says_stays(account: Account, tree
     path.write_text(f"---\n{front}---\n\nDances when music plays.\n")
     account.sync(commit=True)
     shown = path.read_text()
-    assert 'allowed-tools: ["Bash", "Read"]\nmetadata:\n  author: นก\n  octavo-id' in shown
+    assert "allowed-tools:\n- Bash\n- Read\nmetadata:\n  author: นก\n  octavo-id" in shown
     path.write_text(shown.replace("author: นก", "author: นกน้อย"))
     account.sync(commit=True)
     (skill,) = account.memories(kind="skill")
@@ -182,7 +182,7 @@ def test_a_page_with_any_name_is_a_page_and_a_backup_is_none(account: Account, t
     assert [(edit.action, edit.text) for edit in done.edits] == [
         ("remember", "note one is here"), ("forget", LAVA)
     ]  # fmt: skip
-    assert len(done.left_alone) == 4
+    assert len(done.left_alone) == 2, "what begins with a dot is not looked at"
     (page,) = knowledge.glob("my notes-*.md")
     assert "note one is here ^" in page.read_text()
     assert not (knowledge / "My Notes.md").exists()
@@ -339,3 +339,117 @@ def test_a_line_that_is_taken_in_is_taken_in_once_whatever_becomes_of_it_before_
         file.write("- บันไดอยู่หลังบ้าน\n")
     assert [edit.action for edit in account.sync(commit=True).edits] == ["remember"]
     assert "บันได" in page.read_text()
+
+
+def test_a_line_that_went_to_the_next_file_of_its_page_is_not_taken_in_again(
+    account: Account, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", 2)
+    page = tree / OBJECTS
+    with page.open("a") as file:
+        file.write("- บันไดอยู่หลังบ้าน\n")
+    edited = page.read_bytes()
+    manifest = (tree / ".octavo/mirror.json").read_bytes()
+    account.sync(commit=True)
+    (tree / ".octavo/mirror.json").write_bytes(manifest)
+    page.write_bytes(edited)
+    account.mirror()  # the second file is there, the first is still the person's
+    assert account.sync(commit=True).edits == ()
+    assert sum("บันได" in memory.text for memory in account.memories()) == 1
+    assert "บันได" not in page.read_text()
+
+
+@pytest.mark.parametrize("indent", ["  ", "\t", "    "])
+def test_lines_added_below_a_block_belong_to_it(account: Account, tree: Path, indent: str) -> None:
+    page = tree / OBJECTS
+    page.write_text(re.sub(rf"(- {LAVA}.*)", rf"\1\n{indent}- แม้แต่หุ่นยนต์\n", page.read_text()))
+    done = account.sync(commit=True)
+    assert [edit.action for edit in done.edits] == ["revise"]
+    said = f"{LAVA}\n{indent[2:]}- แม้แต่หุ่นยนต์"
+    assert texts(account) == {KEY, said}
+    assert account.sync().edits == ()
+
+
+def test_two_blocks_joined_into_one_line_are_one_memory(account: Account, tree: Path) -> None:
+    account.remember("กุญแจสีแดงอยู่ในครัว", category="objects", data={"section": "Keys"})
+    account.mirror()
+    page = tree / OBJECTS
+    first, second = (line for line in page.read_text().splitlines() if "กุญแจ" in line or KEY in line)
+    page.write_text(page.read_text().replace(f"{first}\n{second}", f"{first} {second[2:]}"))
+    assert [edit.action for edit in account.sync(commit=True).edits] == ["revise", "forget"]
+    assert texts(account) == {LAVA, f"{KEY} กุญแจสีแดงอยู่ในครัว"}
+    assert account.sync().edits == ()
+
+
+def test_an_id_without_its_space_is_still_that_of_the_block(account: Account, tree: Path) -> None:
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace(" ^", "^"))
+    assert account.sync(commit=True).edits == ()
+    assert " ^" in page.read_text()
+
+
+def test_a_text_that_names_another_block_is_no_join(account: Account, tree: Path) -> None:
+    (lava,) = (memory for memory in account.memories() if memory.text == LAVA)
+    account.remember(f"see what is said of lava ^{lava.id} before you go", category="objects")
+    account.mirror()
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace("red key", "blue key"))
+    assert [edit.action for edit in account.sync(commit=True).edits] == ["revise"]
+    assert f"see what is said of lava ^{lava.id} before you go" in texts(account)
+
+
+@pytest.mark.parametrize(
+    "name", ["objects (conflicted copy 2026-05-04).md", "objects.sync-conflict-20260504-1.md", "objects 2.md"]
+)
+def test_a_copy_that_a_shared_folder_made_of_a_page_is_left_alone(
+    account: Account, tree: Path, name: str
+) -> None:
+    copy = (tree / OBJECTS).with_name(name)
+    copy.write_text((tree / OBJECTS).read_text().replace("red key", "blue key"))
+    done = account.sync(commit=True)
+    assert (done.edits, [held.path for held in done.left_alone]) == ((), [f"semantic/knowledge/{name}"])
+    assert "is a copy of semantic/knowledge/objects.md" in done.left_alone[0].reason
+    copy.write_text("- ของใหม่ล้วน ๆ\n")
+    assert [edit.text for edit in account.sync(commit=True).edits] == ["ของใหม่ล้วน ๆ"]
+
+
+def test_another_bullet_is_no_edit_and_a_plan_says_where_a_line_went(account: Account, tree: Path) -> None:
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace("\n- ", "\n+ "))
+    assert account.sync().edits == ()
+    page.write_text(page.read_text().replace("## Keys", "## กุญแจ"))
+    assert [edit.text for edit in account.sync().edits] == [f"{KEY} → กุญแจ"]
+
+
+def test_a_register_that_is_written_anew_is_its_next_revision(account: Account, tree: Path) -> None:
+    home = account.remember("lives in Chiang Mai", kind="register", topic="home").memory
+    account.mirror()
+    page = tree / "semantic/registers.md"
+    page.write_text(re.sub("- lives.*", "- ย้ายไปกรุงเทพแล้ว", page.read_text()))
+    assert [(edit.action, edit.id) for edit in account.sync(commit=True).edits] == [("revise", home.id)]
+    assert [(m.text, m.topic) for m in account.memories(kind="register")] == [("ย้ายไปกรุงเทพแล้ว", "home")]
+    page.write_text(page.read_text() + "- and in Lampang\n")
+    held = account.sync(commit=True)
+    assert (held.edits, [one.reason.partition(",")[0] for one in held.refused]) == (
+        (), ["two blocks stand under 'home'"],
+    )  # fmt: skip
+    assert "Lampang" in page.read_text()
+
+
+def test_a_block_that_the_next_file_of_a_long_page_shows_already_is_no_copy(
+    account: Account, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", 2)
+    first = account.remember("บันไดอยู่หลังบ้าน", category="places").or_raise()
+    for memory in account.memories(category="objects"):
+        account.revise(memory.id, category="places")
+    account.revise(first.id, category="objects")
+    account.mirror()
+    page = tree / "semantic/knowledge/places.md"
+    page.write_text(page.read_text() + "- a person's line\n")
+    account.remember("the ladder is made of wood", category="places")
+    account.mirror()  # the page is two files now, and the first is the person's
+    account.sync(commit=True)
+    told = [memory.text for memory in account.memories()]
+    assert len(told) == len(set(told)) == 5
+    assert account.sync().edits == ()

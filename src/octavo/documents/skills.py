@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from octavo.documents import trees
-from octavo.documents.transfer import Exported, Imported, Note
+from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain import mirror, skill_files
 from octavo.domain.mirror_places import BEHAVIOR, Place
 from octavo.engine.account import Account
@@ -39,9 +39,7 @@ def export(account: Account, path: Path) -> Exported:
 def import_(account: Account, path: Path) -> Imported:
     """Take skills in as learned ones; for each that was approved elsewhere a proposal asks for it here."""
     files, links = trees.files_below(path)
-    left_out = list(links)
-    items: list[dict[str, Any]] = []
-    approved: list[str] = []
+    tally, items, approved = Tally(left_out=links), list[dict[str, Any]](), list[str]()
     for name in files:
         try:
             text = trees.read_bytes(path / name).decode()
@@ -54,20 +52,11 @@ def import_(account: Account, path: Path) -> Imported:
                 found = mirror.read(_TAUGHT, name, text)
                 items += [mirror.fields_of(_TAUGHT, one.said, None) for one in found]
         except (OctavoError, UnicodeDecodeError) as error:
-            left_out.append(Note(place=name, reason=getattr(error, "message", "it is not UTF-8")))
+            tally.leave_out(name, getattr(error, "message", "it is not UTF-8"))
     learner = account.intake.as_agent()
     verdicts = learner.remember_many([{**item, "source": "operator"} for item in items]) if items else []
     for item, verdict in zip(items, verdicts, strict=True):
-        if not verdict:
-            left_out.append(Note(place=item["topic"], reason=f"{verdict.check}: {verdict.detail}"))
-        elif item["topic"] in approved and verdict.memory and verdict.outcome != "unchanged":
+        is_new = tally.note(item["topic"], None, verdict)
+        if is_new and item["topic"] in approved and verdict.memory:
             learner.promote(verdict.memory.id)
-    return Imported(
-        format="skills",
-        version=account.version,
-        account=account.name,
-        counts={"skill": sum(1 for v in verdicts if v.outcome == "admitted")},
-        revised=sum(1 for v in verdicts if v.outcome == "superseding"),
-        unchanged=sum(1 for v in verdicts if v.outcome == "unchanged"),
-        left_out=tuple(left_out),
-    )
+    return tally.imported(account, "skills")

@@ -35,8 +35,9 @@ def files_below(folder: Path, place: str = "") -> tuple[list[str], list[Note]]:
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """A regular file's bytes, within a bound; a device or a pipe would never end."""
     try:
-        if not path.is_file() and path.exists():
-            raise BadFile(f"{path} is no regular file")
+        if not path.is_file():
+            what = "is no regular file" if path.exists() else "is not there"
+            raise BadFile(f"{path} {what}", hint="name a file that can be read")
         if path.stat().st_size > most:
             raise BadFile(f"{path} is larger than {most} bytes", hint="split the file")
         return path.read_bytes()

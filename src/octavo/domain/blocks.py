@@ -7,7 +7,6 @@ blanks at the end of a line, which editors add and take away: in a file they mea
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -19,14 +18,12 @@ from octavo.errors import BadInput
 _ID = re.compile(r"(.*)[ \n]\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})[ \t]*\Z", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _ENTITY = re.compile(r"&((?:amp;)*)#(\d{1,7});")
-_BULLETS = ("- ", "* ")
+_BULLETS, _INDENTED = ("- ", "* ", "+ "), ("  ", "\t")
 _BLANKS = " \t"
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"(`{3,}|~{3,})")
-_PLAIN = re.compile(r"[^\W\d_][\w /().,-]*", re.UNICODE)
-_WORDS = ("true", "false", "yes", "no", "on", "off", "null")  # what YAML does not read as a text
 
 
 def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, Any]) -> str:
@@ -66,9 +63,10 @@ def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, st
         elif not line.strip():
             at += 1
         else:
-            is_item = line.startswith(_BULLETS) or line in ("-", "*")
+            is_item = line.startswith(_BULLETS) or f"{line} " in _BULLETS
             end = _end_of_item(lines, at) if is_item else _end_of_paragraph(lines, at)
-            said = "\n".join((one[2:] if is_item else one).rstrip(_BLANKS) for one in lines[at:end])
+            inner = [one[1 if one.startswith("\t") else 2 :] if is_item else one for one in lines[at:end]]
+            said = "\n".join(one.rstrip(_BLANKS) for one in inner)
             named = _ID.match(said)
             if named or said:
                 yield section, unescaped(named[1] if named else said), named[2] if named else None, at + 1
@@ -79,7 +77,7 @@ def _end_of_item(lines: list[str], at: int) -> int:
     """Where a list item ends: its lines are indented, and empty ones belong to it if more of it follows."""
     end = at + 1
     for place in range(at + 1, len(lines)):
-        if lines[place].strip() and not lines[place].startswith("  "):
+        if lines[place].strip() and not lines[place].startswith(_INDENTED):
             break
         end = place + 1 if lines[place].strip() else end
     return end
@@ -107,15 +105,13 @@ def front_of(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:
-    """Front matter that any reader of YAML understands, a line a field."""
-    lines = []
-    for name, value in fields.items():
-        if value and isinstance(value, Mapping):
-            lines.append(f"{scalar(name)}:")
-            lines += (f"  {scalar(key)}: {scalar(one)}" for key, one in value.items())
-        else:
-            lines.append(f"{scalar(name)}: {scalar(value)}")
-    return "\n".join(["---", *lines, "---", ""])
+    """Front matter that any reader of YAML understands."""
+    return f"---\n{dumped(fields)}---\n"
+
+
+def dumped(fields: Mapping[str, Any]) -> str:
+    """Fields as YAML, in their order."""
+    return msgspec.yaml.encode(fields).decode()
 
 
 def lines_of(text: str) -> list[str]:
@@ -158,10 +154,3 @@ def _one_line(text: str) -> str:
     """A text as a heading; blanks around it are spelt out, because a heading has none."""
     line = escaped(text).replace("\n", "&#10;")
     return re.sub(f"^[{_BLANKS}]|[{_BLANKS}]$", _entity, line)
-
-
-def scalar(value: Any) -> str:
-    """A value in YAML: a plain word, or JSON."""
-    is_plain = isinstance(value, str) and _PLAIN.fullmatch(value) and value == value.strip()
-    is_word = is_plain and value.lower() not in _WORDS
-    return str(value) if is_word else json.dumps(value, ensure_ascii=False)

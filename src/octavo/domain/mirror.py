@@ -6,11 +6,13 @@ What a file `says` of a memory is a part of the memory's own fields: an edit lay
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.domain import blocks, skill_files
 from octavo.domain.memory import Memory
@@ -20,6 +22,7 @@ from octavo.errors import BadInput
 
 _CREATED, _COUNTED = "created_at", "times_invoked"
 _FRONT = ("page", "updated", "episodes")
+_MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 _SECTIONS = {"fact": "section", "canon": "category", "register": "topic"}  # what a page's headings are
 
 
@@ -27,39 +30,26 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
     """The bytes of a file; they depend on nothing but the memories."""
     first = memories[0]
     match place.form:
-        case "page":
+        case "page" | "listed":
             said = _page(place.page, memories)
-        case "events":
-            said = "".join(f"{_line(_event(memory))}\n" for memory in memories)
         case "skill":
             said = skill_files.render(first, path.split("/")[-2])
         case "text":
             said = f"{blocks.escaped(first.text)}\n"
+        case "told":
+            said = f"# {first.id}\n\n{blocks.escaped(first.text)}\n"
         case "behaviors":
             said = json_text({name_of(m): behavior_of(m, uses.get(m.id, 0)) for m in memories})
-        case "json":
+        case "json" | "kept":
             said = json_text(json_of(first))
-        case _:
-            said = _read_only(place, path, memories)
-    return said.encode()
-
-
-def _read_only(place: Place, path: str, memories: Sequence[Memory]) -> str:
-    """A file that shows what never changes, or what is derived."""
-    first = memories[0]
-    match place.form:
         case "talk":
-            return json_text(conversation(memories))
-        case "run" if path.endswith(STEPS):
-            return "".join(f"{_line(step)}\n" for step in first.data.get("steps", ()))
-        case "run":
-            return json_text(first.data.get("metadata", {}))
-        case _ if place.kind == "assembly":
-            return _page("assemblies", memories)
-        case _ if path.endswith(".json"):
-            return json_text(json_of(first))
+            said = json_text(conversation(memories))
+        case "run" if not path.endswith(STEPS):
+            said = json_text(first.data.get("metadata", {}))
         case _:
-            return f"# {first.id}\n\n{blocks.escaped(first.text)}\n"
+            rows = map(_event, memories) if place.form == "events" else first.data.get("steps", ())
+            said = "".join(f"{_line(row)}\n" for row in rows)
+    return said.encode()
 
 
 def _page(name: str, memories: Sequence[Memory]) -> str:
@@ -89,6 +79,12 @@ def _block(kind: str, section: str, text: str) -> dict[str, Any]:
     return {"text": text, **({"data": said} if name == "section" else said)}
 
 
+def heading_of(said: Mapping[str, Any]) -> str:
+    """The heading that a block says it stands under."""
+    own = {**said, **said.get("data", {})}
+    return str(own.get("section") or own.get("category") or own.get("topic") or "")
+
+
 def says(place: Place, memory: Memory) -> dict[str, Any]:
     """What a file says of a memory, to be compared with what `read` finds there."""
     match place.form:
@@ -103,6 +99,12 @@ def says(place: Place, memory: Memory) -> dict[str, Any]:
         case _:
             told = behavior_of(memory, 0)
             return {"data": {name: told[name] for name in ("name", "actions", "description")}}
+
+
+def is_twin(place: Place, memory: Memory, said: Mapping[str, Any]) -> bool:
+    """Whether a block without an id is that of a memory: it says the same, or stands under its topic."""
+    is_under = place.kind == "register" and bool(memory.topic) and said.get("topic") == memory.topic
+    return is_under or says(place, memory) == said
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -127,9 +129,13 @@ def read(place: Place, path: str, text: str) -> list[Found]:
                 why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
                 raise BadInput(why)
             titles = [title_of(name) for name in (place.page, str(front.get("page", "")))]
+            listed = list(blocks.blocks_of(text, titles))
+            topics = [section for section, *_ in listed if place.kind == "register" and section]
+            if twice := [topic for topic in topics if topics.count(topic) > 1]:
+                raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
             return [
                 Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
-                for section, said, id_, line in blocks.blocks_of(text, titles)
+                for section, said, id_, line in listed
             ]
         case "skill":
             skill, id_ = skill_files.parse(text)
@@ -155,6 +161,18 @@ def read(place: Place, path: str, text: str) -> list[Found]:
                 )
                 for name, value in _object(text).items()
             ]
+
+
+def joined(one: Found, lost: Collection[str]) -> Found:
+    """A block with the ids in the midst of it of blocks that were joined, or that lines were added to.
+
+    They are `lost` as ends of blocks; the last is that of the block if it bears none.
+    """
+    inside = [id_ for id_ in _MARK.findall(one.said["text"]) if id_ in lost]
+    if not inside:
+        return one
+    text = _MARK.sub(lambda mark: "" if mark[1] in inside else mark[0], one.said["text"])
+    return replace(one, said={**one.said, "text": text}, id=one.id or inside[-1])
 
 
 def unnamed(one: Found) -> Found:

@@ -18,7 +18,9 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, STATE, Kind, Memory
 from octavo.errors import BadInput
 
-Form = Literal["page", "skill", "text", "json", "behaviors", "talk", "events", "run", "told"]
+Form = Literal[
+    "page", "skill", "text", "json", "behaviors", "talk", "events", "run", "told", "listed", "kept"
+]
 EDITABLE: tuple[Form, ...] = ("page", "skill", "text", "json", "behaviors")
 BEHAVIOR = "behavior"
 BLOCKS = 1000  # on one page; more go to a second one
@@ -42,7 +44,7 @@ _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
     ("semantic/knowledge/{category}.md", "page", "fact", {}),
     ("semantic/canon.md", "page", "canon", {}),
     *(
-        (f"episodic/checkpoints/{n}.json", "told", "register", {"category": STATE, "topic": n})
+        (f"episodic/checkpoints/{n}.json", "kept", "register", {"category": STATE, "topic": n})
         for n in _POINTS
     ),
     ("semantic/states/{topic}.json", "json", "register", {"category": STATE}),
@@ -56,7 +58,7 @@ _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
     ("episodic/events/game_events.jsonl", "events", "episode", {"category": "game_event"}),
     ("episodic/rlds_episodes/{id}/metadata.json", "run", "episode", {"category": "rlds"}),
     ("episodic/conversations/{session}.json", "talk", "episode", {}),
-    ("semantic/assemblies.md", "told", "assembly", {}),
+    ("semantic/assemblies.md", "listed", "assembly", {}),
     ("semantic/cores/{id}.md", "told", "core", {}),
     ("semantic/spheres/{id}.md", "told", "sphere", {}),
 )
@@ -84,7 +86,7 @@ class Place(Struct, frozen=True, kw_only=True):
     @property
     def page(self) -> str:
         """What it is called if it is a page."""
-        return self.category or {"register": "registers"}.get(self.kind, self.kind)
+        return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
 
     def is_at(self, path: str) -> bool:
         """Whether a path is its own, or that of a further page or file of it."""
@@ -156,10 +158,15 @@ def recognise(path: str, text: str) -> Place | None:
 
 def _page_name(name: str, text: str) -> str:
     """The category of a page: what its front matter says, unless it was renamed since."""
-    first, said = re.sub(r"-\d{4}$", "", name), ""
-    with suppress(BadInput):  # whoever reads the page says so
-        said = str(blocks.front_of("\n".join(blocks.lines_of(text)))[0].get("page", ""))
+    first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
     return said if said and safe(said) in (name, first) else first
+
+
+def said_page(text: str) -> str:
+    """The page that a file's front matter says it is; nothing if it says none."""
+    with suppress(BadInput):  # whoever reads the page says so
+        return str(blocks.front_of("\n".join(blocks.lines_of(text)))[0].get("page", ""))
+    return ""
 
 
 def is_copy(path: str) -> bool:

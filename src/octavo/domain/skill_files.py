@@ -70,7 +70,7 @@ def parse(text: str) -> tuple[dict[str, Any], str | None]:
 
 def mark_of(id_: str) -> str:
     """The line by which a file says whose it is."""
-    return f"octavo-id: {blocks.scalar(id_)}"
+    return blocks.dumped({"octavo-id": id_}).strip()
 
 
 def said_by(memory: Memory) -> dict[str, Any]:

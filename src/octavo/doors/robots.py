@@ -23,7 +23,7 @@ def robotgrid(
             "levels": [f"{one.id}: {one.name}, {one.shortest} actions" for one in levels.builtin().values()]
         }
     moments = play.play(levels.level(level), input, print)
-    denials = sum(moment.denied for moment in moments)
+    denials = sum(moment.result == "denied" for moment in moments)
     is_solved = bool(moments) and moments[-1].world.done
     return {"level": level, "solved": is_solved, "actions": len(moments), "denials": denials}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -21,6 +21,10 @@ from octavo.storage.mirror_tree import hash_of
 Take = Literal["ours", "theirs"]
 Action = Literal["remember", "revise", "forget"]
 _SHOWN = 80
+# What a person did to a memory, and why it waits if the account has changed it too.
+_REMEMBER: tuple[Action, str] = ("remember", "it was forgotten meanwhile, and changed here")
+_REVISE: tuple[Action, str] = ("revise", "it was changed here and in the account")
+_FORGET: tuple[Action, str] = ("forget", "it was removed here and changed in the account")
 
 
 class Edit(Struct, frozen=True, kw_only=True):
@@ -84,6 +88,9 @@ class Comparison:
                 continue
             if (place := self._place(path, data)) is None:
                 self.alone.append(Held(path=path, reason="it is no file of the mirror"))
+            elif shown is None and (other := self._copied(path, place, data)):
+                why = f"it is a copy of {other}; without its `page` property it would be a page of its own"
+                self.alone.append(Held(path=path, reason=why))
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
@@ -96,6 +103,13 @@ class Comparison:
         for id_, rev in (shown.ids if shown else {}).items():
             return self._tree.place_of(self._state.revision(id_, rev))
         return mirror_places.recognise(path, (data or b"").decode("utf-8", "replace"))
+
+    def _copied(self, path: str, place: Place, data: bytes | None) -> str | None:
+        """The page that a file is a copy of, made by whatever shares a folder between machines."""
+        said = mirror_places.said_page((data or b"").decode("utf-8", "replace"))
+        other = str(PurePosixPath(path).with_name(f"{mirror_places.safe(said)}.md"))
+        is_other = said and place.kind == "fact" and other != place.path
+        return other if is_other and other in self._disk else None
 
     def _compare(self, group: Group) -> None:
         """Find a group's edits and conflicts; what cannot be read holds the whole group."""
@@ -119,6 +133,9 @@ class Comparison:
         if place.form == "run":
             self._take_run(group, found)
             return
+        if place.form == "page":
+            lost = group.base.keys() - {one.id for one in found}
+            found = [mirror.joined(one, lost) for one in found]
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         group.moved = [one.path for one in found if not place.is_at(one.path)]
@@ -155,8 +172,8 @@ class Comparison:
 
     def _is_renamed(self, group: Group, id_: str) -> bool:
         """Whether the folder of a skill has another name now, in the same layer."""
-        memory = self.view.get(id_)
-        before = self._tree.place_of(memory) if memory is not None and not memory.gone else None
+        memory = self._live(id_)
+        before = self._tree.place_of(memory) if memory else None
         if before is None or before.path.split("/")[:-2] != group.place.path.split("/")[:-2]:
             return False
         return not any(path in self._disk for path in self._tree.files(before))
@@ -166,24 +183,33 @@ class Comparison:
         there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
+            if one.id in there and there[one.id] != one.path and self._is_said(group, one):
+                continue  # the next file of the page shows it already, and this one could not be written
             if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(replace(one, id=None))
             else:
                 there[one.id] = one.path
-                self._known(group, one, one.id)
+                self._tell(group, one.id, one)
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
             # taken in before and the file could not be written.
             missing = (memory for id_, memory in group.members.items() if id_ not in there)
-            twin = next((memory for memory in missing if mirror.says(group.place, memory) == one.said), None)
+            twin = next((memory for memory in missing if mirror.is_twin(group.place, memory, one.said)), None)
             id_ = twin.id if twin else self._id_for(one, there) if group.place.form == "page" else None
-            if twin is None and not self._is_live(id_):
+            if twin is not None:
+                self._tell(group, twin.id, one)
+            elif self._live(id_) is None:
                 self._edit(group, "remember", replace(one, id=id_), None)
             there[id_ or one.path] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
-            self._missing(group, id_)
+            self._tell(group, id_, None)
 
-    def _id_for(self, one: Found, there: Collection[str]) -> str:
+    def _is_said(self, group: Group, one: Found) -> bool:
+        """Whether the account says what a file says."""
+        memory = self._live(one.id)
+        return memory is not None and one.said == mirror.says(group.place, memory)
+
+    def _id_for(self, one: Found, there: Mapping[str, str]) -> str:
         """The id of a new block, the same as long as its file was not written: so it is taken in once.
 
         A block that was taken in and has ended since is another one.
@@ -192,20 +218,19 @@ class Comparison:
         while True:
             words = codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number])
             id_ = hash_of(words)[:20]
-            if id_ not in there and (self._is_live(id_) or not self._state.history(id_)):
+            if there.get(id_) != one.path and (self._live(id_) or not self._state.history(id_)):
                 return id_
             number += 1
 
-    def _is_live(self, id_: str | None) -> bool:
+    def _live(self, id_: str | None) -> Memory | None:
         memory = self.view.get(id_) if id_ else None
-        return memory is not None and not memory.gone
+        return memory if memory and not memory.gone else None
 
     def _is_copied(self, group: Group, id_: str) -> bool:
         """Whether a block was copied here, from another page or from what has ended, rather than moved."""
-        memory = self.view.get(id_)
         if id_ in group.members or id_ in group.base:
             return False
-        if memory is None or memory.gone:
+        if (memory := self._live(id_)) is None:
             return True
         place = self._tree.place_of(memory)
         if place is None or place.form != "page" or not _is_alike(group.place, memory):
@@ -213,40 +238,45 @@ class Comparison:
         mark = f" ^{id_}".encode()
         return any(mark in data for path, data in self._disk.items() if place.is_at(path))
 
-    def _known(self, group: Group, one: Found, id_: str) -> None:
-        memory = self.view.get(id_)
-        if memory is None or memory.gone:
-            if not self._was_shown(group, one, id_):
-                gone = replace(one, id=None)
-                self._conflict(group, gone, None, "it was forgotten meanwhile, and changed here")
-            return
-        if id_ in group.base and one.said == self._said(group, id_, group.base[id_]):
-            return  # left alone, wherever the account has it now
-        place = self._tree.place_of(memory)
-        is_page = group.place.form in ("page", "skill")
-        is_moved = is_page and (place is None or place.path != group.place.path)
-        is_said = one.said == mirror.says(group.place, memory) or self._was_shown(group, one, id_)
-        if is_said and not is_moved:
-            return
-        if self._is_unchanged(group, memory):
-            self._edit(group, "revise", one, memory)
+    def _tell(self, group: Group, id_: str, one: Found | None) -> None:
+        """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
+        memory = self._live(id_)
+        if one is None:
+            if memory is None or id_ not in group.members or self._is_elsewhere(group, memory):
+                return
+            one = Found(said={}, path=next(iter(group.seen)), id=id_, line=0)
+            action, why = _FORGET
+        elif memory is None:
+            if self._was_shown(group, one, id_):
+                return
+            action, why = _REMEMBER
         else:
-            self._conflict(group, one, memory, "it was changed here and in the account")
+            if id_ in group.base and one.said == self._said(group, id_, group.base[id_]):
+                return  # left alone, wherever the account has it now
+            place = self._tree.place_of(memory)
+            is_moved = group.place.form in ("page", "skill") and (not place or place.path != group.place.path)
+            is_said = self._is_said(group, one) or self._was_shown(group, one, id_)
+            if is_said and not is_moved:
+                return
+            action, why = _REVISE
+        if self._take == "theirs" or (memory is not None and self._is_unchanged(group, memory)):
+            self._edit(group, action, replace(one, id=None), memory)
+        elif self._take is None:
+            reason = f"{why}; see {self.copy_of(one.path)}"
+            group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
 
-    def _missing(self, group: Group, id_: str) -> None:
-        memory = group.members.get(id_)
-        if memory is None:
-            return
-        mark = (f" ^{id_}" if group.place.form == "page" else skill_files.mark_of(id_)).encode()
-        others = ((path, data) for path, data in self._disk.items() if mark in data)
-        places = (self._place(*one) for one in others if mirror_places.is_markdown(one[0]))
-        if group.place.form in ("page", "skill") and any(p is None or _is_alike(p, memory) for p in places):
-            return  # moved to another page, or renamed, or to where no page is
-        gone = Found(said={}, path=next(iter(group.seen)), id=id_, line=0)
-        if self._is_unchanged(group, memory):
-            self._edit(group, "forget", gone, memory)
-        else:
-            self._conflict(group, gone, memory, "it was removed here and changed in the account")
+    def _is_elsewhere(self, group: Group, memory: Memory) -> bool:
+        """Whether what is missing in a file was moved to another page, or renamed, or is where no page is."""
+        if group.place.form not in ("page", "skill"):
+            return False
+        mark = f" ^{memory.id}" if group.place.form == "page" else skill_files.mark_of(memory.id)
+        others = [(path, data) for path, data in self._disk.items() if mark.encode() in data]
+        places = (
+            self._place(*one)
+            for one in others
+            if one[0] not in group.seen and mirror_places.is_markdown(one[0])
+        )
+        return any(place is None or _is_alike(place, memory) for place in places)
 
     def _said(self, group: Group, id_: str, rev: int) -> dict[str, Any]:
         return mirror.says(group.place, self._state.revision(id_, rev))
@@ -262,18 +292,12 @@ class Comparison:
         older = (m for _, m in self._state.history(id_) if m.rev >= first and not m.gone)
         return any(mirror.says(group.place, memory) == one.said for memory in older)
 
-    def _conflict(self, group: Group, one: Found, memory: Memory | None, reason: str) -> None:
-        if self._take == "theirs":
-            action: Action = "forget" if not one.said else "revise" if memory else "remember"
-            self._edit(group, action, one, memory)
-        elif self._take is None:
-            why = f"{reason}; see {self.copy_of(one.path)}"
-            group.conflicts.append(Held(path=one.path, line=one.line, reason=why))
-
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
         fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
         fields |= {"id": one.id} if action == "remember" and one.id else {}
         text = str(fields.get("text") or (memory.text if memory else ""))
+        if action == "revise" and memory and text == memory.text and group.place.form == "page":
+            text = f"{_short(text)} → {mirror.heading_of(one.said) or group.place.page}"
         id_ = memory.id if memory else None
         group.edits.append(
             (Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text)), fields)

@@ -220,7 +220,9 @@ class Mirror:
             if is_same and set(changed).isdisjoint(some):
                 continue
             found = self.view.many([id_ for id_ in some if is_live[id_]])
-            there = [found[id_][1] for id_ in some if id_ in found and self._is_at(found[id_][1], place)]
+            there = [found[id_][1] for id_ in some if id_ in found]
+            if place.kind == "register":  # some are states, which have files of their own
+                there = [memory for memory in there if self._is_at(memory, place)]
             files |= {path: there} if there else {}
         return files
 

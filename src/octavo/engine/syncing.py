@@ -110,7 +110,8 @@ def _told(
 
 
 def _must_be_few(compared: Comparison, *, delete: bool) -> None:
-    ends = sum(1 for group in compared.groups for edit, _ in group.edits if edit.action == "forget")
+    edits = (edit for group in compared.groups if not group.is_held for edit, _ in group.edits)
+    ends = sum(1 for edit in edits if edit.action == "forget")
     shown = len({id_ for file in compared.manifest.files.values() for id_ in file.ids})
     if ends > max(_ENDINGS, shown * _SHARE) and not delete:
         raise BadInput(
@@ -172,19 +173,17 @@ def _candidate(spine: Spine, writer: Writer, edit: Edit, fields: dict[str, Any])
 
 def _keep_copies(tree: Mirror, compared: Comparison) -> None:
     """Lay the account's side of every conflict beside the file, and take away those that are settled."""
-    manifest = tree.base()
-    copies: dict[str, str] = {}
+    manifest, copies = tree.base(), dict[str, bytes]()
     for group in (group for group in compared.groups if group.conflicts):
-        for path, one in tree.rendered(group.place).items():
-            if tree.tree.read(path) != one.data:
-                name = compared.copy_of(path)
-                tree.tree.put(name, one.data, over=tree.tree.read(name))
-                copies[name] = hash_of(one.data)
-    for name, digest in manifest.copies.items():
-        data = tree.tree.read(name)
-        if name not in copies and data is not None:
-            if hash_of(data) == digest:
-                tree.tree.put(name, None, over=data)
-            else:
-                copies[name] = digest
-    tree.tree.note(replace(manifest, copies=copies))
+        sides = tree.rendered(group.place).items()
+        copies |= {
+            compared.copy_of(path): one.data for path, one in sides if tree.tree.read(path) != one.data
+        }
+    digests = dict(manifest.copies)
+    for name in {**digests, **copies}:
+        there, data = tree.tree.read(name), copies.get(name)
+        is_ours = there is None or hash_of(there) == digests.get(name)  # else a person has written in it
+        if is_ours and tree.tree.put(name, data, over=there):
+            digests.pop(name, None)
+            digests |= {name: hash_of(data)} if data is not None else {}
+    tree.tree.note(replace(manifest, copies=digests))

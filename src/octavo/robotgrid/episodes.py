@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from octavo.domain import runs
 from octavo.robotgrid import world as grid
 from octavo.robotgrid.levels import Level
 from octavo.robotgrid.world import ACTIONS, DIRECTIONS, TILES, Moment, World
+
+# The world an action was done in, the action, what was predicted before it, how surely, what came, and when.
+Acted = tuple[World, str, Mapping[str, Any], float, Moment, datetime]
 
 
 def state_of(world: World) -> dict[str, Any]:
@@ -36,63 +39,61 @@ def surprise(predicted: Mapping[str, Any], actual: Mapping[str, Any]) -> float:
     return float(round(0.5 * moved + 0.3 * turned + 0.2 * carried, 2))
 
 
-class Recorder:
-    """Writes down a play as it happens; `finish` gives the episode with its closing step."""
+def episode_of(level: Level, robot_id: str, began: datetime, acted: Sequence[Acted]) -> dict[str, Any]:
+    """A play as its episode: metadata, and the steps with one closing step that only observes."""
+    steps = [_step(number, began, *one) for number, one in enumerate(acted)]
+    results = [step["info"]["result"] for step in steps]
+    world, ended = (acted[-1][4].world, acted[-1][5]) if acted else (level.start, began)
+    metadata = {
+        "schema_version": runs.SCHEMA,
+        "episode_id": f"robotgrid_{int(began.timestamp())}_{secrets.token_hex(4)}",
+        "robot_id": robot_id,
+        "robot_model": "robotgrid",
+        "capabilities": list(ACTIONS),
+        "level_id": level.id,
+        "level_name": level.name,
+        "level_difficulty": level.difficulty,
+        "initial_state": state_of(level.start),
+        "final_state": state_of(world),
+        "success": world.done,
+        "total_moves": len(steps),
+        "sandbox_denials": results.count("denied"),
+        "behaviors_used": [],
+        "keys_collected": results.count("key"),
+        "doors_opened": world.doors_opened,
+        "start_time": began.isoformat(),
+        "end_time": ended.isoformat(),
+        "duration_s": round((ended - began).total_seconds(), 6),
+        "source": "robotgrid",
+        "session_id": None,
+    }
+    return {"metadata": metadata, "steps": runs.complete(steps, observation_of(world))}
 
-    def __init__(self, level: Level, robot_id: str, clock: Callable[[], datetime] | None = None) -> None:
-        self._clock = clock or (lambda: datetime.now(UTC))
-        self._level, self._robot_id, self._began = level, robot_id, self._clock()
-        self._steps: list[dict[str, Any]] = []
-        self._world = level.start
 
-    def step(self, predicted: Mapping[str, Any], confidence: float, moment: Moment, command: str) -> None:
-        """Write down one action; `predicted` was made before it."""
-        actual, now = state_of(moment.world), self._clock()
-        model: dict[str, Any] = {
-            "predicted_state": dict(predicted),
+def _step(
+    number: int,
+    began: datetime,
+    world: World,
+    command: str,
+    predicted: Mapping[str, Any],
+    confidence: float,
+    moment: Moment,
+    at: datetime,
+) -> dict[str, Any]:
+    actual = state_of(moment.world)
+    return {
+        "frame_id": number,
+        "timestamp_us": int((at - began).total_seconds() * 1_000_000),
+        "observation": observation_of(world),
+        "action": {"command": command, "intent": "navigate", "params": {}, "raw_input": command},
+        "world_model": {
+            "predicted_state": predicted,
             "actual_state": actual,
             "latent_tokens": [],
-        }
-        model |= {"surprise": surprise(predicted, actual), "belief_confidence": round(confidence, 4)}
-        self._steps.append(
-            {
-                "frame_id": len(self._steps),
-                "timestamp_us": int((now - self._began).total_seconds() * 1_000_000),
-                "observation": observation_of(self._world),
-                "action": {"command": command, "intent": "navigate", "params": {}, "raw_input": command},
-                "world_model": model,
-                "reward": grid.reward(moment),
-                "done": moment.world.done,
-                "info": grid.told(moment),
-            }
-        )
-        self._world = moment.world
-
-    def finish(self) -> dict[str, Any]:
-        """The episode: metadata, and the steps with one closing step that only observes."""
-        level, world, ended = self._level, self._world, self._clock()
-        results = [step["info"]["result"] for step in self._steps]
-        metadata = {
-            "schema_version": runs.SCHEMA,
-            "episode_id": f"robotgrid_{int(self._began.timestamp())}_{secrets.token_hex(4)}",
-            "robot_id": self._robot_id,
-            "robot_model": "robotgrid",
-            "capabilities": list(ACTIONS),
-            "level_id": level.id,
-            "level_name": level.name,
-            "level_difficulty": level.difficulty,
-            "initial_state": state_of(level.start),
-            "final_state": state_of(world),
-            "success": world.done,
-            "total_moves": len(self._steps),
-            "sandbox_denials": results.count("denied"),
-            "behaviors_used": [],
-            "keys_collected": results.count("key"),
-            "doors_opened": world.doors_opened,
-            "start_time": self._began.isoformat(),
-            "end_time": ended.isoformat(),
-            "duration_s": round((ended - self._began).total_seconds(), 6),
-            "source": "robotgrid",
-            "session_id": None,
-        }
-        return {"metadata": metadata, "steps": runs.complete(self._steps, observation_of(world))}
+            "surprise": surprise(predicted, actual),
+            "belief_confidence": round(confidence, 4),
+        },
+        "reward": grid.reward(moment),
+        "done": moment.world.done,
+        "info": grid.told(moment),
+    }

@@ -6,11 +6,10 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain import runs
@@ -25,35 +24,19 @@ _CURIOUS = 0.3
 Spot = tuple[int, int, int]  # x, y, direction
 
 
-class Played(Struct, frozen=True, kw_only=True):
-    """One episode of play: its RLDS record and the worlds it went through."""
-
-    episode: dict[str, Any]
-    worlds: tuple[World, ...]
-
-    @property
-    def metadata(self) -> Any:
-        """What the record says about the whole episode."""
-        return self.episode["metadata"]
-
-
 class Beliefs:
     """What a robot believes of the world for one episode: recalled when it first matters, then gone."""
 
     def __init__(self, memory: FilesystemMemory | None, levels: Sequence[str]) -> None:
         self._memory, self._levels = memory, levels
-        self._known: dict[tuple[str, bool], tuple[str | None, float]] = {}
+        self.known: dict[tuple[str, bool], tuple[str | None, float]] = {}
         self.used: dict[str, None] = {}
 
     def result(self, tile: str, holding: bool) -> tuple[str | None, float]:
         """What going forward onto a tile leads to, and how sure that is; None if nobody knows."""
-        if (tile, holding) not in self._known:
-            self._known[tile, holding] = self._recalled(tile, holding)
-        return self._known[tile, holding]
-
-    def learn(self, tile: str, holding: bool, result: str) -> None:
-        """Take in what just happened."""
-        self._known[tile, holding] = (result, 1.0)
+        if (tile, holding) not in self.known:
+            self.known[tile, holding] = self._recalled(tile, holding)
+        return self.known[tile, holding]
 
     def _recalled(self, tile: str, holding: bool) -> tuple[str | None, float]:
         if self._memory is None:
@@ -83,28 +66,26 @@ class Learner:
     ) -> None:
         self._memory, self._levels, self._robot_id = memory, levels, robot_id
         self._chance = random.Random(seed)  # noqa: S311  # a game's dice keep no secret
-        self._notes, self._clock = notes, clock
+        self._notes, self._clock = notes, clock or (lambda: datetime.now(UTC))
 
-    def play(self, level: Level, *, max_steps: int = 100) -> Played:
-        """Play one level to its end or to the limit, and hand the episode to memory."""
-        beliefs = Beliefs(self._memory, self._levels)
-        recorder = episodes.Recorder(level, self._robot_id, self._clock)
-        world, tiles, worlds = level.start, dict[Place, str](), [level.start]
+    def play(self, level: Level, *, max_steps: int = 100) -> dict[str, Any]:
+        """Play one level to its end or to the limit, hand the RLDS episode to memory, and return it."""
+        beliefs, began = Beliefs(self._memory, self._levels), self._clock()
+        world, tiles, acted = level.start, dict[Place, str](), list[episodes.Acted]()
         while not world.done and world.moves < max_steps:
             tiles |= {(x, y): world.tile((x, y)) for x, y in grid.around((world.x, world.y))}
             action = self._choose(world, tiles, beliefs)
             predicted, confidence = predict(world, action, beliefs)
             moment = grid.act(world, action)
-            recorder.step(predicted, confidence, moment, action)
+            acted.append((world, action, predicted, confidence, moment, self._clock()))
             if action == "forward" and self._notes:
-                beliefs.learn(world.tile(world.ahead()), world.keys > 0, moment.result)
+                beliefs.known[world.tile(world.ahead()), world.keys > 0] = (moment.result, 1.0)
             world = moment.world
-            worlds.append(world)
-        episode = recorder.finish()
+        episode = episodes.episode_of(level, self._robot_id, began, acted)
         if self._memory is not None:
             self._memory.save_episode(episode)
             self._memory.use(list(beliefs.used))
-        return Played(episode=episode, worlds=tuple(worlds))
+        return episode
 
     def _choose(self, world: World, tiles: Mapping[Place, str], beliefs: Beliefs) -> Action:
         """The first action towards what is believed best: the goal, a key, the unseen; else at random."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,11 @@ def picture(world: World, seen: Collection[grid.Place] | None = None) -> Any:
     return image.resize((image.width * _SCALE, image.height * _SCALE), Image.Resampling.NEAREST)
 
 
-def animate(worlds: Sequence[World], path: Path, *, milliseconds: int = 220) -> Path:
-    """Write worlds as a GIF, tiles that a 3×3 view has not met yet left pale; returns the path."""
+def animate(start: World, actions: Iterable[str], path: Path, *, milliseconds: int = 220) -> Path:
+    """Write a play as a GIF, tiles that a 3×3 view has not met yet left pale; returns the path."""
     seen: set[grid.Place] = set()
     frames = []
-    for world in worlds:
+    for world in accumulate(actions, lambda world, action: grid.act(world, action).world, initial=start):
         seen |= set(grid.around((world.x, world.y)))
         frames.append(picture(world, seen).quantize(16))
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)

@@ -65,16 +65,6 @@ class Moment(Struct, frozen=True):
     tile: str
     message: str
 
-    @property
-    def success(self) -> bool:
-        """Whether the action did what it says."""
-        return self.result in SUCCEEDED
-
-    @property
-    def denied(self) -> bool:
-        """Whether the sandbox refused the action as unsafe."""
-        return self.result == "denied"
-
 
 def parse(text: str) -> World:
     """A world from its map; the robot begins on `S` and looks north."""
@@ -138,7 +128,7 @@ def draw(world: World) -> str:
 
 def told(moment: Moment) -> dict[str, Any]:
     """What an action led to, as environments and records tell it."""
-    return {"result": moment.result, "message": moment.message, "sandbox_denied": moment.denied}
+    return {"result": moment.result, "message": moment.message, "sandbox_denied": moment.result == "denied"}
 
 
 def to_dict(world: World) -> dict[str, Any]:
@@ -157,7 +147,7 @@ def from_dict(given: Mapping[str, Any]) -> World:
 def reward(moment: Moment) -> float:
     """What an action is worth: the goal 10, a key 1, any success 0.1, a failure -0.1, a denial -1."""
     special = {"goal": 10.0, "key": 1.0, "denied": -1.0}
-    return special.get(moment.result, 0.1 if moment.success else -0.1)
+    return special.get(moment.result, 0.1 if moment.result in SUCCEEDED else -0.1)
 
 
 def _move(world: World, distance: int) -> Moment:

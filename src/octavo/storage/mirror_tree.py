@@ -21,7 +21,6 @@ from octavo.storage.stores.disk import TEMPORARY, Disk, failure, replace_file
 
 MANIFEST = ".octavo/mirror.json"
 IGNORED, SESSION = ".gitignore", "session_state.json"
-LOCAL = (IGNORED, SESSION)  # what is derived and no memory's
 _FORMAT = 1
 _LARGEST = 16_000_000
 _OWN = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
@@ -56,19 +55,22 @@ class Tree:
         self.folder = folder
 
     def scan(self) -> tuple[dict[str, bytes], dict[str, str]]:
-        """Every file's bytes by its path, and what was not read, with the reason; links are not followed."""
+        """Every file's bytes by its path, and what was not read, with the reason; links are not followed.
+
+        What begins with a dot is an editor's or another tool's, and not looked at.
+        """
         files: dict[str, bytes] = {}
         left: dict[str, str] = {}
         for root, folders, names in os.walk(self.folder, onerror=_unlisted):
-            folders[:] = sorted(name for name in folders if name not in (".octavo", ".git", ".obsidian"))
-            for name in (*folders, *sorted(names)):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in (*folders, *sorted(name for name in names if not name.startswith("."))):
                 at = Path(root, name)
                 path = os.fsencode(at.relative_to(self.folder)).decode("utf-8", "backslashreplace")
                 if at.is_symlink():
                     left[path] = "it is a link and was not followed"
                 elif name in folders and name.endswith(_ENDINGS):
                     left[path] = "it is a folder"
-                elif name in names and not name.startswith(TEMPORARY) and path not in LOCAL:
+                elif name in names and path != SESSION:
                     if why := _unfit(path):
                         left[path] = why
                     elif (data := self.read(path)) is None:

@@ -96,10 +96,13 @@ class DbView:
         if not text:
             return ()
         wanted = (kind, scope, text)
-        if wanted not in self._alike:
-            place = self._coming.get(wanted)
-            self._alike = self._look_up([wanted] if place is None else self._texts[place : place + _AT_ONCE])
-        lines = self._alike[wanted]
+        place = self._coming.get(wanted)
+        if place is None:  # nobody said that it would be asked: what was looked up ahead stays
+            lines = self._look_up([wanted])[wanted]
+        else:
+            if wanted not in self._alike:
+                self._alike = self._look_up(self._texts[place : place + _AT_ONCE])
+            lines = self._alike[wanted]
         return [decode_memory(*line) for line in lines if near is None or near(text_in(line[1]))]
 
     def _look_up(self, wanted: Sequence[Text]) -> dict[Text, Sequence[_Line]]:

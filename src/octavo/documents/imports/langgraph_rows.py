@@ -17,7 +17,6 @@ from octavo.documents import trees
 from octavo.documents.imports.taking import (
     MOST_BYTES,
     batches,
-    must_be_bounded,
     objects_in,
     read_export,
     take,
@@ -116,8 +115,7 @@ def _memory(row: Mapping[str, Any], scope: str, limit: int | None) -> Memory | s
 def _rows(path: Path) -> list[Mapping[str, Any]]:
     if path.suffix != ".jsonl":
         return read_export(path, "", "rows", "store")
-    must_be_bounded(path, MOST_BYTES, "name a file of rows, JSON or JSON Lines")
-    rows = [row for _, row in trees.json_lines(trees.read_bytes(path))]
+    rows = [row for _, row in trees.json_lines(trees.read_bytes(path, MOST_BYTES))]
     if bad := next((row for row in rows if isinstance(row, BadFile)), None):
         raise BadFile(f"{path}, {bad.message}")
     return objects_in(rows, str(path))

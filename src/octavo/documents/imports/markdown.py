@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from octavo.documents import trees
-from octavo.documents.imports.taking import Item, batches, id_of, must_be_bounded, take, time_of
+from octavo.documents.imports.taking import Item, batches, id_of, take, time_of
 from octavo.documents.transfer import Imported, Note
 from octavo.domain.memory import SHARED, Link, Memory
 from octavo.engine.account import Account
@@ -42,12 +42,10 @@ def _read(path: Path) -> tuple[list[Page], list[Note]]:
         names, left_out = trees.files_below(path)
         notes = [name for name in names if name.endswith(".md") and not re.search(r"(^|/)\.", name)]
     else:
-        must_be_bounded(path, _MOST_BYTES, "name a folder of Markdown files")
         path, notes, left_out = path.parent, [path.name], []
     pages = []
     for name in notes:
         try:
-            must_be_bounded(path / name, _MOST_BYTES, "split the note")
             pages.append(_page(path / name, name))
         except BadFile as error:
             left_out.append(Note(place=name, reason=error.message.removeprefix(f"{path / name}: ")))
@@ -56,7 +54,7 @@ def _read(path: Path) -> tuple[list[Page], list[Note]]:
 
 def _page(file: Path, name: str) -> Page:
     try:
-        text = trees.read_bytes(file).decode("utf-8-sig")
+        text = trees.read_bytes(file, _MOST_BYTES).decode("utf-8-sig")
         written = _FRONT.match(text)
         if written and len(written[1]) > _MOST_FRONT:
             raise BadFile(f"{file}: its front matter is longer than {_MOST_FRONT} characters")

@@ -42,14 +42,11 @@ def read_export(path: Path, names: str = "", *wrappers: str) -> list[Mapping[str
     """
     if names and path.is_dir():
         files = [file for file in sorted(path.iterdir()) if fnmatch(file.name, names)]
-    else:
-        files = [path]
-    for file in files:
-        must_be_bounded(file, MOST_BYTES, "name a file, a folder or an archive as it was exported")
-    if names and files == [path] and zipfile.is_zipfile(path):
+        parts = [(str(file), trees.read_bytes(file, MOST_BYTES)) for file in files]
+    elif names and path.is_file() and zipfile.is_zipfile(path):
         parts = _unpacked(path, names)
     else:
-        parts = [(str(file), trees.read_bytes(file)) for file in files]
+        parts = [(str(path), trees.read_bytes(path, MOST_BYTES))]
     if not parts:
         raise BadFile(f"{path} holds no {names}", hint="name the export as it was downloaded")
     return [
@@ -68,14 +65,6 @@ def _unpacked(path: Path, names: str) -> list[tuple[str, bytes]]:
             return [(f"{path}/{info.filename}", archive.read(info)) for info in held]
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise BadFile(f"{path} cannot be unpacked: {error}", hint="download the export again") from error
-
-
-def must_be_bounded(file: Path, most: int, hint: str) -> None:
-    """Raise BadFile unless it is a regular file of at most so many bytes."""
-    if file.is_symlink() or not file.is_file():
-        raise BadFile(f"{file} is no regular file", hint=hint)
-    if (size := file.stat().st_size) > most:
-        raise BadFile(f"{file} has {size} bytes, at most {most} are read", hint="split the file")
 
 
 def objects_in(value: Any, place: str, *wrappers: str) -> list[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.msp import saving, session_buffer, stores
-from octavo.documents.msp.forms import BUFFER_LISTS, BUFFER_OBJECTS, buffer_named
+from octavo.documents.msp.forms import BUFFER, buffer_named
 from octavo.documents.msp.items import ORIGINAL, canonical, when
 from octavo.documents.msp.stores import EPISODIC, FILE, LISTS, STATES, Entry
 from octavo.documents.transfer import Exported, Imported, Tally
@@ -155,13 +155,12 @@ class _Import:
                 document = buffer_named(trees.read_json(child / _BUFFER) if _BUFFER in names else {})
             except BadInput as error:
                 raise BadFile(f"{child / _BUFFER}: {error.message}") from error
-            content = (*BUFFER_LISTS, *BUFFER_OBJECTS)
             others = [name for name in names if name not in (_BUFFER, _METADATA)]
             note = {
                 "name": place,
                 "folder": child.name,
                 "keys": list(document),
-                "fields": {key: value for key, value in document.items() if key not in content},
+                "fields": {key: value for key, value in document.items() if key not in BUFFER},
                 "metadata": metadata,
                 "files": {name: trees.kept_bytes(trees.read_bytes(child / name)) for name in others},
             }

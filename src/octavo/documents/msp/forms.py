@@ -31,8 +31,16 @@ _TOLD = frozenset(
     {"turns", "summary", "content", "text", "event", "state_snapshot", "emotive_snapshot", "pulse_snapshot"}
     | {"msp_metadata", "situation"}
 )
-BUFFER_LISTS = ("new_episodes", "semantic_candidates", "sensory_candidates")
-BUFFER_OBJECTS = ("state_deltas", "core_updates", "user_profile", "gks_data")
+# What each part of a session buffer is.
+BUFFER: dict[str, tuple[type, ...]] = {
+    "new_episodes": (list, tuple),
+    "semantic_candidates": (list, tuple),
+    "sensory_candidates": (list, tuple),
+    "state_deltas": (Mapping,),
+    "core_updates": (Mapping, list),
+    "user_profile": (Mapping,),
+    "gks_data": (Mapping, list),
+}
 
 
 class Semantic(dict[str, Any]):
@@ -155,14 +163,10 @@ def buffer_named(buffer: Mapping[str, Any]) -> dict[str, Any]:
         single = parts.pop("episode")
         parts["new_episodes"] = [single, *parts.pop("new_episodes", parts.pop("episodes", []))]
     document = _named(parts, _BUFFER_NAMES, "the session buffer")
-    for key in BUFFER_LISTS:
-        if not isinstance(document.get(key, []), list | tuple):
-            raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not a list")
-    for key in BUFFER_OBJECTS:
-        value = document.get(key, {})
-        is_list = isinstance(value, list) and (key in ("core_updates", "gks_data") or not value)
-        if not is_list and not isinstance(value, Mapping):
-            raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not an object")
+    for key, shapes in BUFFER.items():
+        if document.get(key) and not isinstance(document[key], shapes):
+            right = "an object" if Mapping in shapes else "a list"
+            raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not {right}")
     return document
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -168,12 +169,10 @@ class MSP:
         """Add an `episode`, `state_updates` and any other part of a buffer document, in either spelling."""
         _, sandbox = self._held(sandbox_id)
         document = forms.buffer_named(buffer)
-        known = (*forms.BUFFER_LISTS, *forms.BUFFER_OBJECTS)
-        unknown = [key for key in document if key not in (*known, *_BUFFER_FIELDS)]
+        unknown = [key for key in document if key not in (*forms.BUFFER, *_BUFFER_FIELDS)]
         if unknown:
-            raise BadInput(
-                f"a session buffer has no place for {unknown}", hint=f"use episode, {', '.join(known)}"
-            )
+            hint = f"use episode, {', '.join(forms.BUFFER)}"
+            raise BadInput(f"a session buffer has no place for {unknown}", hint=hint)
         document["new_episodes"] = [Episode.of(value) for value in document.get("new_episodes", [])]
         say = partial(self.write_episode, sandbox_id)
         return [verdict for _, verdict in session_buffer.write(sandbox, document, now=self._now(), say=say)]
@@ -261,23 +260,14 @@ class MSP:
 
     def _held(self, sandbox_id: str) -> tuple[str, Sandbox]:
         """A sandbox of any user, taken up again if this instance does not hold it."""
-        if sandbox_id not in self._sandboxes:
-            for user in self._users():
-                try:
-                    sandbox = self.account(user).resume(sandbox_id)
-                except NotFound:
-                    continue
-                self._sandboxes[sandbox_id] = (user, sandbox)
-                break
-            else:
-                raise NotFound(f"there is no sandbox {sandbox_id!r}", hint="create one with create_sandbox")
-        return self._sandboxes[sandbox_id]
-
-    def _users(self) -> list[str]:
-        """The users there are, those in use first."""
-        known = [*self._accounts, *([self._user] if self._user else [])]
         there = accounts(self._root) if self._root.is_dir() else []
-        return list(dict.fromkeys([*(user for user in known if user in there), *there]))
+        for user in there if sandbox_id not in self._sandboxes else ():
+            with suppress(NotFound):
+                self._sandboxes[sandbox_id] = (user, self.account(user).resume(sandbox_id))
+                break
+        if sandbox_id not in self._sandboxes:
+            raise NotFound(f"there is no sandbox {sandbox_id!r}", hint="create one with create_sandbox")
+        return self._sandboxes[sandbox_id]
 
     def _named(self, user: str | None) -> str:
         """The user that an id, a path such as `account/User01/core/`, or nothing stands for."""

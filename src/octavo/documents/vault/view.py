@@ -7,11 +7,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from octavo.documents.vault.lines import Entry, Problem, VaultMemory, fold, newest, parse, renamed, take_in
+from octavo.documents.vault.lines import Entry, Problem, VaultMemory, fold, renamed, take_in
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import is_human
 from octavo.domain.units import Watermark
@@ -20,14 +20,6 @@ from octavo.storage.projections import Progress
 from octavo.storage.stores.disk import replace_file
 
 _REDACTING = "redact "  # how the cause of a redaction's commit begins
-
-
-class Mark(Struct, frozen=True, kw_only=True):
-    """How far the file has followed: up to which version of which ledger, and how long it was then."""
-
-    version: int = 0
-    hash: str = ""
-    size: int = 0
 
 
 class VaultView:
@@ -39,7 +31,7 @@ class VaultView:
         self.problems: list[Problem] = []
         self._account = account
         self._attached = account.attached
-        self._mark_path = folder / "view.json"
+        self._compaction = folder / "view.json"  # the version at which the file was last shortened
         self._copy = path.with_name(f"{path.name}.imported")
         self._file = self._attached.files.beside(path, "view")
         self._is_listed = False
@@ -71,15 +63,14 @@ class VaultView:
         with self._holding():
             self._follow()
             before = self.data().count(b"\n")
-            live = [e for e in self._latest.values() if e.record.deleted_at is None]
-            live.sort(key=lambda e: (e.record.category, e.record.created_at, e.memory.id))
-            self._replace(b"".join(entry.line for entry in live))
-        return before, len(live)
+            mark = msgspec.json.encode({"compacted": self._version})
+            replace_file(self._attached.files.disk, self._compaction, mark)
+            self._follow()
+            return before, self.data().count(b"\n")
 
     def watermark(self) -> Watermark:
-        """How far the file has followed."""
-        mark = self._mark()
-        return Watermark(version=mark.version, header=mark.hash)
+        """How far the records have followed; the file is compared as a whole."""
+        return Watermark(version=self._version, header=self._hash)
 
     def follow(self, progress: Progress | None = None) -> None:
         """Bring the file up to the ledger, and what is foreign in the file into the ledger."""
@@ -91,17 +82,13 @@ class VaultView:
         return []
 
     def verify(self, *, stamp: bool = False) -> list[str]:
-        """Whether who reads the file alone reads the vault's live memories."""
+        """Whether the file tells what the vault holds."""
         with self._holding():
             self._refresh()
-            live = {id_: e.record.text for id_, e in self._latest.items() if e.record.deleted_at is None}
-            told = {id_: r.text for id_, r in newest(parse(self.data())[0]).items() if r.deleted_at is None}
-        return [] if live == told else [f"{self.path} does not tell what the vault holds"]
+            return [] if self.data() == self._told() else [f"{self.path} does not tell what the vault holds"]
 
     def clear(self) -> None:
-        """Forget how far the file has followed, so that it is told from the beginning."""
-        with self._holding():
-            self._attached.files.disk.remove(self._mark_path)
+        """Nothing: whenever it follows, the file is compared as a whole."""
 
     @contextmanager
     def _holding(self) -> Iterator[None]:
@@ -123,9 +110,8 @@ class VaultView:
     def _begin(self) -> None:
         self._entries: list[Entry] = []
         self._latest: dict[str, Entry] = {}
-        self._hashes: dict[int, str] = {0: ""}
-        self._version = 0
-        self._redacted = 0
+        self._version, self._hash = 0, ""
+        self._short: tuple[int, bytes] | None = None  # what stood when the file was shortened
 
     def _refresh(self) -> None:
         """Follow the ledger; a redaction changes what older versions say, so all is read again."""
@@ -135,15 +121,13 @@ class VaultView:
         if any(commit.cause.startswith(_REDACTING) for commit in commits):
             self._begin()
             commits = self._account.versions()
-        upto = commits[-1].version
-        revisions = [r for r in self._account.revisions(after=self._version) if r.version <= upto]
+        revisions = [
+            r for r in self._account.revisions(after=self._version) if r.version <= commits[-1].version
+        ]
         for entry in fold(self._latest, revisions, commits):
             self._entries.append(entry)
             self._latest[entry.memory.id] = entry
-        self._hashes |= {commit.version: commit.hash for commit in commits}
-        redacting = [c.version for c in commits if c.cause.startswith(_REDACTING)]
-        self._redacted = max([self._redacted, *redacting])
-        self._version = upto
+        self._version, self._hash = commits[-1].version, commits[-1].hash
 
     def _stamp_now(self) -> tuple[int, int, int] | None:
         try:
@@ -165,45 +149,38 @@ class VaultView:
 
     def _follow(self) -> None:
         self._refresh()
-        mark = self._mark()
-        if self._hashes.get(mark.version) != mark.hash or self._redacted > mark.version:
-            mark = Mark()  # of another history, or of a file that was swept since
-        data = self.data()
-        pending = self._lines_after(mark.version)
-        if len(data) >= mark.size and pending.startswith(data[mark.size :]):
-            # What stands there already is ours, perhaps torn by a kill: the rest of it completes it.
-            if rest := pending[len(data) - mark.size :]:
+        data, told = self.data(), self._told()
+        if told.startswith(data):  # it is behind, or a kill tore its last line: the rest completes it
+            if rest := told[len(data) :]:
                 self._attached.files.append(self._file, rest)
-            self._move(mark.size + len(pending))
             return
-        foreign = data if len(data) < mark.size else data[mark.size :]
+        ours = {entry.line for entry in self._entries}
+        foreign = b"".join(line for line in data.splitlines(keepends=True) if line not in ours)
         if foreign:
             problems = take_in(self._account, foreign, self._latest)
             self.problems += problems
             if any(problem.check != "redaction" for problem in problems if not problem.is_exact):
                 self._attached.keep(self._copy, foreign, renamed(foreign))  # not all of it fits exactly
             self._refresh()
-        lines = self._lines_after(0)
-        if lines == data:
-            self._move(len(lines))
-        else:
-            self._replace(lines)
+        if (told := self._told()) != data:
+            self._attached.files.replace(self._file, told)
 
-    def _lines_after(self, version: int) -> bytes:
-        return b"".join(entry.line for entry in self._entries if entry.version > version)
+    def _told(self) -> bytes:
+        """What the file is to hold: a line for each that lived when it was last shortened, and all since."""
+        since, then = self._shortened(), dict[str, Entry]()
+        if self._short is None or self._short[0] != since:
+            for entry in self._entries:
+                if entry.version <= since:
+                    then[entry.memory.id] = entry
+            live = [entry for entry in then.values() if entry.record.deleted_at is None]
+            live.sort(key=lambda entry: (entry.record.category, entry.record.created_at, entry.memory.id))
+            self._short = since, b"".join(entry.line for entry in live)
+        return self._short[1] + b"".join(e.line for e in self._entries if e.version > since)
 
-    def _replace(self, lines: bytes) -> None:
-        self._attached.files.replace(self._file, lines)
-        self._move(len(lines))
-
-    def _mark(self) -> Mark:
-        """How far the file has followed; a mark that cannot be read is none, and costs a closer look."""
+    def _shortened(self) -> int:
+        """The version at which the file was last shortened; a mark that cannot be read is none."""
         try:
-            return msgspec.json.decode(self._attached.files.disk.read(self._mark_path), type=Mark)
+            mark = msgspec.json.decode(self._attached.files.disk.read(self._compaction), type=dict[str, Any])
+            return int(mark.get("compacted", 0))
         except (FileNotFoundError, ValueError):
-            return Mark()
-
-    def _move(self, size: int) -> None:
-        mark = Mark(version=self._version, hash=self._hashes[self._version], size=size)
-        if mark != self._mark():
-            replace_file(self._attached.files.disk, self._mark_path, msgspec.json.encode(mark))
+            return 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +17,7 @@ from octavo.errors import BadInput
 
 Folder = Annotated[Path | None, "Its folder; the account's own `mirror` if not said."]
 _LOOK_SECONDS = 1.0
+_log = logging.getLogger("octavo.sync")
 
 
 @operation("octavo mirror notes", writes=True, local=True, long=True)
@@ -42,11 +45,21 @@ def sync(
         return account.sync(path, commit=yes, take=take, delete=delete)
     last = account.sync(path, commit=True, take=take, endings=False)
     try:
+        _tell_of_waiting(last)
         for _ in rested(Path(last.folder)):
-            last = account.sync(path, commit=True, take=take, endings=False)
+            before, last = last, account.sync(path, commit=True, take=take, endings=False)
+            _tell_of_waiting(last, before)
     except KeyboardInterrupt:
         return last
     return last
+
+
+def _tell_of_waiting(now: Synced, before: Synced | None = None) -> None:
+    """Say at once what a watch cannot take in; nobody reads its report before it ends."""
+    told = (*before.conflicts, *before.refused) if before else ()
+    for held in (*now.conflicts, *now.refused):
+        if held not in told:
+            _log.warning("edit waits path=%s line=%d reason=%s", held.path, held.line, held.reason)
 
 
 def rested(folder: Path) -> Iterator[None]:
@@ -65,7 +78,8 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
     """When every file of a mirror was last changed, and how long it is."""
     found = {}
     for path in folder.rglob("*"):
-        if ".octavo" not in path.parts and not path.is_symlink() and path.is_file():
-            status = path.stat()
-            found[str(path)] = (status.st_mtime_ns, status.st_size)
+        with suppress(FileNotFoundError):  # editors save by a rename
+            if ".octavo" not in path.parts and not path.is_symlink() and path.is_file():
+                status = path.stat()
+                found[str(path)] = (status.st_mtime_ns, status.st_size)
     return found
