@@ -170,6 +170,41 @@ def test_a_person_has_a_name(root):
         octavo.open(root, actor="human")
 
 
+@pytest.mark.parametrize(
+    "topic", ["Profile/name", "PROFILE/x", "profile／name", "рrofile/name", "p\u200brofile/name"]
+)
+def test_an_agents_guess_about_the_user_waits_however_its_topic_is_spelt(account, agent, topic):
+    account.remember("Mali", kind="register", topic="profile/name")
+    assert agent.remember("Mallory", kind="register", topic=topic).outcome == "proposed"
+    assert "Mallory" not in account.brief().text
+    for free in ("profiler/name", "project/name", "profile"):
+        assert agent.remember(f"about {free}", kind="register", topic=free).outcome == "admitted"
+    for category in ("guardrail", "Guardrail", "ｐrocedural"):
+        rule = agent.remember(f"opens doors, {category}", kind="skill", category=category)
+        assert rule.outcome == "proposed"
+
+
+def test_only_a_person_accepts_the_loss_of_versions(account, agent, root):
+    account.remember("likes tea")
+    with pytest.raises(HumanOnly):
+        agent.repair(accept=True)
+    with pytest.raises(HumanOnly):
+        octavo.open(root, "User01", actor="agent:bot", accept_loss=True)
+    assert agent.repair().problems == ()
+    assert account.repair(accept=True).problems == ()
+
+
+def test_who_names_a_hidden_memory_is_not_told_when_it_ends(account, opened):
+    orion, elysia = opened("agent:a", scope="orion"), opened("agent:b", scope="elysia")
+    hidden, shared = orion.remember("the heron flies").memory, account.remember("likes tea").memory
+    named = elysia.remember("my note", links={"about": [hidden.id]}, category="relationship").memory
+    marked = elysia.remember("another one", links={"evidence": [shared.id, hidden.id]}).memory
+    orion.forget(hidden.id)
+    assert [elysia.get(m.id) for m in (named, marked)] == [named, marked]
+    account.forget(shared.id)
+    assert elysia.get(marked.id).data == {"forgotten_sources": [shared.id]}
+
+
 def test_a_source_gives_no_authority(agent):
     memory = agent.remember("likes tea in the morning", source="operator").memory
     assert (memory.actor, memory.confidence) == ("agent:bot", 0.8)

@@ -323,7 +323,10 @@ def test_exports_and_backups_follow_a_redaction(account, tmp_path):
     older = [path.read_bytes() for path in sorted((tmp_path / "before").rglob("*")) if path.is_file()]
     done = account.redact(fact.id, reason="asked to", everywhere=True)
     assert (done.copies, done.unreached) == ((), ())
-    assert {Path(place).name for place in done.cleaned} >= {"msp", "vault", "synthians", "backup", "skills"}
+    assert {Path(place).name for place in done.cleaned} >= {
+        *("msp", "vault", "synthians"),
+        *("backup", "skills", "consciousness"),
+    }
     assert [place for place in made if _says(place, "safe opens") or _says(place, "safe/kitchen")] == []
     assert [place.name for place in made if _says(place, "garden gate")] != []
     assert not (tmp_path / "backup" / "+user01" / "index").exists()

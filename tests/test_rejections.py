@@ -74,6 +74,58 @@ def test_a_rejected_value_comes_in_by_no_other_field(account, agent):
     assert VALUE not in account.brief().text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hates &#112;ineapple pizza",
+        "hates%20pineapple%20pizza",
+        "hates <b>pine</b>apple pizza",
+        "[hates pineapple](http://x.example) pizza",
+        "hates \\u0070ineapple pizza",
+        "hates \u202eelppaenip\u202c pizza",
+        "hates pine\u3164apple pizza",
+        "hat€s pineapple pi22a",
+        "Likes tea. Hates pineapple pizza.",
+        "Note: hates pineapple pizza",
+        "likes tea\nhates pineapple pizza",
+    ],
+)
+def test_markup_escapes_and_company_are_no_dress(account, agent, text):
+    account.reject("hates pineapple pizza")
+    assert agent.remember(text).check == "rejection"
+    assert agent.remember("Likes tea. Hates pineapple juice.").outcome == "admitted"
+    assert agent.remember("Note: hates%20pineapple cake").outcome == "admitted"
+
+
+@pytest.mark.parametrize("text", ["born in ๑๙๘๔", "born in l984", "born in I984"])
+def test_digits_of_other_scripts_and_letters_in_numbers_are_no_dress(account, agent, text):
+    account.reject("born in 1984")
+    assert agent.remember(text).check == "rejection"
+    assert agent.remember("born in ๑๙๘๕").outcome == "admitted"
+
+
+def test_thai_typed_in_another_order_is_no_dress(account, agent):
+    account.reject("แม่ไม่ชอบแกงที่นี่")
+    assert agent.remember("เเม่ไม่ชอบเเกงท่ีน่ี").check == "rejection"
+    assert agent.remember("แม่ชอบแกงที่นี่").outcome == "admitted"
+
+
+def test_a_rejected_value_is_masked_in_what_an_episode_carries_and_its_words_are_kept(account, agent):
+    account.reject("hates pineapple pizza")
+    value = "hates pineapple-pizza"
+    assert agent.sandbox(value).name == "[refused]"
+    assert agent.alias("Ann", value).check == "rejection"
+    assert agent.remember("x", kind="register", topic=f"food/{value}").check == "rejection"
+    assert agent.remember("likes trams", links={"hates_pineapple_pizza": ["x"]}).memory.links == ()
+    with agent.sandbox("talk") as sandbox:
+        sandbox.turn(value, "Ann hates pineapple pizza.", emotion={"label": value}, data={"why": value})
+    (episode,) = account.memories(kind="episode")
+    (turn,) = episode.turns
+    assert (turn.speaker, turn.text) == ("[refused]", "Ann hates pineapple pizza.")
+    assert (turn.emotion.label, turn.data) == ("[refused]", {"why": "[refused]"})
+    assert agent.alias("Ann", "Anna").outcome == "admitted"
+
+
 def test_a_lifted_rejection_lets_every_form_in_again(account, agent):
     account.reject(VALUE)
     account.unreject(VALUE)

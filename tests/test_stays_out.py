@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 import pytest
 
 import octavo
 from canaries import holding
-from octavo.errors import NotFound
+from octavo.errors import NotFound, OctavoError
+from surface import OF_ACCOUNT, OF_SANDBOX, READING, call, variants, world
 
 VALUES = ["keeps a zebraquux in the garden", "เลี้ยงนกขมิ้นลับไว้ในสวน"]
 NEIGHBOUR = "plays the guitar on Sundays"
@@ -142,3 +146,61 @@ def test_everywhere_leaves_the_words_in_no_file_that_follows_the_account(account
     assert account.resume(info.id).consolidate()
     assert not any(WORD in repr(m) for m in account.memories())
     assert [hit.text for hit in account.recall("น้ำชา", k=1)] == ["ชอบน้ำชาที่ริมแม่น้ำ"]
+
+
+def shapes(text: str) -> list[Any]:
+    """A text in every shape that a caller could hand it in."""
+    return [
+        text, f"well, {text} indeed", [text], {"a": text}, {text: "a"}, {"about": [text]}, {"label": text},
+        [{"text": "a fact", "topic": text}], [{"text": text, "tags": [text]}],
+        {"turn_1": {"speaker": text, "raw_text": text}, "summary": text},
+    ]  # fmt: skip
+
+
+def test_everywhere_reaches_every_field_of_every_write(opened, root, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    w = world(opened, tmp_path)
+    fact, kept = w.account.remember(SAID).memory, w.account.remember(NEIGHBOUR).memory
+    tried = [(w.account, name, OF_ACCOUNT[name](w)) for name in sorted(set(OF_ACCOUNT) - set(READING))]
+    tried += [(w.sandbox, name, OF_SANDBOX[name](w)) for name in sorted(set(OF_SANDBOX) - set(READING))]
+    for handle, name, base in tried:
+        if name in (
+            "close",
+            "consolidate",
+            "discard",
+            "backup",
+            "export",
+            "mirror",
+            "salvage",
+            "restore",
+            "revert",
+        ):
+            continue
+        for arguments in variants(handle, name, base, shapes(SAID)):
+            with suppress(OctavoError):
+                call(handle, name, arguments)
+    w.sandbox.close()
+    assert w.account.wait(60)
+    assert len(holding(root, WORD)) > 20
+    done = w.account.redact(fact.id, reason=f"because {SAID}", everywhere=True)
+    assert (done.unreached, done.waiting, done.also_in) == ((), (), ())
+    assert w.account.wait(60)
+    assert holding(root, WORD) == []
+    assert w.account.check().problems == ()
+    assert w.account.get(kept.id) == kept
+
+
+def test_what_also_holds_it_can_be_erased_by_the_id_it_was_named_by(account, agent, root):
+    fact = account.remember(SAID).memory
+    account.remember(f"perhaps {SAID}", confidence=0.2)
+    agent.remember(f"believes that {SAID}", kind="canon")
+    account.remember("perhaps another", confidence=0.2)
+    done = account.redact(fact.id, reason="asked to")
+    assert len(done.also_in) == 2
+    for name in done.also_in:
+        account.redact(name, reason="that too")
+    assert account.wait(60)
+    assert holding(root, WORD) == []
+    assert [r.text for r in account.refusals() if r.text] == ["perhaps another"]
+    with pytest.raises(NotFound):
+        account.redact("nothing-of-that-name", reason="x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from octavo.domain import buffer as entries
 from octavo.domain.memory import Change, Clash, Memory, Merge, Proposal, Refusal, transcript
-from octavo.domain.screening import mapped
+from octavo.domain.screening import mapped, strings
 from octavo.domain.text import UNSPACED, key_of
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -112,6 +112,10 @@ class Erasure(Struct, frozen=True, kw_only=True):
         begun = folded if text.endswith(("…", "...")) else None
         if folded in keys or (begun and any(key.startswith(begun) for key in keys)):
             return self.mask
+        # What an earlier redaction left of a text goes with the text.
+        left = [key_of(part) for part in text.split(self.mask)] if self.mask in text else []
+        if any(len(part) >= _TELLING and is_within(part, key) for part in left for key in keys):
+            return self.mask
         held = [key for key in keys if len(key) >= _TELLING and is_within(key, folded)]
         for key in sorted(held, key=len, reverse=True):
             text = text.replace(keys[key], self.mask)
@@ -136,41 +140,33 @@ class Erasure(Struct, frozen=True, kw_only=True):
         match change:
             case Memory():
                 return change.id in self.ids
-            case Merge():
-                return change.into in self.ids or change.id in self.ids or self.is_erased(change.text)
-            case Refusal():
-                return change.id in self.ids or any(map(self.is_erased, (change.text or "", change.detail)))
-            case Proposal():
-                return speaks_of(change.memory, self.ids) or self.is_erased(change.memory.text)
-            case Clash():
-                return change.memory in self.ids
+            case Proposal() if speaks_of(change.memory, self.ids):
+                return True
+            case Merge() if change.into in self.ids or change.id in self.ids:
+                return True
+            case Refusal(id=named) | Clash(memory=named) if named in self.ids:
+                return True
             case _:
-                return False
+                return any(map(self.is_erased, strings(change)))
 
     def masked(self, entry: entries.Entry) -> entries.Entry:
         """A buffered entry without the text; the same entry if it does not hold it."""
         match entry:
-            case entries.Spoke() if self.is_erased(entry.turn.text):
-                return replace(entry, turn=replace(entry.turn, text=self.mask, data={}))
-            case entries.Spoke():
-                return replace(entry, turn=replace(entry.turn, data=self._clean(entry.turn.data)))
-            case entries.Wrote():
-                return replace(entry, memory=self._masked(entry.memory))
-            case entries.Revised():
-                return replace(entry, wanted=self._masked(entry.wanted))
-            case entries.SetState():
-                return replace(entry, data=self._clean(entry.data))
-            case _:
-                return entry
+            case entries.Spoke(turn=turn) if self.is_erased(turn.text):
+                entry = replace(entry, turn=replace(turn, text=self.mask, data={}))
+            case entries.Wrote(memory=memory) if self._says(memory):
+                entry = replace(entry, memory=self._blank(memory))
+            case entries.Revised(wanted=memory) if self._says(memory):
+                entry = replace(entry, wanted=self._blank(memory))
+        masked: entries.Entry = mapped(entry, lambda text: self.mask if self.is_erased(text) else text)
+        return masked
 
-    def _masked(self, memory: Memory) -> Memory:
-        if memory.id in self.ids or any(map(self.is_erased, (*texts_of(memory), memory.topic or ""))):
-            return replace(memory, text=self.mask, turns=(), data={}, topic=None, tags=())
-        tags = tuple(tag for tag in memory.tags if not self.is_erased(tag))
-        return replace(memory, data=self._clean(memory.data), tags=tags)
+    def _says(self, memory: Memory) -> bool:
+        said = (memory.text, *(turn.text for turn in memory.turns), memory.topic or "")
+        return memory.id in self.ids or any(map(self.is_erased, said))
 
-    def _clean(self, data: Any) -> Any:
-        return mapped(data, lambda text: self.mask if self.is_erased(text) else text)
+    def _blank(self, memory: Memory) -> Memory:
+        return replace(memory, text=self.mask, turns=(), data={}, topic=None, tags=())
 
     def _holds(self, line: bytes, id_: str | None) -> bool:
         try:
@@ -178,12 +174,12 @@ class Erasure(Struct, frozen=True, kw_only=True):
         except (ValueError, RecursionError):
             return self._holds_piece(line.decode("utf-8", "replace"), id_)
         if not isinstance(given, dict):
-            return any(map(self.is_erased, _strings(given)))
+            return any(map(self.is_erased, strings(given)))
         own = id_ or given.get("id")
         text = given.get("text")
         if own in self.ids:
             return text != self.mask
-        said = [text] if isinstance(text, str) else list(_strings(given))
+        said = [text] if isinstance(text, str) else list(strings(given))
         return any(map(self.is_erased, said)) and not (isinstance(own, str) and self.is_other(own))
 
     def _holds_piece(self, line: str, id_: str | None) -> bool:
@@ -215,11 +211,6 @@ def _told_again(before: Any, after: Any, data: bytes, indent: int | None = None)
     return again + b"\n" * data.endswith(b"\n")
 
 
-def texts_of(memory: Memory) -> list[str]:
-    """What a memory says, turn by turn for an episode."""
-    return [memory.text, *(turn.text for turn in memory.turns)]
-
-
 def speaks_of(memory: Memory, ids: Collection[str]) -> bool:
     """Whether a proposed memory is one of these, or a belief that rests on one."""
     return memory.id in ids or any(id_ in ids for id_ in memory.linked("evidence"))
@@ -235,45 +226,22 @@ def plain(quoted: str) -> str:
     return _ESCAPE.sub(lambda m: _PLAIN.get(m[1], m[1]), _UNICODE.sub(unicode, quoted))
 
 
-def holds_text(memory: Memory, keys: Collection[str]) -> bool:
-    """Whether a memory repeats one of some folded texts anywhere in what it says or carries."""
-    return bool(holding(strings_of(memory), keys))
-
-
-def strings_of(memory: Memory) -> list[str]:
-    """Everything that a memory says or carries."""
-    said = [*texts_of(memory), memory.topic or "", memory.category or "", *memory.tags]
-    return [*said, *_strings(dict(memory.data)), *(s for t in memory.turns for s in _strings(dict(t.data)))]
-
-
-def strings_in(entry: entries.Entry) -> list[str]:
-    """Everything that a buffered entry says or carries."""
-    match entry:
-        case entries.Spoke():
-            return [entry.turn.text, *_strings(dict(entry.turn.data))]
-        case entries.Wrote(memory=memory) | entries.Revised(wanted=memory):
-            return strings_of(memory)
-        case entries.SetState():
-            return list(_strings(dict(entry.data)))
-        case _:
-            return []
-
-
 def holding(texts: Iterable[str], keys: Collection[str]) -> set[str]:
     """Those of some texts that contain one of some folded texts."""
     return {text for text in texts if text and any(is_within(key, key_of(text)) for key in keys)}
 
 
 def masked_episode(memory: Memory, keys: Collection[str], mask: str, *, whole: bool) -> Memory:
-    """An episode without some folded texts: turns that say just this, or with `whole` that contain it."""
+    """An episode without some folded texts: strings that say just this, or with `whole` that contain it."""
 
-    def holds(text: str) -> bool:
+    def clean(text: str) -> str:
         folded = key_of(text)
-        return folded in keys or (whole and any(is_within(key, folded) for key in keys))
+        is_held = folded in keys or (whole and any(is_within(key, folded) for key in keys))
+        return mask if is_held else text
 
-    turns = tuple(replace(t, text=mask, data={}) if holds(t.text) else t for t in memory.turns)
-    data = mapped(memory.data, lambda text: mask if holds(text) else text)
-    return replace(memory, turns=turns, text=transcript(turns), data=data)
+    turns = tuple(replace(t, text=mask, data={}) if clean(t.text) is mask else t for t in memory.turns)
+    masked: Memory = mapped(replace(memory, turns=turns, text=transcript(turns)), clean)
+    return masked
 
 
 def is_within(key: str, whole: str) -> bool:
@@ -281,15 +249,3 @@ def is_within(key: str, whole: str) -> bool:
     if _UNSPACED.search(key):
         return key in whole
     return f" {key} " in f" {whole} "
-
-
-def _strings(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for item in value.values():
-                yield from _strings(item)
-        case list():
-            for item in value:
-                yield from _strings(item)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,8 @@ from msgspec.structs import replace
 from octavo.domain import likeness, noise, screening
 from octavo.domain.lookalikes import look, looks
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
+from octavo.domain.names import ALIAS
+from octavo.domain.patterns import pattern
 from octavo.domain.policy import GatePolicy, Policy, PrivacyPolicy
 from octavo.domain.state import View
 from octavo.domain.text import key_of
@@ -21,6 +24,11 @@ from octavo.errors import BadInput
 
 # Checks whose refusal must not keep the refused text.
 SILENT = frozenset({"secret", "rejection", "redaction"})
+
+REDACTED, REFUSED = "[redacted]", "[refused]"  # what stands in the place of a text that must not
+# Where a text falls into parts that each say something: sentences, lines, paths, what follows a label.
+_PIECES = pattern(r"[\n;|/]+|(?<=[.!?…。！？ฯ])\s+|:\s+|\s[-–—]\s")
+_TELLING = 12  # letters of a part that says something by itself
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Mn", "Zl", "Zp", "Zs"})
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters and signs that show nothing
@@ -84,9 +92,8 @@ def check_state(
     """
     if not view.has_refused():
         return memory
-    if memory.kind == "episode":
-        return _episode_without(view, memory, keyed)
-    for text in filter(None, (memory.text, memory.topic)) if memory.kind in _STATEMENTS else ():
+    said = (memory.text, memory.topic, *(memory.data.values() if memory.category == ALIAS else ()))
+    for text in filter(None, said) if memory.kind in _STATEMENTS else ():
         if view.is_redacted(keyed(key_of(text)), memory.scope):
             return Stop(check="redaction", detail="a person erased this text", advice="say it anew, or not")
         if not overridden and is_rejected(view, text, memory.scope, keyed):
@@ -98,45 +105,65 @@ def check_state(
 def without_refused(
     view: View, memory: Memory, keyed: Callable[[str], str], *, overridden: bool = False
 ) -> Memory:
-    """A memory whose category, tags, feeling and data say nothing that a person refused or erased."""
+    """A memory of which no string but what it says holds what a person refused or erased.
+
+    Of what was said in an episode only what was erased is masked: a conversation is kept as it was.
+    """
     if not view.has_refused():
         return memory
 
-    def clean(text: str) -> str:
-        if not key_of(text):
-            return text
-        if view.is_redacted(keyed(key_of(text)), memory.scope):
-            return "[redacted]"
-        return "[refused]" if not overridden and is_rejected(view, text, memory.scope, keyed) else text
+    def is_erased(text: str) -> bool:
+        return view.is_redacted(keyed(key_of(text)), memory.scope)
 
-    emotion = memory.emotion
+    @cache
+    def clean(text: str) -> str:
+        return without(view, text, memory.scope, keyed, overridden=overridden)
+
+    def is_kept(name: str) -> bool:
+        return clean(name) is name
+
+    beside = replace(memory, text="", topic=None, turns=(), tags=(), links=())
+    turns = tuple(_cleaned(turn, clean, is_erased) for turn in memory.turns)
+    cleaned: Memory = screening.mapped(beside, clean)
     return replace(
-        memory,
-        category=memory.category and clean(memory.category),
-        tags=tuple(tag for tag in memory.tags if clean(tag) == tag),
-        emotion=replace(emotion, label=clean(emotion.label)) if emotion and emotion.label else emotion,
-        data=screening.mapped(memory.data, clean),
+        cleaned,
+        text=transcript(turns) if turns else memory.text,
+        topic=memory.topic if memory.kind in _STATEMENTS else memory.topic and clean(memory.topic),
+        turns=turns,
+        tags=tuple(filter(is_kept, memory.tags)),
+        links=tuple(link for link in memory.links if is_kept(link.name)),
     )
 
 
+def without(
+    view: View, text: str, scope: str, keyed: Callable[[str], str], *, overridden: bool = False
+) -> str:
+    """A text, or what stands in its place because a person refused or erased it."""
+    if not key_of(text):
+        return text
+    if view.is_redacted(keyed(key_of(text)), scope):
+        return REDACTED
+    return REFUSED if not overridden and is_rejected(view, text, scope, keyed) else text
+
+
 def is_rejected(view: View, text: str, scope: str, keyed: Callable[[str], str]) -> bool:
-    """Whether a person refused a value, in this scope or everywhere, however it is dressed up."""
-    keys = (keyed(key_of(text)), *(keyed(f"look {form}") for form in looks(text)))
-    return any(view.is_rejected(key, where) for key in keys for where in dict.fromkeys((scope, SHARED)))
+    """Whether a person refused a value, in this scope or everywhere, however it is dressed up.
+
+    So is a text in which it stands as a sentence, a line, a part of a path or behind a label.
+    """
+    scopes = tuple(dict.fromkeys((scope, SHARED)))
+    for piece in dict.fromkeys((text, *_PIECES.split(text))):
+        if piece is not text and len(look(piece)) < _TELLING:
+            continue
+        keys = (keyed(key_of(piece)), *(keyed(f"look {form}") for form in looks(piece)))
+        if any(view.is_rejected(key, where) for key in keys for where in scopes):
+            return True
+    return False
 
 
 def look_key(text: str, keyed: Callable[[str], str]) -> str:
     """The keyed hash of what a text looks like."""
     return keyed(f"look {look(text)}")
-
-
-def _episode_without(view: View, memory: Memory, keyed: Callable[[str], str]) -> Memory:
-    if not view.has_redactions():
-        return memory
-    if any(view.is_redacted(keyed(key_of(turn.text)), memory.scope) for turn in memory.turns):
-        turns = tuple(_without_redacted(turn, memory.scope, view, keyed) for turn in memory.turns)
-        return replace(memory, turns=turns, text=transcript(turns))
-    return memory
 
 
 def nearest(view: View, memory: Memory, policy: GatePolicy) -> Like | None:
@@ -186,7 +213,8 @@ def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: 
     return screening.masked(memory, policy)
 
 
-def _without_redacted(turn: Turn, scope: str, view: View, keyed: Callable[[str], str]) -> Turn:
-    if view.is_redacted(keyed(key_of(turn.text)), scope):
-        return replace(turn, text="[redacted]", data={})
-    return turn
+def _cleaned(turn: Turn, clean: Callable[[str], str], is_erased: Callable[[str], bool]) -> Turn:
+    """A turn whose words stay unless they were erased, with what it carries cleaned."""
+    gone = is_erased(turn.text)
+    carried: Turn = screening.mapped(replace(turn, text="", data={} if gone else turn.data), clean)
+    return replace(carried, text=REDACTED if gone else turn.text)

@@ -14,15 +14,18 @@ from octavo.domain import gate
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
 from octavo.domain.contrasts import contrasts_of, said_so, way_to_replace
 from octavo.domain.gate import Stop
-from octavo.domain.memory import STATE, UNCOUNTED, Link, Memory, Merge, Use, is_human
+from octavo.domain.lookalikes import look
+from octavo.domain.memory import SHARED, STATE, UNCOUNTED, Link, Memory, Merge, Use, is_human
 from octavo.domain.outcomes import RuleContext, keep_out, missing, note_clash, propose, propose_end, refuse
+from octavo.domain.patterns import pattern
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict
 
 Candidate = Wrote | SetState | Revised | Forgot | Used
 
-PROFILE = "profile/"
+PROFILE = "profile"  # how the topic begins of what an agent only guesses about the user, before a slash
+_SLASH = pattern(r"[/\\\u2044\u2215\uff0f\u29f8]")  # and what looks like one
 GUARDRAIL, PROCEDURAL = "guardrail", "procedural"
 APPROVED_ONLY = (GUARDRAIL, PROCEDURAL)  # categories of skills that a person approves, or that are not
 CONCEPT = "concept"  # entries for one concept merge: the surer one stays, the other is recorded
@@ -104,8 +107,9 @@ def needs_approval(memory: Memory, actor: str) -> bool:
     if is_human(actor):
         return False
     if memory.kind == "skill":
-        return memory.category in APPROVED_ONLY
-    return memory.kind == "canon" or (memory.topic or "").startswith(PROFILE)
+        return look(memory.category or "") in APPROVED_ONLY
+    first, *rest = _SLASH.split(memory.topic or "", maxsplit=1)
+    return memory.kind == "canon" or (bool(rest) and look(first) == PROFILE)
 
 
 def tombstone(old: Memory, actor: str) -> Memory:
@@ -290,7 +294,8 @@ def _reach_derived(pending: Pending, gone: Memory, context: RuleContext) -> int:
     """What was made from a forgotten memory loses the link and is marked; an edge without an end goes too."""
     reached = 0
     for memory in pending.referring(gone.id):
-        if memory.kind == "episode" or memory.id == gone.id:
+        is_other = gone.scope not in (SHARED, memory.scope)  # who names what it does not see learns nothing
+        if memory.kind == "episode" or memory.id == gone.id or is_other:
             continue
         if memory.category == RELATIONSHIP and gone.id in memory.linked("about"):
             pending.apply(tombstone(memory, context.actor))

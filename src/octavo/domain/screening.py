@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
+from operator import is_
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from octavo.errors import BadInput
 
 # Fields that others refer to by what they say; a mask in one would point nowhere.
 NAMES = frozenset({
-    "id", "memory", "memories", "episode", "sandbox", "session", "alias", "supersedes", "to", "proposal",
+    "id", "memory", "memories", "episode", "sandbox", "session", "alias", "to", "proposal",
     "into", "look", "actor", "by", "approved", "scope", "key", "fields", "commit", "policy", "salts",
 })  # fmt: skip
 # Ids that the engine makes hold no secret; nearly all are of these forms.
@@ -107,31 +108,54 @@ def _fields(kind: type[Struct]) -> tuple[list[str], list[str], list[str]]:
     """
     hints = {name: set(_types(hint)) for name, hint in get_type_hints(kind).items()}
     records = [name for name, types in hints.items() if any(issubclass(t, Struct) for t in types)]
-    told = [name for name, types in hints.items() if name not in NAMES and not types <= _MUTE]
-    return [name for name in hints if name in NAMES], records, told
+    own = [name for name in hints if name in NAMES and name not in records]
+    return own, records, [name for name, types in hints.items() if name not in own and not types <= _MUTE]
 
 
 def _types(hint: Any) -> Iterator[type]:
     """The classes that an annotation names; whatever is no class may be anything."""
     if isinstance(hint, type):
         yield hint
+    elif get_origin(hint) is Literal:
+        yield NoneType  # one of a few words of ours
     else:
         parts = get_args(hint)
         yield from (found for part in parts for found in _types(part)) if parts else (object,)
 
 
-def mapped(data: Any, change: Callable[[str], str]) -> Any:
-    """Nested data with every string, keys included, as a function makes it; the same if it changes none."""
-    match data:
+def strings(value: Any) -> Iterator[str]:
+    """Every string within a record or nested data, keys included, but for a record's names."""
+    match value:
         case str():
-            return change(data)
+            yield value
+        case Struct():
+            yield from (found for _, part in _told(value) for found in strings(part))
         case Mapping():
-            new: dict[Any, Any] = {change(key): mapped(item, change) for key, item in data.items()}
+            yield from (found for pair in value.items() for part in pair for found in strings(part))
         case list() | tuple():
-            return [mapped(item, change) for item in data]
+            yield from (found for part in value for found in strings(part))
+
+
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """A record or nested data with every such string as a function makes it; the same if it changes none."""
+    match value:
+        case str():
+            return change(value)
+        case Struct():
+            changes = {n: new for n, part in _told(value) if (new := mapped(part, change)) is not part}
+            if isinstance(value, Memory) and "turns" in changes:
+                changes["text"] = transcript(changes["turns"])
+            return replace(value, **changes) if changes else value
+        case Mapping():
+            pairs = [(mapped(key, change), mapped(item, change)) for key, item in value.items()]
+            olds = [part for pair in value.items() for part in pair]
+            news = [part for pair in pairs for part in pair]
+            return value if all(map(is_, news, olds)) else dict(pairs)
+        case list() | tuple():
+            parts = [mapped(part, change) for part in value]
+            return value if all(map(is_, parts, value)) else type(value)(parts)
         case _:
-            return data
-    return data if new == data else new
+            return value
 
 
 def _told(record: Struct) -> Iterator[tuple[str, Any]]:

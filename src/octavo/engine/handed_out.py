@@ -51,8 +51,8 @@ def note(spine: Spine, path: str | Path | Place, *, is_backup: bool = False) -> 
 def note_files(spine: Spine, path: str | Path, result: Any) -> None:
     """Note what an export has written, by the hashes of its files."""
     place = Path(path)
-    named = getattr(result, "files", ()) if place.is_dir() else ()
-    files = [place / name for name in named] or _files(place)
+    named = tuple(f"/{name}" for name in getattr(result, "files", ())) if place.is_dir() else ()
+    files = [file for file in _files(place) if not named or file.as_posix().endswith(named)]
     with suppress(OSError):  # whoever moves it away at once has it for himself
         marks = tuple(_mark(spine, file.read_bytes()) for file in files)
         clean = privacy.masked(os.path.abspath(place), spine.policy.privacy)  # noqa: PTH100  # likewise

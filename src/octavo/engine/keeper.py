@@ -132,6 +132,8 @@ class Keeper(Sandboxes):
         """Make everything derived anew; restores nothing by guessing."""
         self._spine.must_write()
         self._must_be_owner("repair")
+        if accept:
+            self._must_be_human("accept the loss of versions")
         walk = partial(projections.projections, self._spine, self._indexing)
         return self._with_notes(health.repair(self._spine, walk, accept=accept, progress=progress))
 

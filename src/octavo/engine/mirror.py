@@ -72,6 +72,7 @@ class Mirror:
         with self.held():
             self.tree.clear_leftovers()
             manifest = self.base()
+            gone = set[str]()
             self.bring_up(anew=True)  # on a page of several files what is erased counted, and no longer does
             ours = {path: one for place in self.places() for path, one in self.rendered(place).items()}
             for path, data in self.tree.scan()[0].items():
@@ -79,7 +80,9 @@ class Mirror:
                 is_ours = shown is not None or path in ours or path in manifest.copies
                 if is_ours and (erasure.is_in(data) or (shown and set(shown.ids) & set(erasure.ids))):
                     self._erase(path, data, ours.get(path), erasure)
-            self.note(self.base())
+                    gone |= {path} if self.tree.read(path) is None else set()
+            manifest = self.base()  # a file's name may tell of what was erased
+            self.note(replace(manifest, files={p: one for p, one in manifest.files.items() if p not in gone}))
         return []
 
     def verify(self, *, stamp: bool = False) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from octavo.domain import screening
-from octavo.domain.memory import check_actor, check_scope
+from octavo.domain.memory import check_actor, check_scope, is_human
 from octavo.domain.outcomes import Guard
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Place
@@ -18,7 +18,7 @@ from octavo.engine.account import Account
 from octavo.engine.spine import Spine
 from octavo.engine.spines import open_spine
 from octavo.engine.surface import fitted
-from octavo.errors import Busy, IndexDamaged, Unavailable
+from octavo.errors import Busy, Damaged, HumanOnly, IndexDamaged, Unavailable
 from octavo.models import embedders, rerank
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker
@@ -60,6 +60,8 @@ def open(  # noqa: A001  # octavo.open is the public name
     check_actor(screening.check_name(actor, "actor"))
     if scope is not None:
         check_scope(screening.check_name(scope, "scope"))
+    if accept_loss and not read_only and not is_human(actor):
+        raise HumanOnly(f"{actor} tried to accept the loss of versions")
     spine = open_spine(
         root,
         account,
@@ -127,5 +129,5 @@ def _finish_sweeps(spine: Spine) -> None:
     except IndexDamaged:
         spine.state.rebuild(spine.ledger)
         redaction.sweep(spine)
-    except (Busy, Unavailable) as error:  # others are at work: `check` says that it is not swept yet
+    except (Busy, Damaged, Unavailable) as error:  # others are at work: `check` says that it is not swept yet
         _log.warning("sweep put off reason=%s", type(error).__name__)

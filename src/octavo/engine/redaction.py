@@ -12,17 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import erasure as erasing
-from octavo.domain.erasure import (
-    Erasure,
-    holds_text,
-    masked_episode,
-    speaks_of,
-    strings_in,
-    strings_of,
-    texts_of,
-)
+from octavo.domain.erasure import Erasure, masked_episode, speaks_of
 from octavo.domain.memory import SHARED, Change, Decision, Memory, Merge, Proposal, Redaction, Refusal
 from octavo.domain.rules import tombstone
+from octavo.domain.screening import strings
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.engine import handed_out, projections
@@ -35,7 +28,7 @@ from octavo.storage import buffers, checkpoints, sweeps
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
 from octavo.storage.logs import REFUSALS
-from octavo.storage.projections import spoken_of
+from octavo.storage.projections import SPOKEN, spoken_of
 from octavo.storage.state_view import DbView
 from octavo.storage.stores.entries import every
 
@@ -69,12 +62,15 @@ def redact(
 ) -> Redacted:
     """Erase a memory, dead or alive, what is derived from it, and the turns that say just the same."""
     spine.head()
-    history = spine.state.history(id_)
-    if not history or not reader.sees(history[0][1].scope):
+    history = [memory for _, memory in spine.state.history(id_)]
+    asked = history or [memory for name, memory, _ in _loose(spine, reader) if name == id_ and memory.text]
+    if not asked or not reader.sees(asked[0].scope):
         raise NotFound(f"there is no memory {id_!r} to redact")
-    writer = replace(writer, scope=history[0][1].scope)
-    texts = _texts([memory for _, memory in history])
-    if everywhere and not texts and any(memory.text == REDACTED for _, memory in history):
+    writer = replace(writer, scope=asked[0].scope)
+    texts = _texts(asked)
+    if erasing.holding([reason], set(map(key_of, texts))):
+        reason = REDACTED
+    if everywhere and not texts and any(memory.text == REDACTED for memory in asked):
         hint = "redact by their ids the memories that `also_in` named when it was erased"
         raise NotFound(f"the text of {id_} is erased, so nobody can tell what else contains it", hint=hint)
     found = _Found()
@@ -141,7 +137,10 @@ class _Found:
         self.wordings = set()
         made: set[str] = set()
         for _, memory in spine.state.revisions_since(0, view.version):
-            if memory.id == id_ or not keys or not reader.sees(memory.scope) or not holds_text(memory, keys):
+            if memory.id == id_ or not keys or not reader.sees(memory.scope):
+                continue
+            held = erasing.holding(strings(memory), keys)
+            if not held:
                 continue
             if memory.kind in _DERIVED:
                 made.add(memory.id)
@@ -149,7 +148,7 @@ class _Found:
             holding.add(memory.id)
             if memory.kind == "episode":
                 episodes.add(memory.id)
-                if scope in (SHARED, memory.scope) and any(key_of(t.text) in keys for t in memory.turns):
+                if scope in (SHARED, memory.scope) and any(key_of(text) in keys for text in held):
                     exact.add(memory.id)
             elif everywhere:
                 self.wordings |= _texts([memory])
@@ -159,35 +158,48 @@ class _Found:
         self.derived = sorted(
             {d for e in ended for d in _derived(spine, e)} | (made if everywhere else set())
         )
-        for name, texts_there in _loose(spine, reader):
+        for name, _, texts_there in _loose(spine, reader):
             # What says just this is recognised by its text wherever it stands; the rest is a person's choice.
             if more := {t for t in erasing.holding(texts_there, keys) if key_of(t) not in keys}:
                 holding.add(name)
                 self.wordings |= more if everywhere else set()
-        still = {e for e, m in self.masked.items() if m and holds_text(m, keys)}
+        still = {e for e, m in self.masked.items() if m and erasing.holding(strings(m), keys)}
         rest = (holding | made) - set(self.derived) - set(self.masked) | still
         ends = {id_ for id_ in holding - episodes if view.get(id_) is not None}
         self.also = sorted(ends if everywhere else rest)
 
 
-def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, list[str]]]:
-    """What is said outside of memories, by the id it is known by: proposals, refusals, merges, sandboxes."""
-    refused = [c for _, c in spine.state.others("refusal") if isinstance(c, Refusal)]
-    for refusal in (*REFUSALS.read(spine.store), *refused):
+def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, Memory, list[str]]]:
+    """What is said outside of memories, by the id it is known by: proposals, refusals, merges, sandboxes.
+
+    With each what it would have been as a memory, which for a sandbox and a reason says nothing.
+    """
+    for version, _, change in spine.state.spoken(SPOKEN):
+        match change:
+            case Proposal():
+                name, memory = change.id, change.memory
+            case Refusal():
+                name, memory = change.id, _refused(change)
+            case Merge() if into := spine.state.history(change.into):
+                name, memory = change.into, replace(into[0][1], text=change.text)
+            case _:  # the reason of a decision, which its own scope sees
+                name, scope = f"version {version}", getattr(change, "scope", None) or SHARED
+                memory = Memory(id=name, kind="fact", at=spine.now(), scope=scope)
+        if reader.sees(memory.scope):
+            yield name, memory, [*strings(change)]
+    for refusal in REFUSALS.read(spine.store):
         if reader.sees(refusal.scope):
-            yield refusal.id, [refusal.text or "", refusal.detail]
-    for _, change in (*spine.state.others("proposal"), *spine.state.others("merge")):
-        if isinstance(change, Proposal) and reader.sees(change.memory.scope):
-            yield change.id, strings_of(change.memory)
-        elif isinstance(change, Merge):
-            into = spine.state.history(change.into)
-            if into and reader.sees(into[0][1].scope):
-                yield change.into, [change.text]
+            yield refusal.id, _refused(refusal), [*strings(refusal)]
     for name in buffers.names(spine.store):
         with suppress(NotFound, Damaged):  # closed meanwhile, or nobody can read it: the sweep waits for it
             buffer = buffers.read(spine.store, name)
-            if reader.sees(buffer.opened.scope):
-                yield name, [text for entry in buffer.entries for text in strings_in(entry)]
+            memory = Memory(id=name, kind="episode", at=spine.now(), scope=buffer.opened.scope)
+            if reader.sees(memory.scope):
+                yield name, memory, [*strings(buffer.opened), *strings(buffer.entries)]
+
+
+def _refused(refusal: Refusal) -> Memory:
+    return Memory(id=refusal.id, kind="fact", text=refusal.text or "", scope=refusal.scope, at=refusal.at)
 
 
 def _left(memory: Memory | None, keys: Collection[str], *, whole: bool) -> Memory | None:
@@ -213,7 +225,7 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     versions = _versions(spine, upto, erasure)
     # A piece of a text in a file outside is known only while the ledger still has the text.
     said = _said(spine, erasure.ids, versions)
-    besides = {text for memory in said for text in strings_of(memory)}
+    besides = {text for memory in said for text in strings(memory)}
     outside = replace(erasure, wordings=_texts(said), besides=besides)
     copies = handed_out.follow(spine, outside, pending, sweep)
     if unreached := [why for p in projections.outside(spine) for why in p.erase(outside)]:
@@ -270,9 +282,9 @@ def _sweep_notes(spine: Spine, erasure: Erasure) -> None:
             spine.store.replace(key, clean)
 
 
-def _texts(memories: list[Memory]) -> set[str]:
+def _texts(memories: Iterable[Memory]) -> set[str]:
     """Every wording the memory ever had, turn by turn for an episode."""
-    said = {text for memory in memories for text in texts_of(memory)}
+    said = {text for m in memories for text in (m.text, *(turn.text for turn in m.turns))}
     return {text for text in said if key_of(text) and text != REDACTED}
 
 
@@ -301,7 +313,7 @@ def _closed(view: DbView, ids: Collection[str], texts: set[str], writer: Writer)
     return [
         Decision(proposal=p.id, outcome="expired", by=writer.actor, at=writer.spine.now())
         for p in view.proposals()
-        if speaks_of(p.memory, ids) or key_of(p.memory.text) in folded
+        if speaks_of(p.memory, ids) or any(key_of(text) in folded for text in strings(p))
     ]
 
 
@@ -334,7 +346,7 @@ def _sweep_buffers(spine: Spine, pending: Iterable[Redaction]) -> list[str]:
                 waiting.append(name)
                 continue
             erasure = erasure_of(spine, [r for r in pending if _holds_in(r, buffer.opened.scope)])
-            entries = list(buffer.entries)
+            entries = [buffer.opened, *buffer.entries]
             if [erasure.masked(entry) for entry in entries] == entries:
                 continue
             try:

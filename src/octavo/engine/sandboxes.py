@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from octavo.domain import buffer as entries
-from octavo.domain import screening
+from octavo.domain import gate, screening
 from octavo.domain.buffer import Opened, SessionBuffer
 from octavo.domain.memory import SHARED, check_id, check_time
 from octavo.domain.verdicts import Consolidation
@@ -59,7 +59,7 @@ class Sandboxes(Handle):
                 raise SandboxClosed(f"sandbox {id!r} was consolidated already")
         opened = Opened(
             sandbox=f"sandbox_{self._spine.new_id()}" if id is None else id,
-            name=name or f"Sandbox {started:%H:%M}",
+            name=gate.without(view, name or f"Sandbox {started:%H:%M}", writer.scope, self._spine.keyed),
             scope=writer.scope,
             parent=view.version,
             actor=self.actor,

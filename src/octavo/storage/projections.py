@@ -15,7 +15,7 @@ from octavo.storage.state_db import StateDb
 
 Progress = Callable[[int, int], None]
 
-_SPOKEN = ("proposal", "refusal", "merge", "clash")
+SPOKEN = ("proposal", "refusal", "merge", "clash", "rejection", "decision", "redaction")
 
 
 class Projection(Protocol):
@@ -67,7 +67,7 @@ class StateProjection:
 
     def erase(self, erasure: Erasure) -> list[str]:
         """Mask what spoke of it and rewrite the file; memories were masked by the redaction's own commit."""
-        for version, line, change in self._state.spoken(_SPOKEN):
+        for version, line, change in self._state.spoken(SPOKEN):
             if erasure.holds(change):
                 self._state.erase_other(version, line)
         self._state.scrub()
@@ -97,5 +97,5 @@ class StateProjection:
 
 
 def spoken_of(state: StateDb, erasure: Erasure) -> set[int]:
-    """The versions in which a proposal, a refusal, a merge or a clash says what is to be erased."""
-    return {version for version, _, change in state.spoken(_SPOKEN) if erasure.holds(change)}
+    """The versions in which a proposal, a refusal, a reason or the like says what is to be erased."""
+    return {version for version, _, change in state.spoken(SPOKEN) if erasure.holds(change)}

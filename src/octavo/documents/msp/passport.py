@@ -53,6 +53,7 @@ class MSP:
 
     _standing: ClassVar[MSP | None] = None
 
+    @fitted
     def __init__(
         self,
         root: str | Path = "data",
