@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def main() -> None:
         options.write.write_bytes(np.array(list(rows.values())).astype("<f2").tobytes())
 
 
-def sentences(given: dict[str, list[str]]) -> Iterator[list[str]]:
+def sentences(given: dict[str, Any]) -> Iterator[list[str]]:
     """Orders about something, orders about everything, wishes, and what is neither."""
     chance = random.Random(5)
     special, general, wishes = list(given["orders"]), [], list(given["wishes"])
@@ -74,6 +75,17 @@ def sentences(given: dict[str, list[str]]) -> Iterator[list[str]]:
     for fact in given["facts"]:
         frames = chance.sample(given["fact_frames"], 4)
         told += [_put(frame, fact, chance.choice(given["topics"])) for frame in frames]
+    thai = given["thai"]
+    for topic in thai["topics"]:
+        for frames, acts, most in (("order_frames", "do", 6), ("dont_frames", "dont", 3)):
+            special += [
+                _put(chance.choice(thai[frames]), act, topic) for act in chance.sample(thai[acts], most)
+            ]
+    general += [_put(frame, act) for act in thai["general"] for frame in thai["general_frames"]]
+    for thing in thai["wish_things"]:
+        wishes += [frame.format(x=thing) for frame in chance.sample(thai["wish_frames"], 6)]
+    told += [_put(frame, act) for act in thai["facts"] for frame in thai["fact_frames"]]
+    told += [_put(frame, act) for act in thai["requests"] for frame in thai["request_frames"]]
     yield from (special, general, wishes, told + given["others"])
 
 

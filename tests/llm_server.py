@@ -63,7 +63,7 @@ def speaks_no_json() -> Reply:
 
 def breaks_off() -> Reply:
     """The model's JSON ends in the middle."""
-    return Reply(text='{"summary": [{"text": "They talked", "sources": ["ep')
+    return Reply(text='{"summary": [{"sentence": "They talked", "sources": ["ep')
 
 
 def misses_the_schema() -> Reply:

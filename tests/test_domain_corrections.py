@@ -288,3 +288,32 @@ def test_a_newer_fact_takes_the_place_of_what_it_replaces_before_others_that_fit
 )
 def test_use_to_asks_about_the_past_only_after_did(question, is_past):
     assert is_about_the_past(question) is is_past
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        (
+            "who maintains the billing service?",
+            (
+                "Lina maintains the billing service",
+                "Jorge maintains the search service",
+                "Priya took over the billing service",
+            ),
+        ),
+        ("กานต์ทำงานที่ไหน", ("กานต์ทำงานที่ดาวเหนือ", "มินทำงานที่เทศบาล", "กานต์ลาออกไปทำงานที่สุขใจ")),
+    ],
+)
+def test_what_tells_of_another_thing_goes_behind_and_is_not_told_as_replaced(question, texts):
+    order, replaced = arrange(question, facts(*texts))
+    assert order[0] == "m2"
+    assert [(r.older, r.newer) for r in replaced] == [("m0", "m2")]
+
+
+def test_who_it_was_before_is_who_did_this_and_not_the_like():
+    texts = (
+        "Lina maintains the billing service",
+        "Jorge maintains the search service",
+        "Priya took over the billing service",
+    )
+    assert arrange("who maintained billing before?", facts(*texts))[0][0] == "m0"

@@ -22,6 +22,8 @@ from octavo.doors import conversations, hooks, rest
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
+from octavo.engine.sandbox import Sandbox
+from octavo.errors import Refused
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_what_people_and_the_assistant_said_is_kept_and_consolidated_at_the_stop
 
 def test_what_was_said_is_kept_once_however_often_a_hook_is_called(settings: Settings) -> None:
     talk(settings)
-    for event in ("pre-compact", "stop", "stop", "pre-compact", "stop"):
+    for event in ("pre-compact", "pre-compact", "stop", "stop", "stop"):
         tell(settings, event, last_assistant_message="It is far.")
     assert len(episodes(settings)) == 4
     tell(settings, "prompt", prompt="The conversation was taken up again.")
@@ -90,6 +92,30 @@ def test_a_conversation_whose_client_was_killed_counts_when_the_next_one_starts(
     assert len(episodes(settings)) == 3
     tell(settings, "stop")
     assert len(episodes(settings)) == 3
+
+
+def test_an_answer_to_a_conversation_that_was_taken_for_over_is_kept(settings: Settings, opened) -> None:
+    talk(settings)
+    later = datetime.now(UTC) + conversations.IDLE + timedelta(seconds=1)
+    conversations.end_idle(opened("agent:claude-code"), now=later)
+    tell(settings, "pre-compact", last_assistant_message="It took me a quarter of an hour.")
+    tell(settings, "stop")
+    assert episodes(settings)[-1] == "It took me a quarter of an hour."
+
+
+def test_a_prompt_that_the_gate_refuses_is_briefed_all_the_same(
+    settings: Settings, opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise Refused("the turn was refused")
+
+    heard: list[str] = []
+    opened().remember("The rice is kept in Lampang")
+    monkeypatch.setattr(Sandbox, "turn", refuse)
+    monkeypatch.setattr(hooks.LOG, "warning", lambda form, *values: heard.append(form % values))
+    answer = tell(settings, "prompt", prompt="Where is the rice?")["hookSpecificOutput"]
+    assert "The rice is kept in Lampang" in answer["additionalContext"]
+    assert heard == ["turn refused speaker=user error=Refused"]
 
 
 def test_two_hooks_at_once_wait_for_each_other(settings: Settings, opened) -> None:
@@ -202,9 +228,8 @@ def test_bad_input_never_breaks_the_client(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD[what])))
     hooks.answer(settings, event)
     assert capfd.readouterr() == ("", "")
-    is_enough = event in hooks.EVENTS and (
-        what == "no texts" or (what == "half a character" and event != "prompt")
-    )
+    keeps = event in ("prompt", "pre-compact")
+    is_enough = event in hooks.EVENTS and (what == "no texts" or (what == "half a character" and not keeps))
     assert (settings.root / "hooks.log").exists() != is_enough
 
 

@@ -128,16 +128,16 @@ def answering(text: str) -> Callable[[Request], Reply]:
 
     def reply(request: Request) -> Reply:
         source = cited(request)[0]
-        return says({"summary": [{"text": text, "sources": [source]}], **_more(source)})
+        return says({"summary": [{"sentence": text, "sources": [source]}], **_more(source)})
 
     return reply
 
 
 def _more(source: str) -> dict[str, Any]:
     if source.startswith("core_"):
-        belief = {"belief": f"The user's password is {SECRET}", "confidence": 0.9, "sources": [source]}
-        return {"beliefs": [belief, {"belief": INJECTED, "confidence": 0.9, "sources": [source]}]}
-    return {"key_events": [{"event": f"said {SECRET}", "source": source}]}
+        belief = {"belief": f"The user's password is {SECRET}", "confidence": 0.9, "evidence": [source]}
+        return {"beliefs": [belief, {"belief": INJECTED, "confidence": 0.9, "evidence": [source]}]}
+    return {"key_events": [{"event": f"said {SECRET}", "episode": source}]}
 
 
 def live(account: octavo.Account, sessions: int) -> None:
@@ -196,7 +196,7 @@ def test_instructions_in_a_models_answer_stay_text(opened: Opened) -> None:
         speaks_no_json(),
         breaks_off(),
         misses_the_schema(),
-        says({"summary": [{"text": "Maya flew to the moon.", "sources": ["ep_999"]}]}),
+        says({"summary": [{"sentence": "Maya flew to the moon.", "sources": ["ep_999"]}]}),
         is_busy(),
         fails(),
         refuses(),

@@ -172,6 +172,16 @@ def test_the_profile_holds_what_is_current_and_its_bytes_do_not_depend_on_the_qu
     assert account.brief("who is the manager?").standing == standing
 
 
+def test_the_profile_leaves_out_what_is_over_in_thai_too(account: Account) -> None:
+    account.remember("แพรวทำงานเป็นนักบัญชี", at=at(1))
+    account.remember("แพรวแพ้นมวัว", at=at(2))
+    account.remember("แพรวลาออกจากงานบัญชี", at=at(8))
+    standing = account.brief().standing
+    assert "เป็นนักบัญชี" not in standing
+    assert "แพ้นมวัว" in standing
+    assert "ลาออกจากงานบัญชี" in standing
+
+
 def test_the_profile_holds_everything_that_is_true_at_once(account: Account) -> None:
     for day, text in enumerate(
         ("I am allergic to cashews", "I am allergic to cats", "แนนชอบปีนผา", "แนนชอบถักไหมพรม")
@@ -198,15 +208,3 @@ def test_the_profile_prefers_the_one_whom_most_facts_are_about(account: Account)
     ):
         account.remember(f"{thing} costs {number + 2} thousand a month", at=at(9))
     assert "data team in Cork" in str(account.brief(budget=200))
-
-
-def test_who_only_talked_is_known_by_their_last_sessions_until_something_is_asked(account: Account) -> None:
-    for day in range(8):
-        with account.sandbox(f"s{day}") as sandbox:
-            sandbox.turn("user", f"I finished chapter {day} of my book about lighthouses.")
-            sandbox.turn("assistant", "Lovely.")
-    account.compress()
-    told = str(account.brief())
-    assert "## Conversations so far" in told
-    assert "lighthouses" in told
-    assert "Conversations so far" not in str(account.brief("what do I write about?"))

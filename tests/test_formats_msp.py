@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.documents.formats import export_account, import_account
+from octavo.documents.msp import saving
 from octavo.documents.msp.items import canonical
 from octavo.documents.trees import write_bytes
 from octavo.domain.policy import PrivacyPolicy
@@ -293,6 +295,45 @@ def test_secrets_are_masked_in_episodes_refused_in_facts_and_named(
     ]
     ledger = "".join(p.read_text() for p in (tmp_path / "data").rglob("*.jsonl"))
     assert "hunter2secret9" not in ledger
+
+
+def test_a_secret_beside_the_values_is_masked_and_the_rest_stays(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    semantic = {"facts": ["likes tea"], "wifi": {"password": "hunter2secret9"}, "version": "2.0"}
+    top = plant(tmp_path / "tree", {SEMANTIC: semantic, IDENTITY: {"charter": "v1"}}, folder="accout")
+
+    done = import_account(account, top, "msp")
+    export_account(account, tmp_path / "out", "msp")
+
+    assert ([note.place for note in done.changed], done.left_out) == (["master"], ())
+    core = tmp_path / "out/accout/User01/core"
+    out = json.loads((core / SEMANTIC).read_text())
+    assert (out["facts"], out["version"], "hunter2secret9" in str(out)) == (["likes tea"], "2.0", False)
+    assert json.loads((core / IDENTITY).read_text()) == {"charter": "v1"}
+
+
+def test_an_account_of_an_older_release_goes_out_as_it_came_in(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    older = {
+        "root": {"folder": "accout"},
+        "semantic_memory": {"original": {"facts": [], "graph": [[1, 2]]}},
+        "master": {"fields": {"mood": "ดี"}, "metadata": {"note": "kept"}},
+    }
+    for name, value in older.items():
+        data = {"name": name, **value}
+        account.remember("", kind="register", category="file", topic=f"file/{name}", data=data)
+    data = {"original": "likes tea", "spelling": {"place": 0}}
+    account.remember("likes tea", category="fact", data=data)
+
+    export_account(account, tmp_path, "msp")
+    state = saving.master_state(account)
+
+    out = json.loads((tmp_path / "accout/User01/core" / SEMANTIC).read_text())
+    assert out == {"facts": ["likes tea"], "graph": [[1, 2]]}
+    assert (state["mood"], state["metadata"]["note"]) == ("ดี", "kept")
+    assert saving.save(account, state, at=datetime.now(UTC)) == state.version
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,26 @@ def test_rows_of_langgraph_are_the_items_of_the_store(account: octavo.Account, t
     assert store.get(("users", "emi"), "tea").value == {"text": "jasmine"}
 
 
+def test_rows_of_sqlite_say_their_values_as_text_and_when_they_end(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    row = {"prefix": "users.emi", "value": '{"text": "oolong"}', "created_at": "2025-01-01 00:00:00"}
+    rows = [
+        {**row, "key": "kept", "ttl_minutes": 60, "expires_at": "2999-01-01 00:00:00"},
+        {**row, "key": "over", "ttl_minutes": 60, "expires_at": "2025-01-01 01:00:00"},
+        {**row, "key": "torn", "value": '{"text": '},
+    ]
+    done = account.import_(written(tmp_path / "rows.json", rows), format="langgraph")
+    assert [(n.place, n.reason[:9]) for n in done.left_out] == [
+        ("row 2", "its time "),
+        ("row 3", "its value"),
+    ]
+    [fact] = account.memories(kind="fact")
+    assert fact.data["langgraph"]["expires"] == "2999-01-01T00:00:00Z"
+    item = OctavoStore(account).get(("users", "emi"), "kept")
+    assert (item.value, item.created_at.year) == ({"text": "oolong"}, 2025)
+
+
 def test_the_scopes_of_one_account_import_the_same_export_each_for_itself(
     opened: Any, tmp_path: Path
 ) -> None:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from octavo.domain.brief_page import (
     CANON,
     CONTEXT,
-    CORES,
     FACTS,
     FORMATS,
     REGISTERS,
@@ -162,13 +161,11 @@ def _filled(
     all_registers = [m for m in shown if m.kind == "register"]
     reserve = 0 if budget is None or not ranked or k == 0 else budget // _RESERVED
 
-    heading = CORES if facts and facts[0].kind == "core" else FACTS
-
     def parts(canon: int, registers: int, known: int = 0) -> str:
         return page.standing(
             (CANON, all_canon[:canon], len(all_canon) - canon),
             (REGISTERS, all_registers[:registers], len(all_registers) - registers),
-            (heading, sorted(facts[:known], key=lambda fact: (fact.at, fact.id)), 0),
+            (FACTS, sorted(facts[:known], key=lambda fact: (fact.at, fact.id)), 0),
         )
 
     def fits(text: str, keep: int = 0) -> bool:
@@ -180,7 +177,7 @@ def _filled(
     registers = known = 0
     if canon == len(all_canon):
         registers = _most(len(all_registers), lambda n: fits(parts(canon, n), reserve)) or 0
-        spent = page.count(page.whole(parts(canon, registers) or heading, ""))
+        spent = page.count(page.whole(parts(canon, registers) or FACTS, ""))
         room = 0 if budget is None else max(0, budget - spent) // _PROFILE
         known = _most(len(facts), lambda n: fits(parts(canon, registers, n), room)) or 0
         if facts and not known and not ranked and fits(parts(canon, registers, 1)):

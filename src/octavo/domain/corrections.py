@@ -6,14 +6,14 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from itertools import combinations
 
 from msgspec import Struct
 
 from octavo.domain.dates import Interval, find_times
-from octavo.domain.readings import correction_cues, read
+from octavo.domain.readings import PAST_NAME, classes, has, read, stems, without
 from octavo.domain.replacing import BE, FRAME, alike_in_order, both_hold, names_of, probability
 from octavo.domain.rivals import ENOUGH_GRAMS, same_start
 
@@ -27,6 +27,7 @@ _FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept b
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
 _FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
 _NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
+_AS_MUCH = 0.8  # of the grams of a question that any fact has
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
 
 
@@ -59,8 +60,7 @@ class Replacement(Struct, frozen=True, kw_only=True):
 
 def is_change(text: str) -> bool:
     """Whether a text says by itself that something is otherwise than before."""
-    cues = correction_cues()
-    return cues.change.any_in(text, thai=not text.isascii()) and not cues.plan.any_in(text, thai=True)
+    return has(text, "change") and not has(text, "plan")
 
 
 def may_replace(older: str, newer: str) -> bool:
@@ -70,15 +70,12 @@ def may_replace(older: str, newer: str) -> bool:
 
 def is_about_the_past(question: str) -> bool:
     """Whether a question asks how it was: by a word for it, the past tense alone is none."""
-    cues = correction_cues()
-    return (
-        cues.past.any_in(question, thai=not question.isascii()) or cues.past_name.search(question) is not None
-    )
+    return has(question, "past") or PAST_NAME.search(question) is not None
 
 
 def present(question: str) -> str:
     """A question about the past as it would be asked about the present."""
-    return correction_cues().past_only.without(question).strip(" ?") or question
+    return without(question, "past_only").strip(" ?") or question
 
 
 def arrange(
@@ -98,6 +95,7 @@ def arrange(
     top = _compared(facts, nearness)
     certainty: dict[tuple[str, str], float] = {}
     replaced: set[tuple[str, str]] = set()
+    ended: set[tuple[str, str]] = set()
     kept: list[tuple[Fact, Fact]] = []
     for older, newer in combinations(sorted(top, key=_age), 2):
         sure = probability(asked, older.text, newer.text)
@@ -111,10 +109,12 @@ def arrange(
             kept.append((older, newer))
         if (newer.id, older.id) in replaced or (is_past and is_same):
             certainty[older.id, newer.id] = sure
+            if _is_ended(asked, older, newer, top):
+                ended.add((older.id, newer.id))
     ranked = _ordered(top, replaced, kept)
     if is_past:
-        ranked = _past_first(question, ranked, certainty)
-    replacements = _replacements(asked, ranked, certainty)
+        ranked = _past_first(question, ranked, certainty, ended)
+    replacements = _replacements(asked, ranked, {pair: certainty[pair] for pair in ended})
     placed = {fact.id for fact in ranked}
     return [f.id for f in ranked] + [f.id for f in facts if f.id not in placed], replacements
 
@@ -165,14 +165,32 @@ def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None)
     return near is not None and near >= enough and _answers(question, older.text)
 
 
+def _is_ended(question: str, older: Fact, newer: Fact, facts: Sequence[Fact]) -> bool:
+    """Whether the older was an answer that no longer holds; what tells of another thing only goes behind.
+
+    It has to tell of all that is asked for, as far as any fact does, and the newer to say that it changed, or
+    the same of another value.
+    """
+    asked, before, after = read(question), read(older.text), read(newer.text)
+    says_so = after.changes - before.changes or after.negations - before.negations
+    if not says_so and alike_in_order(before.tokens, after.tokens) < FRAME:
+        return False
+    if asked.is_thai:
+        best = max(len(asked.asked & read(fact.text).terms) for fact in facts)
+        return len(asked.asked & before.terms) >= _AS_MUCH * best
+    nouns = asked.asked - stems("light")
+    told = before.terms.union(*(group for group in classes() if group & before.terms))
+    return not any((nouns & read(fact.text).terms) - told for fact in facts)
+
+
 def _answers(question: str, fact: str) -> bool:
     """Whether a fact has a word of the question, or one like it, besides whom it asks about."""
-    asked, said, cues = read(question), read(fact), correction_cues()
+    asked, said = read(question), read(fact)
     if asked.is_thai:
         return True
     words = asked.asked - names_of(asked)
-    alike = words.union(*(group for group in cues.classes if group & words))
-    return not alike.isdisjoint(said.terms) or not cues.light.isdisjoint(asked.stems & said.stems)
+    alike = words.union(*(group for group in classes() if group & words))
+    return not alike.isdisjoint(said.terms) or not stems("light").isdisjoint(asked.stems & said.stems)
 
 
 def _share_a_matter(question: str, older: str, newer: str) -> bool:
@@ -186,24 +204,24 @@ def _share_a_matter(question: str, older: str, newer: str) -> bool:
     names = names_of(asked)
     ours, theirs = before.terms - names, after.terms - names
     shared = ours & theirs
-    cues, subject = correction_cues(), before.subject
+    subject = before.subject
     is_about_one = subject is not None and subject == after.subject
     if is_about_one and not BE.isdisjoint(before.words) and subject not in names:
         return bool(shared) or alike_in_order(before.tokens, after.tokens) >= FRAME  # "the landlord is …"
     if is_about_one:
         # "My mother moved" and "my mother had": whom both are about is not what they say.
         shared -= {subject}
-        is_thing = subject not in names and subject not in cues.persons
+        is_thing = subject not in names and subject not in stems("person")
         if not shared and says_so and is_thing:
             return not (asked.asked - {subject}).isdisjoint(ours)
     elif after.subject in before.terms and (
         after.subject not in asked.asked
-        or (asked.asked | (asked.stems & cues.light)) & before.stems <= {after.subject}
+        or (asked.asked | (asked.stems & stems("light"))) & before.stems <= {after.subject}
     ):
         shared -= {after.subject}  # what the older only mentions: "the cache", or "Maeve runs the data team"
     return bool(shared) or any(
         not (group.isdisjoint(ours) or group.isdisjoint(theirs) or group.isdisjoint(asked.asked))
-        for group in cues.classes
+        for group in classes()
     )
 
 
@@ -211,7 +229,12 @@ def _age(fact: Fact) -> tuple[datetime, int]:
     return fact.at, fact.version
 
 
-def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str, str], float]) -> list[Fact]:
+def _past_first(
+    question: str,
+    ranked: list[Fact],
+    certainty: Mapping[tuple[str, str], float],
+    ended: Collection[tuple[str, str]],
+) -> list[Fact]:
     """What the current fact replaced before it, the nearest first, or the oldest if that is asked for."""
     current = ranked[0]
     before = [
@@ -219,7 +242,8 @@ def _past_first(question: str, ranked: list[Fact], certainty: Mapping[tuple[str,
         for fact in ranked[1:]
         if certainty.get((fact.id, current.id), 0.0) > 0.5 and fact.relevance >= _RELATED * current.relevance
     ]
-    before.sort(key=_age, reverse=not correction_cues().first.any_in(question, thai=not question.isascii()))
+    before.sort(key=_age, reverse=not has(question, "first"))
+    before.sort(key=lambda fact: (fact.id, current.id) not in ended)
     return before + [fact for fact in ranked if fact not in before]
 
 
@@ -238,7 +262,7 @@ def _replacements(
 
 def _asked_day(question: str, facts: Sequence[Fact]) -> date | None:
     """The last day of the time that a question in the past tense names, if any."""
-    if not correction_cues().past_tense.any_in(question, thai=not question.isascii()):
+    if not has(question, "past_tense"):
         return None
     days = [fact.at.date() for fact in facts]
     newest = max(days)

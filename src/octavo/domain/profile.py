@@ -9,6 +9,7 @@ from itertools import combinations
 
 from octavo.domain.corrections import CERTAIN
 from octavo.domain.memory import Memory
+from octavo.domain.readings import read
 from octavo.domain.replacing import both_hold, probability
 from octavo.domain.text import STOP_WORDS, words
 
@@ -19,7 +20,7 @@ _RECENT, _USED, _AGAIN = 0.3, 0.15, 0.15
 _MAIN, _OFTEN = 0.3, 0.2  # what is said of the one whom most facts are about, and how many that takes
 _LOOKED_AT = 80
 _PIECE = 4  # letters of Thai that stand for a word
-_SHARED = 0.4  # of the telling words of the shorter of two facts, before they are compared closely
+_SHARED, _SHARED_THAI = 0.4, 0.2  # of the terms of the shorter of two facts, before they are compared closely
 _PRONOUNS = frozenset(("i", "my", "she", "her", "he", "his", "they", "their", "we", "our"))
 
 
@@ -60,14 +61,13 @@ def _opening(fact: Memory) -> tuple[str, str]:
 
 def _replaced(facts: Sequence[Memory]) -> set[str]:
     """Those that a newer one about the same took the place of, for certain."""
-    told = [
-        (fact, frozenset(words(fact.text)) - STOP_WORDS) for fact in sorted(facts, key=lambda f: (f.at, f.id))
-    ]
+    told = [(fact, read(fact.text)) for fact in sorted(facts, key=lambda fact: (fact.at, fact.id))]
     return {
         older.id
         for (older, ours), (newer, theirs) in combinations(told, 2)
-        if len(ours & theirs) >= max(1, min(len(ours), len(theirs)) * _SHARED)
-        and probability("", older.text, newer.text) > CERTAIN
+        if len(ours.terms & theirs.terms)
+        >= max(1, min(len(ours.terms), len(theirs.terms)) * (_SHARED_THAI if ours.is_thai else _SHARED))
+        and probability(older.text if ours.is_thai else "", older.text, newer.text) >= CERTAIN
         and not both_hold("", older.text, newer.text)
     }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
 
 from octavo import words as word_lists
+from octavo.domain.patterns import pattern
 from octavo.domain.text import STOP_WORDS, fold, split_runs, stem, terms_of_run
 
 _THAI = re.compile("[\u0e00-\u0e7f]")
@@ -26,103 +27,7 @@ _DETERMINERS = (
 )
 # The index counts these as other words; "she lives" must meet "where does she live".
 _SAME = {"life": "live", "leaf": "leav"}
-_HEAD = 3
-_FIRST_GROUP = re.compile(r"\(\?:([^()]*)\)(?!\?)")
-_LETTERS = re.compile("[a-z]+")
-_NOBODY: frozenset[str] = frozenset()
-
-
-class Marks(Struct, frozen=True, kw_only=True, eq=False):
-    """One list of cues as patterns: whole words of English in lower case, any stretch of Thai.
-
-    A list has hundreds of alternatives, so the English pattern is tried only where a word begins as one of
-    them does: `heads` are their first letters, None if it is to be looked for anywhere.
-    """
-
-    english: re.Pattern[str] | None
-    thai: re.Pattern[str] | None
-    heads: frozenset[str] | None = None
-
-    def found_in(self, text: str, *, thai: bool) -> Iterator[str]:
-        """Every cue that stands in a text, as it stands there."""
-        if self.english and self.heads is None:
-            yield from (match.group(0) for match in self.english.finditer(text.lower()))
-        elif self.english and self.heads:
-            lowered, starts = _starts(text)
-            for place in (place for head in self.heads.intersection(starts) for place in starts[head]):
-                match = self.english.match(lowered, place)
-                if match:
-                    yield match.group(0)
-        if thai and self.thai:
-            yield from (match.group(0) for match in self.thai.finditer(text))
-
-    def all_in(self, text: str, *, thai: bool) -> frozenset[str]:
-        """Every cue that stands in a text."""
-        return frozenset(self.found_in(text, thai=thai))
-
-    def any_in(self, text: str, *, thai: bool) -> bool:
-        """Whether a cue stands in a text."""
-        return next(self.found_in(text, thai=thai), None) is not None
-
-    def without(self, text: str) -> str:
-        """The text with every cue taken out."""
-        for marks in (self.english, self.thai):
-            text = re.sub(marks.pattern, " ", text, flags=re.IGNORECASE) if marks else text
-        return text
-
-
-@lru_cache(maxsize=64)
-def _starts(text: str) -> tuple[str, dict[str, list[int]]]:
-    """A text in lower case, and where words begin with which first letters; every list asks for them."""
-    lowered = text.lower()
-    starts: dict[str, list[int]] = {}
-    for match in _WORD.finditer(lowered):
-        word, place = match.group(), match.start()
-        starts.setdefault(word[:_HEAD], []).append(place)
-        if len(word) > 2:
-            starts.setdefault(word[:2], []).append(place)
-    return lowered, starts
-
-
-class Cues(Struct, frozen=True, kw_only=True, eq=False):
-    """The word lists of corrections, ready for use."""
-
-    change: Marks
-    negation: Marks
-    addition: Marks
-    plan: Marks
-    event: Marks
-    event_time: Marks
-    event_verb: Marks
-    visit: Marks
-    asking: Marks
-    past: Marks
-    past_only: Marks
-    first: Marks
-    past_tense: Marks
-    keys: Marks
-    days: Marks
-    past_name: re.Pattern[str]
-    object_after: re.Pattern[str]
-    ended: re.Pattern[str]
-    opening: re.Pattern[str]
-    of: re.Pattern[str]
-    owning: re.Pattern[str]
-    before_name: str
-    asking_words: frozenset[str]
-    light: frozenset[str]
-    participles: frozenset[str]
-    persons: frozenset[str]
-    numbers: frozenset[str]
-    calendar: frozenset[str]
-    pronouns: tuple[frozenset[str], ...]
-    classes: tuple[frozenset[str], ...]
-    thai_classes: tuple[re.Pattern[str], ...]
-    opposites: tuple[tuple[frozenset[str], frozenset[str]], ...]
-    several: Marks
-    several_asked: Marks
-    begun: Marks
-    themselves: tuple[str, ...]
+_ENGLISH, _IN_THAI = (word_lists.section("corrections")[language] for language in ("en", "th"))
 
 
 class Reading(Struct, frozen=True, kw_only=True, eq=False):
@@ -133,7 +38,6 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     terms: frozenset[str]
     asked: frozenset[str]
     tokens: tuple[str, ...]
-    content: tuple[str, ...]
     stems: frozenset[str]
     words: tuple[str, ...]
     names: frozenset[str]
@@ -154,83 +58,108 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     capitals: frozenset[str]
 
 
-@cache
-def correction_cues() -> Cues:
-    """The cues of the word lists of every language, made when the first text is read."""
-    lists = word_lists.section("corrections")
-    english, thai = lists["en"], lists["th"]
+def _cue(*names: str) -> re.Pattern[str]:
+    """One pattern of lists of cues: whole words of English in lower case, any stretch of Thai."""
+    english = "|".join(entry for name in names for entry in _ENGLISH.get(name, ()))
+    thai = "|".join(entry for name in names for entry in _IN_THAI.get(name, ()))
+    return pattern("|".join(filter(None, (rf"\b(?:{english})\b" if english else "", thai))))
 
-    def marks(name: str) -> Marks:
-        return _marks(english.get(name, ()), thai.get(name, ()))
 
-    named = {name: marks(name) for name in _LISTS}
-    calendar = [*english["day"], *english["month"]]
-    return Cues(
-        **named,
-        keys=Marks(english=_any([_NUMBER, *calendar, *thai["day"], *thai["month"]], edges=False), thai=None),
-        days=_marks(english["day"], thai["day"]),
-        past_name=re.compile(english["past_name"]),
-        object_after=re.compile(rf"\b(?:{'|'.join(english['object_after'])}){_DETERMINERS}", re.IGNORECASE),
-        ended=re.compile(rf"\b(?:{'|'.join(english['ended'])}) ([^.,;]+)", re.IGNORECASE),
-        opening=re.compile(rf"^(?:{'|'.join(english['opening'])})\b", re.IGNORECASE),
-        of=re.compile(f"{thai['of']}([\u0e00-\u0e7f]{{2}})"),
-        owning=re.compile(f"([\u0e00-\u0e7f]{{4}}){thai['of']}([\u0e00-\u0e7f]{{2}})"),
-        before_name=f"(?:{'|'.join(thai['person'])})(?:{thai['of']})?",
-        asking_words=frozenset(english["asking"]),
-        light=frozenset(map(stem_of, english["light"])),
-        participles=frozenset(english["participle"]),
-        persons=frozenset(map(stem_of, english["person"])),
-        numbers=frozenset(map(stem_of, english["number"])),
-        calendar=frozenset(english["month"]) | frozenset(f"{d}day" for d in _WEEK),
-        pronouns=tuple(frozenset(group.split()) for group in english["pronouns"]),
-        classes=tuple(frozenset(map(stem_of, group.split())) for group in english["classes"]),
-        thai_classes=tuple(map(re.compile, thai["classes"])),
-        opposites=tuple(_opposite(group) for group in english["opposites"]),
-        themselves=tuple(thai["themselves"]),
+_CUES = {
+    name: _cue(name)
+    for name in (
+        "change", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking",
+        "past", "past_only", "first", "past_tense", "several", "several_asked", "begun", "day",
     )
+}  # fmt: skip
+_KEYS = pattern(
+    "|".join([_NUMBER, *(row for key in ("day", "month") for row in (*_ENGLISH[key], *_IN_THAI[key]))])
+)
+_OBJECT_AFTER = pattern(rf"\b(?:{'|'.join(_ENGLISH['object_after'])}){_DETERMINERS}", re.IGNORECASE)
+_ENDED = pattern(rf"\b(?:{'|'.join(_ENGLISH['ended'])}) ([^.,;]+)", re.IGNORECASE)
+_OPENS = pattern(rf"^(?:{'|'.join(_ENGLISH['opening'])})\b", re.IGNORECASE)
+_ASKING_THAI = pattern("|".join(_IN_THAI["asking"]))
+PAST_NAME = pattern(_ENGLISH["past_name"])
+OF_THAI = pattern(f"{_IN_THAI['of']}([\u0e00-\u0e7f]{{2}})")
+OWNING_THAI = pattern(f"([\u0e00-\u0e7f]{{4}}){_IN_THAI['of']}([\u0e00-\u0e7f]{{2}})")
+BEFORE_NAME_THAI = f"(?:{'|'.join(_IN_THAI['person'])})(?:{_IN_THAI['of']})?"
+CLASSES_THAI = tuple(map(pattern, _IN_THAI["classes"]))
+THEMSELVES_THAI = tuple(_IN_THAI["themselves"])
+CALENDAR = frozenset(_ENGLISH["month"]) | {
+    f"{day}day" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
+}
+PARTICIPLES = frozenset(_ENGLISH["participle"])
+_ASKING = frozenset(_ENGLISH["asking"])
+_PRONOUNS = tuple(frozenset(group.split()) for group in _ENGLISH["pronouns"])
 
 
-_LISTS = (
-    "change", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking", "past",
-    "past_only", "first", "past_tense", "several", "several_asked", "begun",
-)  # fmt: skip
-_WEEK = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
+def has(text: str, name: str) -> bool:
+    """Whether a cue of a list stands in a text."""
+    return _CUES[name].search(text.lower()) is not None
+
+
+def cues_in(text: str, name: str) -> frozenset[str]:
+    """Every cue of a list that stands in a text."""
+    return frozenset(_CUES[name].findall(text.lower()))
+
+
+def without(text: str, name: str) -> str:
+    """The text with every cue of a list taken out."""
+    return re.sub(_CUES[name].pattern, " ", text, flags=re.IGNORECASE)
+
+
+@cache
+def stems(name: str) -> frozenset[str]:
+    """The stems of a list of words."""
+    return frozenset(map(stem_of, _ENGLISH[name]))
+
+
+@cache
+def classes() -> tuple[frozenset[str], ...]:
+    """Words that answer the same question, by their stems."""
+    return tuple(frozenset(map(stem_of, group.split())) for group in _ENGLISH["classes"])
+
+
+@cache
+def opposites() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """Words of which each side says the opposite of the other, by their stems."""
+    pairs = (group.split("/") for group in _ENGLISH["opposites"])
+    return tuple(
+        (frozenset(map(stem_of, one.split())), frozenset(map(stem_of, other.split()))) for one, other in pairs
+    )
 
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> Reading:
     """Take a text apart; the texts of an account come again and again, so a few thousand are kept."""
-    cues = correction_cues()
     thai = _THAI.search(text) is not None
     plain = text.replace("’", "'")
     bare = plain.replace("'s", " ") if "'s" in plain else plain
     words = tuple(_WORD.findall(bare.lower()))
-    content = tuple(stem_of(word) for word in words if word not in STOP_WORDS)
     tokens = tuple(stem(token) if token.isascii() else token for token in _TOKEN.findall(plain.lower()))
     return Reading(
         text=text,
         is_thai=thai,
         terms=_terms(bare),
-        asked=_terms(bare, cues),
+        asked=_terms(bare, is_question=True),
         tokens=tokens,
-        content=content,
         stems=frozenset(map(stem_of, words)),
         words=words,
         names=frozenset(name.lower() for name in _NAME.findall(text) if not name.isupper()),
-        keys=frozenset(key.rstrip(".,:") for key in cues.keys.all_in(text, thai=thai)),
-        changes=cues.change.all_in(text, thai=thai),
-        negations=cues.negation.all_in(text, thai=thai),
-        is_additive=cues.addition.any_in(text, thai=thai),
-        is_plan=cues.plan.any_in(text, thai=thai),
-        is_event=_is_event(text, cues, thai=thai),
-        has_event_time=cues.event_time.any_in(text, thai=thai) or cues.event.any_in(text, thai=thai),
-        pronouns=frozenset(i for i, group in enumerate(cues.pronouns) if not group.isdisjoint(words)),
+        keys=frozenset(key.rstrip(".,:") for key in _KEYS.findall(text.lower())),
+        changes=cues_in(text, "change"),
+        negations=cues_in(text, "negation"),
+        is_additive=has(text, "addition"),
+        is_plan=has(text, "plan"),
+        is_event=_is_event(text),
+        has_event_time=has(text, "event_time") or has(text, "event"),
+        pronouns=frozenset(i for i, group in enumerate(_PRONOUNS) if not group.isdisjoint(words)),
         owned=frozenset((a, b) for a, s, b in zip(tokens, tokens[1:], tokens[2:], strict=False) if s == "'s"),
         has_owner=_OWNER.search(text) is not None,
-        objects=tuple(_objects(text, cues)),
+        objects=tuple(_objects(text)),
         renewed=frozenset(stem_of(word.lower()) for word in _ANEW.findall(text)),
-        subject=None if thai else _subject(bare, cues),
-        counted=_counted(tokens, cues),
+        subject=None if thai else _subject(bare),
+        counted=_counted(tokens),
         capitals=frozenset(stem(word.lower()) for word in _CAPITAL.findall(text)),
     )
 
@@ -241,89 +170,53 @@ def stem_of(word: str) -> str:
     return _SAME.get(root, root)
 
 
-def kind_of_key(key: str, cues: Cues) -> str:
+def kind_of_key(key: str) -> str:
     """Whether a key is a number, a day or a month: another of the same kind is another thing."""
-    return "number" if key[0].isdigit() else "day" if cues.days.any_in(key, thai=True) else "month"
+    return "number" if key[0].isdigit() else "day" if has(key, "day") else "month"
 
 
-def _opposite(group: str) -> tuple[frozenset[str], frozenset[str]]:
-    one, _, other = group.partition("/")
-    return frozenset(map(stem_of, one.split())), frozenset(map(stem_of, other.split()))
-
-
-def _terms(text: str, cues: Cues | None = None) -> frozenset[str]:
+def _terms(text: str, *, is_question: bool = False) -> frozenset[str]:
     """The index terms of a text; of a question without the words that only ask."""
-    asked = text if cues is None or cues.asking.thai is None else cues.asking.thai.sub(" ", text)
-    skipped = _NOBODY if cues is None else cues.asking_words
-    runs = (run for run in split_runs(fold(asked)) if run not in skipped)
-    return frozenset(_SAME.get(term, term) for run in runs for term in terms_of_run(run))
+    runs = split_runs(fold(_ASKING_THAI.sub(" ", text) if is_question else text))
+    told = (run for run in runs if not (is_question and run in _ASKING))
+    return frozenset(_SAME.get(term, term) for run in told for term in terms_of_run(run))
 
 
-def _is_event(text: str, cues: Cues, *, thai: bool) -> bool:
+def _is_event(text: str) -> bool:
     """Whether it tells of something that happened once."""
-    if cues.event.any_in(text, thai=thai) or cues.visit.any_in(text, thai=False):
-        return True
-    return cues.event_time.any_in(text, thai=False) and cues.event_verb.any_in(text, thai=False)
+    return has(text, "event") or has(text, "visit") or (has(text, "event_time") and has(text, "event_verb"))
 
 
-def _objects(text: str, cues: Cues) -> Iterable[tuple[str, ...]]:
+def _objects(text: str) -> Iterable[tuple[str, ...]]:
     """What each change in a text is a change of, as far as the words after it tell."""
-    for match in cues.object_after.finditer(text):
+    for match in _OBJECT_AFTER.finditer(text):
         stems = tuple(stem_of(word.lower()) for word in match.groups() if word)
         if "mind" not in stems:
             yield stems
-    for clause in cues.ended.findall(text):
+    for clause in _ENDED.findall(text):
         stems = tuple(stem_of(word) for word in _WORD.findall(clause.lower()) if word not in STOP_WORDS)
         if stems:
             yield stems
 
 
-def _subject(text: str, cues: Cues) -> str | None:
+def _subject(text: str) -> str | None:
     """The first word with content, if the sentence opens with what it is about; None after "he" and "she"."""
-    if cues.opening.match(text):
+    if _OPENS.match(text):
         return None
     for word in _WORD.findall(text):
         lowered = word.lower()
         if lowered not in STOP_WORDS:
             return stem_of(lowered)
-        if any(lowered in group for group in cues.pronouns[:2]):
+        if any(lowered in group for group in _PRONOUNS[:2]):
             return None
     return None
 
 
-def _counted(tokens: Sequence[str], cues: Cues) -> dict[str, str]:
+def _counted(tokens: Sequence[str]) -> dict[str, str]:
     """Numbers by the word that stands after them, or before."""
     counted = {}
-    numbers = [token[0].isdigit() or token in cues.numbers for token in tokens]
+    numbers = [token[0].isdigit() or token in stems("number") for token in tokens]
     for (one, two), (first, second) in zip(pairwise(tokens), pairwise(numbers), strict=True):
         if first != second:
             counted[two if first else f"{one} …"] = one if first else two
     return counted
-
-
-def _marks(english: Sequence[str], thai: Sequence[str]) -> Marks:
-    return Marks(
-        english=_any(english) if english else None,
-        thai=_any(thai, edges=False) if thai else None,
-        heads=frozenset(head for entry in english for head in _heads(entry)),
-    )
-
-
-def _heads(entry: str) -> Iterator[str]:
-    """The first letters of a word where an entry can match: three, or two if it may go on in several ways."""
-    if group := _FIRST_GROUP.match(entry):
-        for alternative in group.group(1).split("|"):
-            yield from _heads(alternative + entry[group.end() :])
-        return
-    letters = _LETTERS.match(entry)
-    assert letters is not None, entry  # our own lists begin with letters
-    head = letters.group(0)
-    rest = entry[len(head) :]
-    if rest[:1] in ("?", "*"):
-        head = head[:-1]
-    yield head[:_HEAD] if len(head) >= _HEAD or not rest or rest.startswith(" ") else head[:2]
-
-
-def _any(entries: Sequence[str], *, edges: bool = True) -> re.Pattern[str]:
-    joined = "|".join(entries)
-    return re.compile(rf"\b(?:{joined})\b" if edges else f"(?:{joined})")

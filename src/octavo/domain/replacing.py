@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from octavo.domain.likeness import shared_in_order
 from octavo.domain.query import is_listing
-from octavo.domain.readings import Cues, Reading, correction_cues, read, stem_of
+from octavo.domain.readings import (
+    CLASSES_THAI,
+    PARTICIPLES,
+    Reading,
+    classes,
+    cues_in,
+    has,
+    opposites,
+    read,
+    stem_of,
+    stems,
+)
 from octavo.domain.rivals import (
     DETERMINERS,
     ENOUGH_GRAMS,
@@ -77,15 +88,10 @@ def probability(question: str, older: str, newer: str) -> float:
 
 def features(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
     """What speaks for and against the newer fact, by name."""
-    cues = correction_cues()
-    kept = (
-        _kept_in_thai(question, older, newer, cues)
-        if question.is_thai
-        else _kept(question, older, newer, cues)
-    )
+    kept = _kept_in_thai(question, older, newer) if question.is_thai else _kept(question, older, newer)
     plan = newer.is_plan and not older.is_plan
     change = not plan and bool(newer.changes - older.changes or newer.renewed & question.asked)
-    turned = _turned(question, older, newer, cues)
+    turned = _turned(question, older, newer)
     negation = bool(turned or newer.negations - older.negations) or _is_affirmed(older, newer)
     says_so = change or negation
     value = older.terms - question.asked
@@ -94,9 +100,9 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     lost = min(1.0, kept["lost_nouns"] + 0.5 * kept["lost_verbs"] + kept["lost_grams"])
     event = newer.is_event and not older.has_event_time and not change
     asked = max(1, len(question.asked))
-    is_other = bool(kept["rival"]) or (question.is_thai and is_other_of_the_same(older, newer, cues))
+    is_other = bool(kept["rival"]) or (question.is_thai and is_other_of_the_same(older, newer))
     if not says_so and question.is_thai:
-        is_other = is_other or is_rival_in_thai(question, older, newer, cues)
+        is_other = is_other or is_rival_in_thai(question, older, newer)
     elif not says_so:
         is_other = is_other or is_narrower(question, older, newer)
     same = kept["class"] and not (question.is_thai and not says_so)
@@ -122,10 +128,10 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
         "value_named": repeated if says_so else 0.0,
         "value_lost": repeated * lost if says_so else 0.0,
         "change_lost": lost if change else 0.0,
-        "key_lost": float(loses_key(question, older, newer, negation, cues)),
-        "name_lost": float(loses_name(question, older, newer, cues)),
-        "owned": float(is_of_somebody_else(question, older, newer, cues)),
-        "new_object": float(not kept["whole"] and has_new_object(question, older, newer, cues)),
+        "key_lost": float(loses_key(question, older, newer, negation)),
+        "name_lost": float(loses_name(question, older, newer)),
+        "owned": float(is_of_somebody_else(question, older, newer)),
+        "new_object": float(not kept["whole"] and has_new_object(question, older, newer)),
         "new_subject": float(
             not question.is_thai
             and newer.subject is not None
@@ -139,7 +145,7 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
         "other_shape": float(
             not says_so and not question.is_thai and _has_other_shape(question, older, newer)
         ),
-        "other_use": float(not says_so and has_other_use(question, older, newer, cues)),
+        "other_use": float(not says_so and has_other_use(question, older, newer)),
     }
 
 
@@ -148,25 +154,24 @@ def both_hold(asked: str, before: str, after: str) -> bool:
 
     "She likes Thai food" stays true beside "she likes Ethiopian food", until somebody says otherwise.
     """
-    question, older, newer, cues = read(asked), read(before), read(after), correction_cues()
-    thai = question.is_thai or older.is_thai
+    question, older, newer = read(asked), read(before), read(after)
     changes = newer.changes - older.changes
-    is_list = is_listing(asked) or cues.several_asked.any_in(asked, thai=thai)
+    is_list = is_listing(asked) or has(asked, "several_asked")
     if changes and is_list:
-        changes -= cues.begun.all_in(after, thai=thai)  # "has taken up pottery" ends no other hobby
+        changes -= cues_in(after, "begun")  # "has taken up pottery" ends no other hobby
     if changes or newer.negations - older.negations or _has_other_number(question, older, newer):
         return False
-    return is_list or cues.several.any_in(shared_head(before.lower(), after.lower()), thai=thai)
+    return is_list or has(shared_head(before.lower(), after.lower()), "several")
 
 
-def _turned(question: Reading, older: Reading, newer: Reading, cues: Cues) -> frozenset[str]:
+def _turned(question: Reading, older: Reading, newer: Reading) -> frozenset[str]:
     """The words of the older whose opposite the newer has, of the same thing: "enabled", "disabled"."""
     words: set[str] = set()
-    for pair in cues.opposites:
+    for pair in opposites():
         for one, other in (pair, pair[::-1]):
             if not (one.isdisjoint(older.stems) or other.isdisjoint(newer.stems)):
                 words |= one & older.stems - newer.stems
-    if not words or is_of_somebody_else(question, older, newer, cues):
+    if not words or is_of_somebody_else(question, older, newer):
         return frozenset()
     kept = older.terms - words
     is_of_one = not kept.isdisjoint(newer.terms) and question.asked & kept <= newer.terms
@@ -184,27 +189,27 @@ def _named(question: Reading, older: Reading) -> frozenset[str]:
     return frozenset(stem_of(name) for name in older.names - question.names if name not in question.capitals)
 
 
-def _kept(question: Reading, older: Reading, newer: Reading, cues: Cues) -> dict[str, float]:
+def _kept(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
     """Which words of the question the older has and the newer drops, by what kind of words they are."""
     names = names_of(question)
     had = (question.asked & older.terms) - names - _named(question, older)
-    turned = _turned(question, older, newer, cues)
-    verbs = _verbs(question, older, cues)
+    turned = _turned(question, older, newer)
+    verbs = _verbs(question, older)
     is_do = not _DO.isdisjoint(question.words)
     lost_nouns = lost_verbs = 0
     same = has_rival = False
     for term in had - newer.terms:
         if term in question.keys or term.isdigit():
             continue
-        if term in turned or any(term in group and group & newer.terms for group in cues.classes):
+        if term in turned or any(term in group and group & newer.terms for group in classes()):
             same = True
-        elif term in verbs or (term in cues.light and is_do):
+        elif term in verbs or (term in stems("light") and is_do):
             lost_verbs += 1
         else:
             lost_nouns += 1
             has_rival = has_rival or is_rival(term, older.tokens, newer.tokens, question.asked)
     together = (older.terms & newer.terms) - names
-    shared = bool(together) or any(g & older.terms and g & newer.terms for g in cues.classes)
+    shared = bool(together) or any(g & older.terms and g & newer.terms for g in classes())
     size = max(1, len(had))
     return {
         "lost_nouns": lost_nouns / size,
@@ -217,11 +222,11 @@ def _kept(question: Reading, older: Reading, newer: Reading, cues: Cues) -> dict
     }
 
 
-def _kept_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues) -> dict[str, float]:
+def _kept_in_thai(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
     """The same of Thai, where grams stand for words."""
     had = question.asked & older.terms
     lost = len(had - newer.terms) / len(had) if had else 0.0
-    same = lost > 0.3 and any(c.search(question.text) and c.search(newer.text) for c in cues.thai_classes)
+    same = lost > 0.3 and any(c.search(question.text) and c.search(newer.text) for c in CLASSES_THAI)
     return {
         "lost_nouns": 0.0,
         "lost_verbs": 0.0,
@@ -233,7 +238,7 @@ def _kept_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues)
     }
 
 
-def _verbs(question: Reading, older: Reading, cues: Cues) -> set[str]:
+def _verbs(question: Reading, older: Reading) -> set[str]:
     """The terms of a question that are verbs in it, by their form: an answer may use others."""
     words = question.words
     is_do, is_be = not _DO.isdisjoint(words), not BE.isdisjoint(words)
@@ -242,7 +247,7 @@ def _verbs(question: Reading, older: Reading, cues: Cues) -> set[str]:
         before = words[place - 1] if place else ""
         term = stem_of(word)
         is_other_form = word not in older.words and term in older.terms  # "work" and "works"
-        is_past_form = word.endswith(("ed", "ing")) or word in cues.participles
+        is_past_form = word.endswith(("ed", "ing")) or word in PARTICIPLES
         if (
             (is_do and (before in _PERSONAL or before in question.names or is_other_form))
             or (is_be and is_past_form and before not in _NO_VERB_AFTER)
@@ -273,7 +278,7 @@ def _has_other_shape(question: Reading, older: Reading, newer: Reading) -> bool:
     What is asked for tells of itself that both answer: "his favourite restaurant is".
     """
     same = same_start(older.tokens, newer.tokens)
-    nouns = question.asked - names_of(question) - correction_cues().light
+    nouns = question.asked - names_of(question) - stems("light")
     return nouns.isdisjoint(older.tokens[:same]) and same >= 2 and _shape(older, same) != _shape(newer, same)
 
 

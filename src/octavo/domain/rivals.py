@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import takewhile
 
-from octavo.domain.readings import Cues, Reading, kind_of_key, stem_of
+from octavo.domain.readings import (
+    BEFORE_NAME_THAI,
+    CALENDAR,
+    OF_THAI,
+    OWNING_THAI,
+    THEMSELVES_THAI,
+    Reading,
+    classes,
+    kind_of_key,
+    stem_of,
+    stems,
+    without,
+)
 from octavo.domain.text import STOP_WORDS
 
 DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its", "my", "our", "your", "some"))
@@ -60,9 +72,9 @@ def _changes(one: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, in
     return SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
 
 
-def is_rival_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+def is_rival_in_thai(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether what the newer puts in another's place is what the question asks about."""
-    asked = cues.asking.without(question.text)
+    asked = without(question.text, "asking")
     covered: set[int] = set()
     for block in SequenceMatcher(None, older.text, asked, autojunk=False).get_matching_blocks():
         if block.size >= ENOUGH_GRAMS:
@@ -77,62 +89,60 @@ def is_rival_in_thai(question: Reading, older: Reading, newer: Reading, cues: Cu
     return False
 
 
-def is_other_of_the_same(older: Reading, newer: Reading, cues: Cues) -> bool:
+def is_other_of_the_same(older: Reading, newer: Reading) -> bool:
     """Whether both tell something of the same owner, and not the same: "ผู้ว่าจ้างของเรา", "ผู้ตรวจบัญชีของเรา"."""
     ours, theirs = (
-        {match[2]: match[1] for match in cues.owning.finditer(one.text)} for one in (older, newer)
+        {match[2]: match[1] for match in OWNING_THAI.finditer(one.text)} for one in (older, newer)
     )
     return any(thing not in newer.text for owner, thing in ours.items() if owner in theirs)
 
 
-def has_other_use(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+def has_other_use(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer ends with a use that nobody asked about: "Figma for design", "fish as his shell"."""
     places = [place for place, word in enumerate(newer.words) if word in _USES]
     if not places or not _USES.isdisjoint(older.words):
         return False
     end = newer.words[places[-1] + 1 :]
-    if any(word[0].isdigit() or word in cues.numbers or word in cues.calendar for word in end):
+    if any(word[0].isdigit() or word in stems("number") or word in CALENDAR for word in end):
         return False
     terms = {stem_of(word) for word in end if word not in STOP_WORDS}
     return bool(terms) and terms.isdisjoint(older.terms | question.asked)
 
 
-def loses_key(question: Reading, older: Reading, newer: Reading, negation: bool, cues: Cues) -> bool:
+def loses_key(question: Reading, older: Reading, newer: Reading, negation: bool) -> bool:
     """Whether the newer has another number, day or month than the one that the question names."""
-    others = {kind_of_key(key, cues) for key in newer.keys - older.keys}
+    others = {kind_of_key(key) for key in newer.keys - older.keys}
     return any(
-        kind_of_key(key, cues) in others and not (negation and key in newer.text.lower())
+        kind_of_key(key) in others and not (negation and key in newer.text.lower())
         for key in (question.keys & older.keys) - newer.keys
     )
 
 
-def loses_name(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+def loses_name(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer is about somebody else than the name, or the "her", that question and older share."""
     if question.is_thai:
-        head = shared_head(cues.asking.without(question.text).strip(), older.text)
-        if head.startswith(cues.themselves):
+        head = shared_head(without(question.text, "asking").strip(), older.text)
+        if head.startswith(THEMSELVES_THAI):
             return False
         is_there = head[:ENOUGH_GRAMS] in newer.text or head[:2] in newer.text
         return len(head) >= ENOUGH_GRAMS and not is_there
     lost = (question.names & frozenset(older.words)) - frozenset(newer.words) - question.keys
-    if {name for name in lost if name.rstrip("s") not in cues.calendar} and _THIRD.isdisjoint(
-        newer.words[:4]
-    ):
+    if {name for name in lost if name.rstrip("s") not in CALENDAR} and _THIRD.isdisjoint(newer.words[:4]):
         return True
-    if _is_of_another_person(question, older, newer, cues):
+    if _is_of_another_person(question, older, newer):
         return True
     shared = (question.pronouns & older.pronouns) - newer.pronouns
     return bool(shared) and newer.has_owner and not older.has_owner
 
 
-def _is_of_another_person(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+def _is_of_another_person(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer opens with somebody's person that neither the question nor the older tells of."""
     whose, person = (*newer.words[:2], "", "")[:2]
     is_of_them = not question.pronouns.isdisjoint(older.pronouns) and whose in _POSSESSIVES
     known = older.terms | question.asked
-    if not is_of_them or stem_of(person) not in cues.persons - known:
+    if not is_of_them or stem_of(person) not in stems("person") - known:
         return False
-    return not any(stem_of(person) in group and group & known for group in cues.classes)
+    return not any(stem_of(person) in group and group & known for group in classes())
 
 
 def shared_head(one: str, other: str) -> str:
@@ -140,25 +150,25 @@ def shared_head(one: str, other: str) -> str:
     return one[: same_start(one, other)]
 
 
-def is_of_somebody_else(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+def is_of_somebody_else(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer is about a person or thing of the one asked about: "Jane's son" for "Jane"."""
     for owner, thing in newer.owned - older.owned:
         known = owner in older.tokens and owner in question.tokens
-        if known and thing in cues.persons and thing not in older.tokens and thing not in question.tokens:
+        if known and thing in stems("person") and thing not in older.tokens and thing not in question.tokens:
             return True
     if not newer.is_thai or newer.text[:ENOUGH_GRAMS] == older.text[:ENOUGH_GRAMS]:
         return False
-    asked = cues.asking.without(question.text).strip()
+    asked = without(question.text, "asking").strip()
     head = shared_head(asked, older.text) or asked.split(" ")[0]
-    if len(head) >= 2 and re.match(cues.before_name + re.escape(head[:ENOUGH_GRAMS]), newer.text):
+    if len(head) >= 2 and re.match(BEFORE_NAME_THAI + re.escape(head[:ENOUGH_GRAMS]), newer.text):
         return True
-    return any(older.text.startswith(match.group(1)) for match in cues.of.finditer(newer.text))
+    return any(older.text.startswith(match.group(1)) for match in OF_THAI.finditer(newer.text))
 
 
-def has_new_object(question: Reading, older: Reading, newer: Reading, cues: Cues) -> bool:
+def has_new_object(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer tells a change of something that neither the question nor the older knows."""
     known = older.terms | question.asked
-    related = known.union(*(group for group in cues.classes if group & known))
+    related = known.union(*(group for group in classes() if group & known))
     return bool(newer.objects) and all(related.isdisjoint(stems) for stems in newer.objects)
 
 

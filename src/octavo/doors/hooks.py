@@ -31,7 +31,7 @@ from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.engine import briefing
 from octavo.engine.account import Account
-from octavo.errors import BadInput, OctavoError
+from octavo.errors import BadInput, OctavoError, Refused
 
 LOG = logging.getLogger(__name__)
 EVENTS = {
@@ -121,7 +121,8 @@ def respond(
         text = _relevant(account, said[:_QUERY] if _is_said(said) else None, is_first=is_first)
     else:
         speaker, said = "assistant", payload.get("last_assistant_message")
-    if event != "session-start" and _is_said(said):
+    is_over = event == "stop" and not conversations.is_open(account, name)
+    if event != "session-start" and not is_over and _is_said(said):
         _keep(account, name, speaker, said[:_LONGEST])
     if event == "stop":
         conversations.end(account, name)
@@ -158,16 +159,15 @@ def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
 
 
 def _keep(account: Account, name: str, speaker: str, text: str) -> None:
-    """Keep what was said, once: a client says an answer with every event until the next one.
-
-    A conversation begins with what a person says: an answer to nothing is one that was kept before.
-    """
-    if speaker != "user" and not conversations.is_open(account, name):
-        return
+    """Keep what was said, once: a client says an answer with every event until the next one."""
     with conversations.held(account, name) as sandbox:
         said = conversations.turns(sandbox.buffer)
-        if not said or (said[-1].speaker, said[-1].text) != (speaker, text):
+        if said and (said[-1].speaker, said[-1].text) == (speaker, text):
+            return
+        try:
             sandbox.turn(speaker, text)
+        except Refused as refusal:  # the client is briefed all the same
+            LOG.warning("turn refused speaker=%s error=%s", speaker, type(refusal).__name__)
 
 
 def _is_said(text: object) -> TypeGuard[str]:

@@ -204,6 +204,16 @@ def memory_brief(account: Account, **values: Any) -> Any:
     return {"text": call(brief, account, values).text}
 
 
+@tool(remember, "text kind topic tags at confidence supersedes key", title="Remember something")
+def memory_remember(account: Account, **values: Any) -> Any:
+    """Store, save or note one thing in long-term memory so that later conversations know it: a fact, a
+    preference, a decision. One sentence that stands alone. Use kind register with a topic for what
+    changes (the newest holds), supersedes to correct a memory. The answer says whether it is in, or why
+    not.
+    """
+    return _verdict(call(remember, account, values))
+
+
 @tool(get, "id", title="Read a memory", is_read=True)
 def memory_get(account: Account, **values: Any) -> Any:
     """Read one memory in full by its id: whole text, topic, tags, links, confidence, who wrote it."""
@@ -234,16 +244,6 @@ def memory_history(account: Account, **values: Any) -> Any:
             for r in revisions
         ]
     }
-
-
-@tool(remember, "text kind topic tags at confidence supersedes key", title="Remember something")
-def memory_remember(account: Account, **values: Any) -> Any:
-    """Store, save or note one thing in long-term memory so that later conversations know it: a fact, a
-    preference, a decision. One sentence that stands alone. Use kind register with a topic for what
-    changes (the newest holds), supersedes to correct a memory. The answer says whether it is in, or why
-    not.
-    """
-    return _verdict(call(remember, account, values))
 
 
 @tool(forget, "ids", title="Forget memories", ends=True, repeats=True)
@@ -320,15 +320,4 @@ def memory_status(account: Account, **values: Any) -> Any:
     }
 
 
-TOOLS: tuple[Tool, ...] = (
-    memory_recall,
-    memory_brief,
-    memory_remember,
-    memory_get,
-    memory_list,
-    memory_history,
-    memory_forget,
-    memory_turn,
-    memory_propose,
-    memory_status,
-)
+TOOLS: tuple[Tool, ...] = tuple(one for one in list(vars().values()) if isinstance(one, Tool))

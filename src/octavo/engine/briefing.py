@@ -71,10 +71,7 @@ def brief(
     until: dict[str, date] = {}
     orders: Sequence[Order] = ()
     grouped: Mapping[str, str] = {}
-    is_asked = query is not None and bool(query.strip())
-    if not known and not is_asked:  # who only talked is known by their last sessions
-        known = reader.memories(kind="core", scope=scopes, limit=1, newest=True)
-    if query is not None and is_asked and recall is not None and k:
+    if query is not None and query.strip() and recall is not None and k:
         # What stands already does not count against k, so more are asked for; a few times k is enough.
         hits = recall(query, k=k + min(len(standing), _MORE * k), scope=scopes, unit="turn")
         seen = (h for h in hits if scopes is None or h.memory.scope in scopes)

@@ -1,91 +1,47 @@
-"""What a model is asked for: drafts of a core and a sphere whose every claim cites its sources; schemas."""
+"""What a model is asked for: the parts of a core and a sphere that need understanding, every claim with its
+sources; and the schemas.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from octavo.domain.cores import Core, Sphere
+from octavo.domain.cores import (
+    BehavioralPattern,
+    Belief,
+    Core,
+    EmotionalArc,
+    KeyEvent,
+    RelationshipEvolution,
+    Sphere,
+    Trace,
+)
 from octavo.errors import BadInput
 
-Line = Annotated[str, Meta(min_length=1, max_length=400)]
-Phrase = Annotated[str, Meta(min_length=1, max_length=200)]
-Word = Annotated[str, Meta(min_length=1, max_length=60)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Sources = Annotated[tuple[str, ...], Meta(min_length=1, max_length=64)]
-
 T = TypeVar("T")
-
-
-class Claim(Struct, frozen=True, kw_only=True):
-    """One sentence of a summary and the ids it comes from."""
-
-    text: Line
-    sources: Sources
-
-
-class DraftEvent(Struct, frozen=True, kw_only=True):
-    """A key event and the id it comes from."""
-
-    event: Phrase
-    source: str
-    emotion: Word | None = None
-
-
-class DraftArc(Struct, frozen=True, kw_only=True):
-    """The emotional arc."""
-
-    start_state: Word | None = None
-    peak_emotion: Word | None = None
-    end_state: Word | None = None
+_LONGEST, _MOST_SOURCES = 400, 64
 
 
 class CoreDraft(Struct, frozen=True, kw_only=True):
-    """What a model says of eight sessions."""
+    """What a model says of eight sessions; of an event its words, feeling and episode count."""
 
-    summary: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=12)]
-    key_events: Annotated[tuple[DraftEvent, ...], Meta(max_length=16)] = ()
-    recurring_themes: Annotated[tuple[Word, ...], Meta(max_length=8)] = ()
-    emotional_arc: DraftArc = DraftArc()
-
-
-class DraftBelief(Struct, frozen=True, kw_only=True):
-    """What seems to hold, how sure the model is, and the ids that support it."""
-
-    belief: Line
-    confidence: Share
-    sources: Sources
-    domain: Word | None = None
-
-
-class DraftPattern(Struct, frozen=True, kw_only=True):
-    """A way of acting that recurs, and the ids that show it."""
-
-    pattern: Phrase
-    frequency: Literal["high", "medium", "low"]
-    sources: Sources
-    context: Phrase | None = None
-
-
-class DraftRelationship(Struct, frozen=True, kw_only=True):
-    """How the relationship stands."""
-
-    phase: Word | None = None
-    trust_level: Share | None = None
-    emotional_intimacy: Share | None = None
-    professional_boundary: Share | None = None
+    summary: Annotated[tuple[Trace, ...], Meta(min_length=1, max_length=12)]
+    key_events: Annotated[tuple[KeyEvent, ...], Meta(max_length=16)] = ()
+    recurring_themes: Annotated[tuple[str, ...], Meta(max_length=8)] = ()
+    emotional_arc: EmotionalArc = EmotionalArc()
 
 
 class SphereDraft(Struct, frozen=True, kw_only=True):
     """What a model says of eight cores."""
 
-    summary: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=12)]
-    beliefs: Annotated[tuple[DraftBelief, ...], Meta(max_length=8)] = ()
-    behavioral_patterns: Annotated[tuple[DraftPattern, ...], Meta(max_length=8)] = ()
-    relationship_evolution: DraftRelationship | None = None
+    summary: Annotated[tuple[Trace, ...], Meta(min_length=1, max_length=12)]
+    beliefs: Annotated[tuple[Belief, ...], Meta(max_length=8)] = ()
+    behavioral_patterns: Annotated[tuple[BehavioralPattern, ...], Meta(max_length=8)] = ()
+    relationship_evolution: RelationshipEvolution | None = None
 
 
 Draft = CoreDraft | SphereDraft
@@ -119,20 +75,40 @@ def parse(answer: str, kind: type[T]) -> T:
 
 
 def check(draft: Draft, known: Iterable[str], limit: int) -> None:
-    """Raise unless every cited id exists and the summary keeps to its length."""
+    """Raise unless every claim cites ids that exist, every text and number is in bounds, the summary too."""
+    for text in _texts(msgspec.to_builtins(draft)):
+        if not 0 < len(text) <= _LONGEST:
+            raise BadInput(f"a text has {len(text)} characters; 1 to {_LONGEST} are allowed")
     names = set(known)
-    invented = [cited for cited in _cited(draft) if cited not in names]
-    if invented:
-        shown = ", ".join(repr(cited[:40]) for cited in dict.fromkeys(invented))
-        raise BadInput(f"these sources do not exist: {shown[:200]}")
-    length = sum(len(claim.text) + 1 for claim in draft.summary) - 1
+    for cited in _cited(draft):
+        if not 0 < len(cited) <= _MOST_SOURCES:
+            raise BadInput(f"a claim cites {len(cited)} sources; 1 to {_MOST_SOURCES} are allowed")
+        if invented := [name for name in cited if name not in names]:
+            shown = ", ".join(repr(name[:40]) for name in dict.fromkeys(invented))
+            raise BadInput(f"these sources do not exist: {shown[:200]}")
+    length = sum(len(claim.sentence) + 1 for claim in draft.summary) - 1
     if length > limit:
         raise BadInput(f"the summary has {length} characters; at most {limit} are allowed")
 
 
-def _cited(draft: Draft) -> list[str]:
-    cited_ids = [cited for claim in draft.summary for cited in claim.sources]
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of JSON values; a number that is no share is refused on the way."""
+    match value:
+        case str():
+            yield value
+        case float() | int() if not 0 <= value <= 1:
+            raise BadInput(f"{value} is no number between 0 and 1")
+        case dict():
+            if value.pop("extra", None):
+                raise BadInput("`extra` is not asked for")
+            yield from (text for item in value.values() for text in _texts(item))
+        case list() | tuple():
+            yield from (text for item in value for text in _texts(item))
+
+
+def _cited(draft: Draft) -> list[tuple[str, ...]]:
+    claims = [claim.sources for claim in draft.summary]
     if isinstance(draft, CoreDraft):
-        return cited_ids + [event.source for event in draft.key_events]
-    cited_ids += [cited for belief in draft.beliefs for cited in belief.sources]
-    return cited_ids + [cited for pattern in draft.behavioral_patterns for cited in pattern.sources]
+        return claims + [(event.episode or "",) for event in draft.key_events]
+    patterns = [row.evidence for row in draft.behavioral_patterns]
+    return claims + [row.evidence for row in draft.beliefs] + patterns

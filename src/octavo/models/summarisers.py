@@ -15,21 +15,10 @@ from importlib.resources import files
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from octavo.domain.compression import DEFAULT, CompressionPolicy, Due
-from octavo.domain.cores import (
-    LLM,
-    AbstractedKnowledge,
-    BehavioralPattern,
-    Belief,
-    Core,
-    EmotionalArc,
-    KeyEvent,
-    RelationshipEvolution,
-    Sphere,
-    Trace,
-)
+from octavo.domain.cores import HYPOTHESIS, LLM, AbstractedKnowledge, Core, KeyEvent, Sphere
 from octavo.domain.episodes import recorded_salience
 from octavo.domain.pages import core_page, measured
 from octavo.domain.sentences import SessionSource, said, shorten
@@ -174,11 +163,11 @@ def _told_core(plain: Core, draft: CoreDraft, model: str, sessions: Sequence[Ses
     told = plain.compressed_narrative
     narrative = replace(
         told,
-        summary="\n".join(claim.text for claim in draft.summary),
+        summary="\n".join(claim.sentence for claim in draft.summary),
         key_events=_told_events(plain, draft, sessions),
         recurring_themes=draft.recurring_themes or told.recurring_themes,
-        emotional_arc=EmotionalArc(**asdict(draft.emotional_arc)),
-        traces=tuple(Trace(sentence=claim.text, sources=claim.sources) for claim in draft.summary),
+        emotional_arc=draft.emotional_arc,
+        traces=draft.summary,
     )
     meta = replace(plain.meta, compression_method=LLM, model=model)
     return measured(
@@ -189,20 +178,19 @@ def _told_core(plain: Core, draft: CoreDraft, model: str, sessions: Sequence[Ses
 def _told_events(plain: Core, draft: CoreDraft, sessions: Sequence[SessionSource]) -> tuple[KeyEvent, ...]:
     """The model's events with the salience and day of their episodes; milestones it passed over stay."""
     places = {episode.id: (session.id, episode) for session in sessions for episode in session.episodes}
-    events = []
-    for row in draft.key_events:
-        session, episode = places[row.source]
-        events.append(
-            KeyEvent(
-                event=row.event,
-                emotion=row.emotion,
-                ri=recorded_salience(episode),
-                at=episode.at.isoformat(),
-                from_session=session,
-                episode=row.source,
-            )
+    events = [
+        KeyEvent(
+            event=row.event,
+            emotion=row.emotion,
+            ri=recorded_salience(episode),
+            at=episode.at.isoformat(),
+            from_session=session,
+            episode=episode.id,
         )
-    named = {row.source for row in draft.key_events} | set(places) - set(plain.milestones)
+        for row in draft.key_events
+        for session, episode in [places[row.episode or ""]]
+    ]
+    named = {row.episode for row in draft.key_events} | set(places) - set(plain.milestones)
     return (
         *events,
         *(event for event in plain.compressed_narrative.key_events if event.episode not in named),
@@ -210,23 +198,14 @@ def _told_events(plain: Core, draft: CoreDraft, sessions: Sequence[SessionSource
 
 
 def _told_sphere(plain: Sphere, draft: SphereDraft, model: str, source_characters: int) -> Sphere:
-    stands = draft.relationship_evolution
     knowledge = AbstractedKnowledge(
-        summary="\n".join(claim.text for claim in draft.summary),
+        summary="\n".join(claim.sentence for claim in draft.summary),
         core_beliefs=tuple(row.belief for row in draft.beliefs),
-        behavioral_patterns=tuple(
-            BehavioralPattern(
-                pattern=row.pattern, frequency=row.frequency, context=row.context, evidence=row.sources
-            )
-            for row in draft.behavioral_patterns
-        ),
-        relationship_evolution=RelationshipEvolution(**asdict(stands)) if stands else None,
-        beliefs=tuple(
-            Belief(belief=row.belief, confidence=row.confidence, evidence=row.sources, domain=row.domain)
-            for row in draft.beliefs
-        ),
+        behavioral_patterns=draft.behavioral_patterns,
+        relationship_evolution=draft.relationship_evolution,
+        beliefs=tuple(replace(row, epistemic_state=HYPOTHESIS) for row in draft.beliefs),
         trends=plain.abstracted_knowledge.trends,
-        traces=tuple(Trace(sentence=claim.text, sources=claim.sources) for claim in draft.summary),
+        traces=draft.summary,
     )
     meta = replace(plain.meta, compression_method=LLM, model=model)
     return measured(replace(plain, abstracted_knowledge=knowledge, meta=meta), source_characters)

@@ -20,7 +20,6 @@ from octavo.documents.consciousness.tree import (
     EPISODES,
     FOLDERS,
     ROOT,
-    SEQUENCES,
     document_of,
     scoped,
 )
@@ -39,7 +38,6 @@ from octavo.errors import BadInput, HumanOnly, OutOfScope
 _CAUSE = "import consciousness"
 _NOTES, _FILES = "consciousness", "consciousness/files/"
 _SEQUENCES = ("Session_seq", "Core_seq", "Sphere_seq")
-_COUNTED = (*_SEQUENCES, "Total_sessions", "last_update")
 
 
 def import_(account: Account, path: Path) -> Imported:
@@ -148,19 +146,15 @@ class _Import:
     def note_counters(self, scope: str, planned: Sequence[str]) -> None:
         """Say where the tree counted otherwise; what is written again is counted by sessions."""
         counted = compression.counters(len(planned), self.policy)
-        counters = self.tree.counters.get(scope, {})
-        if any(counters.get(name, value) != value for name, value in counted.items()):
+        told = self.tree.counters.get(scope, {})
+        if any(told.get(name, value) != value for name, value in counted.items()):
             reason = f"does not fit the {len(planned)} sessions of the tree, which count"
             self.tally.say(f"{scoped(COUNTERS, scope)}.json", reason)
-        places = {name: compression.position(n, self.policy) for n, name in enumerate(planned, start=1)}
-        other = 0
-        for memory in self.tree.episodes.values():
-            said, place = layout.place_of(memory.data), places.get(memory.sandbox or "")
-            if memory.scope == scope and said and place:
-                other += said != tuple(place[name] for name in SEQUENCES)
+        places = {name: layout.place_at(n, self.policy) for n, name in enumerate(planned, start=1)}
+        spoken = [m for m in self.tree.episodes.values() if m.scope == scope and m.sandbox in places]
+        other = sum(layout.place_of(m.data) not in (None, places[m.sandbox or ""]) for m in spoken)
         if other:
-            reason = f"{other} episodes had another compression_meta than their session has"
-            self.tally.say(EPISODES, reason)
+            self.tally.say(EPISODES, f"{other} episodes had another compression_meta than their session has")
 
     def take_files(self) -> None:
         """Keep what is no file of the seed, and what the pages and counters of sessions say beyond ours."""
@@ -252,14 +246,13 @@ class _Written:
         closed = {session.scope: session for session in self.sessions}
         files, noted = {}, self.root.get("counters", {})
         for scope in sorted({SHARED, *closed, *noted}):
-            if not self.account.sees(scope):
-                continue
-            last, told = closed.get(scope), noted.get(scope, {})
-            counted: dict[str, Any] = compression.counters(last.ordinal if last else 0, self.policy)
-            is_same = "last_update" in told and all(counted[name] == told.get(name) for name in _SEQUENCES)
-            at = told["last_update"] if is_same else iso(last.at) if last else None
-            more = {name: value for name, value in told.items() if name not in _COUNTED}
-            files[f"{scoped(COUNTERS, scope)}.json"] = {**counted, "last_update": at, **more}
+            if self.account.sees(scope):
+                last, told = closed.get(scope), noted.get(scope, {})
+                counted = compression.counters(last.ordinal if last else 0, self.policy)
+                at = {"last_update": iso(last.at) if last else None}
+                if all(counted[name] == told.get(name) for name in _SEQUENCES):
+                    at = {name: told[name] for name in at if name in told} or at
+                files[f"{scoped(COUNTERS, scope)}.json"] = {**told, **counted, **at}
         return files
 
 

@@ -105,9 +105,8 @@ class Tree:
         free = [ordinal for ordinal in range(1, last + len(left) + 1) if ordinal not in slots]
         slots |= zip(free, left, strict=False)
         last = max(last, *slots) if slots else last
-        places = (compression.position(ordinal, self.policy) for ordinal in range(1, last + 1))
-        unnamed = [_at_place([place[name] for name in SEQUENCES], scope) for place in places]
-        return [slots.get(ordinal) or name for ordinal, name in enumerate(unnamed, start=1)]
+        ordinals = range(1, last + 1)
+        return [slots.get(n) or _at_place(place_at(n, self.policy), scope) for n in ordinals]
 
     def _ordinal(self, place: Sequence[int]) -> int:
         number = 0
@@ -218,6 +217,12 @@ def place_of(value: Mapping[str, Any]) -> tuple[int, ...] | None:
     if len(numbers) == len(SEQUENCES) and all(type(n) is int and n >= 0 for n in numbers):
         return tuple(numbers)
     return None
+
+
+def place_at(ordinal: int, policy: CompressionPolicy) -> tuple[int, ...]:
+    """Sphere, core and session of the session of an ordinal."""
+    position = compression.position(ordinal, policy)
+    return tuple(position[name] for name in SEQUENCES)
 
 
 def scoped(name: str, scope: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from octavo.documents.imports.taking import (
 )
 from octavo.documents.transfer import Imported
 from octavo.domain.buffer import Wrote
-from octavo.domain.episodes import iso
+from octavo.domain.episodes import iso, moment
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
 from octavo.engine.fields import plain_json
@@ -103,13 +103,29 @@ def _by_topic(account: Account, memory: Memory) -> Wrote | None:
 
 def _memory(row: Mapping[str, Any], scope: str, limit: int | None) -> Memory | str:
     prefix, key, value = row.get("prefix", row.get("namespace")), row.get("key"), row.get("value")
+    try:
+        value = trees.parse_json(value.encode(), "its value") if isinstance(value, str) else value
+    except BadFile as error:  # SQLite has no JSON of its own, a text may be none
+        return error.message
     namespace: Any = prefix.split(".") if isinstance(prefix, str) else prefix
     is_named = isinstance(namespace, list) and namespace and all(n and isinstance(n, str) for n in namespace)
     if not is_named or not isinstance(key, str) or not isinstance(value, Mapping):
         return "it has no prefix, key and object value"
-    created = time_of(row.get("created_at"))
-    at, text = time_of(row.get("updated_at"), created), "\n".join(words_of(value))[:limit]
-    return item_memory(namespace, key, value, text=text, at=at, scope=scope, created=created)
+    expires, now = moment(row.get("expires_at"), lenient=True), datetime.now(UTC)
+    if expires is not None and expires <= now:
+        return "its time is over"
+    created, ttl = time_of(row.get("created_at")), row.get("ttl_minutes")
+    return item_memory(
+        namespace,
+        key,
+        value,
+        text="\n".join(words_of(value))[:limit],
+        at=time_of(row.get("updated_at"), created),
+        scope=scope,
+        created=created,
+        ttl=ttl if isinstance(ttl, int | float) else None,
+        expires=expires,
+    )
 
 
 def _rows(path: Path) -> list[Mapping[str, Any]]:

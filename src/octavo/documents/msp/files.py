@@ -13,9 +13,10 @@ from typing import Any
 from octavo.documents import trees
 from octavo.documents.msp import saving, session_buffer, stores
 from octavo.documents.msp.forms import BUFFER, buffer_named
-from octavo.documents.msp.items import ORIGINAL, canonical, when
+from octavo.documents.msp.items import canonical, when
 from octavo.documents.msp.stores import EPISODIC, FILE, LISTS, STATES, Entry
-from octavo.documents.transfer import Exported, Imported, Tally
+from octavo.documents.transfer import MASKED, Exported, Imported, Note, Tally
+from octavo.domain import screening
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, is_id
@@ -112,13 +113,12 @@ class _Import:
 
     def write_stores(self) -> None:
         """Bring the account up to the tree's stores, in one commit."""
-        above = self.folder.parent.name
-        frame: dict[str, Any] = {
-            "folder": above if above in _FOLDERS else _FOLDERS[0],
-            ORIGINAL: stores.lift(self.document)[0],
-        }
-        files = {saving.MASTER: frame, **self.kept}
-        memories = [saving.file(name, value, at=self.at) for name, value in files.items()]
+        above, frame = self.folder.parent.name, stores.lift(self.document)[0]
+        master = saving.master_file(frame, above if above in _FOLDERS else _FOLDERS[0], at=self.at)
+        clean = screening.masked(master, self.account.policy.privacy)
+        if clean != master:  # one secret does not cost the frame of every section
+            self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
+        memories = [clean, *(saving.file(name, value, at=self.at) for name, value in self.kept.items())]
         steps, verdicts, self.tally.unchanged = saving.bring_up(
             self.account, self.document, at=self.at, files=memories
         )
@@ -230,12 +230,11 @@ def _user_folder(path: Path, user: str) -> Path:
 
 def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
     """The files of a master state by their path below the top, laid out as an import noted."""
-    kept = saving.files_of(entries)
-    imported = kept.get(saving.MASTER, {})
-    frame, is_native = imported.get(ORIGINAL, {}), "folder" not in imported
+    frame, folder = saving.frame_of(entries)
+    is_native = folder is None
     document = stores.lay({**stores.EMPTY, **frame} if is_native else frame, entries)
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
-    home = f"{imported.get('folder', _FOLDERS[0])}/{user if is_plain else folder_of(user)}"
+    home = f"{folder or _FOLDERS[0]}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}
     for section, name in _FILES.items():
         if is_native or section in frame or document[section]:
@@ -246,7 +245,7 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
             files[f"{home}/{name}"] = trees.json_bytes(value)
     for name, value in document[STATES].items():
         files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
-    for name, value in kept.items():
+    for name, value in saving.files_of(entries).items():
         if name.startswith(_KEPT):
             files[f"{home}/{name.removeprefix(_KEPT)}"] = trees.bytes_of(value)
     return files

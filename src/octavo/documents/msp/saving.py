@@ -71,9 +71,8 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     candidates = [candidate for _, candidate in steps if candidate is not None]
     before, after = _frame(_document(now)), _frame(document)
     if changed := {name: held for name, held in after.items() if held != before.get(name)}:
-        kept = files_of(now).get(MASTER, {})
-        kept = {**kept, ORIGINAL: {**kept.get(ORIGINAL, {}), **changed}}
-        candidates.append(Wrote(memory=file(MASTER, kept, at=at)))
+        frame, folder = frame_of(now)
+        candidates.append(Wrote(memory=master_file({**frame, **changed}, folder, at=at)))
     closes = _session_of(account, candidates)
     if candidates:
         account.intake.write_many(candidates, cause="save master state", base=head, whole=True, closes=closes)
@@ -124,9 +123,24 @@ def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
     return stores.element(FILE, None, name, value, at=at).memory
 
 
+def master_file(frame: Mapping[str, Any], folder: str | None, *, at: datetime) -> Memory:
+    """The frame as a file, with the folder that its tree stood in if it came as one."""
+    return file(MASTER, {ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
+
+
+def frame_of(entries: Iterable[Entry]) -> tuple[dict[str, Any], str | None]:
+    """The frame that is kept, and the folder of its tree; older accounts have a frame for each section."""
+    kept = files_of(entries)
+    master = kept.get(MASTER, {})
+    frame = {name: kept[name][ORIGINAL] for name in stores.SECTIONS if ORIGINAL in kept.get(name, {})}
+    if "fields" in master:
+        frame |= {**master["fields"], "metadata": master.get("metadata", {})}
+    return {**frame, **master.get(ORIGINAL, {})}, master.get("folder") or kept.get("root", {}).get("folder")
+
+
 def _document(entries: Sequence[Entry]) -> dict[str, Any]:
     """The master state of entries in their order, without what the account counts."""
-    frame = files_of(entries).get(MASTER, {}).get(ORIGINAL, {})
+    frame, _ = frame_of(entries)
     usual = {
         section: {**parts, **frame.get(section, {})}
         for section, parts in stores.EMPTY.items()
