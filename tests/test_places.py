@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -11,7 +12,7 @@ import octavo
 from octavo.doors import cli
 from octavo.errors import BadInput, NotFound
 from octavo.storage import buffers
-from octavo.storage.stores.names import secrets_in, shown
+from octavo.storage.stores.names import account_of, folder_of, secrets_in, shown
 from octavo.storage.stores.objects import ObjectsPlace
 from octavo.testing import MemoryStore, Stopped, StoppingStore, open_on
 from places import PARTS, PlaceSuite, opened
@@ -103,6 +104,19 @@ def test_a_url_is_shown_without_its_password():
     url = "postgresql://mali:s3cret%40@db.example:5432/memory?sslmode=require&password=also"
     assert shown(url) == "postgresql://mali@db.example:5432/memory"
     assert set(secrets_in(url)) == {"s3cret%40", "s3cret@", "also"}
+
+
+@pytest.mark.parametrize("account", ["User01", "ผู้ใช้ 1", ".hidden", "a.b", "con", "COM1", "ÄÖ", "+x%41", "😀"])
+def test_an_account_and_its_folder_name_each_other(account):
+    folder = folder_of(account)
+    assert folder == folder.lower()
+    assert re.fullmatch(r"[a-z0-9_+%-][a-z0-9_.+%-]*", folder)
+    assert account_of(folder) == account
+
+
+@pytest.mark.parametrize("folder", ["", ".deleted-+user01", "User01", "%zz", "%ff", "a b", "lock~"])
+def test_a_folder_that_is_no_account_s_names_none(folder):
+    assert account_of(folder) is None
 
 
 def test_a_place_that_nobody_knows_is_refused_without_its_password():

@@ -86,3 +86,15 @@ def test_who_was_slow_to_take_a_series_does_not_take_one_that_is_gone():
     with pytest.raises(SandboxBusy):
         store.hold("buffers/s", 60, owner="slow")
     assert store._entries == {}
+
+
+def test_a_long_series_that_is_held_again_and_again_is_put_together_and_says_the_same():
+    store = MemoryStore()
+    store.create("refusals.jsonl", b"0\n")
+    for n in range(1, 400):
+        held = store.hold("refusals.jsonl", 60)
+        held.append(b"%d\n" % n)
+        held.close()
+        assert len(store.scan("lines/")) <= 3 + 256 + 3
+    assert list(store.lines("refusals.jsonl")[0]) == [b"%d\n" % n for n in range(400)]
+    assert store.leftovers() == []

@@ -26,6 +26,7 @@ from octavo.engine.comparison import Edit, Held
 from octavo.engine.counts import AssemblyStats, Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.health import Report
+from octavo.engine.keeper import Upkeep
 from octavo.engine.opening import accounts, delete_account
 from octavo.engine.reading import Revision, Snapshot
 from octavo.engine.redaction import Redacted
@@ -33,7 +34,6 @@ from octavo.engine.review import Waiting
 from octavo.engine.sandbox import Sandbox
 from octavo.engine.sandboxes import SandboxInfo
 from octavo.engine.syncing import Synced
-from octavo.engine.upkeep import Upkeep
 from octavo.engine.versions import Diff, Session
 from octavo.errors import OctavoError
 from octavo.models.embedders import Embedder

@@ -134,8 +134,9 @@ def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
     if not users:  # people by name who talk with a machine: people among themselves give it no orders
         own = memory.actor.partition(":")[2].casefold() if memory.actor.startswith("agent:") else None
         machines = {speaker for speaker in speakers if speaker == own or not is_person(speaker)}
-        people = {speaker for speaker in speakers - machines if not _cue("no_speaker").search(speaker)}
-        users = people if machines else set()
+        if not machines:
+            return
+        users = {speaker for speaker in speakers - machines if not _cue("no_speaker").search(speaker)}
     for place, turn in enumerate(memory.turns):
         if turn.speaker.casefold() in users:
             yield place, turn.text, turn.at or memory.at

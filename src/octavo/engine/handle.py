@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -53,7 +53,7 @@ class Handle(Reader):
         actor: str,
         scope: str | None,
         embedder: Embedder | None = None,
-        reranker: Reranker | None = None,
+        reranker: Callable[[], Reranker | None] | None = None,
         summariser: Summariser | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -129,7 +129,7 @@ class Handle(Reader):
         """What recall needs, made when it is first needed: who lists memories never loads it."""
         with self._making:
             if self._made is None:
-                again = self._reranker
+                again = self._reranker() if self._reranker else None
                 tokens, scorer = (again, None) if isinstance(again, TokenReranker) else (None, again)
                 made = indexing.Indexing(self._spine, self._spine.index, self._embedder, tokens)
                 lifting = boosts.assemblies(self._spine, made, self._worker.wake)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from octavo.engine import redaction
 from octavo.engine.attachments import unswept
@@ -62,19 +61,13 @@ def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = 
     )
 
 
-def within_scope(report: Report, sandboxes: int) -> Report:
-    """A report for a handle of one scope: whether all is well, and nothing of what lies in the others."""
-    told = DAMAGED if report.problems else ()
-    return replace(report, lines=0, sandboxes=sandboxes, problems=told, notes=())
-
-
 def repair(
     spine: Spine,
     walk: Callable[[], Iterable[Projection]],
     *,
     accept: bool = False,
     progress: Progress | None = None,
-) -> Report:
+) -> None:
     """Derive again what is wrong, and the state always; a ledger that lost its end needs `accept`.
 
     An index that is made anew lies elsewhere, so what comes behind it on the walk is asked for then.
@@ -88,7 +81,6 @@ def repair(
         if projection.verify(stamp=True):
             projection.clear()
             projection.follow(progress)
-    return check(spine, walk())
 
 
 def _check_projections(walk: Iterable[Projection]) -> Iterator[str]:

@@ -6,34 +6,55 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import ageing, screening
 from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.ports import Place
 from octavo.engine import (
+    assemble,
+    beliefs,
     compress,
     copying,
     handed_out,
     health,
+    merging,
     mirror,
     projections,
+    redaction,
     retirement,
+    review,
     syncing,
     writing,
 )
-from octavo.engine import upkeep as upkeeping
+from octavo.engine.attachments import unswept
 from octavo.engine.comparison import Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.sandboxes import Sandboxes
-from octavo.engine.spine import whole_until
+from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Synced
-from octavo.engine.upkeep import Upkeep
 from octavo.errors import NotFound
+from octavo.storage import checkpoints, sweeps
 
 _PROVED_AT_ONCE = 256  # versions that a round of upkeep reads again
+
+
+class Upkeep(Struct, frozen=True, kw_only=True):
+    """What one round of upkeep did, and what it found wrong with what is derived."""
+
+    expired: int = 0
+    swept: int = 0
+    made: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+    contested: tuple[str, ...] = ()
+    sealed: int = 0
+    checkpoint: int | None = None
+    assembled: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 @public
@@ -41,17 +62,41 @@ class Keeper(Sandboxes):
     """The acts that keep an account whole, small and up to date."""
 
     def upkeep(self) -> Upkeep:
-        """Do the work that no conversation waits for."""
-        writer = writing.Writer(spine=self._spine, actor="system", scope=SHARED)
-        walk = [*projections.outside(self._spine), *projections.of_index(self._indexing)]
-        done = upkeeping.upkeep(self._spine, writer, self._summariser, self._indexing, walk)
-        done = replace(done, problems=(*done.problems, *self._proof.go_on(_PROVED_AT_ONCE)))
-        if self.policy.retention.mode == "on" and self.scope is None:
-            gone = (id_ for ids in self.retire_aged().values() for id_ in ids)
-            done = replace(done, retired=(*done.retired, *gone))
+        """Do the work that no conversation waits for: redactions, cores and spheres, retirement, beliefs,
+        proposals, assemblies, packing. What lies in the open follows; what is derived is proved."""
+        spine, index, policy = self._spine, self._indexing, self.policy
+        swept, *_ = redaction.sweep(spine)
+        outside = projections.outside(spine)
+        for projection in outside:
+            projection.follow()
+        made = compress.compress(spine, self._summariser) if policy.compression.mode != "manual" else []
+        retired, contested = retirement.retire(spine), beliefs.contest(spine)
+        expired = review.expire(spine, writing.Writer(spine=spine, actor="system", scope=SHARED))
+        ended = assemble.end_small(spine)
+        walk = [*outside, *projections.of_index(index)]
+        problems = [why for projection in walk for why in projection.verify(stamp=True)]
+        # What is damaged is told before anybody groups by it, and would be made anew.
+        may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
+        grouped = assemble.assemble(spine, index) if may_group else []
+        merged = merging.merge_alike(spine, index) if may_group else ()
+        sealed, checkpoint = _pack(spine)
+        problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:
-            return upkeeping.Upkeep(made=tuple(id_ for id_ in done.made if self.get(id_)))
-        return done
+            return Upkeep(made=tuple(memory.id for memory in made if self.sees(memory.scope)))
+        if policy.retention.mode == "on":
+            retired += [id_ for ids in self.retire_aged().values() for id_ in ids]
+        return Upkeep(
+            swept=len(swept),
+            made=tuple(memory.id for memory in made),
+            retired=tuple(retired),
+            contested=tuple(contested),
+            expired=expired,
+            assembled=(*ended, *grouped),
+            merged=tuple(merged),
+            sealed=sealed,
+            checkpoint=checkpoint,
+            problems=tuple(problems),
+        )
 
     def aged(self) -> dict[str, list[Memory]]:
         """Episodes past the limits of the policy that might go to the archive, by group."""
@@ -120,13 +165,16 @@ class Keeper(Sandboxes):
     def check(self, *, progress: health.Progress | None = None) -> health.Report:
         """Prove versions, buffers, state and index; name the first damage in each file."""
         walk = projections.projections(self._spine, self._indexing)
-        report = self._with_notes(health.check(self._spine, walk, progress))
-        if self.scope is not None:
-            return health.within_scope(report, len(self.sandboxes()))
-        failure = self._worker.failure
-        if failure is None:
-            return report
-        return replace(report, notes=(*report.notes, f"background work failed: {failure.message}"))
+        report = health.check(self._spine, walk, progress)
+        if self.scope is not None:  # whether all is well, and nothing of what lies in other scopes
+            told = health.DAMAGED if report.problems else ()
+            return replace(report, lines=0, sandboxes=len(self.sandboxes()), problems=told, notes=())
+        most, notes = self.policy.assemblies.max_assemblies, self._indexing.notes()
+        if self._spine.state.at(self._spine.state.watermark()[0]).count("assembly") >= most:
+            notes.append(f"{most} assemblies are there, no more are begun: max_assemblies in the policy")
+        if self._worker.failure is not None:
+            notes.append(f"background work failed: {self._worker.failure.message}")
+        return replace(report, notes=(*report.notes, *notes))
 
     def repair(self, *, accept: bool = False, progress: health.Progress | None = None) -> health.Report:
         """Make everything derived anew; restores nothing by guessing."""
@@ -135,14 +183,8 @@ class Keeper(Sandboxes):
         if accept:
             self._must_be_human("accept the loss of versions")
         walk = partial(projections.projections, self._spine, self._indexing)
-        return self._with_notes(health.repair(self._spine, walk, accept=accept, progress=progress))
-
-    def _with_notes(self, report: health.Report) -> health.Report:
-        """A report that also says which passages have no vector, and why."""
-        most, notes = self.policy.assemblies.max_assemblies, self._indexing.notes()
-        if self._spine.state.at(self._spine.state.watermark()[0]).count("assembly") >= most:
-            notes.append(f"{most} assemblies are there, no more are begun: max_assemblies in the policy")
-        return replace(report, notes=(*report.notes, *notes))
+        health.repair(self._spine, walk, accept=accept, progress=progress)
+        return self.check()
 
     def backup(self, path: str | Path | Place, *, progress: health.Progress | None = None) -> str:
         """Copy ledger, buffers and policy into a folder, or to a URL, that opens like the original."""
@@ -186,3 +228,13 @@ class Keeper(Sandboxes):
         done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)
         self._worker.wake()
         return done
+
+
+def _pack(spine: Spine) -> tuple[int, int | None]:
+    """Seal whole thousands of versions, and keep a checkpoint; says how many, and of which version."""
+    mark = sweeps.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
+    head = spine.head().version
+    if unswept(spine):  # this machine's state may still hold what is being erased
+        return 0, None
+    sealed = spine.ledger.seal(head, unless=mark)
+    return sealed, checkpoints.make(spine.store, spine.state, unless=mark)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -76,7 +77,7 @@ def open(  # noqa: A001  # octavo.open is the public name
         actor=actor,
         scope=scope,
         embedder=_embedder(embedder),
-        reranker=_reranker(reranker, spine.policy, embedder is not False),
+        reranker=partial(_reranker, reranker, spine.policy, embedder is not False),
         summariser=summariser,
         guard=guard,
     )

@@ -54,8 +54,7 @@ class DbView:
         self._now = (version, version)
         # A version never changes, and one write asks for the same id several times.
         self._last: tuple[str, Memory | None] | None = None
-        self._redactions: bool | None = None
-        self._refused: bool | None = None
+        self._there: dict[str, bool] = {}  # tags that some change has
         self._absent: frozenset[str] = frozenset()
         self._coming: dict[Text, int] = {}
         self._texts: list[Text] = []
@@ -147,10 +146,7 @@ class DbView:
 
     def has_refused(self) -> bool:
         """Whether a person ever refused or erased anything, so that most accounts need not look closer."""
-        if self._refused is None:
-            sql = "SELECT 1 FROM other WHERE tag IN ('rejection', 'redaction') LIMIT 1"
-            self._refused = bool(self._db.rows(sql))
-        return self._refused
+        return self._has("rejection") or self._has("redaction")
 
     def is_redacted(self, key: str, scope: str) -> bool:
         """Whether the text was erased in this scope, or everywhere, and must not return."""
@@ -162,9 +158,16 @@ class DbView:
 
     def has_redactions(self) -> bool:
         """Whether anything was ever erased, as known when this view was first asked."""
-        if self._redactions is None:
-            self._redactions = bool(self._db.rows("SELECT 1 FROM other WHERE tag = 'redaction' LIMIT 1"))
-        return self._redactions
+        return self._has("redaction")
+
+    def is_used(self) -> bool:
+        """Whether any use of any memory was noted, so that most accounts need not count them."""
+        return self._has("use")
+
+    def _has(self, tag: str) -> bool:
+        if tag not in self._there:
+            self._there[tag] = bool(self._db.rows("SELECT 1 FROM other WHERE tag = ? LIMIT 1", (tag,)))
+        return self._there[tag]
 
     def proposal(self, id_: str) -> Proposal | None:
         """A proposal that still waits."""
@@ -288,11 +291,6 @@ class DbView:
             (listed(ids), self.version),
         )
         return {str(ref): (int(count), float(feedback)) for ref, count, feedback in rows}
-
-    def is_used(self) -> bool:
-        """Whether any use of any memory was noted up to this version."""
-        sql = "SELECT 1 FROM other WHERE tag = 'use' AND version <= ? LIMIT 1"
-        return bool(self._db.rows(sql, (self.version,)))
 
     def tallies(self) -> list[tuple[str, str, str, int]]:
         """Live memories by kind, scope and category: the counters of now, less what has happened since."""

@@ -10,8 +10,8 @@ from octavo.doors.operations.table import EXISTS, Count, Progress, one_of, opera
 from octavo.engine.account import Account
 from octavo.engine.counts import Stats
 from octavo.engine.health import Report
+from octavo.engine.keeper import Upkeep
 from octavo.engine.reading import Snapshot
-from octavo.engine.upkeep import Upkeep
 
 
 @operation("octavo stats --at 41")

@@ -14,9 +14,9 @@ from octavo.doors.render.lists import beginning, span
 from octavo.doors.render.shapes import Line, Page, Shown, dim, grid, line, moment, plural
 from octavo.doors.render.text import one_line, said
 from octavo.engine.health import Report
+from octavo.engine.keeper import Upkeep
 from octavo.engine.redaction import Redacted
 from octavo.engine.review import Waiting
-from octavo.engine.upkeep import Upkeep
 from octavo.engine.versions import Diff
 
 View = Callable[[Any], Iterator[Shown]]

@@ -7,17 +7,17 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from octavo.errors import BadInput
 
-_PLAIN = re.compile(r"[a-z0-9_-]")
-_UPPER = re.compile(r"[A-Z]")
+_UNUSUAL = re.compile(r"^\.|[^a-z0-9_.-]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
-_ESCAPED = re.compile(r"\+([a-z])|%([0-9a-f]{2})|([a-z0-9_.-])")
+_FOLDER = re.compile(r"(?!\.)(\+[a-z]|%[0-9a-f]{2}|[a-z0-9_.-])+")
+_ESCAPED = re.compile(rb"\+([a-z])|%([0-9a-f]{2})")
 
 
 def folder_of(account: str) -> str:
     """`User01` becomes `+user01`, for file systems that fold case; anything unusual becomes hexadecimal."""
     if not isinstance(account, str) or not account or account != account.strip() or not account.isprintable():
         raise BadInput(f"account {account!r} cannot be used", hint="name it with visible characters")
-    folder = "".join(_escaped(c, first=n == 0) for n, c in enumerate(account))
+    folder = _UNUSUAL.sub(_escaped, account)
     if _RESERVED.fullmatch(folder):
         folder = f"%{ord(folder[0]):02x}{folder[1:]}"
     if len(folder) > 200:
@@ -27,25 +27,21 @@ def folder_of(account: str) -> str:
 
 def account_of(folder: str) -> str | None:
     """The account a folder stands for, None if it is no account's folder."""
-    raw = bytearray()
-    at = 0
-    while at < len(folder):
-        found = _ESCAPED.match(folder, at)
-        if found is None:
-            return None
-        upper, code, plain = found.groups()
-        raw += upper.upper().encode() if upper else bytes.fromhex(code) if code else plain.encode()
-        at = found.end()
+    if not _FOLDER.fullmatch(folder):
+        return None
     try:
-        return raw.decode() or None
+        return _ESCAPED.sub(_meant, folder.encode()).decode()
     except UnicodeDecodeError:
         return None
 
 
-def _escaped(character: str, *, first: bool) -> str:
-    if _PLAIN.fullmatch(character) or (character == "." and not first):
-        return character
-    if _UPPER.fullmatch(character):
+def _meant(escaped: re.Match[bytes]) -> bytes:
+    return escaped[1].upper() if escaped[1] else bytes.fromhex(escaped[2].decode())
+
+
+def _escaped(unusual: re.Match[str]) -> str:
+    character = unusual[0]
+    if "A" <= character <= "Z":
         return f"+{character.lower()}"
     return "".join(f"%{byte:02x}" for byte in character.encode())
 

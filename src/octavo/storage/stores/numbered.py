@@ -18,6 +18,7 @@ from octavo.errors import LeaseLost, NotFound, SandboxBusy, Unavailable
 from octavo.storage.stores.entries import checked, every, whole_lines
 
 _FOLDER = "lines/"
+_MANY = 256  # numbers that a series may have before its lines are put together in one
 
 
 class NumberedStore(Store):
@@ -143,7 +144,7 @@ class NumberedLease:
         self._lines, self.torn, stale = series.lines, series.torn, series.stale
         self._last = int(series.paths[-1].rpartition("/")[2]) if series.paths else 0
         try:
-            if series.torn:  # dropped for good
+            if series.torn or len(series.paths) > _MANY:  # dropped for good, or put together
                 self._write("all", b"".join(series.lines))
                 stale = series.paths
             self._write("take")
@@ -179,13 +180,10 @@ class NumberedLease:
 
     def delete(self) -> None:
         """Remove the series and let go; not if it is another's by now."""
-        try:
-            self._write("free")
-        except LeaseLost:
-            return
-        self._store.delete(self._key)
-        while paths := [path for path, _ in self._store.listed(f"{_FOLDER}{self._key}/")]:
-            self._store.delete(*paths)
+        with suppress(LeaseLost):
+            if self._last < 0 or self._may_be_followed():
+                self._write("take")  # nobody else takes it now
+            self._store.delete(self._key, *(path for path, _ in self._store.listed(f"{_FOLDER}{self._key}/")))
         self._last = -1
 
     def close(self) -> None:
@@ -210,11 +208,14 @@ class NumberedLease:
             what = "instead" if kind == "line" else kind
         self._last += 1
         # Whoever followed may have removed its numbers, or the series: then one of them could be created.
-        may_be_followed = kind == "take" or self._store.elapsed() - self._sure >= self._seconds / 2
-        if may_be_followed and self._is_followed():
+        if (kind == "take" or self._may_be_followed()) and self._is_followed():
             self._store.delete(self._path(self._last))
             raise self._lost()
         self._sure = started
+
+    def _may_be_followed(self) -> bool:
+        """Whether nothing was heard of this owner for so long that its lease may have run out."""
+        return self._store.elapsed() - self._sure >= self._seconds / 2
 
     def _is_followed(self) -> bool:
         """Whether there is a number behind this owner's last, or no series any more."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
@@ -80,7 +79,6 @@ class PostgresPlace:
             url, min_size=0, max_size=_CONNECTIONS, kwargs=options, open=False, timeout=_WAIT_SECONDS
         )
         self.close = self._pool.close
-        weakref.finalize(self, self._pool.close)
 
     def open(self, account: str) -> Store:
         """The store of one account."""
@@ -254,21 +252,17 @@ class PostgresStore(NumberedStore):
 
 def _migrate(db: Connection) -> None:
     """Bring the tables to this schema, one process at a time."""
-
-    def version() -> int:
-        if db.execute("SELECT to_regclass('octavo.schema')").fetchone()[0] is None:
-            return 0
-        return int(db.execute("SELECT max(version) FROM octavo.schema").fetchone()[0] or 0)
-
     with db.transaction():
-        if version() == len(_STEPS):
-            return
-        if version() > len(_STEPS):
-            raise NewerFormat(f"the database has schema {version()}, this Octavo knows {len(_STEPS)}")
         db.execute("SELECT pg_advisory_xact_lock(%s)", (0x6F637461766F,))
+        is_laid = db.execute("SELECT to_regclass('octavo.schema')").fetchone()[0] is not None
+        version = db.execute("SELECT max(version) FROM octavo.schema").fetchone()[0] or 0 if is_laid else 0
+        if version == len(_STEPS):
+            return
+        if version > len(_STEPS):
+            raise NewerFormat(f"the database has schema {version}, this Octavo knows {len(_STEPS)}")
         db.execute("CREATE SCHEMA IF NOT EXISTS octavo")
         db.execute("CREATE TABLE IF NOT EXISTS octavo.schema (version integer NOT NULL)")
-        for step in _STEPS[version() :]:  # another process may have been faster
+        for step in _STEPS[version:]:
             for statement in step:
                 db.execute(statement)
         db.execute("DELETE FROM octavo.schema")
