@@ -35,7 +35,6 @@ VAGUE = cue("talk.vague")
 POINTING = cue("talk.pointing")
 WHEN = cue("talk.when")
 QUESTION_TH = cue("talk.question")
-LEANING_TH = cue("talk.leaning")
 WISH_TH = cue("talk.wish")
 ADDRESSED_TH = pattern(words.block("talk.second_person", "th"))
 FEELINGS = {label: cue(f"feelings.{label}") for label in words.languages()["en"]["feelings"]}
