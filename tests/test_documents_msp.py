@@ -234,6 +234,7 @@ def test_saving_what_was_loaded_makes_no_version(msp: MSP) -> None:
 def test_unknown_fields_survive_everywhere(msp: MSP) -> None:
     state = msp.load_master_state("A")
     state["mood"] = {"วันนี้": "ดี"}
+    state["nothing"] = None
     state["metadata"]["note"] = "kept"
     state["episodic_memory"] = [{**episode(1), "หมายเหตุ": [1, {"a": None}]}]
     state["semantic_memory"] |= {"facts": [{"content": "ชา", "why": "เพราะ"}], "graph": {"edges": 3}}

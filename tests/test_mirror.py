@@ -700,6 +700,39 @@ def test_a_redaction_leaves_no_trace_in_any_mirror(tmp_path: Path, elsewhere: bo
         assert account.check()
 
 
+def test_a_redaction_keeps_what_a_person_wrote_beside_the_text_and_has_not_synced(
+    account: Account, tree: Path
+) -> None:
+    secret = account.remember("น้องสาวจะแต่งงานเงียบ ๆ", category="objects").or_raise()
+    account.mirror()
+    page = tree / OBJECTS
+    edit(tree, OBJECTS, "red key", "blue key")
+    page.write_text(page.read_text() + "- a new line\n")
+    account.redact(secret.id, reason="told in confidence")
+    shown = page.read_text()
+    assert "แต่งงาน" not in shown
+    assert "blue key" in shown
+    assert "a new line" in shown
+    assert [e.action for e in account.sync(commit=True).edits] == ["revise", "remember"]
+    assert any("blue key" in memory.text for memory in account.memories())
+
+
+def test_a_page_that_cannot_be_read_is_left_to_the_person_and_holds_a_redaction_up(
+    account: Account, tree: Path
+) -> None:
+    secret = account.remember("น้องสาวจะแต่งงานเงียบ ๆ", category="objects").or_raise()
+    account.mirror()
+    page = tree / OBJECTS
+    page.write_text(page.read_text().replace("page: objects", "page: objects\nmine: ของฉัน"))
+    before = page.read_bytes()
+    account.redact(secret.id, reason="told in confidence")
+    assert page.read_bytes() == before
+    assert not account.check()
+    page.write_text(page.read_text().replace("\nmine: ของฉัน", ""))
+    account.repair()
+    assert "แต่งงาน" not in page.read_text()
+
+
 def test_what_a_killed_writer_left_in_a_mirror_goes_with_a_redaction(account: Account, tree: Path) -> None:
     (key,) = [m for m in account.memories(category="objects") if "key" in m.text]
     left = [

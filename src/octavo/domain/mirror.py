@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -163,22 +163,18 @@ def read(place: Place, path: str, text: str) -> list[Found]:
             ]
 
 
-def joined(one: Found, lost: Collection[str]) -> Found:
-    """A block with the ids in the midst of it of blocks that were joined, or that lines were added to.
+def named(one: Found, lost: Collection[str], is_known: Callable[[str], bool]) -> Found:
+    """A block of a page with the id of its memory; what is nobody's id is text.
 
-    They are `lost` as ends of blocks; the last is that of the block if it bears none.
+    Where blocks were joined, or lines added below one, ids stand in the midst of it: they are `lost` as ends
+    of blocks, and the last is that of the block if it bears none.
     """
-    inside = [id_ for id_ in _MARK.findall(one.said["text"]) if id_ in lost]
-    if not inside:
-        return one
-    text = _MARK.sub(lambda mark: "" if mark[1] in inside else mark[0], one.said["text"])
-    return replace(one, said={**one.said, "text": text}, id=one.id or inside[-1])
-
-
-def unnamed(one: Found) -> Found:
-    """A block whose id is nobody's, as a block that says it."""
-    said = {**one.said, "text": f"{one.said['text']} ^{one.id}"}
-    return Found(said=said, path=one.path, line=one.line)
+    is_nobodys = one.id is not None and not is_known(one.id)
+    text = f"{one.said['text']} ^{one.id}" if is_nobodys else one.said["text"]
+    inside = [id_ for id_ in _MARK.findall(text) if id_ in lost]
+    text = _MARK.sub(lambda mark: "" if mark[1] in inside else mark[0], text)
+    own = None if is_nobodys else one.id
+    return replace(one, said={**one.said, "text": text}, id=own or (inside[-1] if inside else None))
 
 
 def fields_of(
@@ -195,7 +191,7 @@ def fields_of(
             is_general = place.category == GENERAL and not (old and old.category)
             fields["category"] = None if is_general else place.category
         case "skill" if old and skill_files.name_of(old.topic or old.id) != place.path.split("/")[-2]:
-            fields["topic"] = _belonging(place, said)["topic"]
+            fields["topic"] = place.topic
         case "json" if place.kind == "skill":
             fields["text"] = _line(said["data"])
         case "behaviors":
@@ -205,20 +201,13 @@ def fields_of(
 
 def _belonging(place: Place, said: Mapping[str, Any]) -> dict[str, Any]:
     """Topic and category of a new memory."""
-    match place.form:
-        case "behaviors":
-            return {"category": BEHAVIOR, "topic": f"{BEHAVIOR}/{said['data']['name']}"}
-        case "skill":
-            *_, layer, _, name, _ = place.path.split("/")
-            topic = {"topic": f"{skill_files.PREFIX}{name}"}
-            return topic | ({"category": PROCEDURAL} if layer == "procedural" else {})
-        case "text" | "json" if place.kind == "skill":
-            category = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
-            return {"topic": place.topic, "category": category}
-        case "json":
-            return {"topic": place.topic, "category": place.category}
-        case _:
-            return {}
+    if place.form == "page":
+        return {}
+    if place.form == "behaviors":
+        return {"category": BEHAVIOR, "topic": f"{BEHAVIOR}/{said['data']['name']}"}
+    approved = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
+    is_approved = re.match("(scopes/[^/]+/)?procedural/", place.path)
+    return {"topic": place.topic, "category": approved if is_approved else place.category}
 
 
 def json_of(memory: Memory) -> dict[str, Any]:

@@ -105,7 +105,8 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             if memory.scope != SHARED:
                 inside = f"scopes/{safe(memory.scope)}/{inside}"
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
-            topics = {"run": memory.id, "talk": memory.sandbox, "json": memory.topic, "text": memory.topic}
+            topics = {"run": memory.id, "talk": memory.sandbox}
+            topics |= dict.fromkeys(("json", "text", "skill"), memory.topic)
             return Place(
                 path=inside,
                 form=form,

@@ -116,7 +116,7 @@ class _Pass:
                 return
 
     def _memory_at(self, row: int) -> str:
-        return self._units.name_of(self._rows[row]).memory
+        return self._units.memory_of(self._rows[row])
 
     def _memberships(self, id_: str) -> list[str]:
         if id_ not in self._groups_of:

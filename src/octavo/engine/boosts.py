@@ -52,8 +52,8 @@ class Recalled(Struct, frozen=True, kw_only=True):
     `vector` is the question's, of length one, comparable with the vectors of `embedding`; both are None when
     it is found by words alone. `vectors` are those of the facts that were found. `view` is what is read:
     `base`, the committed version, or a sandbox's own writes over it. `mark` is the version that the index has
-    reached. `apart` are cores and spheres that fit and are no hits; `hit_of` makes one of them a hit. `notes`
-    reach whoever asked: a boost adds what they should know.
+    reached. `orders` are all that hold. `apart` are cores and spheres that fit and are no hits; `hit_of`
+    makes one of them a hit. `notes` reach whoever asked: a boost adds what they should know.
     """
 
     query: Query
@@ -63,6 +63,7 @@ class Recalled(Struct, frozen=True, kw_only=True):
     recipe: Recipe
     notes: list[str]
     hit_of: Callable[[ScoredUnit], Hit | None]
+    orders: Sequence[Order] = ()
     apart: Sequence[ScoredUnit] = ()
     vector: Any = None
     embedding: Embedding | None = None
@@ -191,11 +192,11 @@ def arranged(query: str, hits: Sequence[Hit], vectors: Mapping[str, Array]) -> l
     return result
 
 
-def wished(query: str, hits: Sequence[Hit], orders: Sequence[Order]) -> list[Hit]:
-    """The same hits, those that hold a wish of the user's a little higher when something is asked for."""
-    wishes = {(order.memory, order.turn) for order in orders if order.is_wish}
-    if not wishes or not is_request(query):
-        return list(hits)
+def wished(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+    """What holds a wish of the user's stands a little higher when something is asked for."""
+    wishes = {(order.memory, order.turn) for order in recalled.orders if order.is_wish}
+    if not wishes or not is_request(recalled.query.text):
+        return hits
     return [lifted(hit, "wish", _WISH * ((hit.memory.id, hit.turn) in wishes)) for hit in hits]
 
 

@@ -135,7 +135,7 @@ class Comparison:
             return
         if place.form == "page":
             lost = group.base.keys() - {one.id for one in found}
-            found = [mirror.joined(one, lost) for one in found]
+            found = [mirror.named(one, lost, lambda id_: bool(self._state.history(id_))) for one in found]
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         group.moved = [one.path for one in found if not place.is_at(one.path)]
@@ -159,8 +159,7 @@ class Comparison:
         """What was found with the id of its memory: it bears it, or its place or its name tells."""
         match group.place.form:
             case "page":
-                is_nobodys = one.id is not None and not self._state.history(one.id)
-                return mirror.unnamed(one) if is_nobodys else one
+                return one
             case "behaviors":
                 older = (self._state.revision(id_, rev) for id_, rev in group.base.items())
                 known = {mirror.name_of(m): m.id for m in (*older, *group.members.values())}

@@ -319,7 +319,7 @@ def names_of(units: Units, rows: Sequence[int]) -> list[Passage]:
     found: list[Passage] = []
     for record in units.take(np.array(rows, dtype=np.int64)):
         turn = int(record["turn"])
-        name = (units.name_of(record).memory, int(record["rev"]), None if turn < 0 else turn)
+        name = (units.memory_of(record), int(record["rev"]), None if turn < 0 else turn)
         found.append((*name, int(record["passage"])))
     return found
 

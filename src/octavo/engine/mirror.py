@@ -250,17 +250,27 @@ class Mirror:
         return own is not None and own.path == place.path
 
     def _erase(self, path: str, data: bytes, ours: Ours | None, erasure: Erasure) -> None:
-        """Render one file anew; what a person added to it and is not erased goes behind it."""
-        if ours is None:
-            self.tree.put(path, None, over=data)
+        """Render one file anew; a person's other words on a page stay, those without an id behind it.
+
+        A page that cannot be read is left to that person, and holds the redaction up by its name.
+        """
+        clean = ours.data if ours else None
+        if ours and ours.place.form == "page" and data != ours.data:
+            try:
+                found = mirror.read(ours.place, path, data.decode("utf-8", "replace"))
+            except BadInput:
+                return
+            kept = [one for one in found if not erasure.is_in(one.said["text"].encode())]
+            edits = {one.id: one.said for one in kept if one.id in ours.ids}
+            live = self.view.many(list(ours.ids))
+            there = [
+                replace(live[id_][1], **mirror.fields_of(ours.place, edits.get(id_, {}), live[id_][1]))
+                for id_ in ours.ids
+            ]
+            added = [b"\n" + one.said["text"].encode() + b"\n" for one in kept if one.id is None]
+            clean = mirror.render(ours.place, path, there, {}) + b"".join(added)
+        if not self.tree.put(path, clean, over=data) or ours is None:
             return
-        kept = b""
-        if ours.place.form == "page" and data != ours.data:
-            found = mirror.read(ours.place, path, data.decode("utf-8", "replace"))
-            added = [one.said["text"] for one in found if one.id is None]
-            clean = [text for text in added if not erasure.is_in(text.encode())]
-            kept = b"".join(b"\n" + text.encode() + b"\n" for text in clean)
-        self.tree.put(path, ours.data + kept, over=data)
         manifest = self.base()
         shown = Shown(sha256=hash_of(ours.data), ids=ours.ids)
         self.note(replace(manifest, files={**manifest.files, path: shown}))

@@ -61,7 +61,7 @@ class Recaller:
         self.boosts: tuple[Boost, ...] = (
             boosts.abstractions,
             boosts.links,
-            self._wishes,
+            boosts.wished,
             *more,
             *again,
             boosts.moods(spine.policy.emotion),
@@ -111,9 +111,8 @@ class Recaller:
         )
         vector, source = self._meaning(question, query, notes)
         if vector is not None and source is not None:
-            shown = (
-                [unit for place, unit in enumerate(above) if place not in set(hidden)] if hidden else above
-            )
+            unseen = set(hidden)
+            shown = [unit for place, unit in enumerate(above) if place not in unseen]
             if shown:
                 new_vectors = self._vectors_of(shown, [memory for memory, _ in told], source, notes)
         index = self._indexing.index
@@ -140,6 +139,7 @@ class Recaller:
             asked=asked,
         )
         scored = [unit for unit in scored if _is_asked_for(unit)]
+        orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
         recalled = Recalled(
             query=query,
             view=view,
@@ -147,6 +147,7 @@ class Recaller:
             mark=mark,
             recipe=self._indexing.index.recipe,
             notes=notes,
+            orders=orders,
             hit_of=lambda unit: next(iter(self._hits(view, base, query, mark, [unit])), None),
             apart=[unit for unit in scored if unit.kind in ABSTRACT] if query.filter.kinds is None else (),
             vector=vector,
@@ -159,7 +160,6 @@ class Recaller:
         for boost in self.boosts:
             hits = ordered(boost(recalled, hits))
         # What the user asked for stands beside the hits and takes no place.
-        orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
         asking = self._indexing.asking if source is self._indexing.embedding else None
         applying = self._standing.applying(query.text, orders, vector, asking)
         return Hits(hits[: query.k], notes=notes, orders=applying)
@@ -167,13 +167,6 @@ class Recaller:
     def orders(self, base: DbView, view: View, scopes: Sequence[str] | None) -> list[Order]:
         """The standing orders and wishes that hold, the later first."""
         return self._standing.orders(base, _own(view), scopes)
-
-    def _wishes(self, recalled: Recalled, hits: list[Hit]) -> list[Hit]:
-        """A boost: what the user wishes, a little higher when something is asked for."""
-        query = recalled.query
-        if query.streams is not None:
-            return hits
-        return boosts.wished(query.text, hits, self.orders(recalled.base, recalled.view, query.filter.scopes))
 
     def _names(self, base: DbView, view: View, scopes: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
         """The names that people go by: those they were given, and those they are called by in the talk."""

@@ -58,15 +58,6 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return sorted({self.speakers[s] for s, scope, v in self.said_since if scope in seen and v <= version})
 
 
-class Name(NamedTuple):
-    """The words that belong to a record."""
-
-    memory: str
-    session: str | None
-    category: str | None
-    tags: tuple[str, ...]
-
-
 class Turns(NamedTuple):
     """The turns of all sessions, one session behind the other as they began, counted by ordinals.
 
@@ -155,12 +146,13 @@ class Units(Columns[Manifest]):
         wanted = range(len(known)) if scopes is None else [known.index(s) for s in scopes if s in known]
         return np.array(sorted(wanted), dtype=np.uint16)
 
-    def name_of(self, record: Any) -> Name:
-        """The id of the memory a record belongs to, and what else is known of it in words."""
-        memory, session, category, *tags = self._name(int(record["name"]), int(record["name_length"]))
-        return Name(
-            memory=memory or "", session=session, category=category, tags=tuple(tag or "" for tag in tags)
-        )
+    def words_of(self, record: Any) -> list[str | None]:
+        """The id of the memory a record belongs to, its session and category, and its tags."""
+        return self._name(int(record["name"]), int(record["name_length"]))
+
+    def memory_of(self, record: Any) -> str:
+        """The id of the memory that a record belongs to."""
+        return self.memory_at(int(record["name"]), int(record["name_length"]))
 
     def memory_at(self, start: int, length: int) -> str:
         """The id of the memory whose name stands there."""
@@ -188,7 +180,7 @@ class Units(Columns[Manifest]):
         keys = np.array([key_code(memory) for memory, _ in wanted], dtype=np.uint64)
         found = np.flatnonzero(np.isin(self.column("rows")["key"], keys))
         records = self.column("rows")[found]
-        named = ((self.name_of(record).memory, int(record["rev"])) for record in records)
+        named = ((self.memory_of(record), int(record["rev"])) for record in records)
         return [(int(row), name) for row, name in zip(found, named, strict=True) if name in wanted]
 
 

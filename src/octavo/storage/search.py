@@ -260,7 +260,7 @@ class Search:
             records = self.units.column("rows")
             for place in np.flatnonzero(np.isin(records["key"][rows], self.ended)):
                 record = records[rows[place]]
-                name = (self.units.name_of(record).memory, int(record["rev"]))
+                name = (self.units.memory_of(record), int(record["rev"]))
                 seen[place] &= name not in self.ends
         return seen
 

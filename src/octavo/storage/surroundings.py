@@ -156,40 +156,37 @@ def words_part(nearby: Surroundings, units: Array, weights: Array, average: floa
     if rows is not units:
         total = np.repeat(total, np.diff(starts, append=len(rows)), axis=0)
         total += _from_beside(nearby, held, ordinal, total.shape, recipe)
-    kept = ordinal[held.row] >= 0
-    total[ordinal[held.row[kept]], held.term[kept]] += held.own[kept]
+    row, term, own, _ = held
+    kept = ordinal[row] >= 0
+    total[ordinal[row[kept]], term[kept]] += own[kept]
     shares = (weights / weights.sum()).astype(np.float32)
     return nearby.best(product(saturated(total, recipe), shares), starts)
 
 
-class _Held(NamedTuple):
-    """Each term that a row holds, with its frequency there, and the row's unit."""
-
-    row: Array
-    term: Array
-    own: Array
-    unit: Array
+# Each term that a row holds: the row, the term, its frequency there, and the row's unit.
+_Held = tuple[Array, Array, Array, Array]
 
 
 def _held(nearby: Surroundings, terms: int, average: float, recipe: Recipe) -> _Held:
     ordinals, counts = tallied(nearby.found.row * terms + nearby.found.term)
     row, term = np.divmod(ordinals, terms)
     own = frequency(counts, nearby.records["length"][row].astype(np.float32), average, recipe)
-    return _Held(row=row, term=term, own=own, unit=nearby.unit_of(row))
+    return row, term, own, nearby.unit_of(row)
 
 
 def _from_around(nearby: Surroundings, units: Array, held: _Held, terms: int, recipe: Recipe) -> Array:
     """What the neighbours and the session of some units add to the frequency of each term."""
-    full = nearby.fullness(held.unit, recipe)
+    _, term, own, unit = held
+    full = nearby.fullness(unit, recipe)
     session = np.zeros((int(nearby.segments[-1]) + 1) * terms, dtype=np.float32)
-    np.maximum.at(session, nearby.segments[held.unit] * terms + held.term, full)
+    np.maximum.at(session, nearby.segments[unit] * terms + term, full)
     found = np.zeros((len(units) + 1, terms), dtype=np.float32)  # the last is for units that are not asked
     found[:-1] = np.float32(recipe.session) * np.take(
         session.reshape(-1, terms), nearby.segments[units], axis=0
     )
     ordinal = np.full(nearby.span, len(units) * terms)
     ordinal[nearby.places[units]] = np.arange(len(units)) * terms
-    unit, term, value = _best_of_each(held.unit, held.term, full * held.own, terms)
+    unit, term, value = _best_of_each(unit, term, full * own, terms)
     place, flat = nearby.places[unit], found.reshape(-1)
     for distance, share in enumerate(recipe.neighbours, 1):
         gain = np.float32(share) * value
@@ -202,11 +199,12 @@ def _from_beside(
     nearby: Surroundings, held: _Held, ordinal: Array, shape: tuple[int, ...], recipe: Recipe
 ) -> Array:
     """What the passages beside a passage of the same text add."""
+    holding, term, _, unit = held
     found = np.zeros(shape, dtype=np.float32)
     for step in (-1, 1):
-        row = np.clip(held.row + step, 0, len(nearby.rows) - 1)
-        kept = (nearby.unit_of(row) == held.unit) & (row != held.row) & (ordinal[row] >= 0)
-        found[ordinal[row[kept]], held.term[kept]] = recipe.passages
+        row = np.clip(holding + step, 0, len(nearby.rows) - 1)
+        kept = (nearby.unit_of(row) == unit) & (row != holding) & (ordinal[row] >= 0)
+        found[ordinal[row[kept]], term[kept]] = recipe.passages
     return found
 
 

@@ -269,15 +269,16 @@ def _facet(name: str, value: str) -> str:
 def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Document:
     """The document of a row that is in the columns already."""
     record = units.column("rows")[row]
-    name, manifest, speaker = units.name_of(record), units.manifest, int(record["speaker"])
+    (_, session, category, *tags), manifest = units.words_of(record), units.manifest
+    speaker = int(record["speaker"])
     facets = _facets(
         manifest.scopes[int(record["scope"])],
         KINDS[int(record["kind"])],
         LAYERS[int(record["layer"])],
-        name.session,
+        session,
         manifest.speakers[speaker - 1] if speaker else None,
-        name.category,
-        *name.tags,
+        category,
+        *tags,
     )
     return _document(row, int(record["at"]), _spelt(units.terms_at(row)), facets, valid_to)
 

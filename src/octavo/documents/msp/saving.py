@@ -70,7 +70,7 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
         )
     candidates = [candidate for _, candidate in steps if candidate is not None]
     before, after = _frame(_document(now)), _frame(document)
-    if changed := {name: held for name, held in after.items() if held != before.get(name)}:
+    if changed := {name: held for name, held in after.items() if held != before.get(name, ...)}:
         frame, folder = frame_of(now)
         candidates.append(Wrote(memory=master_file({**frame, **changed}, folder, at=at)))
     closes = _session_of(account, candidates)
