@@ -166,6 +166,15 @@ def test_a_text_refused_for_its_length_is_noted_without_its_secret(account, root
         "secret key: abcdefgh",
         "access_token: qwertyuiop",
         "api key: 12345",
+        "密钥: abcd1234efgh",
+        "合言葉はhunter2x9",
+        "пароль — Qwerty12",
+        "пин-код 1234",
+        "كلمة السر الخاصة بي هي hunter2x9",
+        "mật khẩu là hunter2x9",
+        "wachtwoord: hunter2x9",
+        "รหัสคือ abc12345",
+        "พินคือ 1234",
     ],
 )
 def test_a_password_is_known_by_its_name_in_many_languages(text):
@@ -183,7 +192,52 @@ def test_a_password_is_known_by_its_name_in_many_languages(text):
         "token: 4096",
         "the secret: chocolate",
         "secret key: required",
+        "รหัสคือสิ่งจำเป็น",
+        "the author: Smith2020",
+        "session = 12 minutes",
+        "| password | string |",
     ],
 )
 def test_what_only_speaks_of_passwords_is_none(text):
+    assert not find(text, PrivacyPolicy())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hvs.CAESIJ1234567890abcdefghijklmnopqrstuvwxyz",
+        "gsk_abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP",
+        "xai-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH",
+        "key-0123456789abcdef0123456789abcdef",
+        "Authorization: Basic dXNlcjpwYXNz",
+        "curl -u admin:hunter2 https://x.example",
+        "mysql -u root -phunter2x9",
+        "export SECRET_KEY_BASE=abcdef1234",
+        "Set-Cookie: session=abc123def456ghi7",
+        "license key: ABCDE-FGHIJ-KLMNO-PQRST-12345",
+        "4111.1111.1111.1111",
+        "| password | hunter2x9 |",
+        "password\nhunter2x9",
+        "password \u2192 hunter2x9",
+        "The recovery phrase is abandon abandon abandon abandon abandon abandon abandon abandon abandon "
+        "abandon abandon about",
+    ],
+)
+def test_a_key_is_known_by_its_make_or_by_where_it_stands(text):
+    assert find(text, PrivacyPolicy())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ls -u admin: the list",
+        "git log -p lists every patch",
+        "version 4.11.1111.1111",
+        "our secret_garden_with_a_very_long_name",
+        "the key-word is in the dapi documentation",
+        "password\nThe field is required.",
+        "the recovery phrase is what you write down and never tell",
+    ],
+)
+def test_what_only_looks_like_a_command_or_a_key_is_none(text):
     assert not find(text, PrivacyPolicy())

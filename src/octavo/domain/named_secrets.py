@@ -21,22 +21,32 @@ _FAMILIES = {
     "password": (
         r"pass ?wor[dt](?<!1password)", r"passwd", r"passcode", r"pswd",
         r"pwd?(?![a-z])(?<![a-z0-9]pw)(?<![a-z0-9]pwd)", r"user(?:name)? ?/ ?pass", r"login ?/ ?pass",
-        r"sshpass -p", r"kennwort", r"contrase[ñn]a", r"senha", r"mot de passe", r"รหัสผ่าน", r"พาสเวิร?์?ด",
-        r"พาสโค้ด", rf"รหัส ?(?:{_LOCKED})", rf"พาส ?(?:{_LOCKED})",
+        r"sshpass -p", r"kennwort", r"contrase[ñn]a", r"senha", r"mot de passe", r"wachtwoord",
+        r"l[öo]senord",
+        r"has[łl]o", r"heslo", r"passord", r"adgangskode", r"salasana", r"jelsz[óo]", r"parol[aă](?![a-z])",
+        r"[şs]ifre(?:m|niz|si)?(?![a-z])", r"kata sandi(?: saya| anda)?", r"m[ậa]t kh[ẩa]u",
+        r"รหัสผ่าน", r"พาสเวิร?์?ด", r"พาสโค้ด", rf"รหัส ?(?:{_LOCKED})", rf"พาส ?(?:{_LOCKED})",
     ),
-    "pass": (r"pass(?= ?[:=]| is )(?<![a-z-]pass)(?<!(?:ing|son|ski|bus|ail|day|ain) pass)",),
+    "pass": (
+        r"รหัส(?= ?คือ)",
+        r"pass(?= ?[:=]| is )(?<![a-z-]pass)(?<!(?:ing|son|ski|bus|ail|day|ain) pass)",
+    ),
     "code": (r"รหัส(?= )",),
     "login": (r"creds", r"credentials", r"log(?:ged)? ?in(?![a-z])", r"ล็อกอิน"),
     "phrase": (r"seed phrase", r"recovery phrase", r"secret phrase", r"passphrase", r"mnemonic(?: phrase)?"),
     "api_key": (r"api[ _-]?(?:key|token|secret)", r"คีย์ ?api"),
     "key": (
-        r"secret[ _-]?(?:access[ _-]?)?key", r"private[ _-]?key", r"encryption[ _-]?key", r"signing[ _-]?key",
+        r"secret[ _-]?(?:access[ _-]?)?key(?:[ _-]base)?", r"licen[sc]e[ _-]?key", r"product[ _-]?key",
+        r"private[ _-]?key", r"encryption[ _-]?key", r"signing[ _-]?key",
         r"master[ _-]?key", r"account[ _-]?key", r"access[ _-]?key", r"client[ _-]?secret",
         r"app[ _-]?secret", r"shared[ _-]?secret", r"webhook[ _-]?secret", r"consumer[ _-]?secret",
     ),
     "secret": (r"secret(?![a-z])(?<![a-z]secret)",),
     "access": (r"(?:access|refresh|auth|session|bearer)[ _-]?token(?![a-z])",),
-    "token": (r"token(?![a-z])", r"โทเค็?น", r"signature(?==)"),
+    "token": (
+        r"token(?![a-z])", r"โทเค็?น", r"signature(?==)", r"sig(?==)", r"sess(?:ion)?(?:_?id)?(?==)",
+        r"auth(?=\"?:)", r"recovery codes?", r"backup codes?",
+    ),
 }  # fmt: skip
 _NAME = pattern("|".join(f"{name}()" for names in _FAMILIES.values() for name in names))
 _FAMILY = [family for family, names in _FAMILIES.items() for _ in names]
@@ -46,15 +56,15 @@ _WHAT = {
 }  # fmt: skip
 _KEYS = ("api_key", "key", "access")  # names that leave no doubt: any value after a sign is the secret
 _CLOSED = r"""[0-9]?[\\"'`*\])]{0,3}(?: \([^()\n]{1,30}\))?"""
-_EQUALS = pattern(_CLOSED + r"[ \t]{0,4}(?::=|=>|->|==?|:|>)[*_]{0,2}[ \t]{0,4}\n?[ \t]{0,4}")
+_EQUALS = pattern(_CLOSED + r"[ \t]{0,4}(?::=|=>|->|→|==?|:|>|\|)[*_]{0,2}[ \t]{0,4}\n?[ \t]{0,4}")
 _IS = pattern(
-    _CLOSED + r"(?:(?: {1,3}(?:is|was|will be|would be|should be|used to be|ist|es|est)|'s"
+    _CLOSED + r"(?:(?: {1,3}(?:is|was|will be|would be|should be|used to be|ist|es|est|là|è|é|adalah)|'s"
     r"|[?.]? (?:it|that)(?:'?s| is))"
     r"(?: now| still| currently| just)?:? | {0,2}(?:คือ|เป็น|ว่า)[ :]{0,2})"
 )
 _TO = pattern(_CLOSED + r" (?:(?:has been|was|is|got) )?(?:(?:changed|set|reset|updated) )?to ")
 _BESIDE = pattern(
-    _CLOSED + r" {1,3}(?:- {1,2})?"
+    _CLOSED + r"(?: {1,3}(?:[^\w\s] {1,2})?|\n)"
     r"|(?:ของ|อีเมล|เมล|เฟซ|ไลน์|ผม|ฉัน|หนู|เรา|ใหม่|เก่า|ไวไฟ|บ้าน|คอม|มือถือ|บริษัท|ร้าน|แม่|พ่อ|พี่"
     r"|น้อง){1,4} "
 )
@@ -72,14 +82,17 @@ _VALUE = pattern(
     r"""|(?P<bare>(?:[^\s"'`,;&<ก-๛\uffff]|<(?!/)|["'`](?=\w)|[,;&](?!\s|$|[A-Za-z_ ]{1,20}[=:])){1,256})"""
     r"""|(?P<thai>[ก-๏]{2,20}[0-9]{2,8})(?![ก-๏])"""
 )
-_LOGIN = pattern(r"://[^\s/:@]{0,64}:([^\s/@]{1,128})@")
+_LOGIN = pattern(
+    r"://[^\s/:@]{0,64}:([^\s/@]{1,128})@|(?:\s-u|--user)[ =]['\"]?[^\s:'\"]{1,64}:([^\s'\"]{3,128})"
+    r"|mysql[^\n]{0,80}? -p([^\s'\"-][^\s'\"]{2,63})"
+)
 _BEARER = pattern(
     r"(?:bearer(?<![\w-]bearer)|authorization:? {0,2}basic)[ :=]{1,3}(?:token[ :=]{1,3}(?:is )?)?"
     r"([\w.~+/=-]{6,4096}+)",
     re.ASCII,
 )
 _PIN = pattern(
-    r"(pin(?<![\w-]pin)|otp(?<![\w-]otp)|cvv(?<![\w-]cvv)2?|cvc(?<![\w-]cvc)2?"
+    r"(pin(?<![\w-]pin)|พิน(?:โค้ด)?|pin-?kod|otp(?<![\w-]otp)|cvv(?<![\w-]cvv)2?|cvc(?<![\w-]cvc)2?"
     r"|(?:door|gate|alarm|entry|lock|safe|verification|security|unlock|sms|2fa)(?= code))"
     r"( ?code| number| no)?"
     r"(?: (?:for|of|to|on) [^\n.:;!?=]{1,30}?| ?ของ[ก-๏]{1,12})?(?: is| was| ?:| ?=| ?คือ| ?เป็น)? {0,2}"
@@ -88,13 +101,15 @@ _PIN = pattern(
 )
 # Names as they look to a reader: Cyrillic letters that look Latin are Latin here.
 ABROAD = (
-    "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "패스워드", "비번", "암호",
+    "密码", "密碼", "口令", "密钥", "密鑰", "令牌", "验证码", "驗證碼", "パスワード", "暗証番号",
+    "合言葉", "apiキー", "비밀번호", "패스워드", "비번", "암호", "пиh-?koд", "kлюч api", "kωδikός", "kωδikoς",
     r"п[aа][pр][oо]л\w{0,3}(?: (?:ot|от|к|kо|для|ha|на) \S{1,14})?",
-    "كلمة السر", "كلمة المرور", "كلمه السر", "الرقم السري", "पासवर्ड", "कूटशब्द",
+    "كلمة السر", "كلمة المرور", "كلمه السر", "الرقم السري", "पासवर्ड", "कूटशब्द", "पिन",
+    "الباسورد", "رمز المرور", "رمز عبور", "סיסמה", "סיסמא", "পাসওয়ার্ড", "পাসওয়ার্ড",
 )  # fmt: skip
 _ABROAD = pattern(
-    rf"(?:{'|'.join(ABROAD)})[^\s:=!-~]{{0,12}}(?: [^\s:=!-~]{{1,12}}){{0,2}}"
-    r" {0,2}(?P<sign>[:=]|->|是|为|為)?[ \"'`]{0,3}"
+    rf"(?:{'|'.join(ABROAD)})[^\s:=!-~]{{0,12}}(?: [^\s:=!-~]{{1,12}}){{0,3}}"
+    r" {0,2}(?P<sign>[:=]|-{1,2}>?|→|是|为|為)?[ \"'`]{0,3}"
     r"(?P<value>[!-~]{4,64})"
 )
 _PIN_LENGTHS = {"pin": (4, 6), "cvv": (3, 4), "cvc": (3, 4)}
@@ -113,6 +128,7 @@ _UNIT = pattern(
     r" ?(?:char|digit|letter|symbol|word|day|week|month|year|hour|minute|time|user"
     r"|ตัว|หลัก|วัน|เดือน|ปี|ครั้ง|คน|นาที)"
 )
+_SEEDS = (12, 15, 18, 21, 24)  # words of a wallet's phrase, some of which are also grammar
 _ENDS = ("and", "but", "for", "on", "so", "btw", "please", "or")
 _REST = pattern(r"[^\n.,;!?()]{0,160}")
 _STATES_TEXT = """
@@ -133,13 +149,15 @@ _STATES = frozenset(_STATES_TEXT.split()) | _REQUESTS
 
 def logins(plain: str, _low: str) -> Iterator[Span]:
     """Passwords within an address, as in `https://user:password@host`."""
-    yield from (("password", *m.span(1)) for m in _LOGIN.finditer(plain) if _is_value(m[1]))
+    found = ((m, m.lastindex or 1) for m in _LOGIN.finditer(plain))
+    yield from (("password", *m.span(group)) for m, group in found if _is_value(m[group]))
 
 
 def bearers(plain: str, low: str) -> Iterator[Span]:
     """Tokens behind `Bearer` or `Authorization: Basic`."""
     for m in _BEARER.finditer(low):
-        if any(c.isdigit() for c in m[1]) or is_random(plain[slice(*m.span(1))]):
+        is_header = "basic" in m[0][:24]
+        if is_header or any(c.isdigit() for c in m[1]) or is_random(plain[slice(*m.span(1))]):
             yield "bearer_token", *m.span(1)
 
 
@@ -251,6 +269,9 @@ def _fits(value: str, after: str, family: str, how: str) -> bool:
 def _is_phrase(first: str, after: str, family: str, how: str) -> bool:
     """Whether several plain words in a row are the secret: no grammar, no request among them."""
     told = how == "equals" or (how == "is" and family == "phrase")
+    count = 1 + len(after.split())
+    if told and family == "phrase" and count in _SEEDS and f"{first}{after}".replace(" ", "").isalpha():
+        return True
     return (
         told
         and family in ("password", "phrase")

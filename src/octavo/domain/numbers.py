@@ -35,7 +35,7 @@ def numbers(plain: str, low: str) -> Iterator[Span]:
             yield "iban", m.start(), m.start() + length
     chain: list[tuple[int, int]] = []
     for m in _DIGITS.finditer(plain):
-        if chain and not (m.start() == chain[-1][1] + 1 and plain[chain[-1][1]] in " -"):
+        if chain and not (m.start() == chain[-1][1] + 1 and plain[chain[-1][1]] in " -."):
             yield from _of_chain(plain, low, chain)
             chain = []
         chain.append(m.span())

@@ -178,14 +178,18 @@ _PHONE = pattern(
 _EMAIL = pattern(r"(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}", re.ASCII)
 _NAME_STEMS = (
     "pass", "pw", "secret", "key", "token", "phrase", "mnemonic", "signature", "login", "log in",
-    "logged in", "cred", "wort", "contrase", "senha",
+    "logged in", "cred", "wort", "contrase", "senha", "woord", "senord", "hasł", "haslo", "heslo",
+    "adgang", "salasana", "jelsz", "parol", "ifre", "sandi", "t khẩu", "t khau", "sig=", "session", "auth\"",
+    "auth:", "recovery code", "backup code",
 )  # fmt: skip
 _THAI_NAME_STEMS = ("รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน")
 _ABROAD_STEMS = (
-    "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "패스워드", "비번", "암호", "пapoл", "كلم",
-    "السري", "पासवर्ड", "कूटशब्द",
+    "密", "口令", "令牌", "验证码", "驗證碼", "パスワード", "暗証番号", "合言葉", "apiキー",
+    "비밀번호", "패스워드", "비번", "암호", "пapoл", "пиh", "kлюч", "kωδik",
+    "كلم", "السري", "الباسورد", "رمز", "पासवर्ड", "कूटशब्द", "पिन",
+    "סיסמ", "পাসওয",
 )  # fmt: skip
-_PIN_STEMS = ("pin", "otp", "cvv", "cvc", " code")
+_PIN_STEMS = ("pin", "พิน", "otp", "cvv", "cvc", " code")
 
 
 def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
@@ -195,7 +199,7 @@ def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
     """
     found: list[Detector] = []
     data = plain.encode(errors="replace")
-    if "://" in plain:
+    if "://" in plain or " -u " in plain or " -p" in plain or "--user" in plain:
         found.append(logins)
     if _SIXTEEN in data.translate(_TOKEN_CHARACTERS) or "-----BEGIN" in plain:
         found.append(tokens)

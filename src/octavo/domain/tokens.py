@@ -20,7 +20,10 @@ _MAKE = pattern(
     r"|(?P<google_key>AIza[\w-]{30,60}+|ya29\.[\w.-]{20,512}+|GOCSPX-[\w-]{20,60}+)"
     r"|(?P<stripe_key>[prs]k_(?:live|test)_[A-Za-z0-9]{10,255}+|whsec_[\w+/=]{20,255}+)"
     r"|(?P<jwt>eyJ[\w-]{8,4096}+\.eyJ[\w-]{4,8192}+\.[\w-]{0,2048}+)"
-    r"|(?P<token>(?:glpat-|npm_|hf_|pypi-|dop_v1_|shpat_|SG\.|AGE-SECRET-KEY-1|[0-9]{8,10}:AA)[\w.-]{20,512}+)"
+    r"|(?P<token>(?:glpat-|npm_|hf_|pypi-|dop_v1_|shpat_|SG\.|AGE-SECRET-KEY-1|[0-9]{8,10}:AA|hvs\."
+    r"|lin_api_|figd_|gsk_|pplx-|sbp_|fo1_|PMAK-|sq0[a-z]{3}-|tskey-|nvapi-|lsv2_"
+    r"|(?:secret_|xai-|r8_)(?=\S{0,80}[0-9]))[\w.-]{20,512}+)"
+    r"|(?P<api_key>(?:key-|dapi|SK)[0-9a-f]{32}(?![\w-]))"
     r")",
     re.ASCII,
 )
