@@ -43,7 +43,7 @@ def open_spine(
         state = _state_before_damage(ledger)
         return Spine(store, state, identity, policy=rules, clock=tick, read_only=True)
     if store.folder is None:  # what is derived is this machine's own, so it is kept up to date even to read
-        home, release = cache.folder_for(cache_root or cache.default_root(), place.name, account)
+        home, release = cache.folder_for(cache_root, place.name, account)
         try:
             state = _state(home, store, ledger, accept_loss)
         except BaseException:

@@ -25,13 +25,9 @@ _SAMPLE = 2 * _ONE_IN  # nor at all of them: more than have come to be since som
 _disk = Disk()
 
 
-def default_root() -> Path:
-    """Where the cache is if nobody says so."""
-    return Path("~/.cache/octavo").expanduser()
-
-
-def folder_for(root: Path, place: str, account: str) -> tuple[Path, Callable[[], None]]:
+def folder_for(root: Path | None, place: str, account: str) -> tuple[Path, Callable[[], None]]:
     """The folder for what is derived from an account, held until the callable is called."""
+    root = root or Path("~/.cache/octavo").expanduser()
     folder = root / hashlib.sha256(place.encode()).hexdigest()[:16] / folder_of(account)
     try:
         if not folder.exists() and secrets.randbelow(_ONE_IN) == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -60,8 +61,5 @@ def unpack(key: str, data: bytes) -> tuple[Index, list[bytes]]:
         raise LedgerDamaged(f"{key} holds versions {index.first} to {index.last}")
     if len(whole) != sum(index.sizes) or len(index.hashes) != len(index.sizes):
         raise LedgerDamaged(f"{key}: its parts are not as long as its first line says")
-    versions, at = [], 0
-    for size in index.sizes:
-        versions.append(whole[at : at + size])
-        at += size
-    return index, versions
+    ends = accumulate(index.sizes)
+    return index, [whole[end - size : end] for size, end in zip(index.sizes, ends, strict=True)]

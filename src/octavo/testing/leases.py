@@ -34,9 +34,7 @@ class LeaseSuite:
         assert list(held.lines()) == [b"0\n"]
         for number in range(1, 30):
             held.append(b"%d\n" % number)
-            found = other.lines("buffers/s")
-            assert found is not None
-            assert [list(found[0])[-1], found[1]] == [b"%d\n" % number, 0]
+            assert lines_of(other)[-1] == b"%d\n" % number
         held.close()
         again = other.hold("buffers/s", 60)
         assert list(again.lines()) == [b"%d\n" % number for number in range(30)]
@@ -89,9 +87,7 @@ class LeaseSuite:
     def test_a_torn_last_line_is_counted_dropped_and_never_comes_back(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path / "a")
         store.create("buffers/s", b"0\n1\nto")
-        found = store.lines("buffers/s")
-        assert found is not None
-        assert (list(found[0]), found[1]) == ([b"0\n", b"1\n"], 2)
+        assert lines_of(store, torn=2) == [b"0\n", b"1\n"]
         held = store.hold("buffers/s", 60)
         assert (list(held.lines()), held.torn) == ([b"0\n", b"1\n"], 2)
         held.append(b"2\n")
@@ -134,9 +130,7 @@ class LeaseSuite:
         paused.close()
         heir.append(b"3\n")
         heir.close()
-        seen = other.lines("buffers/s")
-        assert seen is not None
-        assert list(seen[0]) == [b"0\n", b"1\n", b"2\n", b"3\n"]
+        assert lines_of(other) == [b"0\n", b"1\n", b"2\n", b"3\n"]
 
     def test_an_owner_that_was_followed_by_one_who_wrote_all_anew_writes_no_more(
         self, tmp_path: Path
@@ -152,9 +146,7 @@ class LeaseSuite:
         must_raise(LeaseLost, lambda: paused.append(b"late\n"))
         must_raise(LeaseLost, lambda: paused.replace(b"secret\n"))
         paused.close()
-        seen = other.lines("buffers/s")
-        assert seen is not None
-        assert list(seen[0]) == [b"a\n", b"b\n"]
+        assert lines_of(other) == [b"a\n", b"b\n"]
 
     def test_a_lease_that_ran_out_is_good_as_long_as_nobody_takes_it(self, tmp_path: Path) -> None:
         store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
@@ -191,9 +183,7 @@ class LeaseSuite:
         all_of(threading.Thread(target=take, args=(n,)) for n in range(WRITERS))
         assert len(heirs) == 1
         must_raise(LeaseLost, lambda: paused.append(b"late\n"))
-        seen = store.lines("buffers/s")
-        assert seen is not None
-        assert list(seen[0]) == [b"0\n", b"heir %d\n" % heirs[0]]
+        assert lines_of(store) == [b"0\n", b"heir %d\n" % heirs[0]]
 
     def test_a_node_whose_clock_is_wrong_takes_no_lease_early(self, tmp_path: Path, monkeypatch: Any) -> None:
         store, other = self.open_store(tmp_path / "a"), self.open_store(tmp_path / "a")
@@ -217,15 +207,19 @@ class LeaseSuite:
             held.replace(b"a\nb%d\n" % round_)
             held.close()
             must_raise(LeaseLost, partial(held.append, b"late\n"))
-            seen = other.lines("buffers/s")
-            assert seen is not None
-            assert (list(seen[0]), seen[1]) == ([b"a\n", b"b%d\n" % round_], 0)
+            assert lines_of(other) == [b"a\n", b"b%d\n" % round_]
         heir = other.hold("buffers/s", 60)
         heir.append(b"c\n")
         heir.close()
-        after = store.lines("buffers/s")
-        assert after is not None
-        assert list(after[0]) == [b"a\n", b"b1\n", b"c\n"]
+        assert lines_of(store) == [b"a\n", b"b1\n", b"c\n"]
+
+
+def lines_of(store: Store, *, torn: int = 0) -> list[bytes]:
+    """The lines of the series that the suite writes, and see how many bytes of a last one are torn."""
+    found = store.lines("buffers/s")
+    assert found is not None
+    assert found[1] == torn
+    return list(found[0])
 
 
 def all_of(started: Iterable[Any]) -> None:
