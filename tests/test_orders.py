@@ -333,3 +333,11 @@ def test_what_a_user_tells_of_themselves_or_asks_for_once_is_no_order_by_its_mea
         talk(account, *told)
         account.catch_up()
         assert account.orders() == []
+
+
+def test_nobody_who_asks_waits_for_who_looks_for_orders(opened):
+    with opened(embedder=None) as account:
+        talk(account, FILMS)
+        account.catch_up()
+        with account._indexing.asking._following:  # as if the background were at it
+            assert texts(account.recall(WATCH).orders) == [FILMS]

@@ -7,16 +7,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from octavo.doors import conversations, models, python
-from octavo.doors.operations import Operation, Progress, call, performing
+from octavo.doors import models, python
+from octavo.doors.conversations import taken_up
+from octavo.doors.operations import Operation, call, performing
 from octavo.doors.operations.values import values_of
 from octavo.doors.settings import Settings
 from octavo.engine.account import Account
-from octavo.engine.sandbox import Sandbox
 from octavo.errors import Busy, Unavailable
 from octavo.storage.stores.names import folder_of
 
@@ -50,9 +51,7 @@ class Pool:
         self._is_ending = False
         self._opened = self._closed = 0
 
-    def perform(
-        self, operation: Operation, who: Settings, said: Mapping[str, Any], progress: Progress | None = None
-    ) -> Any:
+    def perform(self, operation: Operation, who: Settings, said: Mapping[str, Any]) -> Any:
         """Do an operation for somebody, as `operations.perform` does it, on what is held open."""
         values = values_of(operation.parameters, said)
         if operation.subjects == (Settings,):
@@ -61,13 +60,8 @@ class Pool:
             return performing.named(operation, operation(who, **values))
         words = operation.indexes and bool(values.pop("words", False))
         with self.account(who, begins=operation.begins, words=words) as account:
-
-            @contextmanager
-            def take(name: str) -> Iterator[Sandbox]:
-                with conversations.taken_up(account, performing.taken(account, name, str)) as sandbox:
-                    yield sandbox
-
-            return call(operation, account, values, progress, take)
+            sandboxes = partial(performing.taken, account, take=partial(taken_up, account))
+            return call(operation, account, values, take=sandboxes)
 
     @contextmanager
     def account(self, who: Settings, *, begins: bool = False, words: bool = False) -> Iterator[Account]:

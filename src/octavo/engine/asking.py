@@ -33,7 +33,7 @@ from octavo.storage.rows import Units
 from octavo.storage.stores.disk import Disk
 
 _FILE = "orders.bin"
-_AT_ONCE = 4_096  # rows
+_AT_ONCE, _EMBEDDED = 512, 16  # rows looked at, sentences embedded
 _NOTED = 4_096  # so many rows looked at without finding anything are noted only then
 _MOST = 2_000  # turns, the newest
 
@@ -46,11 +46,11 @@ class Asking:
 
     def __init__(self, spine: Spine, embedding: Embedding) -> None:
         self._spine, self.embedding = spine, embedding
-        self._lock = threading.RLock()
+        self._lock, self._following = threading.RLock(), threading.Lock()
         self.is_fitted = embedding.embedder.name == OFFLINE_NAME
         # Up to which row passages were looked at, the turns that hold something, vectors by their texts.
         self._rows, self._turns, self._vectors = _read_file(embedding)
-        self._noted = self._rows
+        self._noted, self._is_new = self._rows, False
         self._known = {
             key: np.frombuffer(data, "<f2").astype(np.float32) for key, data in self._vectors.items()
         }
@@ -64,20 +64,23 @@ class Asking:
         embedded = min(rows, self.embedding.now().manifest.rows)
         return abs(embedded - self._rows) if self.is_fitted else 0
 
-    def follow(self, units: Units) -> None:
-        """Look at what was embedded since."""
-        with self._lock:
+    def follow(self, units: Units, limit: int | None = None) -> None:
+        """Look at what was embedded since, or at some of it; nobody who asks waits for it."""
+        with self._following:
             vectors, before = self.embedding.now().up_to(units.manifest.rows), len(self._turns)
             total = vectors.manifest.rows
             if self._rows > total:  # they were made anew
                 self._rows, self._turns = 0, []
-            for first in range(self._rows, total, _AT_ONCE):
-                some = vectors.floats[first : min(total, first + _AT_ONCE)].astype(np.float32)
+            last = total if limit is None else min(total, self._rows + limit)
+            for first in range(self._rows, last, _AT_ONCE):
+                some = vectors.floats[first : min(last, first + _AT_ONCE)].astype(np.float32)
                 self._look(units, first + np.flatnonzero(may_hold(some)), some, first)
-            self._rows, self._turns = total, self._turns[-_MOST:]
-            self._known = {key: self._known[key] for key in self._vectors}
-            if len(self._turns) != before or total - self._noted >= _NOTED:
-                self._write()
+            with self._lock:
+                self._rows, self._turns = last, self._turns[-_MOST:]
+                self._known = {key: self._known[key] for key in self._vectors}
+                self._is_new |= len(self._turns) != before
+                if (self._is_new and last == total) or last - self._noted >= _NOTED:
+                    self._write()
 
     def _look(self, units: Units, rows: Array, vectors: Array, first: int) -> None:
         """Note the turns of some rows that hold an order or a wish."""
@@ -93,8 +96,8 @@ class Asking:
         for name, sentences in said.items():
             held = [sentence for sentence in sentences if self.read(sentence) is not None]
             if held:
-                self._turns.append(name)
                 self._keep(held)
+                self._turns.append(name)
 
     def read(self, sentence: str) -> Reading | None:
         """Whether a sentence is a wish, and whether it is about everything; None if it is no order at all."""
@@ -136,13 +139,14 @@ class Asking:
 
     def _embed(self, texts: Sequence[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if _key(text) not in self._known]
-        if new:
-            self._known.update(zip(map(_key, new), self.embedding.embed(new), strict=True))
+        for first in range(0, len(new), _EMBEDDED):  # a question's own text comes between them
+            some = new[first : first + _EMBEDDED]
+            self._known.update(zip(map(_key, some), self.embedding.embed(some), strict=True))
 
     def _write(self) -> None:
         """Keep it all beside the vectors; an index that is not there yet has no place for it."""
         if not self._spine.read_only and self.embedding.folder.exists():
-            self._noted = self._rows
+            self._noted, self._is_new = self._rows, False
             kept = (self._rows, self._turns, self._vectors)
             replace_file(self.embedding.folder / _FILE, msgspec.msgpack.encode(kept))
 

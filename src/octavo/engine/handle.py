@@ -160,7 +160,8 @@ class Handle(Reader):
         # A batch at a time: who closes the account does not wait for all of them.
         while not self._worker.is_stopping and self._indexing.add_vectors(limit=embedding.BATCH):
             pass
-        self._indexing.add_orders()
+        while not self._worker.is_stopping and self._indexing.add_orders(limit=embedding.BATCH):
+            pass
         while not self._worker.is_stopping and self._indexing.add_tokens(limit=1):
             pass
         self._group()

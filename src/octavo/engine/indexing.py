@@ -273,13 +273,12 @@ class Indexing:
         return self._on_current(lambda: self.embedding.add(progress, limit=limit) if self.embedding else 0)
 
     def add_orders(self, limit: int | None = None) -> int:
-        """Look for orders among embedded passages, unless too many are new; returns how many are."""
-        asking, units = self.asking, self.index.units()
-        behind = 0 if asking is None or self._spine.read_only else asking.behind(units.manifest.rows)
-        if behind and (limit is None or behind <= limit):
-            self._on_current(lambda: self.asking.follow(self.index.units()) if self.asking else None)
+        """Look for orders among passages that have a vector; returns how many nobody looked at yet."""
+        if self.asking is None or self._spine.read_only:
             return 0
-        return behind
+        if self.asking.behind(rows := self.index.units().manifest.rows):
+            self._on_current(lambda: self.asking.follow(self.index.units(), limit) if self.asking else None)
+        return self.asking.behind(rows)
 
     def add_tokens(self, limit: int | None = None) -> int:
         """Encode passages for the second look; returns how many are left."""

@@ -35,6 +35,7 @@ from octavo.storage.vectors import checked_vectors
 _ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
 _EMBED_INLINE = 64  # passages embedded while a question waits
+_LOOK_INLINE = 16  # passages in which orders are looked for meanwhile
 _ASKED = ("words", "meaning", "speaker", "time")
 _CONCRETE = ("episode", "fact", "register", "canon", "skill")
 _SUFFICIENT = 0.9
@@ -282,7 +283,7 @@ class Recaller:
         """Embed what little is missing while the question waits, and leave the rest to the worker."""
         try:
             left = self._indexing.add_vectors(limit=_EMBED_INLINE)
-            if left or self._indexing.add_orders(limit=_EMBED_INLINE):
+            if left or self._indexing.add_orders(limit=_LOOK_INLINE):
                 self._wake()
         except ModelFailed as error:
             return error
