@@ -26,10 +26,12 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import Implementation
 from msgspec.structs import replace
 from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 import octavo
 from octavo.doors import conversations, mcp, rest, serving, tools
 from octavo.doors.pool import Pool
+from octavo.doors.rest_guard import Limits
 from octavo.doors.settings import Settings
 from octavo.doors.tokens import Tokens
 from octavo.doors.visitors import Visitors
@@ -357,6 +359,17 @@ def test_the_server_answers_mcp_for_whom_the_token_is_and_nobody_without_one(set
             refused = anyio.run(talk_with, url, headers)
             assert refused.is_error
             assert "token" in refused.content[0].text
+
+
+def test_a_body_without_end_is_too_large_at_every_path(settings: Settings) -> None:
+    visitors = Visitors(settings)
+    _, text = visitors.tokens.add("User01", "agent:bot", "orion", by="human:somchai")
+    app = rest.app(Pool(), settings, visitors=visitors, mounts=serving.MOUNTS, limits=Limits(max_bytes=1_000))
+    headers = {"Authorization": f"Bearer {text}", "Accept": "application/json, text/event-stream"}
+    with TestClient(app, base_url="http://127.0.0.1", headers=headers, client=("127.0.0.1", 1)) as client:
+        for path in ("/mcp", "/@User01/remember", "/accounts/User01/memories"):
+            answered = client.post(path, content=(b"x" * 400 for _ in range(4)))
+            assert (answered.status_code, answered.json()["type"]) == (413, "/problems/TooLarge")
 
 
 def lines(process: subprocess.Popen[str], request: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from octavo.engine import merging
 from octavo.engine.indexing import Indexing
+from octavo.errors import Damaged
 from octavo.models.embedders import CallableEmbedder
 from octavo.storage.columns import writing
 from octavo.storage.index import beside, clear, current, swap
@@ -211,3 +213,29 @@ def test_what_was_indexed_is_open_before_the_next_question_comes(opened):
     index = account._indexing.index
     assert index._words is not None
     assert index._words[0] is index.units()
+
+
+@pytest.mark.parametrize("act", ["reindex", "catch_up", "upkeep"])
+def test_work_on_an_index_that_others_throw_away_meanwhile_is_done_again_and_nobody_is_told(
+    opened, monkeypatch, act
+):
+    account, other = opened(embedder=LENGTHS), opened(embedder=LENGTHS)
+    filled(account)
+    name = "merge_alike" if act == "upkeep" else "add_vectors"
+    where, calls = (merging if act == "upkeep" else Indexing), []
+    whole = getattr(where, name)
+
+    def thrown_away(*args, **named):
+        calls.append(name)
+        if len(calls) == 1:
+            other._indexing.discard()
+            raise Damaged("the index file rows.bin cannot be used: it is missing")
+        return whole(*args, **named)
+
+    monkeypatch.setattr(where, name, thrown_away)
+    account.remember("one more", kind="register", topic="more")
+    account.recall("one more")
+    getattr(account, act)()
+    assert len(calls) >= 2
+    assert [hit.text for hit in account.recall("violin", k=1)] == ["the violin in winter"]
+    assert account.check().problems == ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,14 +33,18 @@ from octavo.engine.attachments import unswept
 from octavo.engine.comparison import Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.indexing import Indexing
 from octavo.engine.sandboxes import Sandboxes
 from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Synced
-from octavo.errors import NotFound
+from octavo.errors import Damaged, LedgerDamaged, NotFound
 from octavo.storage import checkpoints, sweeps
 
+T = TypeVar("T")
+
 _PROVED_AT_ONCE = 256  # versions that a round of upkeep reads again
+_TRIES = 3
 
 
 class Upkeep(Struct, frozen=True, kw_only=True):
@@ -77,8 +82,8 @@ class Keeper(Sandboxes):
         problems = [why for projection in walk for why in projection.verify(stamp=True)]
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
-        grouped = assemble.assemble(spine, index) if may_group else []
-        merged = merging.merge_alike(spine, index) if may_group else ()
+        grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
+        merged = _anew(index, partial(merging.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:
@@ -133,13 +138,13 @@ class Keeper(Sandboxes):
     def catch_up(self, *, force: bool = False, progress: health.Progress | None = None) -> None:
         """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
         self._spine.must_write()
-        self._indexing.catch_up(progress, force=force)
+        _anew(self._indexing, partial(self._indexing.catch_up, progress, force=force))
 
     def reindex(self, *, progress: health.Progress | None = None) -> None:
         """Throw words and vectors away and make them anew."""
         self._spine.must_write()
-        self._indexing.rebuild(progress)
-        self._indexing.catch_up(progress)
+        _anew(self._indexing, partial(self._indexing.rebuild, progress))
+        self.catch_up(progress=progress)
 
     def freshness(self, id_: str) -> Freshness:
         """Whether the index holds a memory's current revision, and since when its vectors are there."""
@@ -238,3 +243,15 @@ def _pack(spine: Spine) -> tuple[int, int | None]:
         return 0, None
     sealed = spine.ledger.seal(head, unless=mark)
     return sealed, checkpoints.make(spine.store, spine.state, unless=mark)
+
+
+def _anew(index: Indexing, act: Callable[[], T]) -> T:
+    """Do something with the index; again where others threw it away meanwhile, or it had to be made anew."""
+    for _ in range(_TRIES):
+        try:
+            return act()
+        except LedgerDamaged:
+            raise
+        except Damaged:
+            index.units_now()
+    return act()
