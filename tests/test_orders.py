@@ -341,3 +341,18 @@ def test_nobody_who_asks_waits_for_who_looks_for_orders(opened):
         account.catch_up()
         with account._indexing.asking._following:  # as if the background were at it
             assert texts(account.recall(WATCH).orders) == [FILMS]
+
+
+def test_a_full_disk_keeps_nobody_from_asking(opened, monkeypatch, caplog):
+    def fails(path, data):
+        raise OSError(28, "No space left on device", str(path))
+
+    with opened(embedder=None) as account:
+        talk(account, FILMS)
+        account.catch_up()
+        monkeypatch.setattr("octavo.engine.asking.replace_file", fails)
+        talk(account, "Whenever news is the subject, name the outlet.")
+        assert texts(account.recall(WATCH).orders) == [FILMS]
+        account.catch_up()
+        assert len(account.orders()) == 2
+    assert "orders not kept" in caplog.text

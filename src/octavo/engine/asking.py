@@ -8,6 +8,7 @@ others; the file holds no text and is made anew when it is lost.
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -32,6 +33,7 @@ from octavo.storage.columns import replace_file
 from octavo.storage.rows import Units
 from octavo.storage.stores.disk import Disk
 
+_log = logging.getLogger("octavo.asking")
 _FILE = "orders.bin"
 _AT_ONCE, _EMBEDDED = 512, 16  # rows looked at, sentences embedded
 _NOTED = 4_096  # so many rows looked at without finding anything are noted only then
@@ -148,7 +150,10 @@ class Asking:
         if not self._spine.read_only and self.embedding.folder.exists():
             self._noted, self._is_new = self._rows, False
             kept = (self._rows, self._turns, self._vectors)
-            replace_file(self.embedding.folder / _FILE, msgspec.msgpack.encode(kept))
+            try:
+                replace_file(self.embedding.folder / _FILE, msgspec.msgpack.encode(kept))
+            except OSError as error:  # it can be made anew: no question fails for it
+                _log.warning("orders not kept error=%s", type(error).__name__)
 
 
 def _key(text: str) -> bytes:
