@@ -20,6 +20,7 @@ from octavo.engine import (
     embedding,
     explain,
     indexing,
+    judging,
     mirror,
     recall,
     writing,
@@ -37,7 +38,7 @@ from octavo.errors import HumanOnly, NotFound, OutOfScope
 from octavo.models import summarisers
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
-from octavo.models.summarisers import Summariser
+from octavo.models.summarisers import ModelSummariser, Summariser
 
 _TOGETHER_SECONDS = 0.25  # what is written within it is indexed together
 
@@ -73,6 +74,7 @@ class Handle(Reader):
         self.policy = spine.policy
         self.formats: Formats | None = None
         self._given_summariser = summariser
+        self._judged = spine.state.watermark()[0] if isinstance(summariser, ModelSummariser) else 0
 
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope={self.scope!r}"
@@ -146,6 +148,8 @@ class Handle(Reader):
         """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
         if self.policy.compression.mode == "background":
             compress.compress(self._spine, self._summariser)
+            if isinstance(self._summariser, ModelSummariser):
+                self._judged = judging.judge(self._spine, self._summariser, self._judged)
         if self.policy.mirror.mode == "after_commit":
             for tree in mirror.listed(self._spine) or [mirror.Mirror(self._spine)]:
                 tree.follow()

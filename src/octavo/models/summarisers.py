@@ -29,6 +29,7 @@ from octavo.models.drafts import CoreDraft, SphereDraft, check, parse, schema
 from octavo.models.llm import Endpoint, Message, chat, tokens
 
 D = TypeVar("D", bound=CoreDraft | SphereDraft)
+T = TypeVar("T")
 
 _ECHO = 4_000
 _SHORTEST = 100
@@ -88,18 +89,39 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
             return replace(plain, meta=replace(plain.meta, fallback_reason=error.message))
         return _told_sphere(plain, draft, self.endpoint.model, sum(len(core_page(core)) for core in cores))
 
+    def replaced(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """Of which pairs the newer text makes the older one untrue, as the model says; or `ModelFailed`."""
+        lines = [(str(n), f"OLDER: {older} NEWER: {newer}") for n, (older, newer) in enumerate(pairs)]
+        messages = _messages("replaced", [(n, " ".join(text.split())) for n, text in lines], self.endpoint)
+
+        def read(answer: str) -> list[int]:
+            numbers = parse(answer, dict[str, list[int]])
+            if set(numbers) != {"replaced"} or not set(numbers["replaced"]) <= set(range(len(pairs))):
+                raise BadInput(f"`replaced` must list numbers from 0 to {len(pairs) - 1}, and nothing else")
+            return sorted(set(numbers["replaced"]))
+
+        return self._answered(messages, read)
+
     def _ask(self, name: str, kind: type[D], lines: Sequence[tuple[str, str]], count: int, limit: int) -> D:
-        messages = _messages(name, lines, count, limit, self.endpoint)
-        known, reason = [source for source, _ in lines], ""
+        shape = json.dumps(schema(f"{name}_draft"), ensure_ascii=False)
+        messages = _messages(name, lines, self.endpoint, count=count, limit=limit, schema=shape)
+
+        def read(answer: str) -> D:
+            draft: D = parse(answer, kind)
+            check(draft, [source for source, _ in lines], limit)
+            return draft
+
+        return self._answered(messages, read)
+
+    def _answered(self, messages: list[Message], read: Callable[[str], T]) -> T:
+        """What the model answers, as it is read; what cannot be read is told to it, a few times."""
+        reason = ""
         for _ in range(self.attempts):
             answer = chat(self.endpoint, messages, sleep=self.sleep)
             try:
-                draft: D = parse(answer, kind)
-                check(draft, known, limit)
+                return read(answer)
             except BadInput as error:
                 reason = error.message
-            else:
-                return draft
             messages = [*messages[:2], *_rejection(answer, reason)]
         raise ModelFailed(
             f"model {self.endpoint.model!r} gave no valid answer in {self.attempts} attempts: {reason}"
@@ -107,17 +129,15 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
 
 
 def _messages(
-    name: str, lines: Sequence[tuple[str, str]], count: int, limit: int, endpoint: Endpoint
+    name: str, lines: Sequence[tuple[str, str]], endpoint: Endpoint, **filled: str | int
 ) -> list[Message]:
     """The prompt from its file, and the sources fenced by a mark that they cannot contain."""
-    shape = json.dumps(schema(f"{name}_draft"), ensure_ascii=False)
     text = files("octavo.models").joinpath("prompts", f"{name}.md").read_text("utf-8")
-    room = endpoint.prompt_tokens - tokens(text) - tokens(shape)
-    body = _fitted(lines, room)
-    marker = f"=== {sha256(body.encode()).hexdigest()[:16]} ==="
-    filled = {"count": str(count), "limit": str(limit), "marker": marker, "schema": shape}
     for key, value in filled.items():
-        text = text.replace(f"{{{{{key}}}}}", value)
+        text = text.replace(f"{{{{{key}}}}}", str(value))
+    body = _fitted(lines, endpoint.prompt_tokens - tokens(text))
+    marker = f"=== {sha256(body.encode()).hexdigest()[:16]} ==="
+    text = text.replace("{{marker}}", marker)
     return [
         {"role": "system", "content": text},
         {"role": "user", "content": f"{marker}\n{body}\n{marker}"},
