@@ -180,3 +180,10 @@ def test_a_field_of_a_memory_that_is_of_another_type_is_told_with_its_own(accoun
     with pytest.raises(BadInput, match="revise: salience is None"):
         account.revise("x", salience=None)
     assert "confidence" in inspect.signature(account.remember).parameters
+
+
+def test_an_error_does_not_repeat_megabytes(account):
+    with pytest.raises(BadInput, match="topic") as told:
+        account.remember("likes tea", kind="register", topic="ชา " * 100_000)
+    assert len(str(told.value)) < 10_000
+    assert account.remember("likes tea", kind="register", topic="ชา").outcome == "admitted"

@@ -41,6 +41,7 @@ NAMES = (
     "email", "phone",
 )  # fmt: skip
 MAX_DEPTH = 64
+_MOST_TOLD = 4_000  # characters of an error
 HARD = PrivacyPolicy(phone="allow", email="allow")  # what is looked for where a person's address may stand
 
 Detector = Callable[[str, str], Iterator[Span]]  # of a text as it looks, and in lower case
@@ -100,8 +101,9 @@ def masked(text: str, policy: PrivacyPolicy) -> str:
 
 
 def tellable(text: str) -> str:
-    """A text for an error or a log: whatever it repeats of what was handed in, it repeats no secret."""
-    return masked(text, HARD)
+    """A text for an error or a log: what it repeats of what was handed in is no secret, and not without end."""
+    text = masked(text, HARD)
+    return text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]} …"
 
 
 def find_data(data: Any, policy: PrivacyPolicy) -> tuple[Finding, ...]:
