@@ -101,7 +101,7 @@ def masked(text: str, policy: PrivacyPolicy) -> str:
 
 
 def tellable(text: str) -> str:
-    """A text for an error or a log: what it repeats of what was handed in is no secret, and not without end."""
+    """A text for an error or a log: what it repeats of an input is no secret, and has an end."""
     text = masked(text, HARD)
     return text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]} …"
 
