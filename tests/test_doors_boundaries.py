@@ -59,7 +59,7 @@ def client(settings: Settings) -> Iterator[TestClient]:
         account.remember("likes green tea", id="tea-1")
         account.remember("likes black coffee", id="tea-2")
         account.sandbox("talk", id="box-1").close()
-    visitors, limits = Visitors(settings), Limits(per_second=1e6, burst=10**6)
+    visitors, limits = Visitors(settings), Limits(requests=10**6)
     app = rest.app(Pool(), settings, visitors=visitors, limits=limits, mounts=serving.MOUNTS)
     how: dict[str, Any] = {"headers": {SAME_ORIGIN: visitors.same_origin}, "client": ("127.0.0.1", 5000)}
     with TestClient(app, base_url="http://127.0.0.1:8787", raise_server_exceptions=False, **how) as made:
