@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import signal
 import sys
 import threading
@@ -231,6 +232,18 @@ def test_bad_input_never_breaks_the_client(
     keeps = event in ("prompt", "pre-compact")
     is_enough = event in hooks.EVENTS and (what == "no texts" or (what == "half a character" and not keeps))
     assert (settings.root / "hooks.log").exists() != is_enough
+
+
+def test_the_log_of_hooks_is_its_owners_alone(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.umask(0)
+    try:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no json")))
+        hooks.answer(settings, "stop")
+    finally:
+        os.umask(before)
+    log = settings.root / "hooks.log"
+    assert log.read_text().count("hook failed") == 1
+    assert [path.stat().st_mode & 0o077 for path in (log, settings.root)] == [0, 0]
 
 
 def test_a_hook_gives_up_in_time(settings: Settings, monkeypatch: pytest.MonkeyPatch, capfd) -> None:

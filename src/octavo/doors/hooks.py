@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import signal
 import sys
@@ -59,6 +60,9 @@ _PAYLOAD = (
 
 def answer(settings: Settings, event: str) -> None:
     """Read the client's JSON from standard input and answer in its form; never fails."""
+    others = os.umask(
+        0o077
+    )  # the log, which comes to be when there is something to say, is its owner's alone
     handler = _log_to(settings.local)
     previous = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
@@ -80,6 +84,7 @@ def answer(settings: Settings, event: str) -> None:
         signal.signal(signal.SIGALRM, previous)
         LOG.removeHandler(handler)
         handler.close()
+        os.umask(others)
 
 
 def add(app: Any, pool: Pool, visitors: Visitors) -> None:
@@ -206,7 +211,7 @@ def _log_to(root: Path) -> logging.Handler:
 
     handler: logging.Handler = logging.NullHandler()
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
         handler = RotatingFileHandler(root / "hooks.log", maxBytes=500_000, backupCount=1, delay=True)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     except OSError:
