@@ -107,7 +107,7 @@ def test_an_answer_to_a_conversation_that_was_taken_for_over_is_kept(settings: S
 def test_a_prompt_that_the_gate_refuses_is_briefed_all_the_same(
     settings: Settings, opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise Refused("the turn was refused")
 
     heard: list[str] = []
@@ -253,3 +253,96 @@ def test_a_hook_gives_up_in_time(settings: Settings, monkeypatch: pytest.MonkeyP
     hooks.answer(settings, "prompt")
     assert capfd.readouterr() == ("", "")
     assert "longer than" in (settings.root / "hooks.log").read_text()
+
+
+def entry(role: str, content: Any, **more: Any) -> str:
+    line = {"type": role, "message": {"role": role, "content": content}, "timestamp": "2026-11-16T09:30:00Z"}
+    return json.dumps({**line, **more}, ensure_ascii=False) + "\n"
+
+
+SAID = (
+    entry("user", "My boat is called Mali.")
+    + entry("assistant", [{"type": "tool_use", "name": "x"}, {"type": "text", "text": "Let me look."}])
+    + entry("user", [{"type": "tool_result", "content": "rows of a table"}])
+    + entry("user", "<command-name>/clear</command-name>")
+    + entry("user", "a note of the client's", isMeta=True)
+    + entry("assistant", "another agent's words", isSidechain=True)
+    + entry("assistant", "A fine name.")
+    + entry("user", [{"type": "text", "text": "เรือจอดอยู่ที่ตราด"}])
+)
+WHOLE = ["My boat is called Mali.", "Let me look.", "A fine name.", "เรือจอดอยู่ที่ตราด"]
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    path = tmp_path / "transcript.jsonl"
+    path.write_text(SAID)
+    return path
+
+
+def test_a_transcript_alone_is_kept_and_consolidated_at_the_stop(
+    settings: Settings, transcript: Path
+) -> None:
+    tell(settings, "pre-compact", transcript_path=str(transcript))
+    assert episodes(settings) == []
+    tell(settings, "stop", transcript_path=str(transcript))
+    assert episodes(settings) == WHOLE
+
+
+def test_what_events_said_is_not_taken_from_the_transcript_again(
+    settings: Settings, transcript: Path
+) -> None:
+    tell(settings, "prompt", prompt=WHOLE[0])
+    for event in ("pre-compact", "pre-compact", "stop", "pre-compact", "stop"):
+        tell(settings, event, transcript_path=str(transcript), last_assistant_message="A fine name.")
+    assert sorted(episodes(settings)) == sorted(WHOLE)
+
+
+def test_a_line_is_kept_once_also_where_the_conversation_is_taken_up_again(
+    settings: Settings, transcript: Path, opened
+) -> None:
+    for event in ("pre-compact", "stop", "stop", "pre-compact", "stop"):
+        tell(settings, event, transcript_path=str(transcript))
+    assert episodes(settings) == WHOLE
+    tell(settings, "prompt", prompt="Here I am again.")
+    conversations.end_idle(opened("agent:claude-code"), now=datetime.now(UTC) + timedelta(hours=1))
+    with transcript.open("a") as more:
+        more.write(entry("user", "Here I am again.") + entry("assistant", "Welcome back."))
+    tell(settings, "stop", transcript_path=str(transcript), last_assistant_message="Welcome back.")
+    assert sorted(episodes(settings)) == sorted([*WHOLE, "Here I am again.", "Welcome back."])
+
+
+def test_an_answer_that_the_transcript_does_not_hold_yet_is_kept_once(
+    settings: Settings, transcript: Path
+) -> None:
+    tell(settings, "pre-compact", transcript_path=str(transcript), last_assistant_message="Trat is lovely.")
+    with transcript.open("a") as more:
+        more.write(entry("assistant", "Trat is lovely."))
+    tell(settings, "stop", transcript_path=str(transcript), last_assistant_message="Trat is lovely.")
+    assert sorted(episodes(settings)) == sorted([*WHOLE, "Trat is lovely."])
+
+
+def test_what_was_forgotten_does_not_come_back_from_the_transcript(
+    settings: Settings, transcript: Path, opened
+) -> None:
+    tell(settings, "stop", transcript_path=str(transcript))
+    account = opened()
+    account.forget(*(memory.id for memory in account.memories(kind="episode")))
+    tell(settings, "stop", transcript_path=str(transcript))
+    assert episodes(settings) == []
+
+
+def test_a_transcript_that_is_cut_in_a_line_is_read_up_to_there(settings: Settings, transcript: Path) -> None:
+    transcript.write_bytes(SAID.encode() + b'{"type": "user", "message": {"role": "us')
+    tell(settings, "stop", transcript_path=str(transcript))
+    assert episodes(settings) == WHOLE
+    transcript.write_bytes(SAID.encode() + entry("user", "And there is the rest.").encode())
+    tell(settings, "stop", transcript_path=str(transcript))
+    assert episodes(settings)[-1] == "And there is the rest."
+
+
+@pytest.mark.parametrize("path", ["/nowhere/at/all", "/dev/zero", "", "a\0b", 7])
+def test_a_transcript_that_is_none_leaves_what_the_events_say(settings: Settings, path: Any) -> None:
+    tell(settings, "prompt", prompt="My boat is called Mali.", transcript_path=path)
+    tell(settings, "stop", transcript_path=path, last_assistant_message="A fine name.")
+    assert episodes(settings) == ["My boat is called Mali.", "A fine name."]

@@ -648,7 +648,10 @@ def test_a_watch_takes_in_what_is_saved_and_ends_when_told(
 ) -> None:
     words = ["-m", "octavo", "--root", str(tmp_path), "--account", "nok", "--actor", "human:nok"]
     with subprocess.Popen(
-        [sys.executable, *words, "sync", "--watch"], stdout=subprocess.PIPE, text=True
+        [sys.executable, *words, "sync", "--watch"],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # a shell's background ignores it
     ) as watch:
         try:
             time.sleep(2)

@@ -1,9 +1,10 @@
 """Hooks of coding agents: the brief goes in at the start and with each prompt, what was said is kept.
 
 What was said is what the client sends: the prompt, and the assistant's last message when it has answered.
-A hook never breaks its client: whatever goes wrong is a line in `hooks.log` beside the accounts, the answer
-is nothing and the exit code 0, within a bounded time. It loads no model: words alone find what is needed.
-The running server answers the same by HTTP.
+The command also reads the transcript that the client names, for what no event tells. A hook never breaks its
+client: whatever goes wrong is a line in `hooks.log` beside the accounts, the answer is nothing and the exit
+code 0, within a bounded time. It loads no model: words alone find what is needed. The running server answers
+the same by HTTP, and reads no file.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeGuard
+from typing import Any
 
 from octavo.domain import brief as pages
+from octavo.domain.memory import Turn
 from octavo.domain.privacy import tellable
 from octavo.domain.profile import profile
-from octavo.doors import conversations
+from octavo.doors import conversations, transcripts
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import opened
@@ -29,9 +31,11 @@ from octavo.doors.pool import Pool
 from octavo.doors.rest_routes import add_route
 from octavo.doors.rest_routes import answer as rest_answer
 from octavo.doors.settings import Settings
+from octavo.doors.transcripts import LONGEST, MOST_BYTES, Kept, is_said
 from octavo.doors.visitors import Visitors
 from octavo.engine import briefing
 from octavo.engine.account import Account
+from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, OctavoError, Refused
 
 LOG = logging.getLogger(__name__)
@@ -44,12 +48,7 @@ EVENTS = {
 SECONDS = 20
 _BUDGET = 1_500  # tokens of a brief; clients cut what is longer than 10,000 characters
 _NEWEST, _FACTS, _RELEVANT, _QUERY = 6, 200, 12, 2_000
-_MOST_BYTES, _LONGEST = 4_000_000, 20_000
 _SESSION = re.compile(r"[\w-][\w.-]{0,79}")
-# What a client says in the user's name: commands, their output, reminders.
-_NOT_SAID = re.compile(
-    r"\s*(<(command|local-command|system-reminder|bash|task-notification)|\[Request interrupted)"
-)
 _PAYLOAD = (
     Parameter(name="event", summary=f"One of {', '.join(EVENTS)}."),
     Parameter(name="session_id", summary="Which conversation.", is_required=True),
@@ -68,11 +67,12 @@ def answer(settings: Settings, event: str) -> None:
     previous = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        payload = json.loads(sys.stdin.buffer.read(_MOST_BYTES))
+        payload = json.loads(sys.stdin.buffer.read(MOST_BYTES))
         name = _conversation(event, payload)
         how = {"writes": True, "indexes": True, "begins": True, "words": True}
         with opened(agent_settings(settings, "hook"), **how) as account:
-            reply = respond(account, event, payload, name)
+            kept = Kept(settings, name.removeprefix(conversations.HOOK))
+            reply = respond(account, event, payload, name, kept=kept)
         if reply:
             sys.stdout.write(json.dumps(reply, ensure_ascii=False) + "\n")
     except (Exception, _OutOfTime) as error:  # the client goes on, whatever happened here
@@ -113,9 +113,18 @@ def add(app: Any, pool: Pool, visitors: Visitors) -> None:
 
 
 def respond(
-    account: Account, event: str, payload: dict[str, Any], name: str, *, is_first: bool = False
+    account: Account,
+    event: str,
+    payload: dict[str, Any],
+    name: str,
+    *,
+    is_first: bool = False,
+    kept: Kept | None = None,
 ) -> dict[str, Any] | None:
-    """What goes into the client's context, in its form; what the event says is kept in the conversation."""
+    """What goes into the client's context, in its form; what the event says is kept in the conversation.
+
+    With a place to note what was `kept`, the transcript is read as well.
+    """
     speaker, said = "user", payload.get("prompt")
     text = ""
     if event == "session-start" or is_first:
@@ -123,12 +132,18 @@ def respond(
     if event == "session-start":
         text = _start(account)
     elif event == "prompt":
-        text = _relevant(account, said[:_QUERY] if _is_said(said) else None, is_first=is_first)
+        text = _relevant(account, said[:_QUERY] if is_said(said) else None, is_first=is_first)
     else:
         speaker, said = "assistant", payload.get("last_assistant_message")
+    if kept is not None and event in ("pre-compact", "stop") and (path := _transcript(payload)):
+        transcripts.keep(account, name, kept, path, _say)
+        if is_said(said) and (transcripts.last_answer(path) or "").strip() == said.strip():
+            said = None  # it stands there already
     is_over = event == "stop" and not conversations.is_open(account, name)
-    if event != "session-start" and not is_over and _is_said(said):
-        _keep(account, name, speaker, said[:_LONGEST])
+    if event != "session-start" and not is_over and is_said(said):
+        is_new = _keep(account, name, speaker, said[:LONGEST])
+        if is_new and kept is not None:
+            kept.hear(speaker, said[:LONGEST])
     if event == "stop":
         conversations.end(account, name)
     if not text:
@@ -163,20 +178,31 @@ def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
     return briefing.brief(reader, query, k=_RELEVANT, budget=_BUDGET, recall=account.recall).text
 
 
-def _keep(account: Account, name: str, speaker: str, text: str) -> None:
+def _keep(account: Account, name: str, speaker: str, text: str) -> bool:
     """Keep what was said, once: a client says an answer with every event until the next one."""
     with conversations.held(account, name) as sandbox:
         said = conversations.turns(sandbox.buffer)
-        if said and (said[-1].speaker, said[-1].text) == (speaker, text):
-            return
-        try:
-            sandbox.turn(speaker, text)
-        except Refused as refusal:  # the client is briefed all the same
-            LOG.warning("turn refused speaker=%s error=%s", speaker, type(refusal).__name__)
+        is_new = not said or (said[-1].speaker, said[-1].text.strip()) != (speaker, text.strip())
+        if is_new:
+            _say(sandbox, Turn(speaker=speaker, text=text))
+        return is_new
 
 
-def _is_said(text: object) -> TypeGuard[str]:
-    return isinstance(text, str) and bool(text.strip()) and not _NOT_SAID.match(text)
+def _say(sandbox: Sandbox, turn: Turn) -> None:
+    try:
+        sandbox.turn(turn.speaker, turn.text, at=turn.at, data=turn.data or None)
+    except Refused as refusal:  # the client is briefed all the same
+        LOG.warning("turn refused speaker=%s error=%s", turn.speaker, type(refusal).__name__)
+
+
+def _transcript(payload: dict[str, Any]) -> Path | None:
+    """The transcript that a client names, if there is one; not every client keeps any."""
+    said = payload.get("transcript_path")
+    try:
+        path = Path(said) if isinstance(said, str) and said else None
+        return path if path and path.is_file() else None
+    except (OSError, ValueError):  # no name of a file at all
+        return None
 
 
 def _log_to(root: Path) -> logging.Handler:

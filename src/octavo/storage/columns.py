@@ -188,12 +188,15 @@ def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     """
     try:
         _begin(folder)
-        with open(disk.open_lock(folder / name), "r+b", buffering=0) as file:  # noqa: PTH123
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if not os.path.samestat(os.fstat(file.fileno()), (folder / name).stat()):
+        lock = disk.open_lock(folder / name)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.samestat(os.fstat(lock), (folder / name).stat()):
                 raise FileNotFoundError(errno.ENOENT, "another index took its place", str(folder))
             yield
             _make_private(folder)
+        finally:
+            disk.close(lock)
     except FileNotFoundError:
         raise
     except OSError as error:
