@@ -322,6 +322,16 @@ def test_an_answer_that_the_transcript_does_not_hold_yet_is_kept_once(
     assert sorted(episodes(settings)) == sorted([*WHOLE, "Trat is lovely."])
 
 
+def test_no_trace_of_what_was_said_stays_beside_the_account_when_a_conversation_is_over(
+    settings: Settings, transcript: Path
+) -> None:
+    mark = settings.root / ".hooks"
+    tell(settings, "prompt", prompt="Something that no transcript says.")
+    assert [len(path.read_text().split()) for path in mark.rglob("s-1")] == [2]
+    tell(settings, "stop", transcript_path=str(transcript))
+    assert [len(path.read_text().split()) for path in mark.rglob("s-1")] == [1]
+
+
 def test_what_was_forgotten_does_not_come_back_from_the_transcript(
     settings: Settings, transcript: Path, opened
 ) -> None:

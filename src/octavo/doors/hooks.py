@@ -73,6 +73,8 @@ def answer(settings: Settings, event: str) -> None:
         with opened(agent_settings(settings, "hook"), **how) as account:
             kept = Kept(settings, name.removeprefix(conversations.HOOK))
             reply = respond(account, event, payload, name, kept=kept)
+        if event == "stop":
+            kept.forget_heard()
         if reply:
             sys.stdout.write(json.dumps(reply, ensure_ascii=False) + "\n")
     except (Exception, _OutOfTime) as error:  # the client goes on, whatever happened here

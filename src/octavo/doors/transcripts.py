@@ -60,6 +60,12 @@ class Kept:
             self._heard.remove(mark)
         return is_known
 
+    def forget_heard(self) -> None:
+        """Forget what was heard, for the conversation is over: no trace of a text stays here."""
+        if self._heard:
+            self._heard.clear()
+            self.save()
+
     def save(self) -> None:
         """Write it down."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
