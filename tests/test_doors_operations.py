@@ -160,6 +160,7 @@ def test_the_summary_of_a_method_leaves_out_what_it_returns() -> None:
 
 def test_what_gives_nothing_back_names_what_it_was_told(tmp_path: Path) -> None:
     where = settings(tmp_path)
+    do("init", where)
     do("reject", where, value="allergic to peanuts")
     assert do("unreject", where, value="allergic to peanuts") == {"lifted": "allergic to peanuts"}
 
