@@ -131,7 +131,7 @@ class Sandbox(Reader):
             raise BadInput("a turn needs a text", hint="leave out turns in which nothing was said")
         shaped = entries.episode(episode, [turn], self._opened)
         outcome = gate.check_text(shaped, self._spine.policy)
-        if isinstance(outcome, gate.Stop):
+        if isinstance(outcome, Verdict):
             self._writer.refused(shaped, outcome)
             raise Refused(f"the turn was refused by {outcome.check}: {outcome.detail}", hint=outcome.advice)
         return outcome.turns[0]
