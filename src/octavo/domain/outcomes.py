@@ -8,15 +8,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-from octavo.domain.gate import SILENT, Stop
+from octavo.domain.gate import SILENT
 from octavo.domain.memory import Clash, Memory, Proposal, Refusal
 from octavo.domain.policy import Policy
 from octavo.domain.state import Pending, View
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import Verdict, refused
 
 # A check of the caller's own, on the state the commit builds on.
-Guard = Callable[[Pending, Memory, Policy], Stop | None]
+Guard = Callable[[Pending, Memory, Policy], Verdict | None]
 
 
 class RuleContext(Struct, frozen=True, kw_only=True):
@@ -100,31 +100,31 @@ def propose_end(pending: Pending, old: Memory, reason: str, context: RuleContext
     return propose(pending, old, old.rev, reason, context, action="forget")
 
 
-def refusal_of(memory: Memory, stop: Stop, at: datetime) -> Refusal:
+def refusal_of(memory: Memory, verdict: Verdict, at: datetime) -> Refusal:
     """The note of a memory that a check kept out; with its text, unless that is the secret."""
     return Refusal(
         id=memory.id,
-        check=stop.check,
-        detail=stop.detail,
+        check=verdict.check or "",
+        detail=verdict.detail,
         kind=memory.kind,
         scope=memory.scope,
-        text=None if stop.check in SILENT else memory.text,
+        text=None if verdict.check in SILENT else memory.text,
         confidence=memory.confidence,
         at=at,
     )
 
 
-def refuse(pending: Pending, memory: Memory, stop: Stop, context: RuleContext) -> Verdict:
+def refuse(pending: Pending, memory: Memory, verdict: Verdict, context: RuleContext) -> Verdict:
     """Keep out a memory that a check stopped, and note why."""
-    pending.apply(refusal_of(memory, stop, context.at))
-    return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
+    pending.apply(refusal_of(memory, verdict, context.at))
+    return verdict
 
 
 def keep_out(
     pending: Pending, memory: Memory, check: str, detail: str, advice: str, context: RuleContext
 ) -> Verdict:
     """Keep out a memory that a rule does not take."""
-    return refuse(pending, memory, Stop(check=check, detail=detail, advice=advice), context)
+    return refuse(pending, memory, refused(check, detail, advice), context)
 
 
 def missing(pending: Pending, id_: str, what: str, context: RuleContext) -> Verdict:
@@ -136,4 +136,4 @@ def missing(pending: Pending, id_: str, what: str, context: RuleContext) -> Verd
     pending.apply(
         Refusal(id=id_, check="missing", detail=detail, kind=kind, scope=context.scope, at=context.at)
     )
-    return Verdict(outcome="refused", check="missing", detail=detail, advice="look the id up and try again")
+    return refused("missing", detail, "look the id up and try again")

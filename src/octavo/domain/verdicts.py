@@ -46,6 +46,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
         raise kind(f"the memory is not in: {what}: {self.detail}", hint=self.advice or None)
 
 
+def refused(check: str, detail: str, advice: str = "") -> Verdict:
+    """What a check says of a memory that stays out."""
+    return Verdict(outcome="refused", check=check, detail=detail, advice=advice)
+
+
 class Consolidation(Struct, frozen=True, kw_only=True):
     """What a consolidation did; it can be read again from the version's own lines."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from octavo.domain.names import ALIAS
 from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
 from octavo.engine import handed_out, health
-from octavo.engine.fields import Changes, Fields
+from octavo.engine.fields import OPTION, Changes, Fields, Override
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
 from octavo.engine.review import Curator
@@ -54,8 +54,14 @@ class Account(Versions, Curator, Keeper):
             writes = [writer.checked(wrote) for writer, wrote in own]
             return self._write(writes, "remember", progress=progress)
 
-    def alias(self, name: str, means: str, *, scope: str | None = None) -> Verdict:
-        """Say that a name means a speaker ("Kate" means "Emi"), from the next question on.
+    def alias(
+        self,
+        name: Annotated[str, "A name that people say."],
+        means: Annotated[str, "The speaker it means."],
+        *,
+        scope: str | None = None,
+    ) -> Verdict:
+        """Say whom a name means ("Kate" means "Emi"), for questions from then on.
 
         It is a register of its own: saying it again for the same name replaces it, forgetting it ends it.
         """
@@ -71,8 +77,12 @@ class Account(Versions, Curator, Keeper):
             scope=scope,
         )
 
-    def end_order(self, id_: str, turn: int | None = None) -> list[Verdict]:
-        """End what the user asked for in a memory, or in one turn of it; the memory itself stays.
+    def end_order(
+        self,
+        id_: Annotated[str, "The id of the memory in which it was asked for."],
+        turn: Annotated[int | None, OPTION, "Only what was asked for in this turn."] = None,
+    ) -> list[Verdict]:
+        """End what the user asked for in a memory, which itself stays. Only a human actor may.
 
         It holds again when it is said again, or when the register that ends it is forgotten.
         """
@@ -98,7 +108,7 @@ class Account(Versions, Curator, Keeper):
         self,
         id_: str,
         *,
-        override: str | None = None,
+        override: Override = None,
         rev: int | None = None,
         **changes: Unpack[Changes],
     ) -> Verdict:

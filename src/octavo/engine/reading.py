@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from octavo.domain.orders import Order
 from octavo.domain.state import View
 from octavo.engine import briefing, counts, indexing, recall
 from octavo.engine.counts import Stats
-from octavo.engine.fields import Feeling, feeling
+from octavo.engine.fields import Feeling, MemoryId, feeling
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
@@ -35,6 +35,7 @@ from octavo.errors import BadInput, OutOfScope
 from octavo.storage.state_view import DbView
 
 Many = str | Sequence[str] | None
+Question = Annotated[str, "The question, in any words and any language."]
 _EXPLAINED = 200
 DRIFTED = "its vectors were last verified longer ago than the policy allows"
 
@@ -43,11 +44,11 @@ class Narrowing(TypedDict, total=False):
     """What a list and a recall can be narrowed by."""
 
     scope: Many
-    category: str | None
-    tags: Many
-    from_sandbox: str | None
-    since: datetime | None
-    until: datetime | None
+    category: Annotated[str | None, "Only this category."]
+    tags: Annotated[Many, "Only with this tag; may be repeated."]
+    from_sandbox: Annotated[str | None, "Only what came from this sandbox, by its id."]
+    since: Annotated[datetime | None, "Not before this time."]
+    until: Annotated[datetime | None, "Not after this time."]
 
 
 class Revision(Struct, frozen=True, kw_only=True):
@@ -201,7 +202,7 @@ class Reader:
         return hits
 
     def orders(self, *, scope: Many = None) -> list[Order]:
-        """What the user asked for once and for all, the later first; `end_order` ends one."""
+        """List what the user asked for once and for all, the later first."""
         base = self._base()
         return self._recaller().orders(
             base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
@@ -209,15 +210,15 @@ class Reader:
 
     def explain(
         self,
-        query: str,
-        id_: str,
+        query: Question,
+        id_: MemoryId,
         *,
         kinds: Many = None,
         layers: Many = None,
         strategy: str = "mixed",
         **narrowing: Unpack[Narrowing],
     ) -> str:
-        """Why a memory came for a query, or why it did not, in words; that is no use of it."""
+        """Say why a memory comes for a question, or why it does not; that is no use of it."""
         memory = self.get(id_)
         if memory is None:
             return f"{id_} is not among the live memories that this handle sees at version {self.version}."

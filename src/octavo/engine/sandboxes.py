@@ -87,7 +87,7 @@ class Sandboxes(Handle):
             raise
 
     def sandboxes(self) -> list[SandboxInfo]:
-        """Open sandboxes, oldest first; nothing removes them but their owners."""
+        """List the open sandboxes with their age; nothing removes them but their owners."""
         held: list[SessionBuffer] = []
         for name in buffers.names(self._spine.store):
             # One may close while we are listing, `check` names one that is damaged: the others are listed.

@@ -12,20 +12,16 @@ from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import Format
 from octavo.domain.hits import STREAM_NAMES, Hit
 from octavo.domain.memory import Kind, Layer
-from octavo.domain.orders import Order
-from octavo.domain.verdicts import Verdict
-from octavo.doors.operations.memories import Filters
-from octavo.doors.operations.table import Count, Progress, one_of, operation
+from octavo.doors.operations.table import Progress, operation
 from octavo.engine.account import Account
-from octavo.engine.reading import Reader
-
-Query = Annotated[str, "The question, in any words and any language."]
+from octavo.engine.fields import Count, one_of
+from octavo.engine.reading import Narrowing, Question, Reader
 
 
 @operation('octavo recall "where does she live?" --why', indexes=True)
 def recall(
     reader: Reader,
-    query: Query,
+    query: Question,
     *,
     k: Annotated[Count | None, "At most so many hits; else ten, or what fits the budget."] = None,
     unit: Annotated[Literal["episode", "turn"], "What a hit is."] = "episode",
@@ -39,7 +35,7 @@ def recall(
     emotion: Annotated[str | None, "Prefer what felt like this."] = None,
     why: Annotated[bool, "Show the parts of every score and where it comes from."] = False,
     once: Annotated[bool, "Take no second look, where the extra `rerank` would."] = False,
-    **filters: Unpack[Filters],
+    **filters: Unpack[Narrowing],
 ) -> dict[str, Any]:
     """Find the memories that answer a question, best first."""
     hits = reader.recall(
@@ -86,10 +82,9 @@ def _told(hit: Hit, drifted: Collection[str] | None) -> dict[str, Any]:
     }
 
 
-@operation('octavo explain "where does she live?" 01kajx2f6w9m4d8c7t5s', indexes=True, result="explanation")
-def explain(reader: Reader, query: Query, id: Annotated[str, "The memory's id."]) -> str:
-    """Say why a memory comes for a question, or why it does not."""
-    return reader.explain(query, id)
+explain = operation(
+    'octavo explain "where does she live?" 01kajx2f6w9m4d8c7t5s', indexes=True, result="explanation"
+)(Reader.explain)
 
 
 @operation('octavo brief "travel plans" --budget 800', indexes=True)
@@ -105,31 +100,11 @@ def brief(
     return reader.brief(query, k=k, budget=budget, format=format)
 
 
-@operation("octavo orders", result="orders")
-def orders(reader: Reader) -> list[Order]:
-    """List what the user asked for once and for all, the later first; `end-order` ends one."""
-    return reader.orders()
-
-
-@operation("octavo end-order 01kajx2f6w9m4d8c7t5s --turn 2", writes=True, result="verdicts")
-def end_order(
-    account: Account,
-    id: Annotated[str, "The id of the memory in which it was asked for."],
-    *,
-    turn: Annotated[int | None, "Only what was asked for in this turn."] = None,
-) -> list[Verdict]:
-    """End what the user asked for in a memory, which itself stays. Only a human actor may."""
-    return account.end_order(id, turn)
-
-
-@operation("octavo alias Kate Emi", writes=True)
-def alias(
-    account: Account,
-    name: Annotated[str, "A name that people say."],
-    means: Annotated[str, "The speaker it means."],
-) -> Verdict:
-    """Say whom a name means, for questions from then on."""
-    return account.alias(name, means)
+orders = operation("octavo orders", result="orders")(Reader.orders)
+end_order = operation("octavo end-order 01kajx2f6w9m4d8c7t5s --turn 2", writes=True, result="verdicts")(
+    Account.end_order
+)
+alias = operation("octavo alias Kate Emi", writes=True)(Account.alias)
 
 
 @operation("octavo freshness 01kajx2f6w9m4d8c7t5s")

@@ -9,9 +9,7 @@ from typing import Any
 
 from octavo.domain import pages
 from octavo.domain.memory import Memory
-from octavo.doors.render.shapes import Line, Shown, Table, dim, line
-from octavo.doors.render.text import one_line, said
-from octavo.doors.render.values import cell
+from octavo.doors.render.shapes import Line, Shown, Table, cell, dim, line, one_line, said
 
 Column = str | Callable[[Any], Any]  # the name of a field, or what makes a cell of an item
 
