@@ -131,7 +131,7 @@ def read(place: Place, path: str, text: str) -> list[Found]:
                 raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
             return [
                 Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
-                for section, said, id_, line in listed
+                for section, said, id_, line, _ in listed
             ]
         case "skill":
             skill, id_ = skill_files.parse(text)
