@@ -213,7 +213,8 @@ class Mirror:
         is_long = place.form == "page" and sum(is_live.values()) > mirror_places.BLOCKS
         size = mirror_places.BLOCKS if is_long else max(len(ids), 1)
         for number, first in enumerate(range(0, len(ids), size)):
-            path, some = mirror_places.page_path(place.path, number), ids[first : first + size]
+            further = f"{place.path.removesuffix('.md')}-{number + 1:04d}.md"
+            path, some = further if number else place.path, ids[first : first + size]
             if path in shown and shown[path].ids.keys() <= set(some) and set(changed).isdisjoint(some):
                 continue
             found = self.view.many([id_ for id_ in some if is_live[id_]])
