@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
@@ -48,6 +48,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
     result: str
 
     @property
+    def key(self) -> str:
+        """What it depends on, as a key."""
+        return f"{self.command}-{self.tile}-{'holding' if self.holding else 'empty'}"
+
+    @property
     def text(self) -> str:
         """The outcome in words; a question about the condition shares all but the last."""
         return f"{condition(self.command, self.tile, self.holding)}: {self.result}"
@@ -78,26 +83,10 @@ class Pattern(Struct, frozen=True, kw_only=True):
 Sighting = tuple[PatternKind, str, datetime, str, Outcome | None]
 
 
-def seen_in(
-    source: str,
-    at: datetime,
-    *,
-    actions: Sequence[str] = (),
-    intents: Sequence[str] = (),
-    denials: Iterable[str] = (),
-    outcomes: Iterable[Outcome] = (),
-) -> Iterator[Sighting]:
-    """Everything in one episode or session that may be seen again; `source` is its memory's id.
-
-    A contiguous action triple that comes over and over in a run of repeats is told once.
-    """
-    triples = (tuple(actions[n : n + 3]) for n in range(len(actions) - 2))
-    yield from (("actions", "-".join(triple), at, source, None) for triple, _ in groupby(triples))
-    yield from (("intents", "-".join(pair), at, source, None) for pair in pairwise(intents))
-    yield from (("denials", key, at, source, None) for key in denials)
-    for outcome in outcomes:
-        key = f"{outcome.command}-{outcome.tile}-{'holding' if outcome.holding else 'empty'}"
-        yield "outcomes", key, at, source, outcome
+def triples(actions: Sequence[str]) -> list[str]:
+    """The keys of contiguous action triples; one that comes over and over in a run is told once."""
+    windows = zip(actions, actions[1:], actions[2:], strict=False)
+    return ["-".join(triple) for triple, _ in groupby(windows)]
 
 
 def find(sightings: Iterable[Sighting], now: datetime, rules: PatternPolicy) -> list[Pattern]:
