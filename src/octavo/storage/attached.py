@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from octavo.domain.ports import Store
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
-from octavo.storage.stores.disk import TEMPORARY, Disk, failure, replace_file
+from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file, saying
 
 KEY = "attached.json"
 INSIDE = "mirror"  # the one tree inside the account's folder, so that a copy of the folder has its own
@@ -125,7 +125,7 @@ class AttachedFiles:
     def read(self, file: Attached) -> bytes | None:
         """The bytes of a file, None if it is gone; a link or a folder in its place is Unavailable."""
         place = self.place_of(file)
-        with _saying("reading", place):
+        with saying("reading", place):
             try:
                 mode = place.lstat().st_mode
             except FileNotFoundError:
@@ -140,14 +140,14 @@ class AttachedFiles:
         place = self.place_of(tree)
         for folder, _, names in os.walk(place):
             for path in (Path(folder, name) for name in sorted(names)):
-                with _saying("reading", path), suppress(FileNotFoundError):
+                with saying("reading", path), suppress(FileNotFoundError):
                     if stat.S_ISREG(path.lstat().st_mode):
                         yield path, self.disk.read(path)
 
     def append(self, file: Attached, data: bytes) -> None:
         """Add to a file in one write, durably; it comes to be if it is not there."""
         place = self.place_of(file)
-        with _saying("writing", place):
+        with saying("writing", place):
             if not self.disk.exists(place):
                 replace_file(self.disk, place, data)
                 return
@@ -161,13 +161,13 @@ class AttachedFiles:
     def replace(self, file: Attached, data: bytes) -> None:
         """Write a file durably over what is there."""
         place = self.place_of(file)
-        with _saying("writing", place):
+        with saying("writing", place):
             replace_file(self.disk, place, data)
 
     def clear_leftovers(self, file: Attached) -> None:
         """Remove the temporary files that killed writers of a file left beside it."""
         place = self.place_of(file)
-        with _saying("removing what was left of", place):
+        with saying("removing what was left of", place):
             for name in self.disk.names(place.parent):
                 start, _, which = name.removesuffix(".tmp").rpartition(".")  # as they were named once
                 is_old = start == place.name and which.isalpha() and name.endswith(".tmp")
@@ -179,10 +179,10 @@ class AttachedFiles:
     def locked(self, wait_seconds: float | None = None) -> Iterator[None]:
         """Hold the files alone, across threads and processes; Busy if the turn does not come in time."""
         lock = self._store.folder / _LOCK
-        with _saying("locking", lock):
+        with saying("locking", lock):
             fd = self.disk.open_lock(lock)
         try:
-            with _saying("locking", lock):
+            with saying("locking", lock):
                 self._wait_for(fd, wait_seconds)
             yield
         finally:
@@ -201,12 +201,3 @@ def _is_near(path: str) -> bool:
     """Whether a relative path names something beside the account's folder, or one above."""
     *up, name = path.split("/")
     return 1 <= len(up) <= _ABOVE and set(up) == {".."} and name not in ("", ".", "..") and "\0" not in name
-
-
-@contextmanager
-def _saying(what: str, place: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        hint = "make it writable and try again; what was remembered is stored"
-        raise failure(f"{what} {place}", error, hint) from error

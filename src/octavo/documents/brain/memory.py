@@ -13,16 +13,7 @@ from msgspec import Struct
 
 from octavo.documents.brain import consolidation
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.levels import (
-    DECAY,
-    LEVELS,
-    Context,
-    Entry,
-    check_key,
-    check_level,
-    entry_of,
-    mix,
-)
+from octavo.documents.brain.levels import DECAY, LEVELS, Context, Entry, check_key, check_level, entry_of, mix
 from octavo.domain import blocks, episodes, mirror, runs
 from octavo.domain.ageing import limits_of
 from octavo.domain.memory import Memory

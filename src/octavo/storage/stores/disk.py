@@ -7,8 +7,8 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,6 +37,16 @@ def failure(what: str, error: OSError, hint: str = "") -> OctavoError:
         return Damaged(said, hint="something else stands where a file belongs: move it elsewhere")
     hint = hint or "check the folder's permissions, or open the account with read_only=True"
     return Unavailable(said, hint=hint)
+
+
+@contextmanager
+def saying(what: str, place: Path) -> Iterator[None]:
+    """Tell a refusal of the operating system as what was being done, and to which file beside the account."""
+    try:
+        yield
+    except OSError as error:
+        hint = "make it writable and try again; what was remembered is stored"
+        raise failure(f"{what} {place}", error, hint) from error
 
 
 def _open_regular(path: str, flags: int) -> int:
@@ -169,6 +179,12 @@ class Disk:
             return os.path.samestat(os.fstat(fd), path.stat())
         except FileNotFoundError:
             return False
+
+
+def make_folders(disk: Disk, folder: Path) -> None:
+    """Create a folder and whatever is missing above it."""
+    for missing in reversed([part for part in (folder, *folder.parents) if not disk.exists(part)]):
+        disk.make_folder(missing)
 
 
 def replace_file(disk: Disk, path: Path, data: bytes) -> None:
