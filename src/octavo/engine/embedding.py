@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -15,7 +15,7 @@ from octavo.domain.memory import Memory
 from octavo.domain.units import Unit, units_of
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
-from octavo.libraries import np
+from octavo.libraries import Array, np
 from octavo.models.embedders import Embedder
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED, micros, moment_of
@@ -23,12 +23,12 @@ from octavo.storage.columns import Columns, stamp_of, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
-from octavo.storage.search import ScoredUnit
 from octavo.storage.vectors import (
     Vectors,
     append_vectors,
     checked_vectors,
     fill_vectors,
+    held_vectors,
     open_vectors,
 )
 
@@ -150,20 +150,23 @@ class Embedding(Following[Vectors]):
             raise ModelFailed(f"the embedder {name} gave {len(found)} vectors for {len(texts)} texts")
         return found
 
-    def embed_units(self, units: Sequence[Unit], memories: Iterable[Memory]) -> Any:
-        """One vector a passage, in the order of `passages_of`; those that callers gave stay as they are."""
-        own = self._own(memories)
-        texts: list[str] = []
-        given: list[tuple[int, Any]] = []
-        for unit in units:
-            passages = passages_of([unit])
-            if (unit.memory, unit.rev) in own:
-                given += [(len(texts) + n, own[unit.memory, unit.rev]) for n in range(len(passages))]
-            texts += passages
-        found = self._embed_once(texts)
-        for place, vector in given:
-            found[place] = checked_vectors(vector, found.shape[1])[0]
-        return found
+    def held(self, told: Iterable[tuple[Memory, Unit]], ends: Set[tuple[str, int]]) -> Vectors:
+        """Vectors of what is not indexed, one a passage, in its order; what has ended has none."""
+        passages = [(memory, text) for memory, unit in told for text in passages_of([unit])]
+        live = [place for place, (memory, _) in enumerate(passages) if (memory.id, memory.rev) not in ends]
+        vectors = np.zeros((len(passages), self.embedder.dimension), dtype=np.float32)
+        if live:
+            vectors[live] = self._made([passages[place] for place in live])
+        return held_vectors(self.now(), vectors)
+
+    def _made(self, passages: Sequence[tuple[Memory, str]]) -> Array:
+        """The vectors of some passages of memories; those that callers gave for them stay as they are."""
+        vectors: Array = self._embed_once([text for _, text in passages])
+        for place, (memory, _) in enumerate(passages):
+            given = memory.data.get(VECTOR)
+            if isinstance(given, dict) and given.get("embedder") == self.embedder.name:
+                vectors[place] = checked_vectors(given["values"], vectors.shape[1])[0]
+        return vectors
 
     def _embed_once(self, texts: Sequence[str]) -> Any:
         """Texts as vectors; what was embedded for a question already is not embedded again."""
@@ -176,18 +179,6 @@ class Embedding(Following[Vectors]):
             if new:
                 self._kept.update(zip(new, self.embed(list(new.values())), strict=True))
             return np.array([self._kept[name] for name in names]).reshape(len(names), -1)
-
-    def of(self, scored: Iterable[ScoredUnit], indexed: int, beyond: Any) -> dict[str, Any]:
-        """The vectors of facts that were found, by their ids; `beyond` are those behind the index's rows."""
-        stored, made = self.now(), {}
-        for unit in scored:
-            if unit.turn is not None:
-                continue
-            if unit.row < min(indexed, stored.manifest.rows) and unit.row not in stored.lacking:
-                made[unit.memory] = stored.floats[unit.row]
-            elif unit.row >= indexed and beyond is not None:
-                made[unit.memory] = beyond[unit.row - indexed]
-        return made
 
     def updated(self, rows: Sequence[int]) -> datetime | None:
         """When the last of some rows got its vector, None if one has none."""
@@ -277,41 +268,27 @@ class Embedding(Following[Vectors]):
         second, more = self._tried(rows[half:])
         return np.concatenate([first, second]), failed | more
 
-    def _embedded(self, rows: Sequence[int]) -> Any:
+    def _embedded(self, rows: Sequence[int]) -> Array:
         """The vectors of some rows, from the texts that the state holds for them."""
-        names, texts, memories = texts_of(self._spine, self.index, rows)
-        own = self._own(memories)
-        found = self._embed_once(texts)
-        for place, (memory_id, rev, _, _) in enumerate(names):
-            if (memory_id, rev) in own:
-                found[place] = checked_vectors(own[memory_id, rev], found.shape[1])[0]
-        return found
-
-    def _own(self, memories: Iterable[Memory]) -> dict[tuple[str, int], Any]:
-        """Vectors that callers handed in for this embedder, by revision."""
-        name = self.embedder.name
-        given = ((m, m.data.get(VECTOR)) for m in memories)
-        return {
-            (m.id, m.rev): v["values"] for m, v in given if isinstance(v, dict) and v.get("embedder") == name
-        }
+        return self._made(texts_of(self._spine, self.index, rows))
 
     def _open(self, folder: Path) -> Vectors:
         name, dimension = self.embedder.name, self.embedder.dimension
         return open_vectors(folder, embedder=name, dimension=dimension, history=self._history())
 
 
-def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> tuple[list[Passage], list[str], list[Memory]]:
-    """Which passages some rows are, their texts as the state holds them, and the memories they are of."""
+def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> list[tuple[Memory, str]]:
+    """The texts of some rows as the state holds them, each with the memory it is of."""
     names = names_of(open_units(index), rows)
-    passages: dict[Passage, str] = {}
-    memories: dict[tuple[str, int], Memory] = {}
-    for memory_id, rev, turn in dict.fromkeys((m, r, t) for m, r, t, _ in names):
-        memory = memories.get((memory_id, rev)) or spine.state.revision(memory_id, rev)
-        memories[memory_id, rev] = memory
-        for unit in units_of(memory, valid_from=0):
-            if unit.turn == turn:
-                passages |= {(memory_id, rev, turn, n): text for n, text in enumerate(passages_of([unit]))}
-    return names, [passages.get(name, REDACTED) for name in names], list(memories.values())
+    revisions = dict.fromkeys((memory, rev) for memory, rev, _, _ in names)
+    memories = {(memory, rev): spine.state.revision(memory, rev) for memory, rev in revisions}
+    texts = {
+        (*revision, unit.turn, number): text
+        for revision, memory in memories.items()
+        for unit in units_of(memory, valid_from=0)
+        for number, text in enumerate(passages_of([unit]))
+    }
+    return [(memories[name[:2]], texts.get(name, REDACTED)) for name in names]
 
 
 def names_of(units: Units, rows: Sequence[int]) -> list[Passage]:

@@ -47,8 +47,7 @@ class SecondLook(Following[Tokens]):
             if first >= total or (limit is not None and done >= limit):
                 return max(0, total - first)
             rows = range(first, min(total, first + BATCH))
-            _, texts, _ = texts_of(self._spine, self.index, rows)
-            encoded = self._encoded(texts)
+            encoded = self._encoded([text for _, text in texts_of(self._spine, self.index, rows)])
             with writing(self.index):
                 tokens = self._healed()
                 if tokens.manifest.rows == first and open_units(self.index).manifest.rows >= rows.stop:

@@ -18,6 +18,7 @@ from octavo.errors import Damaged
 from octavo.libraries import Array, np, tantivy
 from octavo.storage.batches import Batch
 from octavo.storage.columns import damaged, must_be_file
+from octavo.storage.frequencies import occurrences_in
 from octavo.storage.rows import OPEN, Units
 from octavo.storage.stores.disk import Disk
 
@@ -139,6 +140,35 @@ class Words:
         return tantivy.Query.const_score_query(query, 0.0)
 
 
+class Listed:
+    """The same for rows that are held in memory: they are few, and each is looked at."""
+
+    def __init__(self, units: Units) -> None:
+        self._units = units
+
+    def search(
+        self, codes: Sequence[int], filter_: Filter, version: int, *, limit: int, speaker: str | None = None
+    ) -> list[int]:
+        """The rows that match, whoever speaks."""
+        lengths = self._units.column("rows")["length"]
+        asked = np.array(codes, dtype=np.uint32)
+        matching = occurrences_in(self._units.column("terms"), lengths, asked).row
+        return sorted({*matching.tolist()} & {*self.all(filter_, version)})
+
+    def between(self, first: int, last: int, filter_: Filter, version: int, *, limit: int) -> list[int]:
+        """Rows whose time lies in a closed interval of seconds."""
+        times = self._units.column("rows")["at"]
+        return [row for row in self.all(filter_, version) if first <= times[row] <= last]
+
+    def all(self, filter_: Filter, version: int) -> list[int]:
+        """Every row that the filter lets through."""
+        return [int(row) for row in self._units.fitting(filter_)]
+
+    def of_kinds(self, kinds: tuple[str, ...], version: int) -> Array:
+        """Every row of some kinds, in order."""
+        return self._units.fitting(Filter(kinds=kinds))
+
+
 class Adding:
     """One pass into the word index: rows come, some end, and one commit has it all."""
 
@@ -165,11 +195,11 @@ class Adding:
 
     def add(self, batch: Batch) -> None:
         """Add the rows of a batch."""
-        spelt, begin = _spelt(batch.terms), 0
-        ends = np.cumsum(batch.records["length"], dtype=np.int64).tolist()
-        given = zip(batch.owners.tolist(), batch.records["at"].tolist(), ends, strict=True)
+        spelt, records, begin = _spelt(batch.arrays["terms"]), batch.arrays["rows"], 0
+        ends = np.cumsum(records["length"], dtype=np.int64).tolist()
+        given = zip(batch.owners.tolist(), records["at"].tolist(), ends, strict=True)
         with self._saying():
-            for row, (owner, at, end) in enumerate(given, batch.manifest.rows):
+            for row, (owner, at, end) in enumerate(given, batch.before.rows):
                 unit = batch.given[owner]
                 terms = spelt[_SPELT_LENGTH * begin : _SPELT_LENGTH * end]
                 facets = _facets(
