@@ -11,7 +11,7 @@ from octavo.domain.names import ALIAS
 from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
-from octavo.engine import handed_out, health
+from octavo.engine import copies, health
 from octavo.engine.fields import OPTION, Changes, Fields, Override
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
@@ -143,9 +143,9 @@ class Account(Versions, Curator, Keeper):
         self._must_be_owner("export")
         said = {"success": success, "max_denials": max_denials, "min_reward": min_reward, "tags": tags}
         chosen = {name: value for name, value in said.items() if value is not None}
-        handed_out.note(self._spine, path)
+        copies.note(self._spine, path)
         done = self._formats().export_account(self, path, format, **chosen)
-        handed_out.note_files(self._spine, path, done)
+        copies.note_files(self._spine, path, done)
         return done
 
     def import_(

@@ -17,8 +17,7 @@ from octavo.engine import (
     assemble,
     beliefs,
     compress,
-    copying,
-    handed_out,
+    copies,
     health,
     merging,
     mirror,
@@ -39,7 +38,7 @@ from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Synced
 from octavo.errors import Damaged, LedgerDamaged, NotFound
-from octavo.storage import checkpoints, sweeps
+from octavo.storage import checkpoints, segments
 
 T = TypeVar("T")
 
@@ -209,14 +208,14 @@ class Keeper(Sandboxes):
     ) -> str:
         """Copy ledger, buffers and policy to another place, ready to open like the original."""
         self._must_be_owner("back up")
-        handed_out.note(self._spine, path, is_backup=True)
-        return copying.backup(self._spine, path, progress)
+        copies.note(self._spine, path, is_backup=True)
+        return copies.backup(self._spine, path, progress)
 
     def salvage(self, path: str | Path | Place) -> str:
         """Copy what lies before the first damage of the ledger into a new account, which opens by itself."""
         self._must_be_owner("salvage")
-        handed_out.note(self._spine, path, is_backup=True)
-        return copying.backup(self._spine, path, last=whole_until(self._spine.ledger))
+        copies.note(self._spine, path, is_backup=True)
+        return copies.backup(self._spine, path, last=whole_until(self._spine.ledger))
 
     def mirror(
         self, path: Annotated[str | Path | None, "Its folder; the account's own `mirror` if not said."] = None
@@ -254,7 +253,7 @@ class Keeper(Sandboxes):
 
 def _pack(spine: Spine) -> tuple[int, int | None]:
     """Seal whole thousands of versions, and keep a checkpoint; says how many, and of which version."""
-    mark = sweeps.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
+    mark = segments.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
     head = spine.head().version
     if unswept(spine):  # this machine's state may still hold what is being erased
         return 0, None

@@ -26,10 +26,9 @@ from octavo.domain.memory import (
     is_temporary,
     transcript,
 )
-from octavo.domain.outcomes import Guard, RuleContext, refusal_of
 from octavo.domain.rules import KEYED, Candidate
 from octavo.domain.state import Pending, View
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import Guard, RuleContext, Verdict, refusal_of
 from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted

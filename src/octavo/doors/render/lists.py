@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from octavo.domain import pages
@@ -168,8 +168,8 @@ LISTS = {
     ),
     "behaviors": listing(
         "no behaviour was taught",
-        name="name",
-        times="times_invoked",
-        actions=lambda behavior: " → ".join(behavior.actions),
+        name=itemgetter("name"),
+        times=itemgetter("times_invoked"),
+        actions=lambda behavior: " → ".join(behavior["actions"]),
     ),
 }
