@@ -40,6 +40,7 @@ from octavo.models.rerank import Reranker, TokenReranker
 from octavo.models.summarisers import ModelSummariser, Summariser
 
 _TOGETHER_SECONDS = 0.25  # what is written within it is indexed together
+_ENCODED = 64  # passages that are encoded for a second look before somebody may close the account
 
 
 @public
@@ -161,7 +162,7 @@ class Handle(Reader):
             pass
         while not self._worker.is_stopping and self._indexing.add_orders(limit=embedding.BATCH):
             pass
-        while not self._worker.is_stopping and self._indexing.add_tokens(limit=1):
+        while not self._worker.is_stopping and self._indexing.add_tokens(limit=_ENCODED):
             pass
         self._group()
 

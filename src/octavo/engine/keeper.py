@@ -139,7 +139,12 @@ class Keeper(Sandboxes):
         self._must_see(scope)
         return compress.counters(self._spine, scope)
 
-    def catch_up(self, *, force: bool = False, progress: health.Progress | None = None) -> None:
+    def catch_up(
+        self,
+        *,
+        force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
+        progress: health.Progress | None = None,
+    ) -> None:
         """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
         self._spine.must_write()
         _anew(self._indexing, partial(self._indexing.catch_up, progress, force=force))
