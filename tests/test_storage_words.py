@@ -16,7 +16,7 @@ from octavo.errors import Damaged
 from octavo.storage import frequencies
 from octavo.storage import index as indexes_module
 from octavo.storage import words as word_index
-from octavo.storage.batches import analysed, batch_of, write_ends
+from octavo.storage.batches import analysed, write_batch, write_ends
 from octavo.storage.columns import writing
 from octavo.storage.index import Index, clear, extend
 from octavo.storage.rows import Units, open_units
@@ -263,12 +263,12 @@ def _torn_pass(folder, until):
     """Do all of a pass but its last steps, as a process does that is killed in between."""
     with writing(folder):
         units = open_units(folder)
-        batch = batch_of([fact("torn", "tea torn", version=2)], units.manifest)
-        manifest, ended = write_ends(folder, batch.write(folder), [("a", 1, 2)])
+        written = write_batch(folder, [fact("torn", "tea torn", version=2)], units.manifest)
+        manifest, ended = write_ends(folder, written, [("a", 1, 2)])
         if until == "columns":
             return
         with word_index.Adding(folder / "words", units) as adding:
-            adding.add(batch)
+            adding.add(Units(folder, manifest), range(units.manifest.rows, manifest.rows))
             adding.commit(Units(folder, manifest), ended)
         if until == "words":
             return

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from octavo.domain import likeness
 from octavo.domain.corrections import is_change, may_replace
 from octavo.domain.memory import SHARED, Kind, Memory
-from octavo.domain.outcomes import RuleContext
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Contrast
+from octavo.domain.verdicts import Contrast, RuleContext
 
 _MOST = 3
 _COMPARED = 4  # look-alikes, the nearest first

@@ -22,9 +22,6 @@ from octavo.domain.text import key_of
 from octavo.domain.verdicts import Verdict, refused
 from octavo.errors import BadInput
 
-# Checks whose refusal must not keep the refused text.
-SILENT = frozenset({"secret", "rejection", "redaction"})
-
 REDACTED, REFUSED = "[redacted]", "[refused]"  # what stands in the place of a text that must not
 # Where a text falls into parts that each say something: sentences, lines, paths, what follows a label.
 _PIECES = pattern(r"[\n;|/]+|(?<=[.!?…。！？ฯ])\s+|:\s+|\s[-–—]\s")

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from octavo.domain import gate, likeness
 from octavo.domain.memory import Decision, Kind, Link, Memory, Proposal, Rejection
-from octavo.domain.outcomes import RuleContext
 from octavo.domain.policy import Policy
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of, words
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import RuleContext, Verdict
 from octavo.errors import Stale
 
 REVIEWED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")

@@ -15,11 +15,19 @@ from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
 from octavo.domain.contrasts import contrasts_of, said_so, way_to_replace
 from octavo.domain.lookalikes import look
 from octavo.domain.memory import SHARED, STATE, UNCOUNTED, Link, Memory, Merge, Use, is_human
-from octavo.domain.outcomes import RuleContext, keep_out, missing, note_clash, propose, propose_end, refuse
 from octavo.domain.patterns import pattern
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import (
+    RuleContext,
+    Verdict,
+    keep_out,
+    missing,
+    note_clash,
+    propose,
+    propose_end,
+    refuse,
+)
 
 Candidate = Wrote | SetState | Revised | Forgot | Used
 

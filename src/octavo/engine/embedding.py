@@ -33,7 +33,7 @@ from octavo.storage.vectors import (
 )
 
 _log = logging.getLogger("octavo.embedding")
-BATCH = 128  # passages embedded before they are published
+BATCH = 128  # passages that a model is given before what it made is published
 VECTOR = "vector"
 _PROBE = "hello"  # what every embedder can embed, to tell a text it cannot from a model that is out
 _NAMED = 5
@@ -71,7 +71,43 @@ class Following(Generic[V]):
         if published.manifest.rows > rows:
             raise Damaged(f"{self.folder.name} is about passages that are not indexed")
 
+    def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
+        """Make what is missing for passages that are indexed; returns how many could be tried still.
+
+        The model works outside the write lock: nobody waits for it. Whoever was quicker wins, and what
+        belongs to an index that is no more is thrown away.
+        """
+        done = 0
+        while True:
+            before, total = self._healed(), open_units(self.index).manifest.rows
+            again, new = self._work(before, total)
+            if not (again or new) or (limit is not None and done >= limit):
+                return len(again) + len(new)
+            rows = (again or new)[: BATCH if limit is None else min(BATCH, limit - done)]
+            made = self._made(rows)
+            with writing(self.index):
+                now = self._healed()
+                if now.manifest == before.manifest and open_units(self.index).manifest.rows >= total:
+                    self._keep(now, rows, made)
+            done += len(rows)
+            if progress:
+                progress(rows[-1] + 1, total)
+
+    def missing(self, rows: int) -> int:
+        """How many of the indexed passages nobody looked at yet."""
+        return max(0, rows - int(self.now().manifest.rows))
+
     def _open(self, folder: Path) -> V:
+        raise NotImplementedError
+
+    def _work(self, columns: V, total: int) -> tuple[list[int], range]:
+        """The rows to try again now, and those never tried."""
+        return [], range(columns.manifest.rows, total)
+
+    def _made(self, rows: Sequence[int]) -> Any:
+        raise NotImplementedError
+
+    def _keep(self, columns: V, rows: Sequence[int], made: Any) -> None:
         raise NotImplementedError
 
     def _history(self) -> str:
@@ -112,26 +148,6 @@ class Embedding(Following[Vectors]):
         """Whether some of the indexed passages could be embedded now, as far as is published."""
         return any(self._work(self.now(), rows))
 
-    def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
-        """Embed passages that have no vector yet; returns how many could be tried still.
-
-        A passage that cannot be embedded holds up nobody: it gets a retry and is tried again later. When
-        the model itself is out, that is noted, `ModelFailed` is raised, and nothing is tried for a while.
-        """
-        done = 0
-        while True:
-            with writing(self.index):
-                vectors = self._healed()
-                total = open_units(self.index).manifest.rows
-                again, new = self._work(vectors, total)
-                if not (again or new) or (limit is not None and done >= limit):
-                    return len(again) + len(new)
-                rows = (again or new)[: BATCH if limit is None else min(BATCH, limit - done)]
-                vectors = self._extended(vectors, rows)
-            done += len(rows)
-            if progress:
-                progress(vectors.manifest.rows, total)
-
     def make_due(self) -> None:
         """Let everything that waits, or was given up, be tried at once; the model too."""
         with writing(self.index):
@@ -156,10 +172,10 @@ class Embedding(Following[Vectors]):
         live = [place for place, (memory, _) in enumerate(passages) if (memory.id, memory.rev) not in ends]
         vectors = np.zeros((len(passages), self.embedder.dimension), dtype=np.float32)
         if live:
-            vectors[live] = self._made([passages[place] for place in live])
+            vectors[live] = self._embedded([passages[place] for place in live])
         return held_vectors(self.now(), vectors)
 
-    def _made(self, passages: Sequence[tuple[Memory, str]]) -> Array:
+    def _embedded(self, passages: Sequence[tuple[Memory, str]]) -> Array:
         """The vectors of some passages of memories; those that callers gave for them stay as they are."""
         vectors: Array = self._embed_once([text for _, text in passages])
         for place, (memory, _) in enumerate(passages):
@@ -225,52 +241,60 @@ class Embedding(Following[Vectors]):
             f"tried again after {moment_of(out.next_at):%Y-%m-%d %H:%M:%S} UTC"
         )
 
-    def _work(self, vectors: Vectors, total: int) -> tuple[list[int], range]:
+    def _work(self, columns: Vectors, total: int) -> tuple[list[int], range]:
         """The rows to try again now, and those never tried; none while the model is out."""
-        manifest, now = vectors.manifest, self._spine.now()
+        manifest, now = columns.manifest, self._spine.now()
         if retries.outage(manifest.retries, now):
             return [], range(0)
         return retries.due(manifest.retries, now), range(manifest.rows, total)
 
-    def _extended(self, vectors: Vectors, rows: Sequence[int]) -> Vectors:
-        """The vectors after an attempt on some rows, all of them old or all of them new."""
-        old, now = vectors.manifest.retries, self._spine.now()
+    def _made(self, rows: Sequence[int]) -> tuple[Array, dict[int, str]]:
+        """The vectors of some rows, and the class of the error for each that has none.
+
+        A passage that cannot be embedded holds up nobody: it gets a retry and is tried again later. When
+        the model itself is out, that is noted, `ModelFailed` is raised, and nothing is tried for a while.
+        """
         try:
-            found, failed = self._tried(rows)
+            made, failed = self._tried(texts_of(self._spine, self.index, rows))
         except ModelFailed as error:
-            failure = {retries.MODEL: type(error).__name__}
-            vectors.publish(retries=retries.after_attempt(old, [], failure, now))
+            with writing(self.index):
+                vectors, failure = self._healed(), {retries.MODEL: type(error).__name__}
+                after = retries.after_attempt(vectors.manifest.retries, [], failure, self._spine.now())
+                vectors.publish(retries=after)
             _log.warning("embedding stopped rows=%d error=%s", len(rows), type(error).__name__)
             raise
         if failed:
             _log.warning("embedding failed rows=%d of=%d", len(failed), len(rows))
-        kept, at = retries.after_attempt(old, rows, failed, now), micros(now)
-        if rows[0] >= vectors.manifest.rows:
-            return append_vectors(vectors, found, at=at, retries=kept)
-        try:
-            return fill_vectors(vectors, rows, found, at=at, retries=kept)
-        except Damaged as error:
-            return self._dropped(error)
+        return made, {rows[place]: error for place, error in failed.items()}
 
-    def _tried(self, rows: Sequence[int]) -> tuple[Any, dict[int, str]]:
-        """The vectors of some rows, and the class of the error for each that has none.
+    def _keep(self, columns: Vectors, rows: Sequence[int], made: tuple[Array, dict[int, str]]) -> None:
+        """Publish what an attempt on some rows brought, all of them old or all of them new."""
+        now = self._spine.now()
+        kept = retries.after_attempt(columns.manifest.retries, rows, made[1], now)
+        try:
+            if rows[0] >= columns.manifest.rows:
+                append_vectors(columns, made[0], at=micros(now), retries=kept)
+            else:
+                fill_vectors(columns, rows, made[0], at=micros(now), retries=kept)
+        except Damaged as error:
+            self._dropped(error)
+
+    def _tried(self, passages: Sequence[tuple[Memory, str]]) -> tuple[Array, dict[int, str]]:
+        """The vectors of some passages, and by its place the class of the error of each that has none.
 
         What fails together is tried in halves, down to the single text; `ModelFailed` if the model is out.
         """
         try:
-            return self._embedded(rows), {}
+            return self._embedded(passages), {}
         except (ModelFailed, BadVector) as error:
             self.embed([_PROBE])
-            if len(rows) == 1:
-                return np.zeros((1, self.embedder.dimension)), {rows[0]: type(error).__name__}
-        half = len(rows) // 2
-        first, failed = self._tried(rows[:half])
-        second, more = self._tried(rows[half:])
-        return np.concatenate([first, second]), failed | more
-
-    def _embedded(self, rows: Sequence[int]) -> Array:
-        """The vectors of some rows, from the texts that the state holds for them."""
-        return self._made(texts_of(self._spine, self.index, rows))
+            if len(passages) == 1:
+                return np.zeros((1, self.embedder.dimension)), {0: type(error).__name__}
+        half = len(passages) // 2
+        first, failed = self._tried(passages[:half])
+        second, more = self._tried(passages[half:])
+        failed |= {half + place: error for place, error in more.items()}
+        return np.concatenate([first, second]), failed
 
     def _open(self, folder: Path) -> Vectors:
         name, dimension = self.embedder.name, self.embedder.dimension

@@ -17,8 +17,7 @@ from octavo.engine import (
     assemble,
     beliefs,
     compress,
-    copying,
-    handed_out,
+    copies,
     health,
     merging,
     mirror,
@@ -39,7 +38,7 @@ from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Synced
 from octavo.errors import Damaged, LedgerDamaged, NotFound
-from octavo.storage import checkpoints, sweeps
+from octavo.storage import checkpoints, segments
 
 T = TypeVar("T")
 
@@ -140,7 +139,12 @@ class Keeper(Sandboxes):
         self._must_see(scope)
         return compress.counters(self._spine, scope)
 
-    def catch_up(self, *, force: bool = False, progress: health.Progress | None = None) -> None:
+    def catch_up(
+        self,
+        *,
+        force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
+        progress: health.Progress | None = None,
+    ) -> None:
         """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
         self._spine.must_write()
         _anew(self._indexing, partial(self._indexing.catch_up, progress, force=force))
@@ -209,14 +213,14 @@ class Keeper(Sandboxes):
     ) -> str:
         """Copy ledger, buffers and policy to another place, ready to open like the original."""
         self._must_be_owner("back up")
-        handed_out.note(self._spine, path, is_backup=True)
-        return copying.backup(self._spine, path, progress)
+        copies.note(self._spine, path, is_backup=True)
+        return copies.backup(self._spine, path, progress)
 
     def salvage(self, path: str | Path | Place) -> str:
         """Copy what lies before the first damage of the ledger into a new account, which opens by itself."""
         self._must_be_owner("salvage")
-        handed_out.note(self._spine, path, is_backup=True)
-        return copying.backup(self._spine, path, last=whole_until(self._spine.ledger))
+        copies.note(self._spine, path, is_backup=True)
+        return copies.backup(self._spine, path, last=whole_until(self._spine.ledger))
 
     def mirror(
         self, path: Annotated[str | Path | None, "Its folder; the account's own `mirror` if not said."] = None
@@ -254,7 +258,7 @@ class Keeper(Sandboxes):
 
 def _pack(spine: Spine) -> tuple[int, int | None]:
     """Seal whole thousands of versions, and keep a checkpoint; says how many, and of which version."""
-    mark = sweeps.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
+    mark = segments.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
     head = spine.head().version
     if unswept(spine):  # this machine's state may still hold what is being erased
         return 0, None

@@ -11,9 +11,9 @@ from typing import Literal
 
 from octavo.domain import screening
 from octavo.domain.memory import check_actor, check_scope, is_human
-from octavo.domain.outcomes import Guard
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Place
+from octavo.domain.verdicts import Guard
 from octavo.engine import redaction
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine

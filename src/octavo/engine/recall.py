@@ -14,7 +14,6 @@ from octavo.domain.memory import KINDS, SHARED, Memory
 from octavo.domain.names import ALIAS, agreed, aliases_in
 from octavo.domain.orders import Order
 from octavo.domain.query import LONGEST, Question
-from octavo.domain.ranking import Aging
 from octavo.domain.state import View
 from octavo.engine import boosts, standing
 from octavo.engine.boosts import ABSTRACT, Boost, Recalled
@@ -123,7 +122,7 @@ class Recaller:
             least=query.k,
             apart=ABSTRACT if query.filter.kinds is None and self._has_abstractions(base) else (),
             each="turn" if query.unit == "turn" else "memory",
-            aging=Aging(query.now.timestamp(), self._factors),
+            ages=(query.now.timestamp(), self._factors),
             vectors=source.now() if source else None,
             query=vector,
             held=None if held is None else (held, vectors),

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from octavo.domain import review
 from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, check_id
-from octavo.domain.outcomes import RuleContext, propose_end
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import RuleContext, Verdict, propose_end
 from octavo.engine import assemble, attachments, merging, redaction
 from octavo.engine.explain import AssemblyId
 from octavo.engine.fields import MemoryId, Unit, as_tags

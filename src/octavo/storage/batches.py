@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.memory import KINDS, LAYERS
@@ -24,29 +23,18 @@ _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
 _KEPT = 200_000  # words whose codes are remembered
 
 
-class Batch(Struct, frozen=True, kw_only=True):
-    """Units as rows behind what a manifest counts: what every file gets, and the manifest that counts it."""
+def batch_of(units: Sequence[Unit], manifest: Manifest) -> tuple[Manifest, dict[str, Array]]:
+    """Analyse units, at least one, a row a passage, to stand behind what a manifest counts.
 
-    before: Manifest
-    manifest: Manifest
-    arrays: Mapping[str, Array]
-    owners: Array  # for each row which of the units its passage is of
-    given: Sequence[Unit]
-
-    def write(self, folder: Path) -> Manifest:
-        """Append everything to the files durably and return the manifest that would publish it."""
-        return replace(self.manifest, checksums=Units(folder, self.before).add(self.arrays))
-
-
-def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
-    """Analyse units, at least one, a row a passage, to stand behind what a manifest counts."""
+    Returns what every file gets and the manifest that counts it, but for the checksums.
+    """
     pieces = [passages(unit.text) for unit in units]
     terms, lengths = analysed(list(chain.from_iterable(pieces)))
     known = _known(units, manifest)
     named, names = _named(units, manifest.counts["names"])
     records = _records(units, known, named)
     times = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
-    owners, records = _spread(records, [len(some) for some in pieces], lengths)
+    records = _spread(records, [len(some) for some in pieces], lengths)
     records["terms"] += np.uint64(manifest.counts["terms"])
     arrays = {
         "rows": records,
@@ -54,22 +42,23 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
         "names": np.frombuffer(names, dtype="u1"),
         "runs": _runs(records, manifest.rows),
     }
-    return Batch(
-        before=manifest,
-        manifest=replace(known, counts=_counted(manifest, arrays), lived=(min(times), max(times))),
-        arrays=arrays,
-        owners=owners,
-        given=units,
-    )
+    counts = _counted(manifest, arrays)
+    return replace(known, counts=counts, lived=(min(times), max(times))), arrays
+
+
+def write_batch(folder: Path, units: Sequence[Unit], manifest: Manifest) -> Manifest:
+    """Append units to the files durably, and return the manifest that would publish them."""
+    after, arrays = batch_of(units, manifest)
+    return replace(after, checksums=Units(folder, manifest).add(arrays))
 
 
 def grown(held: Units, units: Sequence[Unit]) -> Units:
     """Columns that are held in memory, with the rows of some units more."""
     if not units:
         return held
-    batch = batch_of(units, held.manifest)
-    arrays = {name: np.concatenate([held.column(name), new]) for name, new in batch.arrays.items()}
-    return Units(held.folder, batch.manifest, arrays)
+    manifest, new = batch_of(units, held.manifest)
+    arrays = {name: np.concatenate([held.column(name), more]) for name, more in new.items()}
+    return Units(held.folder, manifest, arrays)
 
 
 def _known(units: Sequence[Unit], manifest: Manifest) -> Manifest:
@@ -131,8 +120,8 @@ def _records(units: Sequence[Unit], known: Manifest, named: Sequence[tuple[int, 
     return records
 
 
-def _spread(records: Array, counts: Sequence[int], lengths: Array) -> tuple[Array, Array]:
-    """The records once for each passage, and whose each is; their terms are counted from the first one's."""
+def _spread(records: Array, counts: Sequence[int], lengths: Array) -> Array:
+    """The records once for each passage; their terms are counted from the first one's."""
     passages_of = np.array(counts)
     firsts = np.cumsum(passages_of) - passages_of
     records["unit_length"], records["passages"] = np.add.reduceat(lengths, firsts), passages_of
@@ -141,7 +130,7 @@ def _spread(records: Array, counts: Sequence[int], lengths: Array) -> tuple[Arra
         records = records[owners]
         records["passage"] = np.arange(len(owners)) - firsts[owners]
     records["length"], records["terms"] = lengths, np.cumsum(lengths) - lengths
-    return owners, records
+    return records
 
 
 def _runs(records: Array, first: int) -> Array:

@@ -21,7 +21,7 @@ from octavo.domain.text import passages
 from octavo.domain.units import ROLES, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
-from octavo.storage.batches import batch_of, write_ends
+from octavo.storage.batches import write_batch, write_ends
 from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
 from octavo.storage.rows import EMPTY, FILES, Units, open_units
 from octavo.storage.search import ScoredUnit, Search
@@ -150,9 +150,8 @@ def extend(
         some = list(islice(coming, _AT_ONCE))
         with words.Adding(folder / "words", units, is_small=len(some) < _FEW) as adding:
             while some:
-                batch = batch_of(some, manifest)
-                manifest = batch.write(folder)
-                adding.add(batch)
+                first, manifest = manifest.rows, write_batch(folder, some, manifest)
+                adding.add(Units(folder, manifest), range(first, manifest.rows))
                 some = list(islice(coming, _AT_ONCE))
             manifest, ended = write_ends(folder, manifest, ends)
             stamp = adding.commit(Units(folder, manifest), ended)

@@ -26,6 +26,7 @@ _FORMAT = 1
 _LARGEST = 16_000_000
 _OWN = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
 _ENDINGS = (".md", ".json", ".jsonl")
+_STORED = "make it writable and try again; what was remembered is stored"
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -83,13 +84,13 @@ class Tree:
     def clear_leftovers(self) -> None:
         """Remove what writers that died left behind; who calls it holds the tree alone."""
         for left in [at for at in self.folder.rglob(f"{TEMPORARY}*") if _OWN.fullmatch(at.name)]:
-            with saying("removing", left), suppress(FileNotFoundError):
+            with saying(f"removing {left}", _STORED), suppress(FileNotFoundError):
                 self._disk.remove(left)
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes; None if there is none, or no plain one."""
         place = self.inside(path)
-        with saying("reading", place), suppress(FileNotFoundError, NotADirectoryError):
+        with saying(f"reading {place}", _STORED), suppress(FileNotFoundError, NotADirectoryError):
             status = place.lstat()
             if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
                 return self._disk.read(place)
@@ -101,7 +102,7 @@ class Tree:
         The folders that a removed file leaves empty go too.
         """
         place = self.inside(path)
-        with saying("writing", place):
+        with saying(f"writing {place}", _STORED):
             if self.read(path) != over or (over is None and os.path.lexists(place)):
                 return False
             if data is None and over is not None:
@@ -119,7 +120,7 @@ class Tree:
         """Make folders that are not there; where a link or a file stands in the way, nothing is made."""
         for place in (self.folder / name for name in names):
             above = [part for part in (place, *place.parents) if part.is_relative_to(self.folder)]
-            with saying("making", place):
+            with saying(f"making {place}", _STORED):
                 if not any(part.is_symlink() or part.is_file() for part in above):
                     make_folders(self._disk, place)
 
@@ -144,7 +145,7 @@ class Tree:
         place = self.folder
         for part in PurePosixPath(path).parts[:-1]:
             place = place / part
-            with saying("reading", place):
+            with saying(f"reading {place}", _STORED):
                 is_link = place.is_symlink()
             if is_link:
                 raise BadInput(f"{path!r} is no file of the mirror: {place} is a link")

@@ -152,7 +152,8 @@ class Units(Columns[Manifest]):
             fits &= records["at"] <= int(filter_.until.timestamp())
         if filter_.category is not None or filter_.sandbox is not None or filter_.tags:
             for row in np.flatnonzero(fits).tolist():
-                _, session, category, *tags = self.words_of(records[row])
+                place = (int(records["name"][row]), int(records["name_length"][row]))
+                _, session, category, *tags = self.words_at(*place)
                 is_meant = filter_.category in (None, category) and filter_.sandbox in (None, session)
                 fits[row] = is_meant and set(filter_.tags or ()) <= set(tags)
         return np.flatnonzero(fits)
@@ -163,27 +164,13 @@ class Units(Columns[Manifest]):
         codes = [code for code, name in enumerate(known) if scopes is None or name in scopes]
         return np.array(codes, dtype=np.uint16)
 
-    def words_of(self, record: Any) -> list[str | None]:
-        """The id of the memory a record belongs to, its session and category, and its tags."""
-        return self._name(int(record["name"]), int(record["name_length"]))
+    def words_at(self, start: int, length: int) -> list[str | None]:
+        """The id of the memory whose words stand there, its session and category, and its tags."""
+        return _NAME.decode(self.column("names").data[start : start + length])
 
     def memory_of(self, record: Any) -> str:
         """The id of the memory that a record belongs to."""
-        return self.memory_at(int(record["name"]), int(record["name_length"]))
-
-    def memory_at(self, start: int, length: int) -> str:
-        """The id of the memory whose name stands there."""
-        return self._name(start, length)[0] or ""
-
-    def _name(self, start: int, length: int) -> list[str | None]:
-        return _NAME.decode(self.column("names").data[start : start + length])
-
-    def terms_at(self, row: int) -> Array:
-        """The codes of a row's terms."""
-        record = self.column("rows")[row]
-        start = int(record["terms"])
-        found: Array = self.column("terms")[start : start + int(record["length"])]
-        return found
+        return self.words_at(int(record["name"]), int(record["name_length"]))[0] or ""
 
     def rows_until(self, version: int) -> int:
         """How many rows became valid at or before a version; rows are in version order."""

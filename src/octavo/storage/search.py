@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from datetime import UTC, date, datetime
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -13,17 +13,18 @@ from msgspec.structs import replace
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS
 from octavo.domain.query import Question
-from octavo.domain.ranking import Aging, Recipe, reach, term_weights
+from octavo.domain.ranking import Ages, Recipe, reach, term_weights
 from octavo.libraries import Array, np
 from octavo.storage import surroundings
 from octavo.storage.batches import code_of
+from octavo.storage.frequencies import occurrences_in
 from octavo.storage.rows import Units, distinct, key_code, picked
 from octavo.storage.sources import Source, counts_of
 from octavo.storage.substance import substance_part
 from octavo.storage.surroundings import Surroundings
 from octavo.storage.tokens import Encoded, Tokens, second_look
 from octavo.storage.vectors import Vectors
-from octavo.storage.words import Listed, Words
+from octavo.storage.words import Words
 
 _DAY_SECONDS = 86_400
 _WIDER = 4
@@ -68,7 +69,7 @@ class Search:
         vectors: Vectors | None = None,
         query: Any = None,
         each: str = "turn",
-        aging: Aging | None = None,
+        ages: Ages | None = None,
         apart: tuple[str, ...] = (),
         tokens: Tokens | None = None,
         asked: Encoded | None = None,
@@ -78,10 +79,10 @@ class Search:
         What is not in the index yet (above the watermark, or in a buffer) is `held` in columns of the same
         shape and searched as the index is; `ends` are the revisions that ended there.
         Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
-        With `aging` salience, age and layer count in the order too; they are no part of the scores.
+        With `ages` salience, age and layer count in the order too; they are no part of the scores.
         With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
-        self.each, self.aging, self.apart = each, aging, apart
+        self.each, self.ages, self.apart = each, ages, apart
         self.tokens, self.asked = tokens, asked
         self.recipe, self.wider, self.version = recipe, 1, version
         self.question, self.filter = question, filter_
@@ -90,17 +91,24 @@ class Search:
         self.query: Any = None if query is None or vectors is None else _unit_length(query)
         # A writer may have added to both the rows and the vectors meanwhile.
         stored = None if vectors is None or query is None else vectors.up_to(units.manifest.rows)
-        self.sources = [self._source(0, units, words, stored)]
+        self.words, self.sources = words, [self._source(0, units, stored)]
         if held is not None:
-            self.sources.append(self._source(units.manifest.rows, held[0], Listed(held[0]), held[1]))
+            self.sources.append(self._source(units.manifest.rows, *held))
         self.allowed: Array | None = None
         if filter_.is_narrow:
-            self.allowed = np.sort(self._from_all(lambda source: source.words.all(filter_, version)))
+            allowed = [source.first + self._fitting(source, filter_) for source in self.sources]
+            self.allowed = np.sort(np.concatenate(allowed))
         self.codes = np.array([code_of(term) for term in question.terms], dtype=np.uint32)
 
-    def _source(self, first: int, units: Units, words: Words | Listed, vectors: Vectors | None) -> Source:
+    def _source(self, first: int, units: Units, vectors: Vectors | None) -> Source:
         scopes, rows = units.scope_codes(self.filter.scopes), units.rows_until(self.version)
-        return Source(first=first, units=units, words=words, vectors=vectors, scopes=scopes, rows=rows)
+        return Source(first=first, units=units, vectors=vectors, scopes=scopes, rows=rows)
+
+    def _fitting(self, source: Source, filter_: Filter) -> Array:
+        """Every row of a source that passes a filter."""
+        if source is self.sources[0]:
+            return np.array(self.words.all(filter_, self.version), dtype=np.int64)
+        return source.units.fitting(filter_)
 
     def run(self, limit: int, least: int) -> list[ScoredUnit]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
@@ -145,8 +153,8 @@ class Search:
                 nearby, chosen, parts, _sum(parts), self.question, sources, recipe
             )
         score = _sum(parts)
-        if self.aging is not None:
-            parts |= surroundings.own_parts(nearby, chosen, self.aging, self.recipe)
+        if self.ages is not None:
+            parts |= surroundings.own_parts(nearby, chosen, self.ages, self.recipe)
         first, beside = self._order(nearby, chosen, _sum(parts), limit)
         best = np.concatenate([first, beside])
         chosen, score, parts = chosen[best], score[best], {name: part[best] for name, part in parts.items()}
@@ -188,16 +196,18 @@ class Search:
             kept[chosen[self._is_apart(nearby, chosen)]] = True
         return np.flatnonzero(kept[chosen])
 
-    def _from_all(self, read: Callable[[Source], Sequence[int] | Array]) -> Array:
-        """The rows that are found in each source, by their numbers in all of them."""
-        found = [source.first + np.asarray(read(source), dtype=np.int64) for source in self.sources]
-        return np.concatenate(found)
+    def _listed(self, source: Source) -> Array:
+        """The rows held in memory that share words with the question, or lie in the time it names."""
+        records = source.units.column("rows")
+        found = np.zeros(len(records), dtype=bool)
+        found[occurrences_in(source.units.column("terms"), records["length"], self.codes).row] = True
+        for first, last in self._spans():
+            found |= (records["at"] >= first) & (records["at"] <= last)
+        return source.first + np.flatnonzero(found)
 
     def _candidates(self, limit: int) -> Array:
-        return self._from_all(lambda source: self._of_words(source.words, limit))
-
-    def _of_words(self, source: Words | Listed, limit: int) -> list[int]:
         """The rows that share words with the question, or lie in the time it names."""
+        source = self.words
         version, codes = self.version, self.codes.tolist()
         extra = 4 * len(self.ends)
         most = max(self.wider * _WORDS, limit) + extra
@@ -215,7 +225,7 @@ class Search:
             found += source.search(codes, aside, version, limit=_APART)
             for first, last in self._spans():
                 found += source.between(first, last, aside, version, limit=_APART)
-        return found
+        return np.concatenate([np.array(found, dtype=np.int64), *map(self._listed, self.sources[1:])])
 
     def _near(self, limit: int) -> Array:
         """The rows nearest by meaning, and the nearest of those that are found apart."""
@@ -224,7 +234,7 @@ class Search:
         self.is_cut |= len(rows) >= most
         best = rows[np.argsort(-cosines, kind="stable")[:most]]
         if self.apart:
-            more, _ = self._nearest(lambda s: (s.words.of_kinds(self.apart, self.version), 0.0), limit=_APART)
+            more, _ = self._nearest(lambda source: (self._of_kinds(source), 0.0), limit=_APART)
             best = np.concatenate([best, more])
         return distinct(best)
 
@@ -244,6 +254,12 @@ class Search:
                 rows.append(source.first + found[0])
                 cosines.append(found[1])
         return np.concatenate(rows), np.concatenate(cosines)
+
+    def _of_kinds(self, source: Source) -> Array:
+        """Every row of a source of the kinds that are found apart; the index's are looked up once."""
+        if source is self.sources[0]:
+            return self.words.of_kinds(self.apart, self.version)
+        return source.units.fitting(Filter(kinds=self.apart))
 
     def _allowed_in(self, source: Source) -> tuple[Array | None, float]:
         """Which of a source's rows the filter lets through, None for all, and what share may be seen."""
@@ -346,7 +362,7 @@ class Search:
         index, held = self.sources[0], self.sources[-1]
         places = zip(rows.tolist(), firsts["name"].tolist(), firsts["name_length"].tolist(), strict=True)
         return [
-            (index if row < index.units.manifest.rows else held).units.memory_at(start, length)
+            (index if row < index.units.manifest.rows else held).units.words_at(start, length)[0] or ""
             for row, start, length in places
         ]
 

@@ -9,7 +9,6 @@ from octavo.libraries import Array, np
 from octavo.storage.frequencies import containing
 from octavo.storage.rows import Units
 from octavo.storage.vectors import Vectors
-from octavo.storage.words import Listed, Words
 
 
 class Source(NamedTuple):
@@ -17,7 +16,6 @@ class Source(NamedTuple):
 
     first: int  # the number of its first row
     units: Units
-    words: Words | Listed
     vectors: Vectors | None
     scopes: Array  # the codes of those that may be seen
     rows: int  # how many there are at the version asked for

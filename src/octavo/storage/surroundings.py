@@ -9,7 +9,7 @@ from octavo.domain.dates import Interval
 from octavo.domain.hits import OWN
 from octavo.domain.memory import LAYERS
 from octavo.domain.ranking import (
-    Aging,
+    Ages,
     Recipe,
     frequency,
     importance,
@@ -273,14 +273,15 @@ def priors(nearby: Surroundings, units: Array, recipe: Recipe) -> tuple[Array, A
     )
 
 
-def own_parts(nearby: Surroundings, units: Array, aging: Aging, recipe: Recipe) -> dict[str, Array]:
+def own_parts(nearby: Surroundings, units: Array, ages: Ages, recipe: Recipe) -> dict[str, Array]:
     """What the salience, the age and the layer of some units add, whatever the question is."""
     firsts = picked(nearby.firsts, units)
-    days = (aging.now - firsts["at"]) / _DAY_SECONDS
+    now, factors = ages
+    days = (now - firsts["at"]) / _DAY_SECONDS
     layers = np.array([recipe.layers[layer] for layer in LAYERS])
     own = importance(
         salience=firsts["salience"].astype(float),
-        retained=retention(np.array(aging.factors)[firsts["kind"]], days, np.maximum),
+        retained=retention(np.array(factors)[firsts["kind"]], days, np.maximum),
         layer=layers[firsts["layer"]],
         recipe=recipe,
     )

@@ -40,13 +40,12 @@ def failure(what: str, error: OSError, hint: str = "") -> OctavoError:
 
 
 @contextmanager
-def saying(what: str, place: Path) -> Iterator[None]:
-    """Tell a refusal of the operating system as what was being done, and to which file beside the account."""
+def saying(what: str, hint: str = "") -> Iterator[None]:
+    """Turn the operating system's refusals into ours."""
     try:
         yield
     except OSError as error:
-        hint = "make it writable and try again; what was remembered is stored"
-        raise failure(f"{what} {place}", error, hint) from error
+        raise failure(what, error, hint) from error
 
 
 def _open_regular(path: str, flags: int) -> int:
