@@ -418,7 +418,7 @@ def test_words_alone_never_ask_the_embedder(lived: Run, monkeypatch: pytest.Monk
 def test_the_default_way_of_opening_only_reads(tmp_path: Path) -> None:
     octavo.open(tmp_path, actor="human:you").close()
     with (
-        performing.opened(Settings(root=tmp_path)) as account,
+        performing.open_account(Settings(root=tmp_path)) as account,
         pytest.raises(octavo.OctavoError, match="read"),
     ):
         account.remember("owns a red bicycle")

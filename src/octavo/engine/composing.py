@@ -181,7 +181,7 @@ class Composing:
         vector = _vectors([memory], units, vectors).get(memory.id)
         if vector is None:
             return {}
-        held, asked, ends = self.held(), vector.astype(np.float32), units.valid_to()
+        held, asked, ends = self.held(), vector.astype(np.float32), units.valid_to
         first = min(row for row, _ in units.rows_of([(memory.id, memory.rev)]))
 
         def is_older(rows: Array) -> Array:

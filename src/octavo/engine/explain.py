@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from octavo.domain import assembling, quickrecal
 from octavo.domain import lineage as lineages
@@ -21,6 +21,7 @@ from octavo.domain.memory import Memory
 from octavo.engine.assemble import must_live
 from octavo.engine.composing import NO_VECTOR, REVISION, Composing
 from octavo.engine.counts import AssemblyStats
+from octavo.engine.fields import OPTION, Count, MemoryId
 from octavo.engine.freshness import Freshness
 from octavo.engine.indexing import Indexing
 from octavo.engine.reading import Reader
@@ -32,6 +33,7 @@ from octavo.storage.composites import Composites
 
 LONGEST_LOG = 1_000
 Explained = dict[str, Any]
+AssemblyId = Annotated[str, "The assembly's id."]
 
 
 class Assembly(Struct, frozen=True, kw_only=True):
@@ -66,15 +68,19 @@ class Explainer:
         self._spine, self._reader, self._indexing = spine, reader, indexing
 
     def assemblies(
-        self, *, scope: str | None = None, tags: Any = None, limit: int | None = None
+        self,
+        *,
+        scope: str | None = None,
+        tags: Annotated[Sequence[str] | None, "Only those with all of these tags."] = None,
+        limit: Annotated[Count | None, "At most so many."] = None,
     ) -> list[Assembly]:
-        """The live assemblies, the largest first."""
+        """List the assemblies: memories that belong together, the largest first."""
         whole = self._reader.memories(kind=KIND, scope=scope, tags=tags)
         whole.sort(key=lambda m: (-len(members_of(m)), m.id))
         return [self._told(m) for m in whole[:limit]]
 
-    def assembly(self, id_: str) -> Assembly:
-        """One assembly with its members."""
+    def assembly(self, id_: AssemblyId) -> Assembly:
+        """Show an assembly with its members, its topics, and whether it may lift them."""
         memory = self.found(id_)
         return self._told(memory, live_members(self._spine.head(), members_of(memory)))
 
@@ -82,15 +88,26 @@ class Explainer:
         """A live assembly that the handle sees, or NotFound."""
         return must_live(self._reader.get(id_), id_)
 
-    def lineage(self, id_: str, max_depth: int = 10) -> Lineage:
-        """The assemblies that one was merged from, ended and erased ones too."""
+    def lineage(
+        self,
+        id_: AssemblyId,
+        max_depth: Annotated[int, Meta(ge=1, le=lineages.DEEPEST), OPTION, "How many merges back."] = 10,
+    ) -> Lineage:
+        """Show the assemblies that one was merged from, ended and erased ones too, as a tree."""
         self._must_explain()
         if self._known(id_) is None:
             must_live(None, id_)
         return lineages.lineage(id_, self._known, max_depth)
 
-    def activation(self, id_: str, memory_id: str, query: str | None = None) -> Explained:
-        """Whether a question, or else a memory itself, activates an assembly."""
+    def activation(
+        self,
+        id_: AssemblyId,
+        memory_id: MemoryId,
+        query: Annotated[
+            str | None, OPTION, "The question; without one the memory itself is compared."
+        ] = None,
+    ) -> Explained:
+        """Say whether an assembly is activated, and what that gives a memory."""
         self._must_explain()
         asked = {"assembly_id": id_, "memory_id": memory_id}
         assembly, memory = self._reader.get(id_), self._reader.get(memory_id)
@@ -128,8 +145,8 @@ class Explainer:
             "notes": notes,
         }
 
-    def merge(self, id_: str) -> Explained:
-        """How an assembly came of a merge, if it did."""
+    def merge(self, id_: AssemblyId) -> Explained:
+        """Say which merge made an assembly, of what, and how alike they were."""
         self._must_explain()
         asked = {"target_assembly_id": id_}
         if self._known(id_) is None:
@@ -151,8 +168,10 @@ class Explainer:
             "notes": "the sources ended in the commit that made it; `unmerge` brings them back",
         }
 
-    def log(self, limit: int = 50) -> Explained:
-        """The merges there were, newest first: a view of the ledger, which forgets none."""
+    def log(
+        self, limit: Annotated[int, Meta(ge=1, le=LONGEST_LOG), OPTION, "At most so many."] = 50
+    ) -> Explained:
+        """List the merges there were, newest first: a view of the ledger, which forgets none."""
         self._must_explain()
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LONGEST_LOG:
             raise BadInput(f"limit {limit!r} is not between 1 and {LONGEST_LOG}")

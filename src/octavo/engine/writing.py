@@ -26,10 +26,9 @@ from octavo.domain.memory import (
     is_temporary,
     transcript,
 )
-from octavo.domain.outcomes import Guard, RuleContext, refusal_of
 from octavo.domain.rules import KEYED, Candidate
 from octavo.domain.state import Pending, View
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import Guard, RuleContext, Verdict, refusal_of
 from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted
@@ -161,18 +160,18 @@ class Writer(Struct, frozen=True, kw_only=True):
         if isinstance(outcome, Verdict):
             return outcome.or_raise()
         checked = gate.check_state(view, outcome.memory, self.spine.keyed)
-        return self.refused(memory, checked).or_raise() if isinstance(checked, gate.Stop) else checked
+        return self.refused(memory, checked).or_raise() if isinstance(checked, Verdict) else checked
 
-    def refused(self, memory: Memory, stop: gate.Stop) -> Verdict:
+    def refused(self, memory: Memory, verdict: Verdict) -> Verdict:
         """Note a refusal in the account's own log of them, without a secret's text."""
-        refusal = refusal_of(memory, stop, self.spine.now())
-        if stop.check == "secret":
+        refusal = refusal_of(memory, verdict, self.spine.now())
+        if verdict.check == "secret":
             refusal = replace(refusal, id=self.spine.new_id())
         clean = screening.screened(refusal, self.spine.policy.privacy)
         clean = replace(clean, text=clean.text and clean.text[:1200])
         with suppress(Damaged):  # something else stands in the place of the log: `check` names it
             REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
-        return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
+        return verdict
 
     def context(self, **more: Any) -> RuleContext:
         """What the rules may know about this writer."""
