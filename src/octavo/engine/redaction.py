@@ -28,7 +28,6 @@ from octavo.storage import buffers, checkpoints, segments
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
 from octavo.storage.logs import REFUSALS
-from octavo.storage.projections import SPOKEN, spoken_of
 from octavo.storage.state_view import DbView
 from octavo.storage.stores.entries import every
 
@@ -174,7 +173,7 @@ def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, Memory, list[str
 
     With each what it would have been as a memory, which for a sandbox and a reason says nothing.
     """
-    for version, _, change in spine.state.spoken(SPOKEN):
+    for version, _, change in spine.state.spoken():
         match change:
             case Proposal():
                 name, memory = change.id, change.memory
@@ -263,7 +262,7 @@ def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[i
     """The versions whose files hold something to erase."""
     versions = {v for id_, last in upto.items() for v, _ in spine.state.history(id_) if v <= last}
     versions |= {v for id_ in upto for tag in ("merge", "clash") for v, _ in spine.state.others(tag, ref=id_)}
-    return sorted(versions | spoken_of(spine.state, erasure))
+    return sorted(versions | {v for v, _, change in spine.state.spoken() if erasure.holds(change)})
 
 
 def _said(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> list[Memory]:

@@ -237,7 +237,9 @@ def _matched(hit: Mapping[str, Any]) -> Line:
     memory, turn = hit["memory"], hit["turn"]
     if turn is not None and memory.turns:
         return line((f"{one_line(memory.turns[turn].speaker)}: ", "cyan"), one_line(hit["text"]))
-    return line(topic(memory), one_line(hit["text"]))
+    held = hit["replaced"]
+    until = f"  {'until' if held.is_certain else 'perhaps until'} {held.at:%Y-%m-%d}" if held else ""
+    return line(topic(memory), one_line(hit["text"]), (until, "yellow"))
 
 
 def brief_lines(brief: Brief) -> Iterator[Shown]:
