@@ -20,7 +20,6 @@ from octavo.engine import (
     copying,
     handed_out,
     health,
-    merging,
     mirror,
     projections,
     redaction,
@@ -83,7 +82,7 @@ class Keeper(Sandboxes):
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
         grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
-        merged = _anew(index, partial(merging.merge_alike, spine, index)) if may_group else ()
+        merged = _anew(index, partial(assemble.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:

@@ -7,11 +7,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from octavo.documents.synthians import explaining
+from octavo.documents.synthians.explaining import Explained
 from octavo.domain.lineage import DEEPEST, Lineage
 from octavo.domain.memory import Memory
 from octavo.doors.operations.table import Count, operation
 from octavo.engine.account import Account
-from octavo.engine.explain import LONGEST_LOG, Assembly, Explained
+from octavo.engine.explain import LONGEST_LOG, Assembly
 
 Depth = Annotated[int, Meta(ge=1, le=DEEPEST)]
 Id = Annotated[str, "The assembly's id."]
@@ -81,13 +83,13 @@ def explain_activation(
     query: Annotated[str | None, "The question; without one the memory itself is compared."] = None,
 ) -> Explained:
     """Say whether an assembly is activated, and what that gives a memory."""
-    return account.explained.activation(id, memory_id, query)
+    return explaining.activation(account, id, memory_id, query)
 
 
 @operation("octavo explain-merge asm_01kajx2f6w9m4d8c7t5s")
 def explain_merge(account: Account, id: Id) -> Explained:
     """Say which merge made an assembly, of what, and how alike they were."""
-    return account.explained.merge(id)
+    return explaining.merge(account, id)
 
 
 @operation("octavo merge-log --limit 10")
@@ -95,4 +97,4 @@ def merge_log(
     account: Account, *, limit: Annotated[int, Meta(ge=1, le=LONGEST_LOG), "At most so many."] = 50
 ) -> Explained:
     """List the merges there were, newest first."""
-    return account.explained.log(limit)
+    return explaining.log(account, limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from octavo.domain import pages
@@ -158,6 +158,14 @@ LISTS = {
         id="id",
         members=lambda m: len(m.linked("part")),
         text=lambda m: one_line(m.text),
+    ),
+    "merge_log": listing(
+        "nothing was merged yet",
+        at=itemgetter("creation_timestamp"),
+        into=itemgetter("target_assembly_id"),
+        text=lambda event: ", ".join(event["source_assembly_ids"]),
+        alike=itemgetter("similarity_at_merge"),
+        wide="text",
     ),
     "patterns": listing(
         "nothing repeats in recent episodes",
