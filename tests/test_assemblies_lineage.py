@@ -17,7 +17,7 @@ from octavo.documents.synthians import explaining
 from octavo.domain.assembling import members_of
 from octavo.domain.lineage import Ancestor, Lineage, lineage
 from octavo.domain.policy import AssemblyPolicy, Policy
-from octavo.doors.render.assemblies import assembly_lines, lineage_lines
+from octavo.doors.render.pages import assembly_lines, lineage_lines
 from octavo.doors.render.shapes import Line
 from octavo.engine.explain import Assembly
 from octavo.errors import BadInput, HumanOnly, NotFound

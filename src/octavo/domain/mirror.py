@@ -90,15 +90,11 @@ def says(place: Place, memory: Memory) -> dict[str, Any]:
     match place.form:
         case "page":
             return _block(place.kind, _section(memory), memory.text)
-        case "skill":
-            return skill_files.said_by(memory)
-        case "text":
-            return {"text": memory.text}
-        case "json":
-            return {"data": json_of(memory)}
-        case _:
+        case "behaviors":
             told = behavior_of(memory, 0)
             return {"data": {name: told[name] for name in ("name", "actions", "description")}}
+    (found,) = read(place, place.path, render(place, place.path, [memory], {}).decode())
+    return found.said
 
 
 def is_twin(place: Place, memory: Memory, said: Mapping[str, Any]) -> bool:
@@ -124,7 +120,7 @@ def read(place: Place, path: str, text: str) -> list[Found]:
     """What a person's file says, memory by memory; BadInput if it cannot be read."""
     match place.form:
         case "page":
-            front, _ = blocks.front_of("\n".join(blocks.lines_of(text)))
+            front, _ = blocks.front_of(text)
             if strange := [str(name) for name in front if name not in _FRONT]:
                 why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
                 raise BadInput(why)
@@ -141,7 +137,7 @@ def read(place: Place, path: str, text: str) -> list[Found]:
             skill, id_ = skill_files.parse(text)
             return [Found(said=skill, path=path, id=id_)]
         case "text":
-            plain = "\n".join(blocks.lines_of(text)).removesuffix("\n")
+            plain = blocks.plain(text).removesuffix("\n")
             return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
         case "json":
             return [Found(said={"data": _object(text)}, path=path)]

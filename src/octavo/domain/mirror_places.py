@@ -88,6 +88,11 @@ class Place(Struct, frozen=True, kw_only=True):
         """What it is called if it is a page."""
         return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
 
+    @property
+    def room(self) -> str:
+        """The part of the tree it lies in: a page may be renamed within it, and the folder of a skill."""
+        return "/".join(self.path.split("/")[:-2])
+
     def is_at(self, path: str) -> bool:
         """Whether a path is its own, or that of a further page or file of it."""
         first = re.sub(r"-\d{4}\.md$", ".md", path)
@@ -166,7 +171,7 @@ def _page_name(name: str, text: str) -> str:
 def said_page(text: str) -> str:
     """The page that a file's front matter says it is; nothing if it says none."""
     with suppress(BadInput):  # whoever reads the page says so
-        return str(blocks.front_of("\n".join(blocks.lines_of(text)))[0].get("page", ""))
+        return str(blocks.front_of(text)[0].get("page", ""))
     return ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -122,11 +122,8 @@ def substance(
     return fullness * told - 0.16 * only_asks + 0.3 * meaning + of_list
 
 
-class Aging(NamedTuple):
-    """The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order."""
-
-    now: float
-    factors: tuple[float, ...]
+# The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order.
+Ages = tuple[float, tuple[float, ...]]
 
 
 def retention(factor: Numbers, days: Numbers, maximum: Any = max) -> Numbers:

@@ -25,7 +25,7 @@ def fields_of(metadata: Any, steps: Any) -> dict[str, Any]:
         raise BadInput(f"an RLDS episode has at most {_MOST_STEPS} steps, each an object")
     data: dict[str, Any] = {"metadata": dict(metadata), "steps": complete(steps)}
     data["metadata"].setdefault("schema_version", FIRST_SCHEMA)
-    if privacy.find_data(data, _STRICT):
+    if privacy.clean_data(data, _STRICT)[1]:
         data["metadata"]["public"] = False
     return {
         "text": summary(metadata, steps),

@@ -95,7 +95,7 @@ class _Pass:
 
     def _begin(self, memory: Memory, vector: Array) -> None:
         """Begin a group with the nearest memory that is like it and does not belong to enough of them."""
-        scope, key, ends = self._codes[memory.scope], key_code(memory.id), self._units.valid_to()
+        scope, key, ends = self._codes[memory.scope], key_code(memory.id), self._units.valid_to
         kinds = [KINDS.index(kind) for kind in assembling.GROUPED]
 
         def is_able(rows: Array) -> Array:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from octavo.domain import assembling
 from octavo.domain import lineage as lineages
@@ -18,6 +18,7 @@ from octavo.domain.memory import Memory
 from octavo.engine.assemble import must_live
 from octavo.engine.composing import NO_VECTOR, Composing
 from octavo.engine.counts import AssemblyStats
+from octavo.engine.fields import OPTION, Count
 from octavo.engine.freshness import Freshness
 from octavo.engine.indexing import Indexing
 from octavo.engine.reading import Reader
@@ -27,6 +28,7 @@ from octavo.errors import BadInput, HumanOnly
 from octavo.storage.codec import REDACTED
 
 LONGEST_LOG = 1_000
+AssemblyId = Annotated[str, "The assembly's id."]
 
 
 class Assembly(Struct, frozen=True, kw_only=True):
@@ -61,15 +63,19 @@ class Explainer:
         self._spine, self._reader, self._indexing = spine, reader, indexing
 
     def assemblies(
-        self, *, scope: str | None = None, tags: Any = None, limit: int | None = None
+        self,
+        *,
+        scope: str | None = None,
+        tags: Annotated[Sequence[str] | None, "Only those with all of these tags."] = None,
+        limit: Annotated[Count | None, "At most so many."] = None,
     ) -> list[Assembly]:
-        """The live assemblies, the largest first."""
+        """List the assemblies: memories that belong together, the largest first."""
         whole = self._reader.memories(kind=KIND, scope=scope, tags=tags)
         whole.sort(key=lambda m: (-len(members_of(m)), m.id))
         return [self._told(m) for m in whole[:limit]]
 
-    def assembly(self, id_: str) -> Assembly:
-        """One assembly with its members."""
+    def assembly(self, id_: AssemblyId) -> Assembly:
+        """Show an assembly with its members, its topics, and whether it may lift them."""
         memory = self.found(id_)
         return self._told(memory, live_members(self._spine.head(), members_of(memory)))
 
@@ -77,8 +83,12 @@ class Explainer:
         """A live assembly that the handle sees, or NotFound."""
         return must_live(self._reader.get(id_), id_)
 
-    def lineage(self, id_: str, max_depth: int = 10) -> Lineage:
-        """The assemblies that one was merged from, ended and erased ones too."""
+    def lineage(
+        self,
+        id_: AssemblyId,
+        max_depth: Annotated[int, Meta(ge=1, le=lineages.DEEPEST), OPTION, "How many merges back."] = 10,
+    ) -> Lineage:
+        """Show the assemblies that one was merged from, ended and erased ones too, as a tree."""
         self.must_explain()
         if self._known(id_) is None:
             must_live(None, id_)

@@ -14,10 +14,9 @@ from octavo.domain.compression import Due
 from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
-from octavo.domain.gate import Stop
 from octavo.domain.memory import SHARED, Memory, check_id, is_id
 from octavo.domain.state import Pending
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import Verdict, refused
 from octavo.engine import assemble, beliefs, compress
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
@@ -32,10 +31,8 @@ A = TypeVar("A", bound=Sandboxes)
 Finished = Wrote | SetState | Revised | Forgot
 
 _SIGNED = frozenset({"id", "rev", "scope", "actor", "approved", "gone", "sandbox", "turns"})
-_MADE_BY_ENGINE = Stop(
-    check="kind",
-    detail="cores, spheres and assemblies are made by the engine",
-    advice="write what they rest on",
+_MADE_BY_ENGINE = refused(
+    "kind", "cores, spheres and assemblies are made by the engine", "write what they rest on"
 )
 
 

@@ -16,9 +16,9 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror_places import Place
 from octavo.domain.units import Watermark
+from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
-from octavo.storage.attached import INSIDE, AttachedFiles
 from octavo.storage.mirror_tree import IGNORED, SESSION, Manifest, Shown, Tree, hash_of
 from octavo.storage.projections import Progress
 from octavo.storage.state_view import DbView
@@ -41,7 +41,7 @@ class Mirror:
         if spine.store.folder is None:
             raise BadInput("an account without a folder has no mirror", hint="use a local folder")
         self.spine = spine
-        self._attached = AttachedFiles(spine.store)
+        self._attached = Attachments(spine)
         self.folder = Path(os.path.abspath(folder or spine.store.folder / INSIDE))  # noqa: PTH100  # links stay
         self.name = str(self.folder)
         self.tree = Tree(self._attached.disk, self.folder)
@@ -315,5 +315,5 @@ def listed(spine: Spine) -> list[Mirror]:
     """The mirrors that an account has, wherever they lie."""
     if spine.store.folder is None:
         return []
-    files = AttachedFiles(spine.store)
+    files = Attachments(spine)
     return [Mirror(spine, files.place_of(tree)) for tree in files.listed() if tree.kind == "tree"]

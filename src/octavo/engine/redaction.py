@@ -18,17 +18,16 @@ from octavo.domain.rules import tombstone
 from octavo.domain.screening import strings
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.engine import handed_out, projections
+from octavo.engine import copies, projections
 from octavo.engine.attachments import erasure_of, unswept
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.errors import Damaged, NotFound, SandboxBusy, Unavailable
-from octavo.storage import buffers, checkpoints, sweeps
+from octavo.storage import buffers, checkpoints, segments
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
 from octavo.storage.logs import REFUSALS
-from octavo.storage.projections import SPOKEN, spoken_of
 from octavo.storage.state_view import DbView
 from octavo.storage.stores.entries import every
 
@@ -91,11 +90,11 @@ def redact(
 
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
     try:
-        versions, waiting, unreached, copies = sweep(spine)
+        versions, waiting, unreached, held = sweep(spine)
     except (Damaged, Unavailable) as error:  # it is committed, so reads mask the text; it goes on when it can
-        versions, waiting, unreached, copies = [], [], [error.message], {}
+        versions, waiting, unreached, held = [], [], [error.message], {}
     if reader.scope:
-        copies = {}  # they are of the whole account, and their places its owner's
+        held = {}  # they are of the whole account, and their places its owner's
     return Redacted(
         memory=id_,
         versions=tuple(versions),
@@ -104,8 +103,8 @@ def redact(
         unreached=tuple(unreached),
         turns=tuple(sorted(found.masked)),
         also_in=() if everywhere else tuple(found.also),
-        cleaned=tuple(place for place, why in copies.items() if not why),
-        copies=tuple(f"{place}: {why}" for place, why in copies.items() if why),
+        cleaned=tuple(place for place, why in held.items() if not why),
+        copies=tuple(f"{place}: {why}" for place, why in held.items() if why),
     )
 
 
@@ -174,7 +173,7 @@ def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, Memory, list[str
 
     With each what it would have been as a memory, which for a sandbox and a reason says nothing.
     """
-    for version, _, change in spine.state.spoken(SPOKEN):
+    for version, _, change in spine.state.spoken():
         match change:
             case Proposal():
                 name, memory = change.id, change.memory
@@ -227,9 +226,9 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     said = _said(spine, erasure.ids, versions)
     besides = {text for memory in said for text in strings(memory)}
     outside = replace(erasure, wordings=_texts(said), besides=besides)
-    copies = handed_out.follow(spine, outside, pending, sweep)
+    held = copies.follow(spine, outside, pending, sweep)
     if unreached := [why for p in projections.outside(spine) for why in p.erase(outside)]:
-        return [], [], unreached, copies
+        return [], [], unreached, held
     _sweep_ledger(spine, versions, erasure, upto)
     waiting = _sweep_buffers(spine, pending)
     _sweep_notes(spine, erasure)
@@ -239,14 +238,14 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda pending, _: pending.extend(done), cause="swept", actor="system")
-    return versions, waiting, [], copies
+    return versions, waiting, [], held
 
 
 def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:
     """Erase the text from the versions, from segments others may have made of them, and from checkpoints."""
     _erase_versions(spine, versions, erasure, upto)
     # From now on nothing is packed of what was read before; what was packed by now is looked at again.
-    sweeps.leave_mark(spine.store)
+    segments.leave_mark(spine.store)
     _erase_versions(spine, versions, erasure, upto)
     checkpoints.remove(spine.store)
 
@@ -263,7 +262,7 @@ def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[i
     """The versions whose files hold something to erase."""
     versions = {v for id_, last in upto.items() for v, _ in spine.state.history(id_) if v <= last}
     versions |= {v for id_ in upto for tag in ("merge", "clash") for v, _ in spine.state.others(tag, ref=id_)}
-    return sorted(versions | spoken_of(spine.state, erasure))
+    return sorted(versions | {v for v, _, change in spine.state.spoken() if erasure.holds(change)})
 
 
 def _said(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> list[Memory]:

@@ -14,6 +14,7 @@ from octavo.errors import NotFound
 from octavo.storage import codec
 from octavo.storage.state_view import AMONG, OPEN, listed
 
+_SPOKEN = ("proposal", "refusal", "merge", "clash", "rejection", "decision", "redaction")
 _AT_ONCE = 5_000  # revisions that are held in memory for indexing
 
 
@@ -237,10 +238,10 @@ class StateLog(ABC):
         """A proposal, whether it waits or was decided."""
         return next((p for _, p in self.others("proposal", ref=id_) if isinstance(p, Proposal)), None)
 
-    def spoken(self, tags: Collection[str]) -> list[tuple[int, int, Change]]:
-        """Changes of these tags that still have a body: version, line and change."""
+    def spoken(self) -> list[tuple[int, int, Change]]:
+        """Changes that are no memories and still say something: version, line and change."""
         sql = f"SELECT version, line, tag, envelope, body FROM other WHERE tag {AMONG} AND body IS NOT NULL"
-        rows = self.rows(sql, (listed(tags),))
+        rows = self.rows(sql, (listed(_SPOKEN),))
         return [(int(version), int(line), codec.decode_change(*row)) for version, line, *row in rows]
 
     def bases_of(self, changes: Iterable[Change]) -> Iterator[tuple[int, bytes, bytes | None]]:

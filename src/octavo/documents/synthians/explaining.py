@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from octavo.documents.synthians.records import dot
 from octavo.domain import assembling
 from octavo.engine.account import Account
+from octavo.engine.explain import LONGEST_LOG, AssemblyId
+from octavo.engine.fields import OPTION, MemoryId
 from octavo.errors import NotFound
 
 Explained = dict[str, Any]
 
 
-def activation(account: Account, id_: str, memory_id: str, query: str | None = None) -> Explained:
-    """Whether a question, or else a memory itself, activates an assembly, and what that gives the memory."""
+def activation(
+    account: Account,
+    id_: AssemblyId,
+    memory_id: MemoryId,
+    query: Annotated[str | None, OPTION, "The question; without one the memory itself is compared."] = None,
+) -> Explained:
+    """Say whether an assembly is activated, and what that gives a memory."""
     asked, least = {"assembly_id": id_, "memory_id": memory_id}, account.policy.assemblies.activation
     if account.get(memory_id) is None:
         return asked | {"notes": f"Memory {memory_id} not found"}
@@ -56,8 +65,8 @@ def activation(account: Account, id_: str, memory_id: str, query: str | None = N
     }
 
 
-def merge(account: Account, id_: str) -> Explained:
-    """How an assembly came of a merge, if it did."""
+def merge(account: Account, id_: AssemblyId) -> Explained:
+    """Say which merge made an assembly, of what, and how alike they were."""
     asked = {"target_assembly_id": id_}
     try:
         _, *sources = account.explained.lineage(id_, 1).lineage
@@ -79,8 +88,11 @@ def merge(account: Account, id_: str) -> Explained:
     return asked | {"notes": "Assembly was not formed by a merge."}
 
 
-def log(account: Account, limit: int = 50) -> Explained:
-    """The merges there were, newest first: a view of the ledger, which forgets none."""
+def log(
+    account: Account,
+    limit: Annotated[int, Meta(ge=1, le=LONGEST_LOG), OPTION, "At most so many."] = 50,
+) -> Explained:
+    """List the merges there were, newest first: a view of the ledger, which forgets none."""
     events = _events(account, limit)
     return {"reconciled_log_entries": events, "count": len(events)}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Struct
 
 from octavo.documents.brain import FilesystemMemory, consolidation
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.teaching import Behavior, Reply, Teaching, behaviors_of
+from octavo.documents.brain.teaching import Reply, Teaching, behaviors_of
 from octavo.domain.patterns_found import Pattern
 from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
@@ -66,7 +66,7 @@ def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Reply:
 
 
 @operation("octavo behaviors", result="behaviors")
-def behaviors(account: Account) -> list[Behavior]:
+def behaviors(account: Account) -> list[dict[str, Any]]:
     """List the behaviours that were taught."""
     return list(behaviors_of(account).values())
 
@@ -74,5 +74,5 @@ def behaviors(account: Account) -> list[Behavior]:
 @contextmanager
 def _teaching(account: Account) -> Iterator[Teaching]:
     """A teacher whose robot is elsewhere: what it does is told in the reply."""
-    with FilesystemMemory(account) as memory, closing(Teaching(memory, lambda action: None)) as teaching:
+    with FilesystemMemory(account) as memory, closing(Teaching(memory)) as teaching:
         yield teaching

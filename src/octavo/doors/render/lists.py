@@ -9,9 +9,7 @@ from typing import Any
 
 from octavo.domain import pages
 from octavo.domain.memory import Memory
-from octavo.doors.render.shapes import Line, Shown, Table, dim, line
-from octavo.doors.render.text import one_line, said
-from octavo.doors.render.values import cell
+from octavo.doors.render.shapes import Line, Shown, Table, cell, dim, line, one_line, said
 
 Column = str | Callable[[Any], Any]  # the name of a field, or what makes a cell of an item
 
@@ -159,14 +157,6 @@ LISTS = {
         members=lambda m: len(m.linked("part")),
         text=lambda m: one_line(m.text),
     ),
-    "merge_log": listing(
-        "nothing was merged yet",
-        at=itemgetter("creation_timestamp"),
-        into=itemgetter("target_assembly_id"),
-        text=lambda event: ", ".join(event["source_assembly_ids"]),
-        alike=itemgetter("similarity_at_merge"),
-        wide="text",
-    ),
     "patterns": listing(
         "nothing repeats in recent episodes",
         kind="kind",
@@ -178,8 +168,8 @@ LISTS = {
     ),
     "behaviors": listing(
         "no behaviour was taught",
-        name="name",
-        times="times_invoked",
-        actions=lambda behavior: " → ".join(behavior.actions),
+        name=itemgetter("name"),
+        times=itemgetter("times_invoked"),
+        actions=lambda behavior: " → ".join(behavior["actions"]),
     ),
 }
