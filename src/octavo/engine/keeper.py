@@ -28,7 +28,7 @@ from octavo.engine import (
     writing,
 )
 from octavo.engine.attachments import unswept
-from octavo.engine.comparison import Take
+from octavo.engine.comparison import Comparison, Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.indexing import Indexing
@@ -247,7 +247,7 @@ class Keeper(Sandboxes):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.preview(tree, take)
+            return syncing.told(tree, Comparison(tree, take))
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
         done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)
