@@ -19,7 +19,6 @@ from octavo.engine import (
     compress,
     copies,
     health,
-    merging,
     mirror,
     projections,
     redaction,
@@ -85,7 +84,7 @@ class Keeper(Sandboxes):
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
         grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
-        merged = _anew(index, partial(merging.merge_alike, spine, index)) if may_group else ()
+        merged = _anew(index, partial(assemble.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:
