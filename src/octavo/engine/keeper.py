@@ -19,7 +19,6 @@ from octavo.engine import (
     compress,
     copies,
     health,
-    merging,
     mirror,
     projections,
     redaction,
@@ -29,7 +28,7 @@ from octavo.engine import (
     writing,
 )
 from octavo.engine.attachments import unswept
-from octavo.engine.comparison import Take
+from octavo.engine.comparison import Comparison, Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.indexing import Indexing
@@ -85,7 +84,7 @@ class Keeper(Sandboxes):
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
         grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
-        merged = _anew(index, partial(merging.merge_alike, spine, index)) if may_group else ()
+        merged = _anew(index, partial(assemble.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:
@@ -248,7 +247,7 @@ class Keeper(Sandboxes):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.preview(tree, take)
+            return syncing.told(tree, Comparison(tree, take))
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
         done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)

@@ -236,7 +236,7 @@ def _spelt(hint: Any) -> str:
     if typing.get_origin(hint) in (Union, UnionType):
         return " | ".join("None" if one is NoneType else _spelt(one) for one in typing.get_args(hint))
     spelt = hint.__name__ if isinstance(hint, type) else str(hint)
-    return re.sub(r"\b[a-z_]+\.(?=\w)", "", spelt)
+    return re.sub(r"Optional\[([^][]*)\]", r"\1 | None", re.sub(r"\b[a-z_]+\.(?=\w)", "", spelt))
 
 
 def _without_secrets(error: OctavoError) -> OctavoError:

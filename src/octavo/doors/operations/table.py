@@ -128,7 +128,7 @@ class Operation(Struct, frozen=True, kw_only=True):
         names = {name.rstrip("_"): name for name in taken}
         told = {names.get(name, name): value for name, value in values.items()}
         value = self.function(asked, *args, **told)
-        return next(iter(values.values())) if value is None and self.result else value
+        return next(iter(values.values()), None) if value is None and self.result else value
 
     @property
     def summary(self) -> str:
