@@ -11,7 +11,7 @@ from typing import Any
 
 from octavo.documents.transfer import Note
 from octavo.errors import BadFile, BadInput, Unavailable
-from octavo.storage.stores.disk import Disk, replace_file, saying
+from octavo.storage.stores.disk import Disk, make_folders, replace_file, saying
 
 MAX_BYTES = 2_000_000_000  # of one file to be read
 _INTEGERS = range(-(2**63), 2**64)
@@ -100,9 +100,7 @@ def write_bytes(path: Path, data: bytes, disk: Disk | None = None) -> None:
     """Write a file by a temporary one and a rename, so that nobody sees half of it."""
     disk = disk or Disk()
     with saying(f"writing {path}", "name a folder you may write"):
-        missing = [folder for folder in path.parents if not disk.exists(folder)]
-        for folder in reversed(missing):
-            disk.make_folder(folder)
+        make_folders(disk, path.parent)
         replace_file(disk, path, data)
 
 

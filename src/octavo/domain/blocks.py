@@ -46,8 +46,8 @@ def item(text: str, id_: str) -> str:
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
-def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, str, str | None, int]]:
-    """The blocks of a page, whoever wrote it: the section, what is said, whose id, and the line.
+def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, str, str | None, int, int]]:
+    """The blocks of a page, whoever wrote it: the section, what is said, whose id, first and last line.
 
     A heading of the first order is a section like one of the second, unless it is one of the page's `titles`.
     """
@@ -69,7 +69,8 @@ def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, st
             said = "\n".join(one.rstrip(_BLANKS) for one in inner)
             named = _ID.match(said)
             if named or said:
-                yield section, unescaped(named[1] if named else said), named[2] if named else None, at + 1
+                text, id_ = named.groups() if named else (said, None)
+                yield section, unescaped(text), id_, at + 1, end
             at = end
 
 

@@ -189,7 +189,7 @@ def streams_of(
 
     None means all streams as measured best, or all kinds. The documents' own names are taken too.
     """
-    if names is None or names == "hept":
+    if names is None or names in ("hept", ["hept"]):
         return (None if names is None else HEPT), None
     if isinstance(names, Mapping):
         weights = dict(names)

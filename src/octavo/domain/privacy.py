@@ -152,7 +152,7 @@ _TOKEN_CHARACTERS = (
     bytes(120 if chr(i).isalnum() or chr(i) in "_./+=:-" else 32 for i in range(128)) + b" " * 128
 )
 _SIXTEEN = b"x" * 16
-_NO_DIGITS = bytes(i for i in range(256) if chr(i) not in "0123456789")
+_NO_DIGITS = bytes(i for i in range(256) if chr(i) not in "0123456789\n")
 _PHONE = pattern(
     r"(?<![\w+./-])(?:\+[0-9](?:[ ().-]{0,2}[0-9]){7,14}|0[0-9]{1,2}[ -]?[0-9]{3}[ -]?[0-9]{3,4}"
     r"|0[0-9]{3,4} [0-9]{3,4} ?[0-9]{3,4}|0[0-9]{2} [0-9]{4} [0-9]{4}"
@@ -187,7 +187,8 @@ def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
         found.append(logins)
     if _SIXTEEN in data.translate(_TOKEN_CHARACTERS) or "-----BEGIN" in plain:
         found.append(tokens)
-    if len(data.translate(None, _NO_DIGITS)) >= 9:
+    digits = data.translate(None, _NO_DIGITS)
+    if len(digits) >= 9 and max(map(len, digits.split(b"\n"))) >= 9:  # no number goes over the end of a line
         found.append(numbers)
     if "bearer" in low or "basic" in low:
         found.append(bearers)

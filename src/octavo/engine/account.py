@@ -12,7 +12,7 @@ from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
 from octavo.engine import copies, health
-from octavo.engine.fields import OPTION, Changes, Fields, Override
+from octavo.engine.fields import OPTION, Changes, Count, Fields, MemoryId, Override
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
 from octavo.engine.review import Curator
@@ -21,6 +21,8 @@ from octavo.engine.surface import public
 from octavo.engine.versions import Versions
 from octavo.engine.writing import candidate_of
 from octavo.errors import BadInput, NotFound, Unavailable
+
+Revised = Annotated[Count | None, "Only if this is still its revision."]
 
 
 @public
@@ -34,7 +36,12 @@ class Account(Versions, Curator, Keeper):
         return Intake(self._spine, self, self._writer, self._worker.wake, agent)
 
     def remember(
-        self, text: str, *, scope: str | None = None, key: str | None = None, **fields: Unpack[Fields]
+        self,
+        text: Annotated[str, "What to remember; - reads standard input."],
+        *,
+        scope: str | None = None,
+        key: Annotated[str | None, "Makes a retry safe: the same key never writes twice."] = None,
+        **fields: Unpack[Fields],
     ) -> Verdict:
         """Write one memory (`fields.Fields`) outside a sandbox: its own commit, a final verdict.
 
@@ -106,10 +113,10 @@ class Account(Versions, Curator, Keeper):
 
     def revise(
         self,
-        id_: str,
+        id_: MemoryId,
         *,
         override: Override = None,
-        rev: int | None = None,
+        rev: Revised = None,
         **changes: Unpack[Changes],
     ) -> Verdict:
         """Give a memory a new revision with some fields (`fields.Changes`) changed.
@@ -119,7 +126,7 @@ class Account(Versions, Curator, Keeper):
         outcome = self._writer(None).revision(self.get(id_), id_, override, **changes)
         return self._write([outcome], "revise", revs={id_: rev})[0]
 
-    def forget(self, *ids: str, rev: int | None = None) -> list[Verdict]:
+    def forget(self, *ids: str, rev: Revised = None) -> list[Verdict]:
         """End memories by tombstones; their history stays. `rev` insists on the revision that ends."""
         if not ids:
             raise BadInput("forget what?", hint="name at least one memory's id")
@@ -128,13 +135,15 @@ class Account(Versions, Curator, Keeper):
 
     def export(
         self,
-        path: str | Path,
+        path: Annotated[str | Path, "The file or folder to write."],
         *,
         format: str = "msp",  # noqa: A002  # the glossary's word
-        success: bool | None = None,
-        max_denials: int | None = None,
-        min_reward: float | None = None,
-        tags: Sequence[str] | None = None,
+        success: Annotated[
+            bool | None, "Of a robot's episodes (rlds, minari), those that reached the goal."
+        ] = None,
+        max_denials: Annotated[Count | None, "Of these, those denied at most so often."] = None,
+        min_reward: Annotated[float | None, "Of these, those that earned at least this."] = None,
+        tags: Annotated[Sequence[str] | None, "Of these, those with this tag; may be repeated."] = None,
     ) -> Any:
         """Write the account as the files of another system (msp, consciousness, vault …).
 

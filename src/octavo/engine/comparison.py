@@ -176,7 +176,7 @@ class Comparison:
         there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
-            if one.id in there and there[one.id] != one.path and self._is_said(group, one):
+            if one.id in there and there[one.id] != one.path and self._is_said(group, one, one.id):
                 continue  # the next file of the page shows it already, and this one could not be written
             if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(one)
@@ -186,8 +186,11 @@ class Comparison:
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
             # taken in before and the file could not be written.
-            missing = (memory for id_, memory in group.members.items() if id_ not in there)
-            twin = next((memory for memory in missing if mirror.is_twin(group.place, memory, one.said)), None)
+            # A register is the one of its topic.
+            missing = [memory for id_, memory in group.members.items() if id_ not in there]
+            topic = one.said.get("topic") if group.place.kind == "register" else None
+            twins = (m for m in missing if (topic and m.topic == topic) or self._is_said(group, one, m.id))
+            twin = next(twins, None)
             id_ = twin.id if twin else self._id_for(one, there) if group.place.form == "page" else None
             if twin is not None:
                 self._tell(group, twin.id, one)
@@ -197,9 +200,9 @@ class Comparison:
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._tell(group, id_, None)
 
-    def _is_said(self, group: Group, one: Found) -> bool:
-        """Whether the account says what a file says."""
-        memory = self._live(one.id)
+    def _is_said(self, group: Group, one: Found, id_: str) -> bool:
+        """Whether the account says of a memory what a file says."""
+        memory = self._live(id_)
         return memory is not None and one.said == mirror.says(group.place, memory)
 
     def _id_for(self, one: Found, there: Mapping[str, str]) -> str:

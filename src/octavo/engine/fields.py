@@ -22,7 +22,6 @@ from octavo.domain.memory import (
     check_source,
     check_time,
     check_unit,
-    check_words,
 )
 from octavo.domain.privacy import MAX_DEPTH
 from octavo.errors import BadInput
@@ -125,7 +124,8 @@ def as_label(value: Any, what: str) -> str | None:
     if not is_line or len(value) > MAX_LABEL:
         hint = f"use a line of text of at most {MAX_LABEL} characters"
         raise BadInput(f"{what} {value!r:.80} cannot be used", hint=hint)
-    return check_words(value.strip(), what)
+    stripped: str = value.strip()
+    return stripped
 
 
 def as_tags(values: Collection[str]) -> tuple[str, ...]:
@@ -165,18 +165,12 @@ def plain_json(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise BadInput(f"data is nested deeper than {MAX_DEPTH}", hint="flatten the data")
     match value:
-        case None | bool() | int():
-            return value
-        case str():
-            return check_words(value, "data")
-        case float():
-            if not math.isfinite(value):
-                raise BadInput("data holds NaN or Inf, which JSON cannot say")
+        case None | bool() | int() | float() | str():
             return value
         case datetime():
             return episodes.iso(check_time(value))
         case Mapping():
-            return {check_words(str(key), "data"): plain_json(item, depth + 1) for key, item in value.items()}
+            return {str(key): plain_json(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
             return [plain_json(item, depth + 1) for item in value]
         case _:
@@ -184,7 +178,7 @@ def plain_json(value: Any, depth: int = 0) -> Any:
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "text": check_words,
+    "text": str,
     "topic": partial(as_label, what="topic"),
     "category": partial(as_label, what="category"),
     "tags": as_tags,

@@ -19,7 +19,6 @@ from octavo.engine import (
     compress,
     copies,
     health,
-    merging,
     mirror,
     projections,
     redaction,
@@ -29,7 +28,7 @@ from octavo.engine import (
     writing,
 )
 from octavo.engine.attachments import unswept
-from octavo.engine.comparison import Take
+from octavo.engine.comparison import Comparison, Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.indexing import Indexing
@@ -86,7 +85,7 @@ class Keeper(Sandboxes):
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
         grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
-        merged = _anew(index, partial(merging.merge_alike, spine, index)) if may_group else ()
+        merged = _anew(index, partial(assemble.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:
@@ -140,7 +139,12 @@ class Keeper(Sandboxes):
         self._must_see(scope)
         return compress.counters(self._spine, scope)
 
-    def catch_up(self, *, force: bool = False, progress: health.Progress | None = None) -> None:
+    def catch_up(
+        self,
+        *,
+        force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
+        progress: health.Progress | None = None,
+    ) -> None:
         """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
         self._spine.must_write()
         _anew(self._indexing, partial(self._indexing.catch_up, progress, force=force))
@@ -244,7 +248,7 @@ class Keeper(Sandboxes):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.preview(tree, take)
+            return syncing.told(tree, Comparison(tree, take))
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
         done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from octavo.domain import hits as hit_values
 from octavo.domain.brief import BUDGET, Brief
-from octavo.domain.brief_page import Counter, count_tokens
+from octavo.domain.brief_page import FORMATS, Counter, count_tokens
 from octavo.domain.filters import Filter
-from octavo.domain.hits import Hit, Hits, Query
+from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
 from octavo.domain.memory import (
+    KINDS,
     LAYERS,
     SHARED,
     Memory,
@@ -27,7 +28,7 @@ from octavo.domain.orders import Order
 from octavo.domain.state import View
 from octavo.engine import briefing, counts, indexing, recall
 from octavo.engine.counts import Stats
-from octavo.engine.fields import Feeling, MemoryId, feeling
+from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
@@ -35,6 +36,7 @@ from octavo.errors import BadInput, OutOfScope
 from octavo.storage.state_view import DbView
 
 Many = str | Sequence[str] | None
+Streams = str | Sequence[str] | Mapping[str, float] | None
 Question = Annotated[str, "The question, in any words and any language."]
 _EXPLAINED = 200
 DRIFTED = "its vectors were last verified longer ago than the policy allows"
@@ -112,12 +114,12 @@ class Reader:
     def memories(
         self,
         *,
-        kind: Many = None,
-        layer: Many = None,
-        topic: str | None = None,
+        kind: Annotated[Many, one_of(KINDS), "Only this kind; may be repeated."] = None,
+        layer: Annotated[Many, one_of(LAYERS), "Only this layer; may be repeated."] = None,
+        topic: Annotated[str | None, "Only this topic."] = None,
         limit: int | None = None,
-        after: str | None = None,
-        newest: bool = False,
+        after: Annotated[str | None, "Continue behind this memory's id."] = None,
+        newest: Annotated[bool, "Newest first."] = False,
         **narrowing: Unpack[Narrowing],
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
@@ -134,15 +136,15 @@ class Reader:
 
     def brief(
         self,
-        query: str | None = None,
+        query: Annotated[str | None, "The question; none for what stands alone."] = None,
         *,
         scope: str | None = None,
-        k: int = 60,
-        budget: int | None = BUDGET,
-        format: str = "markdown",  # noqa: A002  # the glossary's word
+        k: Annotated[Count, "At most so many relevant lines."] = 60,
+        budget: Annotated[Count | None, "At most so many tokens."] = BUDGET,
+        format: Annotated[str, one_of(FORMATS), "How to write it."] = "markdown",  # noqa: A002  # the glossary's word
         count: Counter | None = None,
     ) -> Brief:
-        """The text for a prompt: what always stands and what is relevant, fenced and within the budget."""
+        """Write the text for a prompt: what stands and what is relevant, fenced and within the budget."""
         return briefing.brief(
             self,
             query,
@@ -156,17 +158,19 @@ class Reader:
 
     def recall(
         self,
-        query: str,
+        query: Question,
         *,
-        k: int | None = None,
-        unit: str = "episode",
-        kinds: Many = None,
-        layers: Many = None,
-        budget: int | None = None,
+        k: Annotated[Count | None, "At most so many hits; else ten, or what fits the budget."] = None,
+        unit: Annotated[str, one_of(("episode", "turn")), "What a hit is."] = "episode",
+        kinds: Annotated[Many, one_of(KINDS), "Only this kind; may be repeated."] = None,
+        layers: Annotated[Many, one_of(LAYERS), "Only this layer; may be repeated."] = None,
+        budget: Annotated[Count | None, "At most so many tokens of text."] = None,
         count: Counter | None = None,
-        streams: str | Sequence[str] | Mapping[str, float] | None = None,
-        strategy: str = "mixed",
-        emotion: str | None = None,
+        streams: Annotated[
+            Streams, one_of(STREAM_NAMES), "Only this way of finding; may be repeated."
+        ] = None,
+        strategy: Annotated[str, one_of(("mixed", "layered")), "How to look."] = "mixed",
+        emotion: Annotated[str | None, "Prefer what felt like this."] = None,
         mood: Feeling = None,
         vector: Sequence[float] | None = None,
         rerank: bool = True,

@@ -236,8 +236,10 @@ def _is_many(value: Any, *, lazy: bool) -> bool:
 
 def _spelt(hint: Any) -> str:
     """A type as people write it, without the modules of its names."""
+    if typing.get_origin(hint) in (Union, UnionType):
+        return " | ".join("None" if one is NoneType else _spelt(one) for one in typing.get_args(hint))
     spelt = hint.__name__ if isinstance(hint, type) else str(hint)
-    return re.sub(r"\b[a-z_]+\.(?=\w)", "", spelt)
+    return re.sub(r"Optional\[([^][]*)\]", r"\1 | None", re.sub(r"\b[a-z_]+\.(?=\w)", "", spelt))
 
 
 def _without_secrets(error: OctavoError) -> OctavoError:

@@ -13,17 +13,8 @@ from msgspec import Struct
 
 from octavo.documents.brain import consolidation
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.levels import (
-    DECAY,
-    LEVELS,
-    Context,
-    Entry,
-    check_key,
-    check_level,
-    entry_of,
-    mix,
-)
-from octavo.domain import blocks, mirror, runs
+from octavo.documents.brain.levels import DECAY, LEVELS, Context, Entry, check_key, check_level, entry_of, mix
+from octavo.domain import blocks, episodes, mirror, runs
 from octavo.domain.ageing import limits_of
 from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import BEHAVIOR
@@ -139,7 +130,7 @@ class FilesystemMemory:
         payload = kept.get("payload", "")
         words = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
         said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {words}".strip()
-        at = runs.time_of(kept["timestamp"])
+        at = episodes.moment(kept["timestamp"])
         return self.account.remember(said, kind="episode", category="event", at=at, data=kept).or_raise().id
 
     def log_conversation_turn(

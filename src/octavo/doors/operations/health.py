@@ -9,7 +9,7 @@ from octavo.documents.formats import EXPORTS, IMPORTS
 from octavo.doors.operations.table import EXISTS, Progress, operation
 from octavo.engine.account import Account
 from octavo.engine.counts import Stats
-from octavo.engine.fields import Count, one_of
+from octavo.engine.fields import one_of
 from octavo.engine.reading import Snapshot
 
 
@@ -25,27 +25,15 @@ upkeep = operation("octavo upkeep", writes=True)(Account.upkeep)
 backup = operation("octavo backup /mnt/backups/monday", local=True, long=True, result="path")(Account.backup)
 
 
-@operation("octavo export tree --format msp", local=True, long=True)
+@operation("octavo export tree --format msp", local=True, long=True, like=Account.export)
 def export(
     account: Account,
-    path: Annotated[Path, "The file or folder to write."],
     *,
     format: Annotated[str, one_of(sorted(EXPORTS)), "Which files to write."] = "msp",  # noqa: A002  # the glossary's word
-    success: Annotated[bool, "Of a robot's episodes (rlds, minari), those that reached the goal."] = False,
-    max_denials: Annotated[Count | None, "Of these, those denied at most so often."] = None,
-    min_reward: Annotated[float | None, "Of these, those that earned at least this."] = None,
-    tag: Annotated[list[str] | None, "Of these, those with this tag; may be repeated."] = None,
+    **said: Any,
 ) -> dict[str, Any]:
     """Write the account in another system's files."""
-    done = account.export(
-        path,
-        format=format,
-        success=success or None,
-        max_denials=max_denials,
-        min_reward=min_reward,
-        tags=tag,
-    )
-    return {"path": path, "format": format, "result": done}
+    return {"path": said["path"], "format": format, "result": account.export(format=format, **said)}
 
 
 @operation("octavo import tree --format msp", writes=True, begins=True, local=True, long=True)

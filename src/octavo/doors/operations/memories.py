@@ -3,35 +3,26 @@
 # ruff: noqa: A002  # a memory's id is `id`, in every door
 from __future__ import annotations
 
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any
 
-from octavo.domain.memory import Kind, Layer, Memory
+from octavo.domain.memory import Memory
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations.table import Progress, operation
 from octavo.doors.operations.values import time_of
 from octavo.engine.account import Account
-from octavo.engine.fields import Changes, Count, Fields, MemoryId, Override
-from octavo.engine.reading import Narrowing, Reader, Revision, Snapshot
+from octavo.engine.fields import Count, MemoryId
+from octavo.engine.reading import Reader, Revision, Snapshot
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, NotFound
 
-Rev = Annotated[Count | None, "Only if this is still its revision."]
 
-
-@operation('octavo remember "lives in Chiang Mai" --confidence 0.9', writes=True, begins=True)
-def remember(
-    target: Account | Sandbox,
-    text: Annotated[str, "What to remember; - reads standard input."],
-    *,
-    key: Annotated[str | None, "Makes a retry safe: the same key never writes twice."] = None,
-    **fields: Unpack[Fields],
-) -> Verdict:
+@operation(
+    'octavo remember "lives in Chiang Mai" --confidence 0.9', writes=True, begins=True, like=Account.remember
+)
+def remember(target: Account | Sandbox, **said: Any) -> Verdict:
     """Write one memory: a version of its own, or into a sandbox."""
-    if isinstance(target, Account):
-        return target.remember(text, key=key, **fields)
-    if key is not None:
-        raise BadInput("a key has no use inside a sandbox", hint="leave out --key or --sandbox")
-    return target.remember(text, **fields)
+    _must_fit(target, said, "key", "a key has no use inside a sandbox")
+    return target.remember(**said)
 
 
 @operation("octavo remember-many facts.jsonl", writes=True, begins=True, long=True, result="verdicts")
@@ -48,31 +39,25 @@ def remember_many(
     return account.remember_many(timed, progress=progress)
 
 
-@operation('octavo revise 01kajx2f6w9m4d8c7t5s --text "lives in Lampang"', writes=True)
-def revise(
-    target: Account | Sandbox,
-    id: MemoryId,
-    *,
-    rev: Rev = None,
-    override: Override = None,
-    **changes: Unpack[Changes],
-) -> Verdict:
+@operation('octavo revise 01kajx2f6w9m4d8c7t5s --text "lives in Lampang"', writes=True, like=Account.revise)
+def revise(target: Account | Sandbox, **said: Any) -> Verdict:
     """Give a memory a new revision; the old one stays in its history."""
-    if isinstance(target, Account):
-        return target.revise(id, rev=rev, override=override, **changes)
-    _must_be_outside(rev)
-    return target.revise(id, override=override, **changes)
+    _must_fit(target, said, "rev", "a sandbox has its own revisions")
+    return target.revise(**said)
 
 
-@operation("octavo forget 01kajx2f6w9m4d8c7t5s", writes=True, result="verdicts")
+@operation("octavo forget 01kajx2f6w9m4d8c7t5s", writes=True, like=Account.forget, result="verdicts")
 def forget(
-    target: Account | Sandbox, ids: Annotated[list[str], "The memories' ids."], *, rev: Rev = None
+    target: Account | Sandbox, ids: Annotated[list[str], "The memories' ids."], **said: Any
 ) -> list[Verdict]:
     """End memories; their history stays."""
-    if isinstance(target, Account):
-        return target.forget(*ids, rev=rev)
-    _must_be_outside(rev)
-    return [target.forget(id_) for id_ in ids]
+    _must_fit(target, said, "rev", "a sandbox has its own revisions")
+    return target.forget(*ids, **said) if isinstance(target, Account) else [target.forget(i) for i in ids]
+
+
+def _must_fit(target: Account | Sandbox, said: dict[str, Any], name: str, why: str) -> None:
+    if isinstance(target, Sandbox) and name in said:
+        raise BadInput(why, hint=f"leave out --{name} or --sandbox")
 
 
 @operation("octavo get 01kajx2f6w9m4d8c7t5s --at 41")
@@ -81,22 +66,12 @@ def get(reader: Reader, id: MemoryId) -> Memory:
     return live(reader, id)
 
 
-@operation("octavo memories --kind fact --since 2026-05-01 --limit 20")
+@operation("octavo memories --kind fact --since 2026-05-01 --limit 20", like=Reader.memories)
 def memories(
-    reader: Reader,
-    *,
-    kind: Annotated[list[Kind] | None, "Only this kind; may be repeated."] = None,
-    layer: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,
-    topic: Annotated[str | None, "Only this topic."] = None,
-    newest: Annotated[bool, "Newest first."] = False,
-    limit: Annotated[Count, "At most so many."] = 50,
-    after: Annotated[str | None, "Continue behind this memory's id."] = None,
-    **filters: Unpack[Narrowing],
+    reader: Reader, *, limit: Annotated[Count, "At most so many."] = 50, **said: Any
 ) -> dict[str, Any]:
     """List memories in the order of their events."""
-    page = reader.memories(
-        kind=kind, layer=layer, topic=topic, newest=newest, limit=limit + 1, after=after, **filters
-    )
+    page = reader.memories(limit=limit + 1, **said)
     more = len(page) > limit
     return {"memories": page[:limit], "next": page[limit - 1].id if more and limit else None}
 
@@ -111,11 +86,6 @@ def history(reader: Account | Snapshot, id: MemoryId) -> list[Revision]:
 
 
 refusals = operation("octavo refusals", result="refusals")(Account.refusals)
-
-
-def _must_be_outside(rev: int | None) -> None:
-    if rev is not None:
-        raise BadInput("a sandbox has its own revisions", hint="leave out --rev or --sandbox")
 
 
 def live(reader: Reader, id: str) -> Memory:

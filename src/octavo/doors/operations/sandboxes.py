@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import datetime
 from typing import Annotated, Any
 
 from octavo.domain import buffer as buffers
@@ -13,18 +12,12 @@ from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
 
 
-@operation('octavo sandbox "Sandbox 09:30"', writes=True, begins=True)
-def sandbox(
-    account: Account,
-    name: Annotated[str | None, "What to call it (the time if not said)."] = None,
-    *,
-    started_at: Annotated[datetime | None, "When the conversation began (now if not said)."] = None,
-    strict: Annotated[bool, "Refuse to consolidate if the account has moved on."] = False,
-) -> dict[str, Any]:
+@operation('octavo sandbox "Sandbox 09:30"', writes=True, begins=True, like=Account.sandbox)
+def sandbox(account: Account, **said: Any) -> dict[str, Any]:
     """Open a sandbox on the newest version; prints its id."""
     scope = account.scope or "shared"
     # It is let go at once, for others to take up.
-    with closing(account.sandbox(name, scope=scope, started_at=started_at, strict=strict)) as held:
+    with closing(account.sandbox(scope=scope, **said)) as held:
         return {"id": held.id, "name": held.name, "scope": scope, "parent_version": held.parent_version}
 
 

@@ -42,6 +42,7 @@ EXISTS = Meta(extra={"exists": True})  # a file or folder that must be there bef
 _HANDED_IN: dict[Any, Any] = {
     Sequence[str]: list[str],
     str | Sequence[str]: list[str],
+    str | Sequence[str] | Mapping[str, float]: list[str],
     Mapping[str, Any]: dict[str, Any],
     Links: dict[str, list[str]],
     Union[get_args(Feeling)[:-1]]: str,  # noqa: UP007  # without None
@@ -102,7 +103,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     A `local` one takes files of this machine: no door but the command line and Python has it. A `human` one
     is for people only; the engine enforces it. `result` names what a bare value or list is. `asks` is what a
     person is asked before it is done. A `long` one shows that it is at work. `part` is the account's part
-    whose method it is.
+    whose method it is. One that is `like` a method takes what that is given, too.
     """
 
     name: str
@@ -118,14 +119,16 @@ class Operation(Struct, frozen=True, kw_only=True):
     asks: str | None = None
     result: str | None = None
     part: str | None = None
+    like: Callable[..., Any] | None = None
 
     def __call__(self, subject: Any, *args: Any, **values: Any) -> Any:
         """Do it on what is already open; what has a result and gives none gives what it was told first."""
         asked = subject if self.part is None else getattr(subject, self.part)
-        names = {name.rstrip("_"): name for name in inspect.signature(self.function).parameters}
+        taken = inspect.signature(self.like or self.function).parameters
+        names = {name.rstrip("_"): name for name in taken}
         told = {names.get(name, name): value for name, value in values.items()}
         value = self.function(asked, *args, **told)
-        return next(iter(values.values())) if value is None and self.result else value
+        return next(iter(values.values()), None) if value is None and self.result else value
 
     @property
     def summary(self) -> str:
@@ -142,12 +145,18 @@ class Operation(Struct, frozen=True, kw_only=True):
     @property
     def takes_progress(self) -> bool:
         """Whether it tells how far it has come."""
-        return _read(self.function)[2]
+        return _read(self.like or self.function)[2]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What it is given: what its subject needs, its own, and how the account is opened for it."""
-        return _parameters(self.function, self.indexes)
+        subjects, own, _ = _read(self.function)
+        own = own if self.like is None else (*_read(self.like)[1], *own)
+        before = (IN_SANDBOX,) if subjects == (Sandbox,) else ()
+        after = [WORDS] if self.indexes else []
+        after += [AT] if Snapshot in subjects else []
+        after += [SANDBOX] if Sandbox in subjects and not before else []
+        return (*before, *own, *after)
 
 
 def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Operation]:
@@ -192,16 +201,6 @@ def _given(one: inspect.Parameter, hint: Any) -> Iterator[Parameter]:
     elif one.name != "progress":
         is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         yield _parameter(one.name.rstrip("_"), hint, one.default, is_positional=is_positional)
-
-
-@cache
-def _parameters(function: Callable[..., Any], indexes: bool) -> tuple[Parameter, ...]:
-    subjects, own, _ = _read(function)
-    before = (IN_SANDBOX,) if subjects == (Sandbox,) else ()
-    after = [WORDS] if indexes else []
-    after += [AT] if Snapshot in subjects else []
-    after += [SANDBOX] if Sandbox in subjects and not before else []
-    return (*before, *own, *after)
 
 
 def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool = False) -> Parameter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from octavo.documents.synthians.explaining import Explained
 from octavo.domain.brief import Brief
 from octavo.domain.lineage import Ancestor, Lineage
 from octavo.domain.memory import Memory
@@ -26,7 +27,7 @@ from octavo.doors.render.shapes import (
     table,
     topic,
 )
-from octavo.engine.explain import Assembly, Explained
+from octavo.engine.explain import Assembly
 
 _STATUS = {"cycle_detected": "again: a cycle", "depth_limit_reached": "and further"}
 _FRESH = "the index holds this revision"
@@ -237,7 +238,9 @@ def _matched(hit: Mapping[str, Any]) -> Line:
     memory, turn = hit["memory"], hit["turn"]
     if turn is not None and memory.turns:
         return line((f"{one_line(memory.turns[turn].speaker)}: ", "cyan"), one_line(hit["text"]))
-    return line(topic(memory), one_line(hit["text"]))
+    held = hit["replaced"]
+    until = f"  {'until' if held.is_certain else 'perhaps until'} {held.at:%Y-%m-%d}" if held else ""
+    return line(topic(memory), one_line(hit["text"]), (until, "yellow"))
 
 
 def brief_lines(brief: Brief) -> Iterator[Shown]:

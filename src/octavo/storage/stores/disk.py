@@ -180,6 +180,12 @@ class Disk:
             return False
 
 
+def make_folders(disk: Disk, folder: Path) -> None:
+    """Create a folder and whatever is missing above it."""
+    for missing in reversed([part for part in (folder, *folder.parents) if not disk.exists(part)]):
+        disk.make_folder(missing)
+
+
 def replace_file(disk: Disk, path: Path, data: bytes) -> None:
     """Write a file durably over what is there, private to its owner; a reader sees the old or the new one."""
     through_temporary(disk, path, data, disk.replace)
