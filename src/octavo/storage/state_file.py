@@ -22,7 +22,8 @@ from octavo.domain.orders import holds_order
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec
 from octavo.storage.ledger import GENESIS
-from octavo.storage.state_view import OPEN, ROW_BITS
+from octavo.storage.state_log import OPEN
+from octavo.storage.state_view import ROW_BITS
 
 SCHEMA = 9
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
