@@ -28,8 +28,7 @@ from llm_server import (
     speaks_no_json,
 )
 from octavo.domain.compression import due
-from octavo.domain.cores import Core, core_from_json
-from octavo.domain.records import to_json
+from octavo.domain.cores import Core, core_from_json, to_json
 from octavo.domain.summary import summarise_core
 from octavo.errors import BadInput, ModelFailed
 from octavo.models.drafts import schema

@@ -99,6 +99,7 @@ CALENDAR = frozenset(_ENGLISH["month"]) | {
 PARTICIPLES = frozenset(_ENGLISH["participle"])
 _ASKING = frozenset(_ENGLISH["asking"])
 _PRONOUNS = tuple(frozenset(group.split()) for group in _ENGLISH["pronouns"])
+SPEAKER = frozenset((3, 4))  # of the pronouns those of whoever speaks: "we", "I"
 
 
 def has(text: str, name: str) -> bool:

@@ -10,6 +10,7 @@ from octavo.domain.query import is_listing
 from octavo.domain.readings import (
     CLASSES_THAI,
     PARTICIPLES,
+    SPEAKER,
     Reading,
     classes,
     cues_in,
@@ -100,7 +101,9 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     start, alike = _shared_start(older.tokens, newer.tokens), alike_in_order(older.tokens, newer.tokens)
     lost = min(1.0, kept["lost_nouns"] + 0.5 * kept["lost_verbs"] + kept["lost_grams"])
     event = newer.is_event and not older.has_event_time and not change
-    asked = max(1, len(question.asked))
+    # "I" is whoever speaks, in all three: it counts as a name would; "she" may be anybody.
+    is_speaker = bool(question.pronouns & older.pronouns & newer.pronouns & SPEAKER)
+    asked = max(1, len(question.asked) + is_speaker)
     is_other = bool(kept["rival"]) or (question.is_thai and is_other_of_the_same(older, newer))
     if not says_so and question.is_thai:
         is_other = is_other or is_rival_in_thai(question, older, newer)

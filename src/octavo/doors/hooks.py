@@ -27,7 +27,7 @@ from octavo.domain.profile import profile
 from octavo.doors import conversations, transcripts
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
-from octavo.doors.operations.performing import opened
+from octavo.doors.operations.performing import open_account
 from octavo.doors.pool import Pool
 from octavo.doors.rest_routes import add_route
 from octavo.doors.rest_routes import answer as rest_answer
@@ -71,7 +71,7 @@ def answer(settings: Settings, event: str) -> None:
         payload = json.loads(sys.stdin.buffer.read(MOST_BYTES))
         name = _conversation(event, payload)
         how = {"writes": True, "indexes": True, "begins": True, "words": True}
-        with opened(agent_settings(settings, "hook"), **how) as account:
+        with open_account(agent_settings(settings, "hook"), **how) as account:
             kept = Kept(settings, name.removeprefix(conversations.HOOK))
             reply = respond(account, event, payload, name, kept=kept)
         if event == "stop":

@@ -9,10 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from octavo.domain.memory import SHARED, check_actor, check_scope, check_time, is_human
-from octavo.domain.outcomes import Guard
 from octavo.domain.ports import Formats
 from octavo.domain.rules import Candidate
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import Guard, Verdict
 from octavo.engine import (
     assemble,
     boosts,
@@ -26,8 +25,8 @@ from octavo.engine import (
     writing,
 )
 from octavo.engine.explain import Explainer
+from octavo.engine.health import ChainProof
 from octavo.engine.indexing import Indexing
-from octavo.engine.proving import ChainProof
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
@@ -41,6 +40,7 @@ from octavo.models.rerank import Reranker, TokenReranker
 from octavo.models.summarisers import ModelSummariser, Summariser
 
 _TOGETHER_SECONDS = 0.25  # what is written within it is indexed together
+_ENCODED = 64  # passages that are encoded for a second look before somebody may close the account
 
 
 @public
@@ -162,7 +162,7 @@ class Handle(Reader):
             pass
         while not self._worker.is_stopping and self._indexing.add_orders(limit=embedding.BATCH):
             pass
-        while not self._worker.is_stopping and self._indexing.add_tokens(limit=1):
+        while not self._worker.is_stopping and self._indexing.add_tokens(limit=_ENCODED):
             pass
         self._group()
 

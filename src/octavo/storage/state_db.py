@@ -33,8 +33,8 @@ from octavo.storage.state_file import (
     remove,
     revision_row,
 )
-from octavo.storage.state_log import StateLog
-from octavo.storage.state_view import OPEN, DbView
+from octavo.storage.state_log import OPEN, StateLog
+from octavo.storage.state_view import DbView
 
 _log = logging.getLogger(__name__)
 

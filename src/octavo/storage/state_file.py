@@ -23,7 +23,8 @@ from octavo.domain.themselves import topics_of
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec
 from octavo.storage.ledger import GENESIS
-from octavo.storage.state_view import OPEN, ROW_BITS
+from octavo.storage.state_log import OPEN
+from octavo.storage.state_view import ROW_BITS
 
 SCHEMA = 10
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
