@@ -9,7 +9,7 @@ from itertools import combinations
 
 from octavo.domain.corrections import CERTAIN
 from octavo.domain.memory import Memory
-from octavo.domain.readings import Reading, classes, read
+from octavo.domain.readings import Reading, classes, objects_in, read
 from octavo.domain.replacing import both_hold, probability
 from octavo.domain.text import STOP_WORDS, words
 
@@ -81,7 +81,7 @@ def _says_it_changed(ours: Reading, theirs: Reading) -> bool:
     """Whether the newer tells a change of the same one in another word for it: "lives", "moved"."""
     if (
         not theirs.changes - ours.changes
-        or theirs.objects
+        or objects_in(theirs.text)
         or theirs.owned
         or ours.words[:1] != theirs.words[:1]
     ):
