@@ -17,7 +17,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory, check_id, is_id
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict, refused
-from octavo.engine import beliefs, compress, merging
+from octavo.engine import assemble, beliefs, compress
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
 from octavo.engine.sandboxes import Sandboxes
@@ -120,7 +120,7 @@ class Intake(Generic[A]):
     def finish_merge(self, id_: str) -> list[str]:
         """End what an assembly was merged from, where a merge elsewhere did not come so far."""
         self._spine.must_write()
-        return merging.finish(self._spine, self._handle.actor, self._handle.explained.found(id_).id)
+        return assemble.finish(self._spine, self._handle.actor, self._handle.explained.found(id_))
 
     def as_agent(self) -> A:
         """The same account, with the same check of its own, for an agent's writes."""

@@ -19,7 +19,6 @@ from octavo.engine import (
     compress,
     copies,
     health,
-    merging,
     mirror,
     projections,
     redaction,
@@ -76,7 +75,8 @@ class Keeper(Sandboxes):
         outside = projections.outside(spine)
         for projection in outside:
             projection.follow()
-        made = compress.compress(spine, self._summariser) if policy.compression.mode != "manual" else []
+        is_due = policy.compression.mode != "manual"
+        made = list(compress.compress(spine, self._summariser)) if is_due else []
         retired, contested = retirement.retire(spine), beliefs.contest(spine)
         expired = review.expire(spine, writing.Writer(spine=spine, actor="system", scope=SHARED))
         ended = assemble.end_small(spine)
@@ -85,7 +85,7 @@ class Keeper(Sandboxes):
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
         grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
-        merged = _anew(index, partial(merging.merge_alike, spine, index)) if may_group else ()
+        merged = _anew(index, partial(assemble.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:

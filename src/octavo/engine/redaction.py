@@ -72,23 +72,25 @@ def redact(
     if everywhere and not texts and any(memory.text == REDACTED for memory in asked):
         hint = "redact by their ids the memories that `also_in` named when it was erased"
         raise NotFound(f"the text of {id_} is erased, so nobody can tell what else contains it", hint=hint)
-    found = _Found()
+    elsewhere: list[_Elsewhere] = []
 
     def act(pending: Pending, view: DbView) -> None:
-        found.look(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)
-        gone = [id_, *(found.also if everywhere else ()), *found.derived]
+        elsewhere[:] = [_elsewhere(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)]
+        derived, also, wordings, masked = elsewhere[0]
+        gone = [id_, *(also if everywhere else ()), *derived]
         changes: list[Change] = [
             tombstone(m, writer.actor) for g in gone if (m := view.get(g)) and not m.gone
         ]
-        changes += [replace(m, rev=m.rev + 1, actor=writer.actor) for m in found.masked.values() if m]
-        changes += _closed(view, {*gone, *found.masked}, texts | found.wordings, writer)
-        keys = sorted(spine.keyed(key_of(text)) for text in texts | found.wordings)
+        changes += [replace(m, rev=m.rev + 1, actor=writer.actor) for m in masked.values() if m]
+        changes += _closed(view, {*gone, *masked}, texts | wordings, writer)
+        keys = sorted(spine.keyed(key_of(text)) for text in texts | wordings)
         changes += [_line(id_, key, reason, writer) for key in keys or [spine.keyed(f"id {id_}")]]
-        others = [*gone[1:], *found.masked]
+        others = [*gone[1:], *masked]
         changes += [_line(other, spine.keyed(f"id {other}"), reason, writer) for other in others]
         pending.extend(changes)
 
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
+    derived, also, _, masked = elsewhere[0]
     try:
         versions, waiting, unreached, held = sweep(spine)
     except (Damaged, Unavailable) as error:  # it is committed, so reads mask the text; it goes on when it can
@@ -98,74 +100,59 @@ def redact(
     return Redacted(
         memory=id_,
         versions=tuple(versions),
-        derived=tuple(found.derived),
+        derived=tuple(derived),
         waiting=tuple(waiting),
         unreached=tuple(unreached),
-        turns=tuple(sorted(found.masked)),
-        also_in=() if everywhere else tuple(found.also),
+        turns=tuple(masked),
+        also_in=() if everywhere else tuple(also),
         cleaned=tuple(place for place, why in held.items() if not why),
         copies=tuple(f"{place}: {why}" for place, why in held.items() if why),
     )
 
 
-class _Found:
-    """Where else an erased text stands, looked for anew at every attempt to commit."""
+# Where else an erased text stands: what derives from it, what a person decides about or `everywhere` ends,
+# its wordings there, and episodes with what is left of those that live.
+_Elsewhere = tuple[list[str], list[str], set[str], dict[str, Memory | None]]
 
-    def __init__(self) -> None:
-        self.derived: list[str] = []
-        self.also: list[str] = []
-        self.wordings: set[str] = set()
-        self.masked: dict[str, Memory | None] = {}  # episodes, and what is left of those that live
 
-    def look(
-        self,
-        spine: Spine,
-        reader: Reader,
-        view: DbView,
-        scope: str,
-        id_: str,
-        texts: set[str],
-        *,
-        everywhere: bool,
-    ) -> None:
-        """Look at every revision there ever was that the reader sees."""
-        keys = {key_of(text) for text in texts}
-        exact: set[str] = set()
-        holding: set[str] = set()
-        episodes: set[str] = set()
-        self.wordings = set()
-        made: set[str] = set()
-        for _, memory in spine.state.revisions_since(0, view.version):
-            if memory.id == id_ or not keys or not reader.sees(memory.scope):
-                continue
-            held = erasing.holding(strings(memory), keys)
-            if not held:
-                continue
-            if memory.kind in _DERIVED:
-                made.add(memory.id)
-                continue
-            holding.add(memory.id)
-            if memory.kind == "episode":
-                episodes.add(memory.id)
-                if scope in (SHARED, memory.scope) and any(key_of(text) in keys for text in held):
-                    exact.add(memory.id)
-            elif everywhere:
-                self.wordings |= _texts([memory])
-        erased = episodes if everywhere else exact
-        self.masked = {e: _left(view.get(e), keys, whole=everywhere) for e in sorted(erased)}
-        ended = {id_, *erased, *(holding if everywhere else ())}
-        self.derived = sorted(
-            {d for e in ended for d in _derived(spine, e)} | (made if everywhere else set())
-        )
-        for name, _, texts_there in _loose(spine, reader):
-            # What says just this is recognised by its text wherever it stands; the rest is a person's choice.
-            if more := {t for t in erasing.holding(texts_there, keys) if key_of(t) not in keys}:
-                holding.add(name)
-                self.wordings |= more if everywhere else set()
-        still = {e for e, m in self.masked.items() if m and erasing.holding(strings(m), keys)}
-        rest = (holding | made) - set(self.derived) - set(self.masked) | still
-        ends = {id_ for id_ in holding - episodes if view.get(id_) is not None}
-        self.also = sorted(ends if everywhere else rest)
+def _elsewhere(
+    spine: Spine, reader: Reader, view: DbView, scope: str, id_: str, texts: set[str], *, everywhere: bool
+) -> _Elsewhere:
+    """Look at every revision there ever was that the reader sees, and at what is said outside of memories."""
+    keys = {key_of(text) for text in texts}
+    exact: set[str] = set()
+    holding: set[str] = set()
+    episodes: set[str] = set()
+    made: set[str] = set()
+    wordings: set[str] = set()
+    for _, memory in spine.state.revisions_since(0, view.version) if keys else ():
+        is_seen = memory.id != id_ and reader.sees(memory.scope)
+        held = erasing.holding(strings(memory), keys) if is_seen else set()
+        if not held:
+            continue
+        if memory.kind in _DERIVED:
+            made.add(memory.id)
+            continue
+        holding.add(memory.id)
+        if memory.kind == "episode":
+            episodes.add(memory.id)
+            if scope in (SHARED, memory.scope) and any(key_of(text) in keys for text in held):
+                exact.add(memory.id)
+        elif everywhere:
+            wordings |= _texts([memory])
+    erased = episodes if everywhere else exact
+    masked = {e: _left(view.get(e), keys, whole=everywhere) for e in sorted(erased)}
+    ended = {id_, *erased, *(holding if everywhere else ())}
+    derived = {d for e in ended for d in _derived(spine, e)} | (made if everywhere else set())
+    for name, _, said in _loose(spine, reader):
+        # What says just this is recognised by its text wherever it stands; the rest is a person's choice.
+        if more := {text for text in erasing.holding(said, keys) if key_of(text) not in keys}:
+            holding.add(name)
+            wordings |= more if everywhere else set()
+    still = {e for e, m in masked.items() if m and erasing.holding(strings(m), keys)}
+    rest = (holding | made) - derived - set(masked) | still
+    ends = {name for name in holding - episodes if view.get(name) is not None}
+    return sorted(derived), sorted(ends if everywhere else rest), wordings, masked
 
 
 def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, Memory, list[str]]]:

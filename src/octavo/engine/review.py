@@ -15,7 +15,7 @@ from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import RuleContext, Verdict, propose_end
-from octavo.engine import assemble, attachments, merging, redaction
+from octavo.engine import assemble, attachments, redaction
 from octavo.engine.explain import AssemblyId
 from octavo.engine.fields import MemoryId, Unit, as_tags
 from octavo.engine.handle import Handle
@@ -299,7 +299,9 @@ class Curator(Handle):
         self._spine.must_write()
         if ids:
             members = [self._member(id_) for id_ in dict.fromkeys(ids)]
-            made = assemble.by_hand(self._spine, self._indexing, self.actor, members, name, as_tags(tags))
+            made = assemble.by_hand(
+                self._spine, self._indexing, self.actor, members, text=name or "", tags=as_tags(tags)
+            )
             self._worker.wake()
             return [made]
         self._indexing.catch_up()
@@ -318,14 +320,14 @@ class Curator(Handle):
         """Make one assembly of two, in one commit; `unmerge` takes it back."""
         self._spine.must_write()
         one, two = self.explained.found(first), self.explained.found(second)
-        made = merging.merge(self._spine, self._indexing, self.actor, one, two)
+        made = assemble.merge(self._spine, self._indexing, self.actor, one, two)
         self._worker.wake()
         return made
 
     def unmerge(self, id_: AssemblyId) -> list[str]:
         """End an assembly that a merge made; those it was made of live again. Returns their ids."""
         self._spine.must_write()
-        done = merging.unmerge(self._spine, self.actor, self.explained.found(id_).id)
+        done = assemble.unmerge(self._spine, self.actor, self.explained.found(id_))
         self._worker.wake()
         return done
 

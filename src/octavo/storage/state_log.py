@@ -12,8 +12,9 @@ from msgspec import Struct
 from octavo.domain.memory import Change, Decision, Memory, Proposal
 from octavo.errors import NotFound
 from octavo.storage import codec
-from octavo.storage.state_view import AMONG, OPEN, listed
 
+OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
+AMONG = "IN (SELECT value FROM json_each(?))"  # one of those that are bound as a list
 _SPOKEN = ("proposal", "refusal", "merge", "clash", "rejection", "decision", "redaction")
 _AT_ONCE = 5_000  # revisions that are held in memory for indexing
 
@@ -262,3 +263,8 @@ class StateLog(ABC):
             (target, listed(kinds)),
         )
         return [str(row[0]) for row in rows]
+
+
+def listed(values: Collection[str | int]) -> str:
+    """Some values as the one that is bound for them."""
+    return codec.encode_json(list(values)).decode()

@@ -7,22 +7,12 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from msgspec import Struct
-
 from octavo.documents.brain import FilesystemMemory, consolidation
 from octavo.documents.brain.consolidation import Consolidated
 from octavo.documents.brain.teaching import Reply, Teaching, behaviors_of
 from octavo.domain.patterns_found import Pattern
 from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
-
-
-class Aged(Struct, frozen=True, kw_only=True):
-    """Episodes of one group past a limit: which, and whether they went to the archive."""
-
-    group: str
-    episodes: tuple[str, ...]
-    is_done: bool
 
 
 @operation("octavo patterns", result="patterns")
@@ -42,11 +32,13 @@ def learn(
 
 
 @operation("octavo retention", writes=True, result="aged")
-def retention(account: Account, *, apply: Annotated[bool, "Move them to the archive."] = False) -> list[Aged]:
+def retention(
+    account: Account, *, apply: Annotated[bool, "Move them to the archive."] = False
+) -> list[dict[str, Any]]:
     """List the episodes that are past the limits of the policy; nothing goes unless asked."""
-    gone = account.retire_aged() if apply else {}
-    old = {} if apply else {name: [m.id for m in some] for name, some in account.aged().items()}
-    return [Aged(group=name, episodes=tuple(ids), is_done=apply) for name, ids in (gone | old).items()]
+    old = {name: [m.id for m in some] for name, some in account.aged().items()} if not apply else {}
+    aged = account.retire_aged() if apply else old
+    return [{"group": name, "episodes": ids, "is_done": apply} for name, ids in aged.items()]
 
 
 @operation('octavo teach "teach dance"', writes=True, begins=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from octavo.documents.synthians.explaining import Explained
 from octavo.domain.brief import Brief
 from octavo.domain.lineage import Ancestor, Lineage
 from octavo.domain.memory import Memory
@@ -26,7 +27,7 @@ from octavo.doors.render.shapes import (
     table,
     topic,
 )
-from octavo.engine.explain import Assembly, Explained
+from octavo.engine.explain import Assembly
 
 _STATUS = {"cycle_detected": "again: a cycle", "depth_limit_reached": "and further"}
 _FRESH = "the index holds this revision"

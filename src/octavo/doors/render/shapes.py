@@ -41,10 +41,8 @@ class Table(Struct, frozen=True, kw_only=True):
         self.rows.append([cell if isinstance(cell, Line) else line(cell) for cell in (*cells, *empty)])
 
 
-class Page(Struct, frozen=True):
+class Page(list[Line]):
     """Paragraphs to read like a book, with an empty line between them."""
-
-    paragraphs: Sequence[Line]
 
 
 Shown = Line | Table | Page | str  # a bare text is shown as it stands, line by line

@@ -8,7 +8,6 @@ from typing import Any
 from octavo.documents.brain.teaching import Reply
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.doors import plain
-from octavo.doors.operations.levels import Aged
 from octavo.doors.render.console import write
 from octavo.doors.render.diff import diff_lines
 from octavo.doors.render.lists import beginning
@@ -210,12 +209,12 @@ def answer_lines(answer: Reply) -> Iterator[Shown]:
     yield from (line(f"  {number}. {action}") for number, action in enumerate(answer.actions, 1))
 
 
-def aged_lines(value: Mapping[str, list[Aged]]) -> Iterator[Shown]:
+def aged_lines(value: Mapping[str, list[dict[str, Any]]]) -> Iterator[Shown]:
     """How many episodes are past their limits, or went."""
     for aged in value["aged"]:
-        word = "moved to the archive" if aged.is_done else "past the limits"
-        yield line((f"{aged.group}  ", "bold"), f"{plural('episode', len(aged.episodes))} {word}")
-    if any(aged.episodes and not aged.is_done for aged in value["aged"]):
+        word = "moved to the archive" if aged["is_done"] else "past the limits"
+        yield line((f"{aged['group']}  ", "bold"), f"{plural('episode', len(aged['episodes']))} {word}")
+    if any(aged["episodes"] and not aged["is_done"] for aged in value["aged"]):
         yield dim("nothing went yet: octavo retention --apply")
 
 
