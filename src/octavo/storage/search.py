@@ -82,7 +82,7 @@ class Search:
         With `ages` salience, age and layer count in the order too; they are no part of the scores.
         With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
-        self.each, self.ages, self.apart = each, ages, apart
+        self.each, self.ages = each, ages
         self.tokens, self.asked = tokens, asked
         self.recipe, self.wider, self.version = recipe, 1, version
         self.question, self.filter = question, filter_
@@ -94,6 +94,8 @@ class Search:
         self.words, self.sources = words, [self._source(0, units, stored)]
         if held is not None:
             self.sources.append(self._source(units.manifest.rows, *held))
+        may_be = apart and (held is not None or len(words.of_kinds(apart, version)))
+        self.apart = apart if may_be else ()
         self.allowed: Array | None = None
         if filter_.is_narrow:
             behind = [source.first + source.units.fitting(filter_) for source in self.sources[1:]]
