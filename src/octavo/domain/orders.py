@@ -224,6 +224,11 @@ def applying(
     return sorted(shown + _nearest(wishes, floors[1], WISHES_SHOWN), key=_later_first)
 
 
+def unconditional(orders: Sequence[Order]) -> list[Order]:
+    """The few orders that hold whatever is asked, the later first."""
+    return [order for order in orders if order.is_general and not order.is_wish][:SHOWN]
+
+
 def _nearest(scored: Sequence[tuple[float, Order]], floor: float, most: int) -> list[Order]:
     """The few that reach the floor and come near the best."""
     best = max((fit for fit, _ in scored), default=0.0)

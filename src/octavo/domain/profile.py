@@ -9,7 +9,7 @@ from itertools import combinations
 
 from octavo.domain.corrections import CERTAIN
 from octavo.domain.memory import Memory
-from octavo.domain.readings import Reading, classes, read, share_a_class
+from octavo.domain.readings import Reading, classes, objects_in, read, share_a_class
 from octavo.domain.replacing import both_hold, probability
 from octavo.domain.rivals import SHORTEST_NAME, shared_head
 from octavo.domain.text import STOP_WORDS, words
@@ -25,8 +25,8 @@ _SHARED, _SHARED_THAI = 0.4, 0.2  # of the terms of the shorter of two facts, be
 _PRONOUNS = frozenset(("i", "my", "she", "her", "he", "his", "they", "their", "we", "our"))
 
 
-def profile(facts: Sequence[Memory], uses: Mapping[str, int]) -> list[Memory]:
-    """The facts that matter most, the best first."""
+def profile(facts: Sequence[Memory], uses: Mapping[str, int], *, is_talk: bool = False) -> list[Memory]:
+    """The facts that matter most, the best first; of talk only what says so itself replaces anything."""
     if not facts:
         return []
     newest = max(fact.at for fact in facts)
@@ -42,7 +42,7 @@ def profile(facts: Sequence[Memory], uses: Mapping[str, int]) -> list[Memory]:
         )
 
     weighed = sorted(((weight(fact), fact) for fact in facts), key=lambda pair: (-pair[0], pair[1].id))
-    replaced = _replaced([fact for _, fact in weighed[:_POOL]])
+    replaced = _replaced([fact for _, fact in weighed[:_POOL]], is_talk)
     return _spread([(value, fact) for value, fact in weighed[:_POOL] if fact.id not in replaced], main)
 
 
@@ -60,13 +60,14 @@ def _opening(fact: Memory) -> tuple[str, str]:
     return fact.text[:_PIECE], fact.text[_PIECE : 2 * _PIECE]
 
 
-def _replaced(facts: Sequence[Memory]) -> set[str]:
+def _replaced(facts: Sequence[Memory], is_talk: bool) -> set[str]:
     """Those that a newer one about the same took the place of, for certain."""
     told = [(fact, read(fact.text)) for fact in sorted(facts, key=lambda fact: (fact.at, fact.id))]
     return {
         older.id
         for (older, ours), (newer, theirs) in combinations(told, 2)
-        if (asked := _asked_of(ours, theirs)) is not None
+        if (not is_talk or (theirs.changes - ours.changes and older.topic == newer.topic))
+        and (asked := _asked_of(ours, theirs)) is not None
         and probability(asked, older.text, newer.text) >= CERTAIN
         and not both_hold("", older.text, newer.text)
     }
@@ -84,7 +85,7 @@ def _asked_of(ours: Reading, theirs: Reading) -> str | None:
 
 def _says_it_changed(ours: Reading, theirs: Reading) -> bool:
     """Whether the newer tells a change of the same one in another word for it: "lives", "moved"."""
-    if not theirs.changes - ours.changes or theirs.objects or theirs.owned:
+    if not theirs.changes - ours.changes or objects_in(theirs.text) or theirs.owned:
         return False
     if ours.is_thai:
         start = shared_head(ours.text, theirs.text)

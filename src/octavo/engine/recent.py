@@ -34,8 +34,9 @@ Revision = tuple[str, int]
 class Tail:
     """What an index does not hold, as columns of the same shape that stand behind its own."""
 
-    def __init__(self, index: Units, told: Told, units: Units) -> None:
+    def __init__(self, index: Units, told: Told, units: Units, begun: Tail | None = None) -> None:
         self.index, self.told, self.units = index, told, units
+        self._begun = begun  # a shorter one that it begins with
         self._vectors: tuple[Embedding, Set[Revision], Vectors] | None = None
 
     def begins(self, index: Units, told: Told) -> bool:
@@ -45,10 +46,19 @@ class Tail:
 
     def vectors(self, source: Embedding, ends: Set[Revision]) -> Vectors:
         """One vector a passage, made for the first question that asks; what has ended has none."""
+        held = self._made(source, ends)
+        if held is None:
+            begun, new = None, self.told
+            if self._begun and (begun := self._begun._made(source, ends)):
+                new = self.told[len(self._begun.told) :]
+            held = source.held(new, ends, begun)
+            self._begun, self._vectors = None, (source, ends, held)
+        return held
+
+    def _made(self, source: Embedding, ends: Set[Revision]) -> Vectors | None:
+        """The vectors that were made already, if they are those and none is missing."""
         held = self._vectors
-        if held is None or held[0] is not source or not held[1] <= ends:
-            held = self._vectors = (source, ends, source.held(self.told, ends))
-        return held[2]
+        return held[2] if held is not None and held[0] is source and held[1] <= ends else None
 
 
 class Recent:
@@ -96,7 +106,7 @@ class Recent:
         fitting = [tail for tail in self._tails if tail.begins(units, told)]
         tail = max(fitting, key=lambda tail: len(tail.told), default=Tail(units, [], behind(units)))
         if new := [unit for _, unit in told[len(tail.told) :]]:
-            tail = Tail(units, told, grown(tail.units, new))
+            tail = Tail(units, told, grown(tail.units, new), tail)
             self._tails = [*self._tails, tail][-_TAILS:]
         return tail
 
