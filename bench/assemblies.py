@@ -21,7 +21,7 @@ from bench.harness import Bench, begin, percentile
 from bench.locomo import Turn, measure, turns_of
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.policy import AssemblyPolicy, Policy
-from octavo.engine import merging
+from octavo.engine import assemble
 from octavo.models.embedders import CallableEmbedder
 
 TITLE = "assemblies"
@@ -99,7 +99,7 @@ def _merges(bench: Bench, folder: str, embedder: Any) -> None:
     """What merging costs until no two are alike, or ten thousand have gone."""
     account = _opened(folder, embedder, MERGING)
     began, merges = time.process_time(), 0
-    while merges < 10_000 and (done := len(merging.merge_alike(account._spine, account._indexing))):
+    while merges < 10_000 and (done := len(assemble.merge_alike(account._spine, account._indexing))):
         merges += done
     took = time.process_time() - began
     bench.figure("merges", merges, "merges")

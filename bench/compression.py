@@ -26,10 +26,9 @@ from time import process_time
 from typing import Any
 
 from octavo.domain.compression import backlog
-from octavo.domain.cores import Core
+from octavo.domain.cores import Core, to_json
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.pages import core_page
-from octavo.domain.records import to_json
 from octavo.domain.sentences import SessionSource, content
 from octavo.domain.summary import summarise_core, text_of
 from octavo.domain.units import searched

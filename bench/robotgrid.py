@@ -16,7 +16,7 @@ import msgspec
 
 from bench import harness
 from octavo.documents.brain import FilesystemMemory
-from octavo.robotgrid import levels, play
+from octavo.robotgrid import environment, levels
 from octavo.robotgrid.learner import Learner, bring_skill
 from octavo.robotgrid.levels import Level
 
@@ -219,7 +219,7 @@ def _animation(path: Path) -> None:
         _schooled(memory, 3, _TRAINING)
         level = levels.generate(9, 12_345)
         steps = Learner(memory, seed=1).play(level, max_steps=_STEPS)["steps"]
-    play.animate(level.start, [step["action"]["command"] for step in steps if step["action"]], path)
+    environment.animate(level.start, [step["action"]["command"] for step in steps if step["action"]], path)
 
 
 if __name__ == "__main__":

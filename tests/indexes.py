@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from octavo.domain.filters import Filter
 from octavo.domain.text import runs, terms_of_run
 from octavo.domain.units import Unit, Watermark
-from octavo.storage.batches import batch_of
+from octavo.storage.batches import grown
 from octavo.storage.index import Index, ScoredUnit, extend
+from octavo.storage.rows import behind
+from octavo.storage.vectors import held_vectors, open_vectors
 
 START = datetime(2023, 5, 1, 12, tzinfo=UTC)
 
@@ -75,10 +78,14 @@ def ask(folder: Path, text: str, *, limit: int = 10, version: int = 99, **fields
 
 
 def beside(
-    folder: Path, *units: Unit, ends: frozenset[tuple[str, int]] = frozenset(), vectors: object = None
+    folder: Path, *units: Unit, ends: frozenset[tuple[str, int]] = frozenset(), vectors: Any = None
 ) -> dict[str, object]:
     """What a search is told of that is not in the index."""
-    return {"new": batch_of(units, Index(folder).units().manifest), "ends": ends, "new_vectors": vectors}
+    held, made = grown(behind(Index(folder).units()), units), None
+    if vectors is not None:
+        none = open_vectors(folder / "none", embedder="t", dimension=len(vectors[0]), history="")
+        made = held_vectors(none, vectors)
+    return {"held": (held, made), "ends": ends}
 
 
 def names(matches: list[ScoredUnit]) -> list[str]:

@@ -19,7 +19,7 @@ import pytest
 import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.doors import cli
-from octavo.engine import copying
+from octavo.engine import copies
 from octavo.errors import BadInput, LedgerTruncated, NotFound, SandboxBusy
 from octavo.models import embedders
 from octavo.storage import buffers, cache, checkpoints, segments
@@ -229,15 +229,15 @@ class PlaceSuite:
             held = account.sandbox()
             held.turn("user", "ยังพูดอยู่")
             with pytest.raises(SandboxBusy):
-                copying.move(root, name, tmp_path / "elsewhere")
+                copies.move(root, name, tmp_path / "elsewhere")
             held.close()
-        copying.move(root, name, tmp_path / "elsewhere")
+        copies.move(root, name, tmp_path / "elsewhere")
         assert name not in octavo.accounts(root)
         with octavo.open(tmp_path / "elsewhere", name, embedder=False) as moved:
             assert [m.text for m in moved.memories()] == ["moves house"]
             assert len(moved.sandboxes()) == 1
         opened(root, f"{name} 2", tmp_path / "cache").close()
-        copying.move(tmp_path / "elsewhere", name, root)
+        copies.move(tmp_path / "elsewhere", name, root)
         with opened(root, name, tmp_path / "new cache") as back:
             assert back.check()
             assert back.version == 1

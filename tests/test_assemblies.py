@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import octavo
-from octavo.domain.assembling import boost, members_of, told_apart
+from octavo.documents.synthians import explaining
+from octavo.domain.assembling import boost, members_of
 from octavo.domain.filters import Filter
 from octavo.domain.hits import Hit, Query
 from octavo.domain.memory import Memory
@@ -134,26 +135,6 @@ def test_a_group_is_named_by_phrases_and_pleasantries_make_none(account):
     remember(account, "thanks so much pottery", "thanks a lot pottery that is great")
     (pottery,) = account.assemble()
     assert pottery.text == "pottery"  # what they share that tells something, and no thanks
-
-
-def test_two_groups_with_the_same_topics_are_told_apart_by_what_only_one_has():
-    def group(*topics):
-        return Memory(
-            id="asm_1",
-            kind="assembly",
-            text=", ".join(topics[:3]),
-            at=AT,
-            actor="system",
-            source="promotion",
-            confidence=1.0,
-            data={"topics": list(topics)},
-        )
-
-    one, two = group("pottery", "kiln", "clay"), group("pottery", "kiln", "clay", "glaze", "bowls")
-    apart = told_apart(two, {one.text: one.data["topics"]})
-    assert apart.text == "glaze, bowls, pottery"
-    assert told_apart(one, {one.text: one.data["topics"]}) == one
-    assert told_apart(one, {}) == one
 
 
 def test_a_memory_joins_by_its_mean_likeness_to_the_members_not_by_the_composite(opened):
@@ -506,7 +487,7 @@ def test_a_bound_handle_learns_nothing_of_assemblies_elsewhere(account, opened, 
         other.explained.assembly(made.id)
     with pytest.raises(NotFound):
         other.explained.lineage(made.id)
-    assert "not found" in other.explained.activation(made.id, members_of(made)[0])["notes"]
+    assert "not found" in explaining.activation(other, made.id, members_of(made)[0])["notes"]
     assert other.explained.stats().count == 0
 
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.documents.synthians import explaining
 from octavo.domain.assembling import members_of
 from octavo.domain.lineage import Ancestor, Lineage, lineage
 from octavo.domain.policy import AssemblyPolicy, Policy
-from octavo.doors.render.assemblies import assembly_lines, lineage_lines
+from octavo.doors.render.pages import assembly_lines, lineage_lines
 from octavo.doors.render.shapes import Line
 from octavo.engine.explain import Assembly
 from octavo.errors import BadInput, HumanOnly, NotFound
@@ -95,7 +96,7 @@ def test_two_clusters_and_a_bridge_become_fewer_and_the_index_stays_right(opened
     done = relaxed.upkeep()
     assert (len(done.merged), done.problems) == (1, ())
     assert relaxed.explained.stats().count == 1
-    assert relaxed.explained.merge(done.merged[0])["similarity_at_merge"] >= 0.8
+    assert explaining.merge(relaxed, done.merged[0])["similarity_at_merge"] >= 0.8
 
 
 def _unapproved(memory, pending, view):
@@ -209,47 +210,47 @@ def test_explaining_a_merge_names_its_sources_and_one_without_says_so(account):
     ids = remember(account, *POTTERY)
     one, two = account.assemble(*ids[:2], name="one")[0], account.assemble(*ids[1:], name="two")[0]
     whole = account.merge_assemblies(one.id, two.id)
-    told = account.explained.merge(whole.id)
+    told = explaining.merge(account, whole.id)
     assert told["source_assembly_ids"] == [one.id, two.id]
     assert told["source_assembly_names"] == ["one", "two"]
     assert told["reconciled_cleanup_status"] == "completed"
-    (entry,) = account.explained.log()["reconciled_log_entries"]
+    (entry,) = explaining.log(account)["reconciled_log_entries"]
     assert (entry["merge_event_id"], entry["final_cleanup_status"]) == (told["merge_event_id"], "completed")
     assert entry["target_assembly_id"] == whole.id
-    assert account.explained.log()["count"] == 1
+    assert explaining.log(account)["count"] == 1
     account.unmerge(whole.id)
-    assert "not formed by a merge" in account.explained.merge(one.id)["notes"]
-    assert account.explained.log()["count"] == 1  # nothing of the past is hidden
+    assert "not formed by a merge" in explaining.merge(account, one.id)["notes"]
+    assert explaining.log(account)["count"] == 1  # nothing of the past is hidden
 
 
 def test_explaining_an_activation_compares_with_a_memory_or_with_a_question(account):
     ids = remember(account, *POTTERY, *SURGERY)
     made = account.assemble(*ids[:3])[0].id
     account.catch_up()
-    own = account.explained.activation(made, ids[0])
+    own = explaining.activation(account, made, ids[0])
     assert own["is_member"]
     assert own["passed_threshold"]
     assert own["boost"] > 0
-    far = account.explained.activation(made, ids[3], query="surgery")
+    far = explaining.activation(account, made, ids[3], query="surgery")
     assert (far["is_member"], far["passed_threshold"], far["boost"]) == (False, False, 0.0)
     for id_, memory in (("asm_none", ids[0]), (made, "none")):
-        assert "not found" in account.explained.activation(id_, memory)["notes"]
+        assert "not found" in explaining.activation(account, id_, memory)["notes"]
 
 
 def test_with_explaining_off_nothing_is_explained(opened):
     account = opened(embedder=Subjects(), policy=manual(explain=False))
-    for ask in (account.explained.lineage, account.explained.merge):
+    for ask in (account.explained.lineage, partial(explaining.merge, account)):
         with pytest.raises(HumanOnly, match="switched off"):
             ask("asm_x")
     assert HumanOnly.http_status == 403
     with pytest.raises(HumanOnly):
-        account.explained.log()
+        explaining.log(account)
 
 
 def test_a_log_is_asked_for_one_to_a_thousand_entries(account):
     for limit in (0, 1001, -1):
         with pytest.raises(BadInput, match="limit"):
-            account.explained.log(limit)
+            explaining.log(account, limit)
 
 
 NUMBER, TEXT, FLAG = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
@@ -326,9 +327,9 @@ def test_every_explanation_has_the_shape_that_its_schema_says(account):
     told = [
         (msgspec.json.schema(Assembly), account.explained.assembly(whole.id)),
         (msgspec.json.schema(Lineage), account.explained.lineage(whole.id)),
-        (EXPLAINED_ACTIVATION, account.explained.activation(whole.id, member, "pottery")),
-        (EXPLAINED_MERGE, account.explained.merge(whole.id)),
-        (MERGE_LOG, account.explained.log()),
+        (EXPLAINED_ACTIVATION, explaining.activation(account, whole.id, member, "pottery")),
+        (EXPLAINED_MERGE, explaining.merge(account, whole.id)),
+        (MERGE_LOG, explaining.log(account)),
     ]
     for schema, value in told:
         document = json.loads(msgspec.json.encode(value))
@@ -336,7 +337,7 @@ def test_every_explanation_has_the_shape_that_its_schema_says(account):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**document, next(iter(document)): {}}, schema)
     asked = {"assembly_id": "asm_none", "memory_id": member, "notes": "Assembly asm_none not found"}
-    assert account.explained.activation("asm_none", member) == asked
+    assert explaining.activation(account, "asm_none", member) == asked
 
 
 def test_merging_never_boosts_twice(account):
@@ -364,7 +365,7 @@ def test_a_merge_by_proposal_waits_for_a_person(opened):
     whole = account.approve(proposal.id)
     assert set(members_of(whole)) == set(ids)
     assert account.get(one) is account.get(two) is None
-    assert account.explained.log()["count"] == 1
+    assert explaining.log(account)["count"] == 1
 
 
 def test_a_lineage_is_shown_as_a_tree_with_names_sizes_and_dates(account):

@@ -154,7 +154,7 @@ def test_a_bound_handle_counts_no_use_of_what_it_does_not_see(account, opened):
 def test_what_lies_beside_an_account_is_its_owners(account, opened):
     with pytest.raises(OutOfScope):
         _ = opened("agent:b", scope="elysia").attached
-    assert account.attached.files.listed() == []
+    assert account.attached.listed() == []
 
 
 def test_a_new_agent_sees_what_is_shared_before_it_wrote_anything(account):

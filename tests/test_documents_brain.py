@@ -7,7 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from octavo.documents.brain import FilesystemMemory, consolidate_memory, read_memory, write_memory
+from octavo.documents.brain import (
+    FilesystemMemory,
+    consolidate_memory,
+    consolidation,
+    read_memory,
+    write_memory,
+)
 from octavo.domain.patterns_found import PatternPolicy
 from octavo.domain.policy import Policy, RetentionPolicy
 from octavo.errors import BadInput
@@ -400,9 +406,8 @@ def test_thresholds_can_be_set(tmp_path, clock):
     policy = Policy(patterns=PatternPolicy(min_count=1, min_sources=1))
     with FilesystemMemory(tmp_path / "eager", clock=clock, policy=policy, embedder=False) as eager:
         eager.save_episode(run(1, at=clock()))
-        assert [p.key for p in eager.patterns() if p.is_firm and p.kind == "actions"] == [
-            "forward-left-forward"
-        ]
+        found = consolidation.find(eager.account, clock(), policy.patterns)
+        assert [p.key for p in found if p.is_firm and p.kind == "actions"] == ["forward-left-forward"]
 
 
 def test_knowledge_is_added_block_by_block(brain):

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import octavo
-from octavo.documents.brain import FilesystemMemory, minari_set, rlds
+from octavo.documents.brain import FilesystemMemory, rlds
 from octavo.domain import runs
 from octavo.errors import BadInput
 from octavo.robotgrid import levels
@@ -42,6 +42,11 @@ def played(brain):
     return [brain.save_episode(play) for play in plays]
 
 
+def episodes(brain):
+    """What is kept of the runs, oldest first."""
+    return [memory.data for memory in brain.account.memories(category="rlds")]
+
+
 def lines(*steps):
     return "".join(json.dumps(step, ensure_ascii=False) + "\n" for step in steps)
 
@@ -60,7 +65,7 @@ def test_both_directory_layouts_and_the_one_file_layout_load(brain, tmp_path):
     (root / "robotgrid_3.json").write_text(json.dumps({"success": False, "steps": [STEP]}))
     done = rlds.import_(brain.account, root)
     assert (done.counts, done.left_out) == ({"episode": 3}, ())
-    kept = {e["metadata"]["episode_id"]: e for e in brain.episodes()}
+    kept = {e["metadata"]["episode_id"]: e for e in episodes(brain)}
     assert {name: len(e["steps"]) for name, e in kept.items()} == {"one": 3, "two": 4, "robotgrid_3": 2}
     assert kept["one"]["metadata"]["schema_version"] == "1.0", "a missing version is the first"
     again = rlds.import_(brain.account, root / "robotgrid_3.json")
@@ -84,7 +89,7 @@ def test_one_bad_line_costs_one_line_and_is_named(brain, tmp_path):
     (tmp_path / "in" / "robotgrid_x.json").write_text("{")
     done = rlds.import_(brain.account, tmp_path / "in")
     assert done.counts == {"episode": 1}
-    assert len(next(brain.episodes())["steps"]) == 3
+    assert len(episodes(brain)[0]["steps"]) == 3
     assert [note.place for note in done.left_out] == [
         "e1/steps.jsonl, line 2",
         "e1/steps.jsonl, line 3",
@@ -118,7 +123,7 @@ def test_a_link_out_of_the_tree_is_not_followed(brain, tmp_path):
 def test_an_episode_id_that_could_be_a_path_is_refused(brain, wild):
     with pytest.raises(BadInput):
         brain.save_episode({"metadata": {"episode_id": wild}, "steps": [STEP]})
-    assert list(brain.episodes()) == []
+    assert episodes(brain) == []
 
 
 def test_what_is_exported_comes_back_the_same(brain, played, tmp_path):
@@ -128,8 +133,8 @@ def test_what_is_exported_comes_back_the_same(brain, played, tmp_path):
         done = account.import_(tmp_path / "out", format="rlds")
     assert (done.counts, done.left_out) == ({"episode": len(played)}, ())
     with FilesystemMemory(tmp_path / "other", embedder=False) as other:
-        by_id = {e["metadata"]["episode_id"]: e for e in brain.episodes()}
-        assert {e["metadata"]["episode_id"]: e for e in other.episodes()} == by_id
+        by_id = {e["metadata"]["episode_id"]: e for e in episodes(brain)}
+        assert {e["metadata"]["episode_id"]: e for e in episodes(other)} == by_id
 
 
 def test_a_curated_set_holds_what_its_filter_takes_and_proves_it(brain, played, tmp_path):
@@ -164,7 +169,7 @@ def test_an_episode_with_personal_data_is_not_public_and_its_secrets_are_masked(
     told = {**STEP, "info": {"message": "mail ana@example.org, password: hunter2-XyZ-99"}}
     brain.save_episode({"metadata": {"episode_id": "private"}, "steps": [told]})
     brain.save_episode({"metadata": {"episode_id": "open"}, "steps": [STEP]})
-    kept = {e["metadata"]["episode_id"]: e for e in brain.episodes()}
+    kept = {e["metadata"]["episode_id"]: e for e in episodes(brain)}
     assert kept["private"]["metadata"]["public"] is False
     assert "hunter2" not in json.dumps(kept["private"])
     assert rlds.export(brain.account, tmp_path / "out", public=True)["episodes"] == 1
@@ -265,9 +270,9 @@ def test_a_foreign_judge_finds_every_field_the_document_names(brain, played, tmp
 @pytest.mark.filterwarnings("ignore:.*env.*:UserWarning")
 def test_minari_reads_back_the_same_episodes_steps_and_rewards(brain, played, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
-    minari_set.export(brain.account, "octavo/robotgrid-v0", success=True)
+    rlds.export_minari(brain.account, "octavo/robotgrid-v0", success=True)
     read = minari.load_dataset("octavo/robotgrid-v0")
-    kept = [e for e in brain.episodes() if e["metadata"]["success"]]
+    kept = [e for e in episodes(brain) if e["metadata"]["success"]]
     assert read.total_episodes == len(kept) == 2
     assert read.total_steps == sum(e["metadata"]["total_moves"] for e in kept)
     ours = [round(runs.reward_of(e["steps"]), 4) for e in kept]
@@ -277,4 +282,4 @@ def test_minari_reads_back_the_same_episodes_steps_and_rewards(brain, played, tm
         again = account.export("octavo/again-v0", format="minari", success=True)
     assert (again["episodes"], again["steps"]) == (read.total_episodes, read.total_steps)
     with pytest.raises(BadInput):
-        minari_set.export(brain.account, "octavo/none-v0", min_reward=1000.0)
+        rlds.export_minari(brain.account, "octavo/none-v0", min_reward=1000.0)

@@ -9,9 +9,7 @@ import pytest
 
 from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.events import EventLog
-from octavo.documents.brain.intents import understand
-from octavo.documents.brain.permissions import check
-from octavo.documents.brain.teaching import Teaching, behaviors_of
+from octavo.documents.brain.teaching import Teaching, behaviors_of, denial_of, understand
 from octavo.errors import BadInput, NotFound
 from octavo.testing.clocks import SettableClock
 
@@ -73,11 +71,11 @@ def test_teach_two_actions_done_invoke_calls_the_executor_in_order_and_survives_
     calls = []
     teacher.invoke("ลาดตระเวน", calls.append)
     assert calls == ["forward", "left"]
-    assert behaviors_of(brain.account)["ลาดตระเวน"].times_invoked == 1
+    assert behaviors_of(brain.account)["ลาดตระเวน"]["times_invoked"] == 1
     again = opened()
     assert behaviors_of(again.account) == behaviors_of(brain.account)
     Teaching(again, calls.append).say("ลาดตระเวน")
-    assert behaviors_of(again.account)["ลาดตระเวน"].times_invoked == 2
+    assert behaviors_of(again.account)["ลาดตระเวน"]["times_invoked"] == 2
 
 
 def test_a_forgotten_or_unknown_name_answers_with_the_teach_me_text(teacher):
@@ -155,8 +153,8 @@ def test_rules_that_a_person_approved_stop_a_behavior_at_the_first_denial(teache
     reply = teacher.invoke("patrol")
     assert done == ["forward", "speed 0.3", "left"]
     assert reply.text == "Stopped 'patrol' after 3 actions: speed 0.9 is above the limit of 0.5."
-    assert reply.denial.rule == "max_speed"
-    assert behaviors_of(brain.account)["patrol"].times_invoked == 1, "what was stopped does not count"
+    assert reply.denial == "max_speed"
+    assert behaviors_of(brain.account)["patrol"]["times_invoked"] == 1, "what was stopped does not count"
     (event,) = [e.data for e in brain.list_level("episodic") if e.data.get("event_type") == "sandbox_denied"]
     assert event["payload"]["action"] == "speed 0.9"
 
@@ -170,14 +168,14 @@ def test_a_denied_action_is_neither_done_nor_recorded(teacher, opened, done):
 
 def test_explicit_denial_wins_and_limits_hold():
     rules = {"actuators": ["forward", "speed"], "deny": ["forward"], "sensors_denied": ["microphone"]}
-    assert check("forward", 0, rules).rule == "deny"
-    assert check("left", 0, rules).rule == "actuators"
-    assert check("microphone", 0, {"sensors_denied": ["microphone"]}).rule == "sensors_denied"
-    assert check("speed fast", 0, {"max_speed": 0.5}).rule == "max_speed"
-    assert check("speed 0.5", 0, {"max_speed": 0.5}) is None
-    assert check("left", 100, None).rule == "max_actions"
-    assert check("left", 2, {"max_actions": 2}).rule == "max_actions"
-    assert check("left", 0, None, {}) is None
+    assert denial_of("forward", 0, rules)[0] == "deny"
+    assert denial_of("left", 0, rules)[0] == "actuators"
+    assert denial_of("microphone", 0, {"sensors_denied": ["microphone"]})[0] == "sensors_denied"
+    assert denial_of("speed fast", 0, {"max_speed": 0.5})[0] == "max_speed"
+    assert denial_of("speed 0.5", 0, {"max_speed": 0.5}) is None
+    assert denial_of("left", 100)[0] == "max_actions"
+    assert denial_of("left", 2, {"max_actions": 2})[0] == "max_actions"
+    assert denial_of("left", 0, {}, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -205,7 +203,7 @@ def test_a_line_is_understood(line, kind, rest):
 
 def test_a_behavior_can_be_handed_in_whole_and_has_its_name_in_it(teacher, brain):
     assert brain.save_behavior("wave", ["left", "right"], "says hello")
-    assert behaviors_of(brain.account)["wave"].description == "says hello"
+    assert behaviors_of(brain.account)["wave"]["description"] == "says hello"
     assert teacher.say("wave").text == "Completed 'wave' (2 actions)"
     for name, actions in (("", ["left"]), ("x" * 65, ["left"]), ("empty", [])):
         with pytest.raises(BadInput):

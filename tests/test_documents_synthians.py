@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from octavo.documents import AsyncMemoryCore, MemoryAssembly, MemoryCore, MemoryEntry
-from octavo.domain import quickrecal
+from octavo.documents.synthians import quickrecal
 from octavo.domain.memory import Emotion
 from octavo.domain.moods import resonance
 from octavo.domain.policy import EmotionPolicy, Policy
@@ -160,6 +160,14 @@ def test_a_merge_that_was_not_finished_elsewhere_is_finished_and_no_member_is_lo
     assert account.unmerge("c") == ["a", "b"]
 
 
+def test_an_imported_merge_ends_assemblies_and_nothing_else_that_it_names(account, tmp_path):
+    entries = {f"{n}.mem.json": entry(n, text) for n, text in enumerate(POTTERY, start=1)}
+    ids = [f"mem_{n}" for n in (1, 2, 3)]
+    groups = {"c.asm.json": {"id": "c", "name": "C", "memory_ids": ids, "merged_from": ["mem_1"]}}
+    account.import_(store(tmp_path / "in", entries, groups), format="synthians")
+    assert account.get("mem_1") is not None
+
+
 def test_a_cycle_in_imported_files_is_said(account, tmp_path):
     entries = {f"{n}.mem.json": entry(n, text) for n, text in enumerate(POTTERY, start=1)}
     groups = {
@@ -230,14 +238,14 @@ def test_a_mood_moves_scores_by_resonance_and_the_gate_names_what_it_leaves_out(
 def test_quickrecal_is_the_same_every_time_and_novelty_rises_with_distance(account):
     ids = remember(account, *POTTERY, "the printer is out of paper")
     account.assemble()
-    one, two = (account.explained.quickrecal(id_) for id_ in (ids[2], ids[3]))
-    assert one == account.explained.quickrecal(ids[2])
-    assert two[0]["causal_novelty"] > one[0]["causal_novelty"]
-    assert one[0]["self_org"] > two[0]["self_org"]
-    assert 0 <= one[1] <= 1
-    assert quickrecal.score(one[0], "custom", {"recency": 1.0}) == one[0]["recency"]
+    one, two = (quickrecal.calculate(account, id_) for id_ in (ids[2], ids[3]))
+    assert one == quickrecal.calculate(account, ids[2])
+    assert two["factors"]["causal_novelty"] > one["factors"]["causal_novelty"]
+    assert one["factors"]["self_org"] > two["factors"]["self_org"]
+    assert 0 <= one["quickrecal_score"] <= 1
+    assert quickrecal.score(one["factors"], "custom", {"recency": 1.0}) == one["factors"]["recency"]
     with pytest.raises(BadInput):
-        quickrecal.score(one[0], "random")
+        quickrecal.score(one["factors"], "random")
 
 
 def test_two_statements_with_opposite_words_contradict_each_other():

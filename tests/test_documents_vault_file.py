@@ -18,7 +18,7 @@ import pytest
 
 from octavo.documents.vault import MemoryVault, VaultMemory
 from octavo.documents.vault.view import VaultView
-from octavo.storage.attached import Attached, AttachedFiles
+from octavo.engine.attachments import Attached, Attachments
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
 
@@ -114,17 +114,17 @@ def test_a_file_cut_anywhere_is_completed(filled: Path, kept: int) -> None:
 def test_a_writer_killed_between_commit_and_append_is_caught_up(
     filled: Path, cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = AttachedFiles.append
+    whole = Attachments.append
 
-    def torn(self: AttachedFiles, file: Attached, data: bytes) -> None:
+    def torn(self: Attachments, file: Attached, data: bytes) -> None:
         whole(self, file, data[:cut])
         raise KeyboardInterrupt
 
     with MemoryVault(filled) as vault:
-        monkeypatch.setattr(AttachedFiles, "append", torn)
+        monkeypatch.setattr(Attachments, "append", torn)
         with pytest.raises(KeyboardInterrupt):
             vault.add_memory("said just before the end", "shared", "x")
-        monkeypatch.setattr(AttachedFiles, "append", whole)
+        monkeypatch.setattr(Attachments, "append", whole)
     with MemoryVault(filled) as vault:
         assert "said just before the end" in {m.text for m in vault.recall()}
         assert vault.problems == []

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from canaries import holding
 from octavo.documents.vault import MemoryVault
 from octavo.domain.units import Watermark
 from octavo.doors import cli
+from octavo.engine.attachments import Attached, Attachments
 from octavo.errors import BadInput, Damaged, NewerFormat
-from octavo.storage.attached import Attached, AttachedFiles
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
 
@@ -267,7 +268,7 @@ def test_a_redaction_waits_for_who_holds_the_files_and_is_finished_later(tmp_pat
     folder = folder_of(path) / "vault"
     (folder / "policy.toml").write_text("[commit]\nwait_seconds = 0.01\n")
     with (
-        AttachedFiles(LocalStore(folder)).locked(),
+        octavo.open(folder_of(path), "vault", read_only=True).attached.locked(),
         octavo.open(folder_of(path), "vault", actor="human:a") as a,
     ):
         (why,) = a.redact(added.id, reason="asked to").unreached
@@ -375,7 +376,7 @@ def test_a_tree_that_holds_the_text_holds_the_redaction_up_until_its_page_is_cle
         known = account.remember(text, kind="fact").memory
         tree = tmp_path / "pages"
         (tree / "notes").mkdir(parents=True)
-        account.attached.files.attach(tree, "tree")
+        account.attached.attach(tree, "tree")
         (tree / "notes" / "other.md").write_text("- plays the guitar ^abc\n")
         held = tree / "notes" / "day.md"
         held.write_text(f"# A day\n\n{page.format(text=text, id=known.id)}\n")
@@ -418,7 +419,7 @@ def test_what_an_open_document_makes_of_the_ledger_is_erased_before_the_tree_is_
     page.path.parent.mkdir()
     with octavo.open(tmp_path / "data", "nok", actor="human:nok") as account:
         known = account.remember(CANARY, kind="fact").memory
-        account.attached.files.attach(page.path.parent, "tree")
+        account.attached.attach(page.path.parent, "tree")
         account.attached.join(page)
         page.path.write_text(f"- {CANARY} ^{known.id}\n")
         assert account.redact(known.id, reason="asked to").unreached == ()
@@ -428,9 +429,9 @@ def test_what_an_open_document_makes_of_the_ledger_is_erased_before_the_tree_is_
 
 class TestWhatCanBeAttached:
     @pytest.fixture
-    def files(self, tmp_path: Path) -> AttachedFiles:
-        (tmp_path / "root" / "account").mkdir(parents=True)
-        return AttachedFiles(LocalStore(tmp_path / "root" / "account"))
+    def files(self, tmp_path: Path) -> Iterator[Attachments]:
+        with octavo.open(tmp_path / "root", "account") as account:
+            yield account.attached
 
     def test_a_file_beside_the_account_or_one_above(self, files, tmp_path):
         for place in (tmp_path / "root" / "x.jsonl", tmp_path / "x.jsonl"):

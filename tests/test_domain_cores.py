@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain.cores import Core, core_from_json, integrity_hash, is_intact, sphere_from_json
-from octavo.domain.records import to_json
+from octavo.domain.cores import Core, core_from_json, integrity_hash, is_intact, sphere_from_json, to_json
 from octavo.errors import BadInput
 from seed_001 import SEED_CORE, SEED_SPHERE
 

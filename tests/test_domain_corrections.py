@@ -80,6 +80,31 @@ def test_what_is_about_something_else_replaces_nothing(question, older, newer):
     assert not replaced
 
 
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("where do I live?", "I live in Chiang Mai", "Ana lives in Paris"),
+        ("where do I live?", "User lives in Chiang Mai", "Ana lives in Paris"),
+        ("where do I live?", "I live in Chiang Mai", "Ana moved to Rome"),
+        ("where do we work?", "We work at Acme", "Tom works at Globex"),
+        ("what is my favourite food?", "I love ramen", "Ana loves pizza"),
+    ],
+)
+def test_what_somebody_else_does_replaces_nothing_of_the_one_who_speaks(question, older, newer):
+    order, replaced = arrange(question, facts(older, newer))
+    assert order == ["m0", "m1"]
+    assert replaced == []
+
+
+@pytest.mark.parametrize("who", ["I", "User"])
+def test_a_change_of_the_one_who_speaks_is_as_certain_as_one_of_a_name(who):
+    verb = "live" if who == "I" else "lives"
+    (_, replaced) = arrange(
+        "where do I live?", facts(f"{who} {verb} in Chiang Mai", f"{who} moved to Bangkok")
+    )
+    assert [r.is_certain for r in replaced] == [True]
+
+
 def test_a_plan_and_a_visit_leave_the_fact_as_it_is():
     texts = ("Nora lives in Porto", "Nora might move to Braga", "Nora visited Faro last week")
     order, replaced = arrange("where does Nora live?", facts(*texts))

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from octavo.domain.gate import Stop, check_text, is_plain
+from octavo.domain.gate import check_text, is_plain
 from octavo.domain.memory import Memory, Turn, transcript
 from octavo.domain.policy import Policy, PrivacyPolicy
+from octavo.domain.verdicts import Verdict
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +40,7 @@ def episode(text, **more):
 )
 def test_a_statement_is_refused_with_the_check_that_stopped_it(memory, check):
     outcome = check_text(memory, Policy())
-    assert isinstance(outcome, Stop)
+    assert isinstance(outcome, Verdict)
     assert outcome.check == check
     assert outcome.advice
 
@@ -64,7 +65,7 @@ def test_phone_and_email_are_allowed_masked_or_refused_by_policy():
     assert "081" not in masked.text
     assert "somchai" not in masked.text
     refused = check_text(fact(text), Policy(privacy=PrivacyPolicy(phone="refuse")))
-    assert isinstance(refused, Stop)
+    assert isinstance(refused, Verdict)
 
 
 @given(st.text(max_size=300))

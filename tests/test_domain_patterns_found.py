@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,23 +15,24 @@ from octavo.domain.patterns_found import (
     find,
     is_stable,
     plain_key,
-    seen_in,
+    triples,
 )
 
 NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
 WALK = ("forward", "left", "forward")
 
 
-def trace(source="e1", days=1.0, **what):
-    return list(seen_in(source, NOW - timedelta(days=days), **what))
+def trace(source="e1", days=1.0, *, actions=(), intents=(), denials=(), outcomes=()):
+    """What one episode or session tells."""
+    seen = [("actions", key, None) for key in triples(actions)]
+    seen += [("intents", "-".join(pair), None) for pair in pairwise(intents)]
+    seen += [("denials", key, None) for key in denials]
+    seen += [("outcomes", outcome.key, outcome) for outcome in outcomes]
+    return [(kind, key, NOW - timedelta(days=days), source, outcome) for kind, key, outcome in seen]
 
 
 def found(*traces):
     return find([sighting for trace in traces for sighting in trace], NOW, PatternPolicy())
-
-
-def keys(**what):
-    return [key for _, key, *_ in trace(**what)]
 
 
 def lava(result="denied", holding=False):
@@ -67,9 +69,8 @@ def test_what_is_older_than_seven_days_does_not_count():
 
 
 def test_a_run_of_repeats_tells_its_triple_once():
-    assert keys(actions=["forward"] * 10) == ["forward-forward-forward"]
-    assert keys(actions=["a", "b"]) == []
-    assert keys(intents=["x", "y", "x"]) == ["x-y", "y-x"]
+    assert triples(["forward"] * 10) == ["forward-forward-forward"]
+    assert triples(["a", "b"]) == []
 
 
 def test_intents_of_a_person_pair_up():
@@ -120,4 +121,4 @@ def test_a_key_can_be_no_path_in_any_language():
 @given(st.lists(st.sampled_from(["forward", "left", "right"]), max_size=60))
 def test_triples_lose_nothing_but_repeats(actions):
     windows = {"-".join(actions[n : n + 3]) for n in range(len(actions) - 2)}
-    assert set(keys(actions=actions)) == windows
+    assert set(triples(actions)) == windows

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from octavo.domain.compression import backlog, due
-from octavo.domain.cores import Core, Sphere, core_from_json, is_intact, sphere_from_json
+from octavo.domain.cores import Core, Sphere, core_from_json, is_intact, sphere_from_json, to_json
 from octavo.domain.memory import Emotion, Turn
 from octavo.domain.pages import core_page, period, sphere_page
-from octavo.domain.records import to_json
 from octavo.domain.sentence_rank import choose, told
 from octavo.domain.sentences import SessionSource, content, is_question, split
 from octavo.domain.spheres import summarise_sphere
@@ -411,7 +410,7 @@ def test_the_same_sessions_give_the_same_core_in_another_process(talk: Talk) -> 
     name = "ENGLISH" if talk is ENGLISH else "THAI"
     script = (
         "import json, sys; from datetime import UTC, datetime; import talks;"
-        "from octavo.domain.compression import due; from octavo.domain.records import to_json;"
+        "from octavo.domain.compression import due; from octavo.domain.cores import to_json;"
         "from octavo.domain.summary import summarise_core;"
         f"sessions = talks.sessions_of(talks.{name}); now = datetime(2026, 5, 1, tzinfo=UTC);"
         "made = summarise_core(due(8)[0], sessions, made_at=now);"

@@ -81,6 +81,35 @@ def test_what_was_changed_since_stays_when_it_is_undone(home: Path, settings: Se
     assert json.loads(path.read_text()) == {"theme": "light", "mcpServers": {"other": {"command": "x"}}}
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_in_an_empty_home_only_its_own_files_come_and_all_of_them_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings, client: agents.Client
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    done = agents.install(settings, client, undo=False, yes=True)
+    assert sorted(files(home)) == sorted(str(Path(path).relative_to(home)) for path in done["written"])
+    agents.install(settings, client, undo=True, yes=True)
+    assert list(home.iterdir()) == []
+
+
+def test_what_a_person_added_to_codexs_entry_goes_with_it(home: Path, settings: Settings) -> None:
+    agents.install(settings, "codex", undo=False, yes=True)
+    path = home / ".codex/config.toml"
+    path.write_text(
+        path.read_text() + '\n[mcp_servers.octavo.env]\nOCTAVO_EMBEDDER = "none"\n\n[own]\nb = 2\n'
+    )
+    agents.install(Settings(root=settings.root, account="other"), "codex", undo=False, yes=True)
+    config = tomllib.loads(path.read_text())
+    assert config["mcp_servers"]["octavo"]["env"] == {"OCTAVO_EMBEDDER": "none"}
+    assert "other" in config["mcp_servers"]["octavo"]["args"]
+    agents.install(settings, "codex", undo=True, yes=True)
+    config = tomllib.loads(path.read_text())
+    assert set(config["mcp_servers"]) == {"other"}  # half an entry would keep Codex from starting
+    assert (config["tui"], config["own"]) == ({"a": 1}, {"b": 2})
+
+
 def test_codex_reads_the_same_command(home: Path, settings: Settings) -> None:
     agents.install(settings, "codex", undo=False, yes=True)
     config = tomllib.loads((home / ".codex/config.toml").read_text())
@@ -110,7 +139,7 @@ def test_nothing_is_written_without_a_yes(home: Path, settings: Settings) -> Non
     with pytest.raises(BadInput, match="--yes"):
         agents.install(settings, "cursor", undo=False, yes=False)
     (home / ".cursor/mcp.json").write_text("{broken")
-    with pytest.raises(BadFile):
+    with pytest.raises(BadFile, match=r"\.cursor/mcp\.json cannot be read"):
         agents.install(settings, "cursor", undo=False, yes=True)
     (home / ".cursor/mcp.json").write_text(before[".cursor/mcp.json"])
     assert files(home) == before

@@ -24,6 +24,7 @@ from octavo.doors.operations.values import time_of, value_of
 from octavo.doors.plain import plain
 from octavo.doors.settings import Settings
 from octavo.engine.account import Account
+from octavo.engine.fields import Count, Unit
 from octavo.engine.reading import Snapshot
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, HumanOnly, NotFound, OctavoError
@@ -122,8 +123,8 @@ def test_an_operation_is_read_from_its_signature() -> None:
         target: Account | Sandbox,
         note: Annotated[str, "Which."],
         *,
-        loud: Annotated[table.Unit, "How loud."] = 0.5,
-        limit: Annotated[table.Count | None, "How often."] = None,
+        loud: Annotated[Unit, "How loud."] = 0.5,
+        limit: Annotated[Count | None, "How often."] = None,
     ) -> str:
         """Sing a note.
 
@@ -139,6 +140,29 @@ def test_an_operation_is_read_from_its_signature() -> None:
     assert limit.short == "-n"
     assert (sandbox.name, sandbox.short) == ("sandbox", "-s")
     assert sing(None, "la") == "la 0.5 None"
+
+
+def test_a_method_is_an_operation_whose_parameters_have_sentences() -> None:
+    reject = BY_NAME["reject"]
+    assert reject.subjects == (Account,)
+    assert [(p.name, p.is_positional) for p in reject.parameters] == [("value", True), ("reason", False)]
+    (sandbox, id_, feedback) = BY_NAME["use"].parameters
+    assert [p.name for p in (sandbox, id_, feedback)] == ["sandbox", "id", "feedback"]
+    assert (feedback.is_positional, feedback.least, feedback.most) == (False, -1, 1)
+    assert "vector" not in {p.name for p in BY_NAME["remember"].parameters}
+    assert [o.name for o in OPERATIONS for p in o.parameters if not p.summary] == []
+
+
+def test_the_summary_of_a_method_leaves_out_what_it_returns() -> None:
+    assert BY_NAME["restore"].summary == "Make the memories what they were, as a new version."
+    assert [o.name for o in OPERATIONS if "; returns" in o.summary] == []
+
+
+def test_what_gives_nothing_back_names_what_it_was_told(tmp_path: Path) -> None:
+    where = settings(tmp_path)
+    do("init", where)
+    do("reject", where, value="allergic to peanuts")
+    assert do("unreject", where, value="allergic to peanuts") == {"lifted": "allergic to peanuts"}
 
 
 def test_what_an_operation_is_asked_of_says_where_it_reads_and_writes() -> None:

@@ -126,6 +126,14 @@ def test_the_json_of_recall_holds_everything_whether_asked_why_or_not(lived: Run
     assert sum(hit["parts"].values()) == pytest.approx(hit["score"])
 
 
+def test_recall_says_until_when_a_replaced_fact_held(lived: Run) -> None:
+    lived("remember", "Ana lives in Paris")
+    lived("remember", "Ana moved to Rome")
+    shown = lived("recall", "where does Ana live?").out
+    assert f"Ana lives in Paris  until {datetime.now(UTC):%Y-%m-%d}" in shown
+    assert "Ana moved to Rome  until" not in shown
+
+
 def test_a_layered_recall_shows_its_trail(lived: Run) -> None:
     shown = lived("recall", "pottery", "--strategy", "layered").out
     assert "looked among spheres" in shown
@@ -418,7 +426,7 @@ def test_words_alone_never_ask_the_embedder(lived: Run, monkeypatch: pytest.Monk
 def test_the_default_way_of_opening_only_reads(tmp_path: Path) -> None:
     octavo.open(tmp_path, actor="human:you").close()
     with (
-        performing.opened(Settings(root=tmp_path)) as account,
+        performing.open_account(Settings(root=tmp_path)) as account,
         pytest.raises(octavo.OctavoError, match="read"),
     ):
         account.remember("owns a red bicycle")

@@ -22,8 +22,7 @@ from octavo.doors import cli, render
 from octavo.doors.operations import OPERATIONS, perform
 from octavo.doors.plain import clean, document
 from octavo.doors.render.console import draw
-from octavo.doors.render.shapes import Page, Table, grid, line, table
-from octavo.doors.render.values import value_lines
+from octavo.doors.render.shapes import Page, Table, grid, line, table, value_lines
 from octavo.doors.settings import Settings
 
 WORDS = st.text(alphabet="ab กีน้ำ漢字 \n", max_size=60)

@@ -172,6 +172,30 @@ def test_the_profile_holds_what_is_current_and_its_bytes_do_not_depend_on_the_qu
     assert account.brief("who is the manager?").standing == standing
 
 
+def test_the_profile_knows_a_change_that_is_told_in_other_words_of_the_same_one(account: Account) -> None:
+    for day, text in enumerate(
+        (
+            "I live in Chiang Mai",
+            "Ana lives in Paris",
+            "Ana likes tea",
+            "I moved to Bangkok",
+            "Ana moved to Rome",
+            "Ana's brother moved to Oslo",
+            "I moved my desk to the window",
+        ),
+        1,
+    ):
+        account.remember(text, at=at(day))
+    told = {line[4] for line in read(str(account.brief())).sections["Known Facts"]}
+    assert told == {
+        "Ana likes tea",
+        "I moved to Bangkok",
+        "Ana moved to Rome",
+        "Ana's brother moved to Oslo",
+        "I moved my desk to the window",
+    }
+
+
 def test_the_profile_leaves_out_what_is_over_in_thai_too(account: Account) -> None:
     account.remember("แพรวทำงานเป็นนักบัญชี", at=at(1))
     account.remember("แพรวแพ้นมวัว", at=at(2))

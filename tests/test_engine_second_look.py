@@ -209,7 +209,20 @@ def test_a_callers_own_function_takes_the_second_look(opened):
     assert question == "mango"
     assert set(texts) == {hit.text for hit in hits}
     assert max(hits, key=lambda hit: hit.parts["rerank"]).text == max((h.text for h in hits), key=len)
-    assert "fits word by word" in hits[0].why
+    assert "is nearer to the question than most of what came" in hits[0].why
+
+
+def test_the_second_look_claims_no_fit_where_nothing_fits(opened):
+    account = opened(embedder=False, reranker=lambda question, texts: [len(text) for text in texts])
+    told(account)
+    hits = account.recall("mango", unit="turn")
+    for hit in hits:
+        said = {words: value for value, words in hit.reasons}
+        nearer = said.get("is nearer to the question than most of what came", 0)
+        further = said.get("is further from the question than most of what came", 0)
+        assert (nearer > 0) is (hit.parts["rerank"] >= 0.005)
+        assert (further < 0) is (hit.parts["rerank"] <= -0.005)
+        assert not any("fit" in words for words in said)
 
 
 def test_a_reranker_that_fails_leaves_the_hits_as_they_were_and_says_so(opened):

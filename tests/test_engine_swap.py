@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.engine import merging
+from octavo.engine import assemble
 from octavo.engine.indexing import Indexing
 from octavo.errors import Damaged
 from octavo.models.embedders import CallableEmbedder
@@ -222,7 +222,7 @@ def test_work_on_an_index_that_others_throw_away_meanwhile_is_done_again_and_nob
     account, other = opened(embedder=LENGTHS), opened(embedder=LENGTHS)
     filled(account)
     name = "merge_alike" if act == "upkeep" else "add_vectors"
-    where, calls = (merging if act == "upkeep" else Indexing), []
+    where, calls = (assemble if act == "upkeep" else Indexing), []
     whole = getattr(where, name)
 
     def thrown_away(*args, **named):

@@ -14,11 +14,11 @@ from gymnasium.utils.env_checker import check_env
 import octavo
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain import runs
-from octavo.doors import cli
+from octavo.doors import cli, robots
 from octavo.errors import BadInput, NotFound
-from octavo.robotgrid import environment, episodes, levels, play
+from octavo.robotgrid import environment, episodes, levels
 from octavo.robotgrid import world as grid
-from octavo.robotgrid.learner import Beliefs, Learner, bring_skill, outcomes_in, predict
+from octavo.robotgrid.learner import Learner, bring_skill, outcomes_in
 from octavo.testing.clocks import SettableClock
 
 
@@ -33,7 +33,7 @@ def after(text, *actions):
 
 def test_forward_into_lava_fails_and_the_sandbox_denies_it():
     moment = after("~ S G", "forward")
-    assert (grid.told(moment)["sandbox_denied"], grid.reward(moment)) == (True, -1)
+    assert (grid.told(moment)["sandbox_denied"], grid.REWARDS[moment.result]) == (True, -1)
     assert "SANDBOX DENIED" in moment.message
     assert (moment.world.x, moment.world.y) == (0, 1)
 
@@ -114,9 +114,9 @@ def test_a_wrong_dict_map_action_or_level_is_bad_input():
 
 @pytest.mark.parametrize("level", levels.builtin())
 def test_every_built_in_level_can_be_solved_and_needs_its_puzzle(level):
-    start = levels.level(level).start
-    assert len(levels.solve(start)) == levels.level(level).shortest
-    assert levels.needs_puzzle(start)
+    made = levels.level(level)
+    assert len(levels.solve(made.map)) == made.shortest
+    assert levels.needs_puzzle(made)
 
 
 @pytest.mark.parametrize("difficulty", range(1, levels.HARDEST + 1))
@@ -124,8 +124,8 @@ def test_a_generated_level_is_solved_needs_its_puzzle_and_is_never_an_empty_fall
     for seed in range(8 if difficulty <= 15 else 3):
         level = levels.generate(difficulty, seed)
         assert levels.generate(difficulty, seed) == level
-        assert levels.solve(level.start)
-        assert levels.needs_puzzle(level.start)
+        assert levels.solve(level.map)
+        assert levels.needs_puzzle(level)
         tiles = set(level.map)
         assert {"D", "K"} <= tiles or difficulty not in (4, 5, 6, 9, 10)
         assert "~" in tiles or difficulty not in (7, 8, 9, 10, *range(16, 21))
@@ -136,14 +136,14 @@ def test_a_level_that_cannot_be_made_is_said_so():
     made = 0
     for seed in range(100):
         with suppress(BadInput):
-            made += levels.needs_puzzle(levels.generate(10, seed, tries=1).start)
+            made += levels.needs_puzzle(levels.generate(10, seed, tries=1))
     assert 0 < made < 100, "one map is not always enough, and the others are refused"
     with pytest.raises(BadInput, match="none needs its puzzle"):
         levels.generate(10, 1, tries=0)
     with pytest.raises(BadInput):
         levels.generate(0, 1)
     with pytest.raises(BadInput):
-        levels.generate(1, 1, size=100)
+        levels.generate(1, -1)
 
 
 @pytest.mark.parametrize("level", levels.builtin())
@@ -176,7 +176,7 @@ def test_the_environment_rewards_as_the_document_says_and_tells_of_denials():
     assert info["result"] == "blocked"
     rewards = {"goal": 10.0, "key": 1.0, "moved": 0.1, "blocked": -0.1, "denied": -1.0}
     maps = {"goal": "G S", "key": "K S G", "moved": ". S G", "blocked": "# S G", "denied": "~ S G"}
-    assert {name: grid.reward(after(text, "forward")) for name, text in maps.items()} == rewards
+    assert {name: grid.REWARDS[after(text, "forward").result] for name, text in maps.items()} == rewards
 
 
 def test_an_episode_ends_when_the_steps_run_out():
@@ -186,12 +186,13 @@ def test_an_episode_ends_when_the_steps_run_out():
     assert environment.RobotGrid(difficulty=4).reset(seed=3)[1]["level"].startswith("generated-4-")
 
 
-def test_a_person_plays_line_by_line_and_wrong_letters_do_nothing():
-    typed, shown = iter(["d", "x", "wwww"]), []
-    moments = play.play(levels.level("tutorial"), lambda _: next(typed), shown.append)
+def test_a_person_plays_line_by_line_and_wrong_letters_do_nothing(monkeypatch, capsys):
+    typed = iter(["d", "x", "wwww"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
+    moments = robots.play(levels.level("tutorial"))
     assert moments[-1].world.done
     assert len(moments) == 5
-    assert "'x' is no action" in "\n".join(shown)
+    assert "'x' is no action" in capsys.readouterr().out
 
 
 def test_the_command_line_plays_a_level_and_lists_those_there_are(monkeypatch, capsys):
@@ -207,8 +208,8 @@ def test_the_command_line_plays_a_level_and_lists_those_there_are(monkeypatch, c
 
 
 def test_a_play_is_drawn_as_an_animation(tmp_path):
-    path = play.animate(levels.level("lava_key").start, ["right"], tmp_path / "play.gif")
-    assert path.read_bytes()[:6] == b"GIF89a"
+    environment.animate(levels.level("lava_key").start, ["right"], tmp_path / "play.gif")
+    assert (tmp_path / "play.gif").read_bytes()[:6] == b"GIF89a"
 
 
 def test_a_record_has_its_closing_step_and_predictions_made_before_the_action():
@@ -241,18 +242,18 @@ def robot(tmp_path):
 
 
 def test_the_learner_knows_nothing_but_what_its_memory_recalls(robot):
-    assert Beliefs(None, ("semantic",)).result("~", False) == (None, 0.0)
-    assert Beliefs(robot, ("semantic",)).result("~", False) == (None, 0.0)
+    assert Learner(None).believe("~", False) == (None, 0.0)
+    assert Learner(robot, levels=("semantic",)).believe("~", False) == (None, 0.0)
     robot.register_skill(
         "fire",
         "forward onto lava without a key: denied",
         {"outcomes": [{"command": "forward", "tile": "lava", "holding": False, "result": "denied"}]},
     )
-    beliefs = Beliefs(robot, ("semantic",))
-    assert beliefs.result("~", False)[0] == "denied"
-    assert beliefs.result("~", True)[0] is None
+    learner = Learner(robot, levels=("semantic",))
+    assert learner.believe("~", False)[0] == "denied"
+    assert learner.believe("~", True)[0] is None
     world = grid.parse("~\nS\nG")
-    assert predict(world, "forward", beliefs)[0] == episodes.state_of(world)
+    assert learner.predict(world, "forward")[0] == episodes.state_of(world)
 
 
 def test_what_a_robot_learns_in_some_levels_helps_it_in_another_and_helps_another_robot(robot, tmp_path):

@@ -173,9 +173,9 @@ def test_every_other_handle_has_only_what_an_account_has_or_is_listed_here():
         "consolidate", "discard", "turn", "update_state", "use", "write_episode",
     }  # fmt: skip
     assert methods(Explainer) == {
-        "activation", "assemblies", "assembly", "composite",
-        "contradictions", "found", "freshness", "lineage",
-        "log", "merge", "quickrecal", "stats", "vectors",
+        "alike", "assemblies", "assembly", "composite",
+        "found", "freshness", "lineage", "merges", "must_explain",
+        "stats", "vector", "vectors",
     }  # fmt: skip
 
 

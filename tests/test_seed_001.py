@@ -21,10 +21,9 @@ from llm_server import Reply, hangs, llm_server, misses_the_schema
 from octavo.documents.formats import export_account
 from octavo.documents.schemas import schema
 from octavo.domain.compression import CompressionPolicy, due
-from octavo.domain.cores import core_from_json, is_intact, sphere_from_json
+from octavo.domain.cores import core_from_json, is_intact, sphere_from_json, to_json
 from octavo.domain.memory import Memory
 from octavo.domain.pages import core_page, sphere_page
-from octavo.domain.records import to_json
 from octavo.domain.summary import summarise_core
 from octavo.models.llm import Endpoint
 from octavo.models.summarisers import ModelSummariser

@@ -11,6 +11,7 @@ import pytest
 
 from octavo.documents import MemoryAssembly, MemoryCore, MemoryEntry
 from octavo.documents.formats import export_account, import_account
+from octavo.documents.synthians import explaining
 from octavo.domain.policy import AssemblyPolicy, IndexPolicy, Policy
 from octavo.doors import rest, rest_seeds
 from octavo.doors.pool import Pool
@@ -217,10 +218,10 @@ def test_one_retrieval_counts_one_activation_and_it_survives_a_restart(opened, c
 
 def test_explaining_what_is_missing_says_not_found_and_the_flag_closes_all_of_it(opened, account):
     (memory,) = remember(account, POTTERY[0])
-    assert "not found" in account.explained.activation("asm_none", memory)["notes"]
-    assert "not found" in account.explained.merge("asm_none")["notes"]
+    assert "not found" in explaining.activation(account, "asm_none", memory)["notes"]
+    assert "not found" in explaining.merge(account, "asm_none")["notes"]
     closed = opened(embedder=False, policy=manual(explain=False))
-    for ask in (closed.explained.log, lambda: closed.explained.merge("asm_none")):
+    for ask in (lambda: explaining.log(closed), lambda: explaining.merge(closed, "asm_none")):
         with pytest.raises(HumanOnly) as caught:
             ask()
         assert caught.value.http_status == 403

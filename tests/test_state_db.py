@@ -20,7 +20,7 @@ from octavo.errors import LedgerTruncated
 from octavo.storage import state_log
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
-from octavo.storage.state_view import OPEN
+from octavo.storage.state_log import OPEN
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import MemoryStore, open_on
 

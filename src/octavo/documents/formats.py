@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from octavo.documents import skills
-from octavo.documents.brain import minari_set, rlds
+from octavo.documents.brain import rlds
 from octavo.documents.consciousness import files as consciousness
 from octavo.documents.imports import chats, langgraph_rows, markdown, mem0
 from octavo.documents.msp import files as msp
@@ -21,7 +21,7 @@ from octavo.storage.projections import Progress
 CHOOSING = ("minari", "rlds")
 EXPORTS: dict[str, Callable[..., Any]] = {
     "consciousness": consciousness.export,
-    "minari": minari_set.export,
+    "minari": rlds.export_minari,
     "msp": msp.export,
     "rlds": rlds.export,
     "skills": skills.export,

@@ -11,7 +11,7 @@ from typing import Any
 
 from octavo.documents.transfer import Note
 from octavo.errors import BadFile, BadInput, Unavailable
-from octavo.storage.stores.disk import Disk, failure, replace_file
+from octavo.storage.stores.disk import Disk, make_folders, replace_file, saying
 
 MAX_BYTES = 2_000_000_000  # of one file to be read
 _INTEGERS = range(-(2**63), 2**64)
@@ -98,14 +98,10 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def write_bytes(path: Path, data: bytes, disk: Disk | None = None) -> None:
     """Write a file by a temporary one and a rename, so that nobody sees half of it."""
-    try:
-        disk = disk or Disk()
-        missing = [folder for folder in path.parents if not disk.exists(folder)]
-        for folder in reversed(missing):
-            disk.make_folder(folder)
+    disk = disk or Disk()
+    with saying(f"writing {path}", "name a folder you may write"):
+        make_folders(disk, path.parent)
         replace_file(disk, path, data)
-    except OSError as error:
-        raise failure(f"writing {path}", error, "name a folder you may write") from error
 
 
 def kept_bytes(data: bytes) -> dict[str, str]:

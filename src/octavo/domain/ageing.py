@@ -41,8 +41,9 @@ def overdue(
     gone: dict[str, list[Memory]] = {}
     for group, limits in limits_of(policy).items():
         over = _over(list(files[group].values()), limits, now)
-        kept = held if group == CONVERSATIONS else None
-        gone[group] = [memory for unit in over if _may_go(unit, kept) for memory in unit]
+        if group == CONVERSATIONS:
+            over = [unit for unit in over if held.issuperset(memory.id for memory in unit)]
+        gone[group] = [memory for unit in over if not any(map(is_milestone, unit)) for memory in unit]
     return gone
 
 
@@ -63,8 +64,3 @@ def _over(units: list[list[Memory]], limits: Mapping[str, float], now: datetime)
 
 def _last(unit: Sequence[Memory]) -> datetime:
     return max(memory.at for memory in unit)
-
-
-def _may_go(unit: Sequence[Memory], held: frozenset[str] | None) -> bool:
-    is_held = held is None or all(memory.id in held for memory in unit)
-    return is_held and not any(is_milestone(memory) for memory in unit)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain, product
 from typing import Literal
 
 from msgspec.structs import replace
@@ -19,7 +19,6 @@ from octavo.domain import cues
 from octavo.domain.memory import UNCOUNTED, Link, Memory
 from octavo.domain.patterns import pattern
 from octavo.domain.policy import AssemblyPolicy
-from octavo.domain.rules import tombstone
 from octavo.domain.sentences import SessionSource
 from octavo.domain.state import View
 from octavo.domain.text import fold, gram_size, runs, stem, terms_of_run
@@ -28,14 +27,12 @@ from octavo.domain.themes import themes
 KIND: Literal["assembly"] = "assembly"
 GROUPED = ("episode", "fact")
 PART, MERGED_FROM, MERGED_INTO = "part", "merged_from", "merged_into"
-SCHEMA = "1.0"
 LEAST = 2
 _NAMED, _KEYWORDS, _TOPICS = 3, 20, 8
 _READ = 24  # members that lend an assembly its name; more say the same
 _SHORT, _LONGEST_WORD = 60, 40
 _PARTS = pattern(r"[.!?,;:()\"“”\n…–—]+")
 _DULL = cues.GENERIC | cues.SMALL_TALK | cues.STOP | word_lists.listed("themes.verbs")
-_DULL_ENDS = ("ed", "ing", "ly")
 
 Rarity = Callable[[str], float]
 Phrases = dict[tuple[str, ...], tuple[int, str]]
@@ -58,81 +55,42 @@ def live_members(view: View, ids: Collection[str]) -> list[Memory]:
     return [known[id_][1] for id_ in ids if id_ in known and may_belong(known[id_][1])]
 
 
-def made(
-    id_: str,
-    members: Sequence[Memory],
-    rarity: Rarity,
-    by: Literal["likeness", "merge", "hand"],
-    *,
-    name: str | None = None,
-    tags: Sequence[str] = (),
-    merged_from: Sequence[str] = (),
-    approved: str | None = None,
-    **formed: str | float | None,
-) -> Memory:
-    """A new assembly of some members, named by what they share unless it is given a name.
+def begun(id_: str, by: str, first: Memory, **formed: str | float | None) -> Memory:
+    """An assembly before its first revision, to be `grown`, in the scope of its first member.
 
     It says how it was `formed`: by what, under which embedder, how alike, and how alike it had to be.
     """
-    topics = topics_of(members, rarity)
     told = {key: round(v, 6) if isinstance(v, float) else v for key, v in formed.items() if v is not None}
-    links = [(PART, member.id) for member in members] + [(MERGED_FROM, source) for source in merged_from]
     return Memory(
         id=id_,
+        rev=0,
         kind=KIND,
-        text=name or name_of(topics, members),
-        scope=members[0].scope,
-        tags=tuple(tags),
+        scope=first.scope,
         source="promotion",
         actor="system",
-        at=max(member.at for member in members),
-        salience=max(member.salience for member in members),
+        at=first.at,
+        salience=0.0,
         confidence=1.0,
-        links=tuple(Link(name=link, to=to) for link, to in links),
-        data={"topics": list(topics), "schema_version": SCHEMA, "formed": {"by": by, **told}},
-        approved=approved,
+        data={"topics": [], "schema_version": "1.0", "formed": {"by": by, **told}},
     )
 
 
-def joined(assembly: Memory, members: Sequence[Memory], new: Iterable[str], rarity: Rarity) -> Memory:
-    """The assembly's next revision with more members; a name that a person gave stays."""
+def grown(assembly: Memory, members: Sequence[Memory], rarity: Rarity) -> Memory:
+    """Its next revision with all these members, named by what they share; a name that a person gave stays."""
     data = {key: value for key, value in assembly.data.items() if key != "vector"}
-    old = data.get("topics", ())
+    old, known = data.get("topics", ()), members_of(assembly)
     topics = topics_of(members, rarity) or old
+    is_ours = not assembly.text or assembly.text == name_of(old, members)
     return replace(
         assembly,
         rev=assembly.rev + 1,
         actor="system",
-        text=name_of(topics, members) if assembly.text == name_of(old, members) else assembly.text,
+        text=name_of(topics, members) if is_ours else assembly.text,
         at=max((assembly.at, *(member.at for member in members))),
         salience=max((assembly.salience, *(member.salience for member in members))),
-        links=(*assembly.links, *(Link(name=PART, to=id_) for id_ in new)),
+        links=(*assembly.links, *(Link(name=PART, to=m.id) for m in members if m.id not in known)),
         data=data | {"topics": list(topics)},
     )
-
-
-def merged(
-    first: Memory, second: Memory, members: Sequence[Memory], id_: str, rarity: Rarity, **formed: float | None
-) -> list[Memory]:
-    """One assembly in place of two, which end in the same commit and say into what."""
-    by_hand = next((one for one in (first, second) if one.approved), None)
-    whole = made(
-        id_,
-        members,
-        rarity,
-        "merge",
-        name=by_hand.text if by_hand else None,
-        tags=tuple(dict.fromkeys((*first.tags, *second.tags))),
-        merged_from=(first.id, second.id),
-        approved=by_hand.approved if by_hand else None,
-        **formed,
-    )
-    return [whole, ended_into(first, id_, "system"), ended_into(second, id_, "system")]
-
-
-def ended_into(source: Memory, id_: str, actor: str) -> Memory:
-    """The end of an assembly that says into what it was merged."""
-    return replace(tombstone(source, actor), data={MERGED_INTO: id_})
 
 
 def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:
@@ -142,30 +100,17 @@ def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:
         SessionSource(id=m.id, ordinal=n, started_at=m.at, ended_at=m.at, episodes=(m,))
         for n, m in enumerate(read)
     ]
-    shared = [one for one in themes(sources) if (one.sessions or 0) >= LEAST]
-    shared.sort(key=lambda one: (-one.weight * rarity(one.theme) ** 2, one.theme))
-    phrases = _phrases(read)
-    words = {word: count for stems, (count, word) in phrases.items() if len(stems) == 1}
-    common = [word for word, count in words.items() if count >= max(LEAST, len(read) / 2)]
-    common.sort(key=lambda word: (-words[word] * rarity(word), word))  # where no theme is told
-    topics: list[str] = []
-    taken: set[str] = set()
-    for theme in [one.theme for one in shared] or common:
+    phrases, topics = _phrases(read), dict[frozenset[str], str]()
+    weights = {one.theme: one.weight for one in themes(sources) if (one.sessions or 0) >= LEAST}
+    if not weights:  # no theme is told: the words that half of them have
+        words = {word: count for stems, (count, word) in phrases.items() if len(stems) == 1}
+        weights = {word: count for word, count in words.items() if count >= max(LEAST, len(read) / 2)}
+    for theme in sorted(weights, key=lambda theme: (-weights[theme] * rarity(theme) ** 2, theme)):
         topic = _widened(theme, phrases)
-        stems = {stem(word) for word in runs(topic)}
-        if taken.isdisjoint(stems):
-            topics.append(topic)
-            taken |= stems
-    return tuple(topics[:_TOPICS])
-
-
-def told_apart(assembly: Memory, others: Mapping[str, Sequence[str]]) -> Memory:
-    """The assembly under a name that none of the `others` has, if it has a topic that the other has not."""
-    topics = assembly.data.get("topics", ())
-    if assembly.text not in others or not topics or assembly.text != ", ".join(topics[:_NAMED]):
-        return assembly
-    apart = sorted(topics, key=lambda topic: topic in others[assembly.text])
-    return replace(assembly, text=", ".join(apart[:_NAMED]), data={**assembly.data, "topics": apart})
+        stems = frozenset(stem(word) for word in runs(topic))
+        if stems.isdisjoint(chain(*topics)):
+            topics[stems] = topic
+    return tuple(topics.values())[:_TOPICS]
 
 
 def _phrases(members: Sequence[Memory]) -> Phrases:
@@ -181,8 +126,7 @@ def _phrases(members: Sequence[Memory]) -> Phrases:
                 some = tuple(one for one in stems[at : at + size] if one)
                 if len(some) == size:
                     own[some] = " ".join(words[at : at + size])
-        for some, phrase in own.items():
-            counts[some] = (counts.get(some, (0, ""))[0] + 1, phrase)
+        counts |= {some: (counts.get(some, (0, ""))[0] + 1, phrase) for some, phrase in own.items()}
     return counts
 
 
@@ -201,14 +145,9 @@ def _widened(theme: str, phrases: Phrases) -> str:
 def _is_dull(word: str, speakers: set[str]) -> bool:
     """Whether a word tells no topic: small talk, a verb, a number, or somebody who speaks."""
     plain = fold(word)
-    return (
-        not 3 <= len(plain) <= _LONGEST_WORD
-        or not plain.isalpha()
-        or plain in _DULL
-        or plain.endswith(_DULL_ENDS)
-        or bool(gram_size(plain))
-        or any(name.startswith(plain) for name in speakers)
-    )
+    is_word = 3 <= len(plain) <= _LONGEST_WORD and plain.isalpha() and not gram_size(plain)
+    is_verb = plain.endswith(("ed", "ing", "ly"))
+    return not is_word or is_verb or plain in _DULL or any(name.startswith(plain) for name in speakers)
 
 
 def name_of(topics: Sequence[str], members: Sequence[Memory]) -> str:

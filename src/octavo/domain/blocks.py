@@ -16,8 +16,9 @@ import msgspec
 from octavo.errors import BadInput
 
 _ID = re.compile(r"(.*)[ \n]\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})[ \t]*\Z", re.DOTALL)
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
-_ENTITY = re.compile(r"&((?:amp;)*)#(\d{1,7});")
+_CONTROLS = (*range(9), *range(11, 32), 0x7F, 0x85, 0x2028, 0x2029, 0xFEFF)
+_CONTROL = re.compile(f"[{re.escape(''.join(map(chr, _CONTROLS)))}]")
+_ENTITY = re.compile(f"&((?:amp;)*)#({'|'.join(map(str, (9, 10, 32, *_CONTROLS)))});")
 _BULLETS, _INDENTED = ("- ", "* ", "+ "), ("  ", "\t")
 _BLANKS = " \t"
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
@@ -45,14 +46,13 @@ def item(text: str, id_: str) -> str:
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
-def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, str, str | None, int]]:
-    """The blocks of a page, whoever wrote it: the section, what is said, whose id, and the line.
+def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, str, str | None, int, int]]:
+    """The blocks of a page, whoever wrote it: the section, what is said, whose id, first and last line.
 
     A heading of the first order is a section like one of the second, unless it is one of the page's `titles`.
     """
-    lines = lines_of(text)
-    _, body = front_of("\n".join(lines))
-    section, at = "", len(lines) - body.count("\n") - 1
+    lines = plain(text).split("\n")
+    section, at = "", len(lines) - front_of(text)[1].count("\n") - 1
     own = {title.strip().casefold() for title in titles}
     while at < len(lines):
         line = lines[at]
@@ -69,7 +69,8 @@ def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, st
             said = "\n".join(one.rstrip(_BLANKS) for one in inner)
             named = _ID.match(said)
             if named or said:
-                yield section, unescaped(named[1] if named else said), named[2] if named else None, at + 1
+                text, id_ = named.groups() if named else (said, None)
+                yield section, unescaped(text), id_, at + 1, end
             at = end
 
 
@@ -96,6 +97,7 @@ def _end_of_paragraph(lines: list[str], at: int) -> int:
 
 def front_of(text: str) -> tuple[Mapping[str, Any], str]:
     """The fields of a text's front matter, none if it has none, and what follows it; BadInput if broken."""
+    text = plain(text)
     front = _FRONT.match(text)
     try:
         fields = msgspec.yaml.decode(front[1].encode()) or {} if front else None
@@ -106,44 +108,28 @@ def front_of(text: str) -> tuple[Mapping[str, Any], str]:
 
 def front_matter(fields: Mapping[str, Any]) -> str:
     """Front matter that any reader of YAML understands."""
-    return f"---\n{dumped(fields)}---\n"
+    return f"---\n{msgspec.yaml.encode(fields).decode()}---\n"
 
 
-def dumped(fields: Mapping[str, Any]) -> str:
-    """Fields as YAML, in their order."""
-    return msgspec.yaml.encode(fields).decode()
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of a text, whichever ending an editor gave them; BadInput if Git left a merge in it."""
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    if merge := _MERGE.search(plain):
-        line = plain.count("\n", 0, merge.start()) + 1
+def plain(text: str) -> str:
+    """A text, whichever line ends an editor gave it; BadInput if Git left a merge in it."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if merge := _MERGE.search(text):
+        line = text.count("\n", 0, merge.start()) + 1
         raise BadInput(f"line {line}: a merge of Git is not finished here", hint="decide it, then sync")
-    return plain.split("\n")
+    return text
 
 
 def escaped(text: str) -> str:
     """A text without control characters; what looks like an escaped one is marked."""
-    marked = _ENTITY.sub(lambda m: f"&amp;{m[1]}#{m[2]};" if _is_control(m[2]) else m[0], text)
-    return _CONTROL.sub(_entity, marked)
+    return _CONTROL.sub(_entity, _ENTITY.sub(r"&amp;\1#\2;", text))
 
 
 def unescaped(text: str) -> str:
     """The text again."""
-
-    def plain(entity: re.Match[str]) -> str:
-        if not _is_control(entity[2]):
-            return entity[0]
-        return f"&{entity[1][4:]}#{entity[2]};" if entity[1] else chr(int(entity[2]))
-
-    return _ENTITY.sub(plain, text)
-
-
-def _is_control(number: str) -> bool:
-    code = int(number)
-    is_blank = code in (9, 10, 32)
-    return str(code) == number and (is_blank or (code < 0x10FFFF and bool(_CONTROL.match(chr(code)))))
+    return _ENTITY.sub(
+        lambda entity: f"&{entity[1][4:]}#{entity[2]};" if entity[1] else chr(int(entity[2])), text
+    )
 
 
 def _entity(character: re.Match[str]) -> str:

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 
 from octavo.domain import likeness
 from octavo.domain.corrections import is_change, may_replace
-from octavo.domain.gate import Like
 from octavo.domain.memory import SHARED, Kind, Memory
-from octavo.domain.outcomes import RuleContext
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Contrast
+from octavo.domain.verdicts import Contrast, RuleContext
 
 _MOST = 3
 _COMPARED = 4  # look-alikes, the nearest first
@@ -22,9 +20,9 @@ _CHANGING = ("fact", "register")
 _STATED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
 
 
-def contrasts_of(pending: Pending, memory: Memory, like: Like | None) -> tuple[Contrast, ...]:
+def contrasts_of(pending: Pending, memory: Memory, like: Memory | None) -> tuple[Contrast, ...]:
     """A look-alike that says otherwise, and what the new fact's own words seem to change."""
-    found = {like.memory.id: like.memory} if like is not None else {}
+    found = {like.id: like} if like is not None else {}
     if memory.kind in _CHANGING and is_change(memory.text):
         for other in pending.alike(memory.kind, memory.scope, memory.text)[:_COMPARED]:
             is_known = other.id == memory.id or other.id in found or len(found) >= _MOST

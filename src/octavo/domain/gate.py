@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import likeness, noise, screening
@@ -20,10 +19,8 @@ from octavo.domain.patterns import pattern
 from octavo.domain.policy import GatePolicy, Policy, PrivacyPolicy
 from octavo.domain.state import View
 from octavo.domain.text import key_of
+from octavo.domain.verdicts import Verdict, refused
 from octavo.errors import BadInput
-
-# Checks whose refusal must not keep the refused text.
-SILENT = frozenset({"secret", "rejection", "redaction"})
 
 REDACTED, REFUSED = "[redacted]", "[refused]"  # what stands in the place of a text that must not
 # Where a text falls into parts that each say something: sentences, lines, paths, what follows a label.
@@ -37,34 +34,19 @@ _STORES = frozenset({"concept", "relationship", "gks"})
 _STATEMENTS = ("fact", "register", "canon", "skill")
 
 
-class Stop(Struct, frozen=True, kw_only=True):
-    """The memory stays out; `check` names the check that stopped it."""
-
-    check: str
-    detail: str
-    advice: str = ""
-
-
-class Like(Struct, frozen=True, kw_only=True):
-    """A memory that says nearly the same; `contrast` names what differs, None if it only restates."""
-
-    memory: Memory
-    contrast: str | None
-
-
-def check_text(memory: Memory, policy: Policy, *, overridden: bool = False) -> Memory | Stop:
+def check_text(memory: Memory, policy: Policy, *, overridden: bool = False) -> Memory | Verdict:
     """The checks of a text by itself: noise, length, secrets; an admitted memory may come back masked."""
     row = policy.kinds.of(memory.kind)
     said = memory.text or (" ".join(t.text for t in memory.turns))
     if not is_visible(said) and not memory.data:
-        return Stop(check="empty", detail="there is no text", advice="say what to remember")
+        return refused("empty", "there is no text", "say what to remember")
     signal = noise.is_noise(memory.text, policy.gate.signals) if row.noise and not overridden else None
     if signal is not None:
         detail = f"journal-only signal {signal!r} and little else"
-        return Stop(check="noise", detail=detail, advice="write it as an episode of category `event`")
+        return refused("noise", detail, "write it as an episode of category `event`")
     if row.max_length is not None and len(said) > row.max_length and not overridden:
         detail = f"the text is too long: {len(said)} characters, {row.max_length} are allowed"
-        return Stop(check="length", detail=detail, advice="compress it or split it")
+        return refused("length", detail, "compress it or split it")
     return _check_privacy(memory, policy.privacy, mask=row.secrets == "mask", allow=row.secrets == "allow")
 
 
@@ -85,7 +67,7 @@ def is_plain(turn: Turn, policy: Policy) -> bool:
 
 def check_state(
     view: View, memory: Memory, keyed: Callable[[str], str], *, overridden: bool = False
-) -> Memory | Stop:
+) -> Memory | Verdict:
     """What a person refused or erased stays out; an episode is kept, with erased text masked.
 
     What a memory says and is called by decides whether it goes in; beside that, such a value is masked.
@@ -95,10 +77,10 @@ def check_state(
     said = (memory.text, memory.topic, *(memory.data.values() if memory.category == ALIAS else ()))
     for text in filter(None, said) if memory.kind in _STATEMENTS else ():
         if view.is_redacted(keyed(key_of(text)), memory.scope):
-            return Stop(check="redaction", detail="a person erased this text", advice="say it anew, or not")
+            return refused("redaction", "a person erased this text", "say it anew, or not")
         if not overridden and is_rejected(view, text, memory.scope, keyed):
             detail = "a person refused this value and it stays refused"
-            return Stop(check="rejection", detail=detail, advice="a person may lift the rejection")
+            return refused("rejection", detail, "a person may lift the rejection")
     return without_refused(view, memory, keyed, overridden=overridden)
 
 
@@ -166,17 +148,20 @@ def look_key(text: str, keyed: Callable[[str], str]) -> str:
     return keyed(f"look {look(text)}")
 
 
-def nearest(view: View, memory: Memory, policy: GatePolicy) -> Like | None:
-    """The live memory of its kind and scope that says nearly the same; a restatement before a contrast."""
-    contrasting: Like | None = None
+def nearest(view: View, memory: Memory, policy: GatePolicy) -> tuple[Memory, str | None] | None:
+    """The live memory of its kind and scope that says nearly the same, and what differs, if anything does.
+
+    A restatement comes before a contrast.
+    """
+    contrasting: tuple[Memory, str | None] | None = None
     is_near = likeness.near_to(memory.text, policy)
     for other in view.alike(memory.kind, memory.scope, memory.text, is_near):
         if other.topic or other.id == memory.id or _are_apart(other, memory):
             continue
         contrast = likeness.contrast(other.text, memory.text)
         if contrast is None:
-            return Like(memory=other, contrast=None)
-        contrasting = contrasting or Like(memory=other, contrast=contrast)
+            return other, None
+        contrasting = contrasting or (other, contrast)
     return contrasting
 
 
@@ -185,31 +170,20 @@ def _are_apart(one: Memory, other: Memory) -> bool:
     return one.category != other.category and bool({one.category, other.category} & _STORES)
 
 
-def _named_secret(memory: Memory) -> Stop | None:
-    """A name cannot be masked, so one that holds a secret keeps the memory out, whatever its kind."""
-    try:
-        screening.must_be_clean(memory)
-    except BadInput as error:
-        return Stop(check="secret", detail=error.message, advice=error.advice)
-    return None
-
-
-def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: bool) -> Memory | Stop:
+def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: bool) -> Memory | Verdict:
     if allow:
         return memory
-    if named := _named_secret(memory):
-        return named
+    try:
+        screening.must_be_clean(memory)
+    except BadInput as error:  # a name cannot be masked, so it keeps the memory out, whatever its kind
+        return refused("secret", error.message, error.advice)
     found = screening.findings(memory, policy)
     if not found:
         return memory
     hard = found - {what for what in ("phone", "email") if getattr(policy, what) == "mask"}
     if hard and not mask:
         kinds = ", ".join(sorted(hard))
-        return Stop(
-            check="secret",
-            detail=f"PII or a secret: {kinds}",
-            advice="leave the secret out; it was not kept",
-        )
+        return refused("secret", f"PII or a secret: {kinds}", "leave the secret out; it was not kept")
     return screening.masked(memory, policy)
 
 

@@ -68,7 +68,7 @@ _WORDS = {
     "length": "its length",
     "person": "was said by a person",
     "address": "is about the one spoken to",
-    "rerank": "fits word by word",
+    "rerank": "is nearer to the question than most of what came",
     "substance": "tells something",
     "wish": "is a wish of the user's",
     "current": "newer and older facts of one thing change places",
@@ -98,13 +98,15 @@ class Hit(Struct, frozen=True, kw_only=True):
     def reasons(self) -> tuple[tuple[float, str], ...]:
         """The parts that counted, each with its words, strongest first."""
         told = sorted(((v, n) for n, v in self.parts.items() if abs(v) >= 0.005), key=lambda p: -abs(p[0]))
-        return tuple((value, self._words_for(name)) for value, name in told)
+        return tuple((value, self._words_for(name, value)) for value, name in told)
 
-    def _words_for(self, name: str) -> str:
+    def _words_for(self, name: str, value: float) -> str:
         if name == "words" and not self.shares_words:
             return "stands beside words of the question"
         if name == "person" and not self._is_of_a_person:
             return "was written down" if self.turn is None else f"was said by {self._speaker}"
+        if name == "rerank" and value < 0:  # the second look compares hits with each other, and proves no fit
+            return "is further from the question than most of what came"
         return _WORDS.get(name, name)
 
     @property
@@ -187,7 +189,7 @@ def streams_of(
 
     None means all streams as measured best, or all kinds. The documents' own names are taken too.
     """
-    if names is None or names == "hept":
+    if names is None or names in ("hept", ["hept"]):
         return (None if names is None else HEPT), None
     if isinstance(names, Mapping):
         weights = dict(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -38,24 +38,24 @@ class Lineage(Struct, frozen=True, kw_only=True):
 
 def lineage(target: str, known: Callable[[str], Ancestor | None], max_depth: int = 10) -> Lineage:
     """The ancestors of an assembly, as far up as is asked for; `known` says what history tells of one."""
-    if isinstance(max_depth, bool) or not isinstance(max_depth, int) or not 1 <= max_depth <= DEEPEST:
+    if not 1 <= max_depth <= DEEPEST:
         raise BadInput(f"max_depth {max_depth!r} is not between 1 and {DEEPEST}")
-    rows: dict[str, Ancestor] = {}
-
-    def parents(id_: str, depth: int) -> tuple[str, ...]:
+    rows, above, depths, queue = dict[str, Ancestor](), dict[str, list[str]](), {target: 0}, [target]
+    for id_ in queue:  # it grows meanwhile
         row = known(id_) or Ancestor(assembly_id=id_)
-        is_cut = bool(row.merged_from) and depth == max_depth
-        rows[id_] = replace(row, depth=depth, status="depth_limit_reached" if is_cut else row.status)
-        return () if is_cut else row.merged_from
-
-    above = _above(target, parents)
+        is_cut = bool(row.merged_from) and depths[id_] == max_depth
+        rows[id_] = replace(row, depth=depths[id_], status="depth_limit_reached" if is_cut else row.status)
+        above[id_] = [] if is_cut else list(dict.fromkeys(row.merged_from))
+        new = [parent for parent in above[id_] if parent not in depths]
+        depths |= dict.fromkeys(new, depths[id_] + 1)
+        queue += new
     # Two paths that meet make no cycle; somewhere a cycle goes no further from the target, so that only
     # such steps are followed to see whether they lead back to where they come from.
-    steps = [(child, parent) for child, own in above.items() for parent in dict.fromkeys(own)]
     cycles = [
-        Ancestor(assembly_id=id_, name=rows[id_].name, depth=rows[child].depth + 1, status="cycle_detected")
-        for child, id_ in steps
-        if rows[id_].depth <= rows[child].depth and child in _above(id_, lambda one, _: above[one])
+        Ancestor(assembly_id=id_, name=rows[id_].name, depth=depths[child] + 1, status="cycle_detected")
+        for child, own in above.items()
+        for id_ in own
+        if depths[id_] <= depths[child] and child in _reached(id_, above)
     ]
     return Lineage(
         target_assembly_id=target,
@@ -65,12 +65,9 @@ def lineage(target: str, known: Callable[[str], Ancestor | None], max_depth: int
     )
 
 
-def _above(start: str, parents: Callable[[str, int], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """An assembly and all its ancestors, the nearest first, each with its parents."""
-    depths, above, queue = {start: 0}, dict[str, tuple[str, ...]](), [start]
-    for id_ in queue:  # it grows meanwhile
-        above[id_] = parents(id_, depths[id_])
-        new = [parent for parent in dict.fromkeys(above[id_]) if parent not in depths]
-        depths |= dict.fromkeys(new, depths[id_] + 1)
-        queue += new
-    return above
+def _reached(start: str, above: Mapping[str, Sequence[str]]) -> list[str]:
+    """An assembly and all its ancestors."""
+    reached = [start]
+    for id_ in reached:
+        reached += [parent for parent in above[id_] if parent not in reached]
+    return reached

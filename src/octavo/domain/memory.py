@@ -268,17 +268,6 @@ def check_time(value: datetime, what: str = "at") -> datetime:
     return value.astimezone(UTC)
 
 
-def check_words(value: str, what: str = "text") -> str:
-    """Return the text, or raise if it cannot be written as UTF-8 (half of a surrogate pair)."""
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput(
-            f"{what} holds half a character at place {error.start}", hint="send whole Unicode"
-        ) from None
-    return value
-
-
 def is_human(actor: str) -> bool:
     """Whether the actor is a person."""
     return actor == "human" or actor.startswith("human:")

@@ -41,7 +41,8 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
         case "behaviors":
             said = json_text({name_of(m): behavior_of(m, uses.get(m.id, 0)) for m in memories})
         case "json" | "kept":
-            said = json_text(json_of(first))
+            is_data = first.data or not first.text
+            said = json_text(first.data if is_data else {"text": first.text})
         case "talk":
             said = json_text(conversation(memories))
         case "run" if not path.endswith(STEPS):
@@ -90,21 +91,11 @@ def says(place: Place, memory: Memory) -> dict[str, Any]:
     match place.form:
         case "page":
             return _block(place.kind, _section(memory), memory.text)
-        case "skill":
-            return skill_files.said_by(memory)
-        case "text":
-            return {"text": memory.text}
-        case "json":
-            return {"data": json_of(memory)}
-        case _:
+        case "behaviors":
             told = behavior_of(memory, 0)
             return {"data": {name: told[name] for name in ("name", "actions", "description")}}
-
-
-def is_twin(place: Place, memory: Memory, said: Mapping[str, Any]) -> bool:
-    """Whether a block without an id is that of a memory: it says the same, or stands under its topic."""
-    is_under = place.kind == "register" and bool(memory.topic) and said.get("topic") == memory.topic
-    return is_under or says(place, memory) == said
+    (found,) = read(place, place.path, render(place, place.path, [memory], {}).decode())
+    return found.said
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -124,24 +115,12 @@ def read(place: Place, path: str, text: str) -> list[Found]:
     """What a person's file says, memory by memory; BadInput if it cannot be read."""
     match place.form:
         case "page":
-            front, _ = blocks.front_of("\n".join(blocks.lines_of(text)))
-            if strange := [str(name) for name in front if name not in _FRONT]:
-                why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
-                raise BadInput(why)
-            titles = [title_of(name) for name in (place.page, str(front.get("page", "")))]
-            listed = list(blocks.blocks_of(text, titles))
-            topics = [section for section, *_ in listed if place.kind == "register" and section]
-            if twice := [topic for topic in topics if topics.count(topic) > 1]:
-                raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
-            return [
-                Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
-                for section, said, id_, line in listed
-            ]
+            return _read_page(place, path, text)
         case "skill":
             skill, id_ = skill_files.parse(text)
             return [Found(said=skill, path=path, id=id_)]
         case "text":
-            plain = "\n".join(blocks.lines_of(text)).removesuffix("\n")
+            plain = blocks.plain(text).removesuffix("\n")
             return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
         case "json":
             return [Found(said={"data": _object(text)}, path=path)]
@@ -151,16 +130,33 @@ def read(place: Place, path: str, text: str) -> list[Found]:
         case "run":
             head = {"episode_id": path.split("/")[-2], **_object(text)}
             return [Found(said=head, path=path, id=str(head["episode_id"]))]
-        case _:
-            return [
-                Found(
-                    said={"data": _behavior(name, value)},
-                    path=path,
-                    line=_line_of(text, name),
-                    first={key: value[key] for key in (_CREATED, _COUNTED) if value.get(key)},
-                )
-                for name, value in _object(text).items()
-            ]
+    found = []
+    for name, value in _object(text).items():
+        actions = value.get("actions") if isinstance(value, dict) else None
+        if not isinstance(actions, list) or not actions or len(name) > 64:
+            raise BadInput(f"behavior {name!r} has no list of actions")
+        said = {"name": name, "actions": [str(action) for action in actions]}
+        said["description"] = str(value.get("description") or "")
+        first = {key: value[key] for key in (_CREATED, _COUNTED) if value.get(key)}
+        line = text.count("\n", 0, max(text.find(json.dumps(name, ensure_ascii=False)), 0)) + 1
+        found.append(Found(said={"data": said}, path=path, line=line, first=first))
+    return found
+
+
+def _read_page(place: Place, path: str, text: str) -> list[Found]:
+    front, _ = blocks.front_of(text)
+    if strange := [str(name) for name in front if name not in _FRONT]:
+        why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
+        raise BadInput(why)
+    titles = [title_of(name) for name in (place.page, str(front.get("page", "")))]
+    listed = list(blocks.blocks_of(text, titles))
+    topics = [section for section, *_ in listed if place.kind == "register" and section]
+    if twice := [topic for topic in topics if topics.count(topic) > 1]:
+        raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
+    return [
+        Found(said=_block(place.kind, section, said), path=path, id=id_, line=line)
+        for section, said, id_, line, _ in listed
+    ]
 
 
 def named(one: Found, lost: Collection[str], is_known: Callable[[str], bool]) -> Found:
@@ -181,11 +177,15 @@ def fields_of(
     place: Place, said: Mapping[str, Any], old: Memory | None, first: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """What a memory must be to say this there: the fields to revise, or all that a new one needs."""
-    fields = dict(said) if old is not None else {"kind": place.kind, **_belonging(place, said), **said}
+    fields: dict[str, Any] = dict(said) if old is not None else {"kind": place.kind, **said}
     if "data" in said and place.form != "json":
         older = (first or {}) if old is None else old.data
         kept = {name: value for name, value in older.items() if name not in said["data"]}
         fields["data"] = kept | {k: v for k, v in said["data"].items() if v is not None}
+    if old is None and place.form in ("skill", "text", "json"):
+        is_approved = re.match("(scopes/[^/]+/)?procedural/", place.path)
+        approved = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
+        fields |= {"topic": place.topic, "category": approved if is_approved else place.category}
     match place.form:
         case "page" if place.kind == "fact":
             is_general = place.category == GENERAL and not (old and old.category)
@@ -195,24 +195,10 @@ def fields_of(
         case "json" if place.kind == "skill":
             fields["text"] = _line(said["data"])
         case "behaviors":
-            fields["text"] = f"{said['data']['name']}: {' -> '.join(said['data']['actions'])}"
+            name = said["data"]["name"]
+            fields["text"] = f"{name}: {' -> '.join(said['data']['actions'])}"
+            fields |= {"category": BEHAVIOR, "topic": f"{BEHAVIOR}/{name}"} if old is None else {}
     return fields
-
-
-def _belonging(place: Place, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Topic and category of a new memory."""
-    if place.form == "page":
-        return {}
-    if place.form == "behaviors":
-        return {"category": BEHAVIOR, "topic": f"{BEHAVIOR}/{said['data']['name']}"}
-    approved = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
-    is_approved = re.match("(scopes/[^/]+/)?procedural/", place.path)
-    return {"topic": place.topic, "category": approved if is_approved else place.category}
-
-
-def json_of(memory: Memory) -> dict[str, Any]:
-    """A memory that is a JSON file."""
-    return dict(memory.data) if memory.data or not memory.text else {"text": memory.text}
 
 
 def name_of(memory: Memory) -> str:
@@ -254,17 +240,6 @@ def conversation(episodes: Sequence[Memory]) -> dict[str, Any]:
     }
 
 
-def _behavior(name: str, value: Any) -> dict[str, Any]:
-    actions = value.get("actions") if isinstance(value, Mapping) else None
-    if not isinstance(actions, list) or not actions or len(name) > 64:
-        raise BadInput(f"behavior {name!r} has no list of actions")
-    return {
-        "name": name,
-        "actions": [str(action) for action in actions],
-        "description": str(value.get("description") or ""),
-    }
-
-
 def _event(memory: Memory) -> dict[str, Any]:
     plain = {"timestamp": memory.at.isoformat(), "event_type": memory.category, "payload": memory.text}
     return {"id": memory.id, **(dict(memory.data) if "event_type" in memory.data else plain)}
@@ -287,11 +262,6 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(known) < len(names):
         raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands twice")
     return known
-
-
-def _line_of(text: str, name: str) -> int:
-    place = text.find(json.dumps(name, ensure_ascii=False))
-    return text.count("\n", 0, max(place, 0)) + 1
 
 
 def json_text(value: Any) -> str:

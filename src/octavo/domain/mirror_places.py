@@ -64,6 +64,29 @@ _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
 )
 
 
+@cache
+def safe(name: str) -> str:
+    """A name that is one on every file system: NFC, lower-case, nothing reserved; a hash tells it apart."""
+    slug = _UNSAFE.sub("-", unicodedata.normalize("NFC", name)).casefold().strip(". ")[:80]
+    if not slug or RESERVED.fullmatch(slug) or re.search(r"-\d{4}$", slug):
+        slug = f"{slug}_"
+    if slug == name and slug == unicodedata.normalize("NFC", slug):
+        return slug
+    return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+
+
+# What a memory gives a path for its variable; nothing if it has no such thing.
+_NAMES: dict[str, Callable[[Memory, Callable[[str], str]], str]] = {
+    "category": lambda memory, _: safe(memory.category or GENERAL),
+    "topic": lambda memory, _: safe(memory.topic) if memory.topic else "",
+    "skill": lambda memory, _: skill_files.name_of(memory.topic or memory.id),
+    "id": lambda memory, _: safe(memory.id),
+    "session": lambda memory, named: safe(
+        named(memory.sandbox) if memory.sandbox else f"{memory.at:%Y-%m-%d}"
+    ),
+}
+
+
 class Place(Struct, frozen=True, kw_only=True):
     """A file of the tree, or the first of several that are one page: its form and what its memories are."""
 
@@ -88,6 +111,11 @@ class Place(Struct, frozen=True, kw_only=True):
         """What it is called if it is a page."""
         return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
 
+    @property
+    def room(self) -> str:
+        """The part of the tree it lies in: a page may be renamed within it, and the folder of a skill."""
+        return "/".join(self.path.split("/")[:-2])
+
     def is_at(self, path: str) -> bool:
         """Whether a path is its own, or that of a further page or file of it."""
         first = re.sub(r"-\d{4}\.md$", ".md", path)
@@ -99,7 +127,7 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
     for path, form, kind, fields in _ROWS:
         if kind == memory.kind and all(_has(memory, name, value) for name, value in fields.items()):
             named = _VARIABLE.search(path)
-            if named and not (name := _name(memory, named[1], session_name)):
+            if named and not (name := _NAMES[named[1]](memory, session_name)):
                 continue
             inside = path.replace(named[0], name) if named else path
             if memory.scope != SHARED:
@@ -123,50 +151,32 @@ def _has(memory: Memory, name: str, value: Any) -> bool:
     return bool(own) if value is True else bool(own == value)
 
 
-def _name(memory: Memory, variable: str, session_name: Callable[[str], str]) -> str:
-    """What a memory gives a path for its variable; nothing if it has no such thing."""
-    match variable:
-        case "category":
-            return safe(memory.category or GENERAL)
-        case "topic":
-            return safe(memory.topic) if memory.topic else ""
-        case "skill":
-            return skill_files.name_of(memory.topic or memory.id)
-        case "id":
-            return safe(memory.id)
-        case _:
-            return safe(session_name(memory.sandbox) if memory.sandbox else f"{memory.at:%Y-%m-%d}")
-
-
 def recognise(path: str, text: str) -> Place | None:
     """What a person's own file is: a place of the tree that can be edited, or nothing of ours."""
     in_scope = re.fullmatch(r"scopes/([^/]+)/(.+)", path)
     scope, inside = in_scope.groups() if in_scope else (SHARED, path)
-    own = "procedural/AGENTS.md" if is_alias(inside) else re.sub(f"{STEPS}$", "metadata.json", inside)
+    is_alias = inside == "procedural/agents.md"  # the seed's own, which becomes AGENTS.md
+    own = "procedural/AGENTS.md" if is_alias else re.sub(f"{STEPS}$", "metadata.json", inside)
     for row, form, kind, fields in _ROWS:
         pattern = _VARIABLE.sub("([^/.][^/]*)", row)
         if form in (*EDITABLE, "run") and (named := re.fullmatch(pattern, own)):
             made: dict[str, Any] = {"id": "x", "at": _NEVER, "kind": kind, "scope": scope, **fields}
             made |= {"approved": "person"} if "approved" in fields else {}
             if variable := _VARIABLE.search(row):
-                name = _page_name(named[1], text) if kind == "fact" else named[1]
+                name = named[1]
+                if kind == "fact":  # a page is what its front matter says, unless it was renamed since
+                    first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
+                    name = said if said and safe(said) in (name, first) else first
                 made |= {"topic": f"skills/{name}"} if variable[1] == "skill" else {variable[1]: name}
             place = place_of(Memory(**made))
-            is_own = place is not None and (place.is_at(path) or is_alias(path) or kind == "fact")
-            return place if is_own else None
+            return place if place and (place.is_at(path) or is_alias or kind == "fact") else None
     return None
-
-
-def _page_name(name: str, text: str) -> str:
-    """The category of a page: what its front matter says, unless it was renamed since."""
-    first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
-    return said if said and safe(said) in (name, first) else first
 
 
 def said_page(text: str) -> str:
     """The page that a file's front matter says it is; nothing if it says none."""
     with suppress(BadInput):  # whoever reads the page says so
-        return str(blocks.front_of("\n".join(blocks.lines_of(text)))[0].get("page", ""))
+        return str(blocks.front_of(text)[0].get("page", ""))
     return ""
 
 
@@ -180,22 +190,6 @@ def is_markdown(path: str) -> bool:
     return path.endswith(".md") and not is_copy(path) and not path.rsplit("/", maxsplit=1)[-1].startswith(".")
 
 
-def is_alias(path: str) -> bool:
-    """Whether a file is the seed's own `agents.md`, which is read and becomes AGENTS.md."""
-    return path.endswith("procedural/agents.md")
-
-
-@cache
-def safe(name: str) -> str:
-    """A name that is one on every file system: NFC, lower-case, nothing reserved; a hash tells it apart."""
-    slug = _UNSAFE.sub("-", unicodedata.normalize("NFC", name)).casefold().strip(". ")[:80]
-    if not slug or RESERVED.fullmatch(slug) or re.search(r"-\d{4}$", slug):
-        slug = f"{slug}_"
-    if slug == name and slug == unicodedata.normalize("NFC", slug):
-        return slug
-    return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
-
-
 def apart(place: Place, memories: Sequence[Memory]) -> dict[str, list[Memory]]:
     """The files of a place: one each where two memories would share a name, two for a robot's run."""
     if place.form in ("skill", "json", "text") and (named := _NUMBERED.fullmatch(place.path)):
@@ -204,8 +198,3 @@ def apart(place: Place, memories: Sequence[Memory]) -> dict[str, list[Memory]]:
         return {f"{above}{name}{n}{ending}": [m] for n, m in zip(numbers, memories, strict=False)}
     paths = [place.path] + [place.path.replace("metadata.json", STEPS)] * (place.form == "run")
     return {path: list(memories) for path in paths if memories}
-
-
-def page_path(path: str, number: int) -> str:
-    """The path of a further page, counted from 0."""
-    return path if number == 0 else f"{path.removesuffix('.md')}-{number + 1:04d}.md"

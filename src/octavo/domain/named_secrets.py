@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from octavo import words
 from octavo.domain.patterns import pattern
 from octavo.domain.text import STOP_WORDS
 from octavo.domain.tokens import Span, is_random
@@ -131,20 +132,8 @@ _UNIT = pattern(
 _SEEDS = (12, 15, 18, 21, 24)  # words of a wallet's phrase, some of which are also grammar
 _ENDS = ("and", "but", "for", "on", "so", "btw", "please", "or")
 _REST = pattern(r"[^\n.,;!?()]{0,160}")
-_STATES_TEXT = """
-    required optional mandatory needed necessary wrong incorrect invalid valid correct right weak strong
-    stronger secure insecure safe long short longer shorter good bad great fine ok okay empty blank null none
-    nil true false unset default secret private public unknown easy hard simple complex unique temporary
-    permanent same broken stolen lost forgotten gone ready random string str text int number bool boolean
-    varchar password passwd pwd username user users email name login value field hash bcrypt plaintext
-    cleartext via per tbd todo redacted confidential yes never always minimum maximum min max least digits
-    letters characters one two three something anything nothing everything important essential case known
-    due overdue set managers manager rotation policy rules tips help prompt screen page link written kept
-    sent hidden shown given taken chosen held made built
-"""
-_REQUESTS_TEXT = "see ask use enter type contact check click please reset change write keep"
-_REQUESTS = frozenset(_REQUESTS_TEXT.split())
-_STATES = frozenset(_STATES_TEXT.split()) | _REQUESTS
+_REQUESTS = words.listed("secrets.requests")
+_STATES = words.listed("secrets.states") | _REQUESTS
 
 
 def logins(plain: str, _low: str) -> Iterator[Span]:

@@ -231,10 +231,15 @@ def applying(
         for place, order in enumerate(orders)
         if not order.is_general
     ]
-    shown = [order for order in orders if order.is_general][:SHOWN]
+    shown = unconditional(orders)
     shown += _best([pair for pair in special if not pair[1].is_wish], floors[0], SHOWN)
     shown += _best([pair for pair in special if pair[1].is_wish], floors[1], WISHES_SHOWN)
     return sorted(shown, key=_later_first)
+
+
+def unconditional(orders: Sequence[Order]) -> list[Order]:
+    """The few orders that hold whatever is asked, the later first."""
+    return [order for order in orders if order.is_general][:SHOWN]
 
 
 def _best(scored: Sequence[tuple[float, Order]], floor: float, most: int) -> list[Order]:

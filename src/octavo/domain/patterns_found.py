@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
 
 PatternKind = Literal["actions", "intents", "denials", "outcomes"]
-PAGES: Mapping[PatternKind, str] = {
-    "actions": "strategies",
-    "intents": "interaction_patterns",
-    "denials": "safety_constraints",
-    "outcomes": "strategies",
+# The page that a kind is learned on, its threshold, and its words with what stands between their parts.
+_KINDS: Mapping[PatternKind, tuple[str, str, str, str]] = {
+    "actions": ("strategies", "min_count", "the action sequence {} is used again and again", ", "),
+    "intents": ("interaction_patterns", "min_count", "a person asks {}", " and then "),
+    "denials": ("safety_constraints", "min_denials", "the sandbox denies {}", "-"),
+    "outcomes": ("strategies", "min_outcomes", "{}", "-"),
 }
+PAGES = {kind: page for kind, (page, *_) in _KINDS.items()}
 EVIDENCE = 5  # how many sources a pattern names
 _PLAIN = re.compile(r"[a-z0-9_-]{1,64}")
 
@@ -44,6 +46,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
     tile: str
     holding: bool
     result: str
+
+    @property
+    def key(self) -> str:
+        """What it depends on, as a key."""
+        return f"{self.command}-{self.tile}-{'holding' if self.holding else 'empty'}"
 
     @property
     def text(self) -> str:
@@ -76,26 +83,10 @@ class Pattern(Struct, frozen=True, kw_only=True):
 Sighting = tuple[PatternKind, str, datetime, str, Outcome | None]
 
 
-def seen_in(
-    source: str,
-    at: datetime,
-    *,
-    actions: Sequence[str] = (),
-    intents: Sequence[str] = (),
-    denials: Iterable[str] = (),
-    outcomes: Iterable[Outcome] = (),
-) -> Iterator[Sighting]:
-    """Everything in one episode or session that may be seen again; `source` is its memory's id.
-
-    A contiguous action triple that comes over and over in a run of repeats is told once.
-    """
-    triples = (tuple(actions[n : n + 3]) for n in range(len(actions) - 2))
-    yield from (("actions", "-".join(triple), at, source, None) for triple, _ in groupby(triples))
-    yield from (("intents", "-".join(pair), at, source, None) for pair in pairwise(intents))
-    yield from (("denials", key, at, source, None) for key in denials)
-    for outcome in outcomes:
-        key = f"{outcome.command}-{outcome.tile}-{'holding' if outcome.holding else 'empty'}"
-        yield "outcomes", key, at, source, outcome
+def triples(actions: Sequence[str]) -> list[str]:
+    """The keys of contiguous action triples; one that comes over and over in a run is told once."""
+    windows = zip(actions, actions[1:], actions[2:], strict=False)
+    return ["-".join(triple) for triple, _ in groupby(windows)]
 
 
 def find(sightings: Iterable[Sighting], now: datetime, rules: PatternPolicy) -> list[Pattern]:
@@ -137,31 +128,22 @@ def _pattern(kind: PatternKind, key: str, seen: list[Sighting], rules: PatternPo
     same = [one for one in seen if one[4] is None or one[4].result == result]
     newest = sorted(same, key=lambda one: one[2], reverse=True)
     sources, consistency = dict.fromkeys(one[3] for one in newest), most / len(seen)
-    said = key.split("-")
-    match kind:
-        case "denials":
-            text = f"the sandbox denies {key}"
-            firm, confidence = most >= rules.min_denials, rules.denial_confidence
-        case "outcomes":
-            text = same[0][4].text if same[0][4] else key
-            firm = most >= rules.min_outcomes and consistency >= rules.consistency
-            confidence = consistency * (most + 1) / (most + 2)
-        case _:
-            asked = f"a person asks {' and then '.join(said)}"
-            used = f"the action sequence {', '.join(said)} is used again and again"
-            text = asked if kind == "intents" else used
-            firm = most >= rules.min_count and len(sources) >= rules.min_sources
-            confidence = most / (most + 1)
+    outcome, (_, least, words, between) = same[0][4], _KINDS[kind]
+    confidence = most / (most + 1) if kind != "denials" else rules.denial_confidence
+    if outcome:
+        confidence = consistency * (most + 1) / (most + 2)
+    is_often = most >= getattr(rules, least) and consistency >= rules.consistency
+    is_spread = kind in ("denials", "outcomes") or len(sources) >= rules.min_sources
     return Pattern(
         kind=kind,
         key=key,
-        text=text,
+        text=outcome.text if outcome else words.format(between.join(key.split("-"))),
         count=most,
         consistency=round(consistency, 4),
         confidence=round(confidence, 4),
         first=newest[-1][2],
         last=newest[0][2],
         sources=tuple(sources)[:EVIDENCE],
-        is_firm=firm,
-        outcome=same[0][4],
+        is_firm=is_often and is_spread,
+        outcome=outcome,
     )

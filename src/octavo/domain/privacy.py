@@ -23,9 +23,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from octavo.domain.named_secrets import TAKEN, abroad, bearers, logins, named, pins, under
 from octavo.domain.numbers import numbers
 from octavo.domain.patterns import pattern
@@ -50,16 +47,7 @@ Detector = Callable[[str, str], Iterator[Span]]  # of a text as it looks, and in
 _PLACEHOLDER = pattern(rf"\[(?:{'|'.join(NAMES)})\]")
 
 
-class Finding(Struct, frozen=True, kw_only=True):
-    """What was found and where it stands; `path` says in which string of nested data."""
-
-    what: str
-    start: int
-    end: int
-    path: str = ""
-
-
-def find(text: str, policy: PrivacyPolicy) -> tuple[Finding, ...]:
+def find(text: str, policy: PrivacyPolicy) -> tuple[Span, ...]:
     """The secrets and the personal data of a text, in order, none overlapping another."""
     plain, places = _plain(text)
     if "[" in plain:
@@ -71,7 +59,7 @@ def find(text: str, policy: PrivacyPolicy) -> tuple[Finding, ...]:
     spans = _merged(span for finds in detectors for span in finds(plain, low))
     if places is not None:
         spans = [(what, places[start], places[end - 1] + 1) for what, start, end in spans]
-    return tuple(Finding(what=what, start=start, end=end) for what, start, end in spans)
+    return tuple(spans)
 
 
 def is_suspect(text: str, policy: PrivacyPolicy) -> bool:
@@ -80,13 +68,13 @@ def is_suspect(text: str, policy: PrivacyPolicy) -> bool:
     return bool(_hinted(plain, plain.lower(), policy))
 
 
-def mask(text: str, findings: Iterable[Finding]) -> str:
+def mask(text: str, findings: Iterable[Span]) -> str:
     """The text with a typed placeholder in place of each finding."""
     parts, done = [], 0
-    for finding in sorted(findings, key=lambda f: (f.start, -f.end)):
-        if finding.start >= done:
-            parts += [text[done : finding.start], f"[{finding.what}]"]
-        done = max(done, finding.end)
+    for what, start, end in sorted(findings, key=lambda span: (span[1], -span[2])):
+        if start >= done:
+            parts += [text[done:start], f"[{what}]"]
+        done = max(done, end)
     return "".join((*parts, text[done:]))
 
 
@@ -106,16 +94,10 @@ def tellable(text: str) -> str:
     return text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]} …"
 
 
-def find_data(data: Any, policy: PrivacyPolicy) -> tuple[Finding, ...]:
-    """The findings in every string, number and key of nested data; a key can give its value away."""
-    found: list[Finding] = []
-    _walk(data, policy, "", "", found)
-    return tuple(found)
-
-
-def mask_data(data: Any, policy: PrivacyPolicy) -> Any:
-    """The same data with every finding masked."""
-    return _walk(data, policy, "", "", [])
+def clean_data(data: Any, policy: PrivacyPolicy) -> tuple[Any, set[str]]:
+    """Nested data with its strings, numbers and keys masked, and what was found; a key tells of its value."""
+    found: set[str] = set()
+    return _cleaned(data, policy, "", found, 0), found
 
 
 # Text of these characters alone hides nothing: ASCII, Thai without its digits, kana, Han, Hangul.
@@ -170,7 +152,7 @@ _TOKEN_CHARACTERS = (
     bytes(120 if chr(i).isalnum() or chr(i) in "_./+=:-" else 32 for i in range(128)) + b" " * 128
 )
 _SIXTEEN = b"x" * 16
-_NO_DIGITS = bytes(i for i in range(256) if chr(i) not in "0123456789")
+_NO_DIGITS = bytes(i for i in range(256) if chr(i) not in "0123456789\n")
 _PHONE = pattern(
     r"(?<![\w+./-])(?:\+[0-9](?:[ ().-]{0,2}[0-9]){7,14}|0[0-9]{1,2}[ -]?[0-9]{3}[ -]?[0-9]{3,4}"
     r"|0[0-9]{3,4} [0-9]{3,4} ?[0-9]{3,4}|0[0-9]{2} [0-9]{4} [0-9]{4}"
@@ -205,7 +187,8 @@ def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
         found.append(logins)
     if _SIXTEEN in data.translate(_TOKEN_CHARACTERS) or "-----BEGIN" in plain:
         found.append(tokens)
-    if len(data.translate(None, _NO_DIGITS)) >= 9:
+    digits = data.translate(None, _NO_DIGITS)
+    if len(digits) >= 9 and max(map(len, digits.split(b"\n"))) >= 9:  # no number goes over the end of a line
         found.append(numbers)
     if "bearer" in low or "basic" in low:
         found.append(bearers)
@@ -248,44 +231,31 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _walk(data: Any, policy: PrivacyPolicy, key: str, path: str, found: list[Finding], depth: int = 0) -> Any:
-    """Collect the findings of nested data and return it masked."""
+def _cleaned(data: Any, policy: PrivacyPolicy, key: str, found: set[str], depth: int) -> Any:
     if depth > MAX_DEPTH:
-        raise BadInput(f"data is nested deeper than {MAX_DEPTH} at {path[:80]!r}", hint="flatten the data")
+        raise BadInput(f"data is nested deeper than {MAX_DEPTH}", hint="flatten the data")
     match data:
         case str():
-            return _walk_text(data, policy, key, path, found)
+            return _cleaned_text(data, policy, key, found)
         case int() if not isinstance(data, bool):
-            text = _walk_text(str(data), policy, key, path, found)
+            text = _cleaned_text(str(data), policy, key, found)
             return data if text == str(data) else text
         case Mapping():
-            return _walk_mapping(data, policy, path, found, depth)
+            cleaned: dict[Any, Any] = {}
+            for name, value in data.items():
+                clean = _cleaned_text(name, policy, "", found) if isinstance(name, str) else name
+                while clean in cleaned:  # two keys that mask to one must not cost a value
+                    clean = f"{clean}'"
+                cleaned[clean] = _cleaned(value, policy, str(name), found, depth + 1)
+            return cleaned
         case list() | tuple():
-            items = [_walk(v, policy, key, f"{path}[{i}]", found, depth + 1) for i, v in enumerate(data)]
-            return items if isinstance(data, list) else tuple(items)
+            return type(data)([_cleaned(value, policy, key, found, depth + 1) for value in data])
     return data
 
 
-def _walk_mapping(
-    data: Mapping[Any, Any], policy: PrivacyPolicy, path: str, found: list[Finding], depth: int
-) -> dict[Any, Any]:
-    result: dict[Any, Any] = {}
-    for key, value in data.items():
-        name = _walk_text(key, policy, "", path, found) if isinstance(key, str) else key
-        inner = f"{path}.{name}" if path else str(name)
-        while name in result:  # two keys that mask to one must not cost a value
-            name = f"{name}'"
-        result[name] = _walk(value, policy, str(key), inner, found, depth + 1)
-    return result
-
-
-def _walk_text(text: str, policy: PrivacyPolicy, key: str, path: str, found: list[Finding]) -> str:
-    findings = find(text, policy) or _by_key(key, text)
-    found += (replace(finding, path=path) for finding in findings)
-    return masked(mask(text, findings), policy) if findings else text
-
-
-def _by_key(key: str, text: str) -> tuple[Finding, ...]:
-    """The whole text, when the key it stands under names a secret."""
-    what = under(_plain(key)[0].lower(), text) if key else None
-    return () if what is None else (Finding(what=what, start=0, end=len(text)),)
+def _cleaned_text(text: str, policy: PrivacyPolicy, key: str, found: set[str]) -> str:
+    spans = find(text, policy)
+    if not spans and key and (what := under(_plain(key)[0].lower(), text)):
+        spans = ((what, 0, len(text)),)  # the key it stands under names a secret
+    found.update(what for what, _, _ in spans)
+    return masked(mask(text, spans), policy) if spans else text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -119,14 +119,11 @@ def substance(
     """
     told = 0.25 * names + (0.0 if is_list else 0.2) * number + (1.6 if is_list else 0.8) * rarity
     of_list = 0.4 * meaning - 0.3 * words if is_list else 0.0
-    return fullness * told - 0.16 * only_asks + 0.3 * meaning + of_list
+    return (1 - only_asks) * fullness * told - 0.16 * only_asks + 0.3 * meaning + of_list
 
 
-class Aging(NamedTuple):
-    """The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order."""
-
-    now: float
-    factors: tuple[float, ...]
+# The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order.
+Ages = tuple[float, tuple[float, ...]]
 
 
 def retention(factor: Numbers, days: Numbers, maximum: Any = max) -> Numbers:

@@ -10,10 +10,12 @@ from octavo.domain.query import is_listing
 from octavo.domain.readings import (
     CLASSES_THAI,
     PARTICIPLES,
+    SPEAKER,
     Reading,
     classes,
     cues_in,
     has,
+    opposed,
     opposites,
     read,
     stem_of,
@@ -99,7 +101,9 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     start, alike = _shared_start(older.tokens, newer.tokens), alike_in_order(older.tokens, newer.tokens)
     lost = min(1.0, kept["lost_nouns"] + 0.5 * kept["lost_verbs"] + kept["lost_grams"])
     event = newer.is_event and not older.has_event_time and not change
-    asked = max(1, len(question.asked))
+    # "I" is whoever speaks, in all three: it counts as a name would; "she" may be anybody.
+    is_speaker = bool(question.pronouns & older.pronouns & newer.pronouns & SPEAKER)
+    asked = max(1, len(question.asked) + is_speaker)
     is_other = bool(kept["rival"]) or (question.is_thai and is_other_of_the_same(older, newer))
     if not says_so and question.is_thai:
         is_other = is_other or is_rival_in_thai(question, older, newer)
@@ -166,6 +170,8 @@ def both_hold(asked: str, before: str, after: str) -> bool:
 
 def _turned(question: Reading, older: Reading, newer: Reading) -> frozenset[str]:
     """The words of the older whose opposite the newer has, of the same thing: "enabled", "disabled"."""
+    if older.stems.isdisjoint(opposed()):
+        return frozenset()
     words: set[str] = set()
     for pair in opposites():
         for one, other in (pair, pair[::-1]):
@@ -209,7 +215,9 @@ def _kept(question: Reading, older: Reading, newer: Reading) -> dict[str, float]
             lost_nouns += 1
             has_rival = has_rival or is_rival(term, older.tokens, newer.tokens, question.asked)
     together = (older.terms & newer.terms) - names
-    shared = bool(together) or any(g & older.terms and g & newer.terms for g in classes())
+    shared = bool(together) or any(
+        not (group.isdisjoint(older.terms) or group.isdisjoint(newer.terms)) for group in classes()
+    )
     size = max(1, len(had))
     return {
         "lost_nouns": lost_nouns / size,

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from octavo.domain import gate, likeness
 from octavo.domain.memory import Decision, Kind, Link, Memory, Proposal, Rejection
-from octavo.domain.outcomes import RuleContext
 from octavo.domain.policy import Policy
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of, words
+from octavo.domain.verdicts import RuleContext, Verdict
 from octavo.errors import Stale
 
 REVIEWED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
@@ -212,7 +212,7 @@ def _effect(
             pending.apply(tombstone(current, context.actor))
         return None
     outcome = gate.check_state(pending, memory, context.keyed)
-    if isinstance(outcome, gate.Stop):
+    if isinstance(outcome, Verdict):
         raise Stale(f"proposal {proposal.id}: {outcome.detail}", hint=outcome.advice)
     for old in memory.linked("merged_from") if proposal.action == "merge" else ():
         gone = pending.live(old)
@@ -231,7 +231,7 @@ def _doubt(memory: Memory, policy: Policy, now: datetime) -> str | None:
     if len(memory.text.strip()) < 12 and len(words(memory.text)) <= 3 and not memory.data:
         return f"very short text ({len(memory.text.strip())} characters)"
     outcome = gate.check_text(memory, policy)
-    if isinstance(outcome, gate.Stop):
+    if isinstance(outcome, Verdict):
         return f"now fails the gate: {outcome.check}"
     limit = policy.review.stale_days
     if memory.kind == "register" and memory.topic is None:

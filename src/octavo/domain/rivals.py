@@ -12,10 +12,12 @@ from octavo.domain.readings import (
     CALENDAR,
     OF_THAI,
     OWNING_THAI,
+    SPEAKER,
     THEMSELVES_THAI,
     Reading,
     classes,
     kind_of_key,
+    objects_in,
     stem_of,
     stems,
     without,
@@ -129,7 +131,7 @@ def loses_name(question: Reading, older: Reading, newer: Reading) -> bool:
     lost = (question.names & frozenset(older.words)) - frozenset(newer.words) - question.keys
     if {name for name in lost if name.rstrip("s") not in CALENDAR} and _THIRD.isdisjoint(newer.words[:4]):
         return True
-    if _is_of_another_person(question, older, newer):
+    if _is_of_another_person(question, older, newer) or _is_of_a_name(question, older, newer):
         return True
     shared = (question.pronouns & older.pronouns) - newer.pronouns
     return bool(shared) and newer.has_owner and not older.has_owner
@@ -143,6 +145,15 @@ def _is_of_another_person(question: Reading, older: Reading, newer: Reading) -> 
     if not is_of_them or stem_of(person) not in stems("person") - known:
         return False
     return not any(stem_of(person) in group and group & known for group in classes())
+
+
+def _is_of_a_name(question: Reading, older: Reading, newer: Reading) -> bool:
+    """Whether question and older are of the one who speaks, and the newer opens with somebody by name."""
+    known = older.terms | question.asked
+    if not question.pronouns & older.pronouns & SPEAKER or newer.pronouns & SPEAKER or newer.subject in known:
+        return False
+    is_told_of = newer.text[:1].isupper() and newer.words[1:2] and newer.words[1].endswith(("s", "ed"))
+    return bool(is_told_of) and not any(newer.subject in group and group & known for group in classes())
 
 
 def shared_head(one: str, other: str) -> str:
@@ -169,7 +180,8 @@ def has_new_object(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer tells a change of something that neither the question nor the older knows."""
     known = older.terms | question.asked
     related = known.union(*(group for group in classes() if group & known))
-    return bool(newer.objects) and all(related.isdisjoint(stems) for stems in newer.objects)
+    objects = objects_in(newer.text)
+    return bool(objects) and all(related.isdisjoint(stems) for stems in objects)
 
 
 def same_start(one: Sequence[str], other: Sequence[str]) -> int:

@@ -13,14 +13,21 @@ from msgspec.structs import replace
 from octavo.domain import gate
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
 from octavo.domain.contrasts import contrasts_of, said_so, way_to_replace
-from octavo.domain.gate import Stop
 from octavo.domain.lookalikes import look
 from octavo.domain.memory import SHARED, STATE, UNCOUNTED, Link, Memory, Merge, Use, is_human
-from octavo.domain.outcomes import RuleContext, keep_out, missing, note_clash, propose, propose_end, refuse
 from octavo.domain.patterns import pattern
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import (
+    RuleContext,
+    Verdict,
+    keep_out,
+    missing,
+    note_clash,
+    propose,
+    propose_end,
+    refuse,
+)
 
 Candidate = Wrote | SetState | Revised | Forgot | Used
 
@@ -78,9 +85,12 @@ def write(pending: Pending, wrote: Wrote, context: RuleContext) -> Verdict:
     known = pending.live(memory.id) if memory.id.startswith(KEYED) else None
     if known is not None and known.scope == memory.scope:
         return Verdict(outcome="unchanged", memory=known, detail="this key was written before")
-    stopped = context.guard(pending, memory, context.policy) if context.guard else None
-    checked = stopped or gate.check_state(pending, memory, context.keyed, overridden=overridden)
-    if isinstance(checked, Stop):
+    checked: Memory | Verdict | None = None
+    if context.guard is not None:
+        checked = context.guard(pending, memory, context.policy)
+    if checked is None:
+        checked = gate.check_state(pending, memory, context.keyed, overridden=overridden)
+    if isinstance(checked, Verdict):
         return refuse(pending, memory, checked, context)
     memory = checked
     if memory.kind == "episode":
@@ -127,25 +137,26 @@ def _admit(pending: Pending, memory: Memory, context: RuleContext, *, overridden
     like = None
     if context.policy.kinds.of(memory.kind).duplicates and "duplicate" not in context.skip and not overridden:
         like = gate.nearest(pending, memory, context.policy.gate)
-    if like is not None and like.contrast is None:
-        return _merge(pending, like.memory, memory, context)
-    if needs_approval(memory, context.actor) and not _may_pass(memory, like is not None, context):
+    other, contrast = like or (None, None)
+    if other is not None and contrast is None:
+        return _merge(pending, other, memory, context)
+    if needs_approval(memory, context.actor) and not _may_pass(memory, other is not None, context):
         return propose(pending, memory, 0, "an agent's word about this waits for a person", context)
     limit = context.policy.kinds.of(memory.kind).capacity
     full = limit is not None and pending.count(memory.kind) >= limit and "capacity" not in context.skip
     if full and not overridden:
         detail = f"the account is full: {limit} memories of kind {memory.kind}"
         return keep_out(pending, memory, "capacity", detail, "forget some, or raise the capacity", context)
-    if like is not None:
-        memory = replace(memory, links=_with_link(memory.links, Link(name="contrasts", to=like.memory.id)))
+    if other is not None:
+        memory = replace(memory, links=_with_link(memory.links, Link(name="contrasts", to=other.id)))
     pending.apply(_approved(memory, context))
-    if like is not None and like.contrast == "negation":
-        propose_end(pending, like.memory, f"{memory.id} says the opposite", context)
-    contrasts = contrasts_of(pending, memory, like)
+    if other is not None and contrast == "negation":
+        propose_end(pending, other, f"{memory.id} says the opposite", context)
+    contrasts = contrasts_of(pending, memory, other)
     return Verdict(
         outcome="admitted",
         memory=memory,
-        detail=f"contrasts: {like.contrast}" if like else "",
+        detail=f"contrasts: {contrast}" if contrast else "",
         advice=way_to_replace(contrasts),
         contrasts=contrasts,
     )
@@ -245,7 +256,7 @@ def _set_state(pending: Pending, wanted: SetState, context: RuleContext) -> Verd
         data=data,
     )
     checked = gate.check_state(pending, memory, context.keyed)
-    if isinstance(checked, Stop):
+    if isinstance(checked, Verdict):
         return refuse(pending, memory, checked, context)
     if old is not None:
         return _next_revision(pending, old, checked, context)
@@ -267,7 +278,7 @@ def _revise(pending: Pending, wanted: Revised, context: RuleContext) -> Verdict:
         return keep_out(pending, new, "immutable", detail, "write a new episode, or forget this one", context)
     overridden = wanted.override is not None and is_human(context.actor)
     checked = gate.check_state(pending, new, context.keyed, overridden=overridden)
-    if isinstance(checked, Stop):
+    if isinstance(checked, Verdict):
         return refuse(pending, new, checked, context)
     new = checked
     holder = pending.by_topic(new.kind, new.scope, new.topic) if new.topic else None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from octavo.domain import privacy
+from octavo.domain import episodes, privacy
 from octavo.domain.patterns_found import Outcome
 from octavo.domain.policy import PrivacyPolicy
 from octavo.errors import BadInput
@@ -25,14 +24,14 @@ def fields_of(metadata: Any, steps: Any) -> dict[str, Any]:
         raise BadInput(f"an RLDS episode has at most {_MOST_STEPS} steps, each an object")
     data: dict[str, Any] = {"metadata": dict(metadata), "steps": complete(steps)}
     data["metadata"].setdefault("schema_version", FIRST_SCHEMA)
-    if privacy.find_data(data, _STRICT):
+    if privacy.clean_data(data, _STRICT)[1]:
         data["metadata"]["public"] = False
     return {
         "text": summary(metadata, steps),
         "kind": "episode",
         "category": CATEGORY,
         "id": str(metadata["episode_id"]),
-        "at": time_of(metadata["start_time"]) if metadata.get("start_time") else None,
+        "at": episodes.moment(metadata.get("start_time")),
         "data": data,
     }
 
@@ -44,24 +43,25 @@ def complete(
     marks = {"is_first": False, "is_last": False, "is_terminal": False}
     marked = [{**marks, "discount": 1.0 - bool(step.get("done")), **step} for step in steps]
     if marked:
-        marked[0] = {**marked[0], "is_first": steps[0].get("is_first", True)}
+        marked[0] |= {"is_first": steps[0].get("is_first", True)}
     if marked and not marked[-1]["is_last"]:
         last, done = marked[-1], bool(marked[-1].get("done"))
+        # What an older record observes at its end is the state that its last action led to.
+        actual = part_of(last, "world_model").get("actual_state")
+        after = {"robot_state": actual} if actual else part_of(last, "observation")
+        marks |= {"is_last": True, "is_terminal": done}
         closing = {
-            "is_first": False,
-            "is_last": True,
-            "is_terminal": done,
             "discount": 1.0 - done,
             "frame_id": len(marked),
             "timestamp_us": last.get("timestamp_us"),
             "action": None,
-            "observation": dict(observed or _after(last)),
+            "observation": dict(observed or after),
             "world_model": None,
             "reward": 0.0,
             "done": done,
             "info": {},
         }
-        marked.append(closing)
+        marked.append({**marks, **closing})
     return marked
 
 
@@ -111,22 +111,6 @@ def summary(metadata: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> 
     head = f"{metadata.get('level_name') or metadata.get('level_id') or 'episode'}: {ended}"
     moves = f"{metadata.get('total_moves', len(steps))} moves, {metadata.get('sandbox_denials', 0)} denials"
     return "; ".join([f"{head} after {moves}", *outcomes])
-
-
-def time_of(value: Any) -> datetime:
-    """A document's time; without a zone it is UTC."""
-    try:
-        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    except ValueError as error:
-        hint = "use ISO 8601, for instance 2025-01-15T10:30:00Z"
-        raise BadInput(f"{value!r} is no time", hint=hint) from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _after(step: Mapping[str, Any]) -> dict[str, Any]:
-    """What the closing step observes of an older record: the state its last action led to."""
-    actual = part_of(step, "world_model").get("actual_state")
-    return {"robot_state": actual} if actual else dict(part_of(step, "observation"))
 
 
 def number_of(value: Any) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from operator import is_
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -44,27 +44,24 @@ def findings(record: Struct, policy: PrivacyPolicy) -> set[str]:
     _collect(record, texts, nested)
     found: set[str] = set()
     if privacy.is_suspect("\n".join(texts), policy):  # one look at all of them clears nearly every record
-        found.update(finding.what for text in texts for finding in privacy.find(text, policy))
+        found.update(what for text in texts for what, *_ in privacy.find(text, policy))
     for data in nested:
-        found.update(finding.what for finding in privacy.find_data(data, policy))
+        found |= privacy.clean_data(data, policy)[1]
     return found
 
 
 def masked(record: R, policy: PrivacyPolicy) -> R:
     """The same record with every finding masked; the text of an episode follows its turns."""
-    changes = {name: clean for name, value in _told(record) if (clean := _masked(value, policy)) is not value}
-    if isinstance(record, Memory) and "turns" in changes:
-        changes["text"] = transcript(changes["turns"])
-    return replace(record, **changes) if changes else record
+    clean: R = mapped(record, partial(_masked_text, policy), partial(_masked_data, policy))
+    return clean
 
 
 def screened(record: R, policy: PrivacyPolicy) -> R:
     """A record as it may be written: its names proved clean, its other strings masked."""
     must_be_clean(record)
-    changes: dict[str, Any] = {}
-    for name, value in _told(record):
-        if not isinstance(value, _JUDGED) and (clean := _masked(value, policy)) is not value:
-            changes[name] = clean
+    text, data = partial(_masked_text, policy), partial(_masked_data, policy)
+    own = ((name, part) for name, part in _told(record) if not isinstance(part, _JUDGED))
+    changes = {name: new for name, part in own if (new := mapped(part, text, data)) is not part}
     return replace(record, **changes) if changes else record
 
 
@@ -93,11 +90,9 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # an actor comes with every record
 def _is_secret(name: str) -> bool:
-    return any(
-        f.what not in _PERSONAL for f in privacy.find(name, privacy.HARD)
-    )  # an actor comes with every record
+    return any(what not in _PERSONAL for what, *_ in privacy.find(name, privacy.HARD))
 
 
 @cache
@@ -136,23 +131,30 @@ def strings(value: Any) -> Iterator[str]:
             yield from (found for part in value for found in strings(part))
 
 
-def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """A record or nested data with every such string as a function makes it; the same if it changes none."""
+def mapped(value: Any, change: Callable[[str], str], of_data: Callable[[Any], Any] | None = None) -> Any:
+    """A record or nested data with every such string as a function makes it; the same if it changes none.
+
+    `of_data` changes nested data as a whole.
+    """
     match value:
         case str():
             return change(value)
         case Struct():
-            changes = {n: new for n, part in _told(value) if (new := mapped(part, change)) is not part}
+            changes = {
+                n: new for n, part in _told(value) if (new := mapped(part, change, of_data)) is not part
+            }
             if isinstance(value, Memory) and "turns" in changes:
                 changes["text"] = transcript(changes["turns"])
             return replace(value, **changes) if changes else value
+        case Mapping() if of_data is not None:
+            return of_data(value)
         case Mapping():
             pairs = [(mapped(key, change), mapped(item, change)) for key, item in value.items()]
             olds = [part for pair in value.items() for part in pair]
             news = [part for pair in pairs for part in pair]
             return value if all(map(is_, news, olds)) else dict(pairs)
         case list() | tuple():
-            parts = [mapped(part, change) for part in value]
+            parts = [mapped(part, change, of_data) for part in value]
             return value if all(map(is_, parts, value)) else type(value)(parts)
         case _:
             return value
@@ -167,19 +169,13 @@ def _told(record: Struct) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _masked(value: Any, policy: PrivacyPolicy) -> Any:
-    match value:
-        case str():
-            return privacy.masked(value, policy) if privacy.is_suspect(value, policy) else value
-        case Struct():
-            return masked(value, policy)
-        case tuple():
-            clean = tuple(_masked(item, policy) for item in value)
-            return value if all(new is old for new, old in zip(clean, value, strict=True)) else clean
-        case Mapping() if privacy.find_data(value, policy):
-            return privacy.mask_data(value, policy)
-        case _:
-            return value
+def _masked_text(policy: PrivacyPolicy, text: str) -> str:
+    return privacy.masked(text, policy) if privacy.is_suspect(text, policy) else text
+
+
+def _masked_data(policy: PrivacyPolicy, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    clean, found = privacy.clean_data(data, policy)
+    return clean if found else data
 
 
 def _collect(record: Struct, texts: list[str], nested: list[Any]) -> None:

@@ -34,60 +34,40 @@ def name_of(topic: str) -> str:
 
 
 def render(memory: Memory, name: str) -> str:
-    """The file of a skill."""
-    is_plain = not _HEADING.search(memory.text)
+    """The file of a skill; what else its front matter said, `allowed-tools` for instance, is kept."""
     title = " ".join(word.capitalize() for word in name.split("-"))
-    body = blocks.escaped(memory.text)
-    if is_plain:
-        body = f"{_wrapping(title)}{body}"
-    metadata = {"octavo-id": memory.id, "octavo-rev": str(memory.rev)}
-    metadata |= {"octavo-approved": memory.approved} if memory.approved else {}
-    metadata |= {_PLAIN: title} if is_plain else {}
-    fields: dict[str, Any] = {"name": name, "description": description_of(memory)}
-    if licensed := memory.data.get("license"):
-        fields["license"] = str(licensed)
-    others = _front_of(memory)
-    fields |= {key: value for key, value in others.items() if key != _METADATA}
-    fields[_METADATA] = {**others.get(_METADATA, {}), **metadata}
-    return f"{blocks.front_matter(fields)}\n{body}\n"
+    is_plain = not _HEADING.search(memory.text)
+    front, licensed = memory.data.get(_FRONT), memory.data.get("license")
+    others = dict(front) if isinstance(front, Mapping) else {}
+    marks = {**others.pop(_METADATA, {}), "octavo-id": memory.id, "octavo-rev": str(memory.rev)}
+    marks |= {"octavo-approved": memory.approved} if memory.approved else {}
+    marks |= {_PLAIN: title} if is_plain else {}
+    fields = {"name": name, "description": description_of(memory)}
+    fields |= {"license": str(licensed)} if licensed else {}
+    body = f"{_wrapping(title) if is_plain else ''}{blocks.escaped(memory.text)}"
+    return f"{blocks.front_matter({**fields, **others, _METADATA: marks})}\n{body}\n"
 
 
 def parse(text: str) -> tuple[dict[str, Any], str | None]:
-    """What a file says, as `said_by` gives it, and the id it bears; one without front matter is read too."""
-    fields, body = blocks.front_of("\n".join(blocks.lines_of(text)))
-    metadata = fields.get(_METADATA)
-    marks: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+    """What a file says of its skill, and the id it bears; one without front matter is read too.
+
+    It says no `description` where that follows from the text.
+    """
+    fields, body = blocks.front_of(text)
+    others = {key: value for key, value in fields.items() if key not in _OWN}
+    marks = metadata if isinstance(metadata := others.pop(_METADATA, None), Mapping) else {}
     body = body.removeprefix("\n").removesuffix("\n") if fields else body.strip("\n")
     plain = body.removeprefix(_wrapping(str(marks.get(_PLAIN))))
     text = blocks.unescaped(body if _HEADING.search(plain) else plain)
-    others = {key: value for key, value in fields.items() if key not in (*_OWN, _METADATA)}
     if theirs := {key: value for key, value in marks.items() if not str(key).startswith("octavo-")}:
         others[_METADATA] = theirs
-    front = msgspec.to_builtins(others, str_keys=True)
-    said = _said(text, str(fields.get("description") or ""), fields.get("license"), front)
-    return said, str(marks["octavo-id"]) if marks.get("octavo-id") else None
-
-
-def mark_of(id_: str) -> str:
-    """The line by which a file says whose it is."""
-    return blocks.dumped({"octavo-id": id_}).strip()
-
-
-def said_by(memory: Memory) -> dict[str, Any]:
-    """What the file of a skill says of it; there is no `description` where it follows from the text."""
-    return _said(memory.text, description_of(memory), memory.data.get("license"), _front_of(memory))
-
-
-def _said(text: str, description: str, licensed: Any, front: Mapping[str, Any]) -> dict[str, Any]:
-    own = description if description != _derived(text) else ""
-    data = {"description": own or None, "license": str(licensed or "") or None, _FRONT: dict(front) or None}
-    return {"text": text, "data": data}
-
-
-def _front_of(memory: Memory) -> Mapping[str, Any]:
-    """What else its front matter says, `allowed-tools` for instance: somebody else's, and kept."""
-    front = memory.data.get(_FRONT)
-    return front if isinstance(front, Mapping) else {}
+    description = str(fields.get("description") or "")
+    data = {
+        "description": description if description not in ("", _derived(text)) else None,
+        "license": str(fields.get("license") or "") or None,
+        _FRONT: msgspec.to_builtins(others, str_keys=True) or None,
+    }
+    return {"text": text, "data": data}, str(marks["octavo-id"]) if marks.get("octavo-id") else None
 
 
 def description_of(memory: Memory) -> str:

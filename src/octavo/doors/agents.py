@@ -39,7 +39,8 @@ _HOOKS = {
     "SessionEnd": "stop",
 }
 _HOOK_SECONDS = 30
-_BLOCK = re.compile(rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*")
+_BLOCK = rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*"
+_PARTS = rf"\n*\[mcp_servers\.{NAME}\.[^\]]+\]\n(?:[^\[\n].*\n?|\n)*"  # of a person's own, without use alone
 _KEPT = ".before-octavo"
 
 Edit = Callable[[str, bool], str]  # a file's text with our part in it, or without; "" if nothing is left
@@ -71,8 +72,11 @@ def install(
     """Give a coding agent this memory: its tools, its hooks and a skill; the difference is shown first."""
     changes = []
     for path, edit in _targets(settings, client):
-        before = path.read_text() if path.exists() else ""
-        after = _restored(path, edit, before) if undo else edit(before, True)
+        try:
+            before = path.read_text("utf-8") if path.exists() else ""
+            after = _restored(path, edit, before) if undo else edit(before, True)
+        except ValueError as error:
+            raise BadFile(f"{path} cannot be read: {error}", hint="correct it first") from error
         if before != after:
             changes.append((path, before, after))
             _show(path, before, after)
@@ -81,7 +85,7 @@ def install(
             raise BadInput("nobody is there to say yes to this difference", hint="say --yes")
         typer.confirm("Write this?", abort=True, err=True)
     for path, before, after in changes:
-        _write(path, before, after, undo=undo)
+        _write(path, before, after, client_home(client), undo=undo)
     return {"client": client, "undone" if undo else "written": [str(path) for path, _, _ in changes]}
 
 
@@ -117,7 +121,7 @@ def _command(settings: Settings, *words: str, actor: str | None = None) -> list[
 def _json_tools(settings: Settings, text: str, into: bool) -> str:
     program, *arguments = _command(settings, "mcp")
     document = _document(text)
-    servers = _within(document, "mcpServers")
+    servers = _object(document.get("mcpServers", {}), "mcpServers")
     servers.pop(NAME, None)
     if into:
         # The transport is said because one client insists on it and the others do not mind.
@@ -127,7 +131,7 @@ def _json_tools(settings: Settings, text: str, into: bool) -> str:
 
 def _json_hooks(settings: Settings, text: str, into: bool) -> str:
     document = _document(text)
-    hooks = _within(document, "hooks")
+    hooks = _object(document.get("hooks", {}), "hooks")
     for event, name in _HOOKS.items():
         others = [group for group in hooks.pop(event, []) if not _is_ours(group)]
         line = shlex.join(_command(settings, "hook", name, actor="agent:claude-code"))
@@ -138,10 +142,11 @@ def _json_hooks(settings: Settings, text: str, into: bool) -> str:
 
 
 def _toml_tools(settings: Settings, text: str, into: bool) -> str:
-    if not into and not _BLOCK.search(text):
+    ours = _BLOCK if into else f"{_BLOCK}|{_PARTS}"
+    if not into and not re.search(ours, text):
         return text
     program, *arguments = _command(settings, "mcp")
-    rest = _BLOCK.sub("\n", text).rstrip("\n")
+    rest = re.sub(ours, "\n", text).strip("\n")
     # A JSON string is a TOML string, and so is an array of them.
     block = f"[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
     return "\n".join([*([rest + "\n"] if rest else []), *([block] if into else [])])
@@ -153,19 +158,12 @@ def _is_ours(group: Any) -> bool:
 
 
 def _document(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text or "{}")
-    except ValueError as error:
-        raise BadFile("a file of the client's is no JSON", hint=f"correct it first: {error}") from error
-    if not isinstance(document, dict):
-        raise BadFile("a file of the client's is no JSON object", hint="correct it first")
-    return document
+    return _object(json.loads(text or "{}"), "it")
 
 
-def _within(document: dict[str, Any], name: str) -> dict[str, Any]:
-    part = document.get(name, {})
+def _object(part: Any, name: str) -> dict[str, Any]:
     if not isinstance(part, dict):
-        raise BadFile(f"{name} is no JSON object in a file of the client's", hint="correct it first")
+        raise ValueError(f"{name} is no JSON object")
     return dict(part)
 
 
@@ -185,19 +183,22 @@ def _restored(path: Path, edit: Edit, now: str) -> str:
     return edit(now, False)
 
 
-def _write(path: Path, before: str, after: str, *, undo: bool) -> None:
+def _write(path: Path, before: str, after: str, home: Path, *, undo: bool) -> None:
+    """Write a file, keeping what a person had there; undone, nothing of ours stays, nor an empty folder."""
     kept = path.with_name(path.name + _KEPT)
     path.parent.mkdir(parents=True, exist_ok=True)
     if undo:
         kept.unlink(missing_ok=True)
-    elif not kept.exists():
+    elif before and not kept.exists():
         replace_file(Disk(), kept, before.encode())
     if after:
         replace_file(Disk(), path, after.encode())
         return
     path.unlink(missing_ok=True)
-    if path.parent.name == NAME and not any(path.parent.iterdir()):
-        path.parent.rmdir()
+    folder = path.parent
+    while folder.is_relative_to(home) and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
 
 
 def _show(path: Path, before: str, after: str) -> None:

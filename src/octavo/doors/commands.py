@@ -195,7 +195,9 @@ def _complete_account(ctx: typer.Context, incomplete: str) -> list[str]:
 def _complete_sandbox(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Ids of open sandboxes, with their names as help."""
     try:
-        with performing.opened(settings.read({name: ctx.params.get(name) for name in COMMON})) as account:
+        with performing.open_account(
+            settings.read({name: ctx.params.get(name) for name in COMMON})
+        ) as account:
             return [(s.id, clean(s.name)) for s in account.sandboxes() if s.id.startswith(incomplete)]
     except OctavoError:
         return []  # a completion has nowhere to say what is wrong; the command itself will

@@ -21,12 +21,13 @@ from typing import Any
 
 from octavo.domain import brief as pages
 from octavo.domain.memory import Turn
+from octavo.domain.orders import unconditional
 from octavo.domain.privacy import tellable
 from octavo.domain.profile import profile
 from octavo.doors import conversations, transcripts
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
-from octavo.doors.operations.performing import opened
+from octavo.doors.operations.performing import open_account
 from octavo.doors.pool import Pool
 from octavo.doors.rest_routes import add_route
 from octavo.doors.rest_routes import answer as rest_answer
@@ -70,7 +71,7 @@ def answer(settings: Settings, event: str) -> None:
         payload = json.loads(sys.stdin.buffer.read(MOST_BYTES))
         name = _conversation(event, payload)
         how = {"writes": True, "indexes": True, "begins": True, "words": True}
-        with opened(agent_settings(settings, "hook"), **how) as account:
+        with open_account(agent_settings(settings, "hook"), **how) as account:
             kept = Kept(settings, name.removeprefix(conversations.HOOK))
             reply = respond(account, event, payload, name, kept=kept)
         if event == "stop":
@@ -170,12 +171,21 @@ def _start(account: Account) -> str:
     facts = account.memories(kind="fact", newest=True, limit=_FACTS)
     newest = account.memories(kind=("episode", "core"), newest=True, limit=_NEWEST)
     known = profile(facts, account.uses(*(fact.id for fact in facts)))
-    return pages.render(standing, newest, facts=known, budget=_BUDGET).text
+    orders = unconditional(account.orders())
+    return pages.render(
+        standing, newest, facts=[*known, *account.quotes()], orders=orders, budget=_BUDGET
+    ).text
 
 
 def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
     """What is relevant to a prompt; what stands was told at the start, unless this is it."""
-    told: Any = SimpleNamespace(memories=lambda **_: [], uses=lambda *_: {}, grouped=account.grouped)
+    told: Any = SimpleNamespace(
+        memories=lambda **_: [],
+        quotes=lambda **_: [],
+        orders=lambda **_: [],
+        uses=lambda *_: {},
+        grouped=account.grouped,
+    )
     reader = account if is_first else told
     return briefing.brief(reader, query, k=_RELEVANT, budget=_BUDGET, recall=account.recall).text
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from octavo.doors import models, python
 from octavo.doors.conversations import taken_up
 from octavo.doors.operations import Operation, call, performing
 from octavo.doors.operations.values import values_of
@@ -71,7 +70,8 @@ class Pool:
         try:
             with held.opening:
                 if held.account is None:
-                    held.account, held.files = _open(who, begins=begins, words=words), _files(who)
+                    how = {"writes": True, "indexes": True, "may_only_read": True, "begins": begins}
+                    held.account, held.files = performing.open_account(who, words=words, **how), _files(who)
                     self._opened += 1
             yield held.account
         finally:
@@ -162,25 +162,6 @@ class Pool:
             self._closed += len(empty)
         for account in empty:
             account.close()
-
-
-def _open(who: Settings, *, begins: bool, words: bool) -> Account:
-    if not performing.exists(who) and not (begins and not performing.accounts_in(who.root, 1)):
-        raise performing.missing(who.root, who.account)
-    rules = performing.rules(who) if who.models else None
-    how: dict[str, Any] = {
-        "actor": who.actor,
-        "scope": who.scope,
-        "embedder": False if words else models.embedder(who.models),
-        "reranker": False if words else models.reranker(who.models),
-        "policy": rules,
-        "summariser": models.summariser(who.models, policy=rules.compression) if rules else None,
-        "cache": who.cache,
-    }
-    try:
-        return python.open(who.root, who.account, **how)
-    except Unavailable:  # a folder that may not be written can still be read
-        return python.open(who.root, who.account, read_only=True, **how)
 
 
 def _files(who: Settings) -> tuple[Any, ...]:

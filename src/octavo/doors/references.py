@@ -107,22 +107,6 @@ def policy() -> str:
     return "\n\n".join(parts)
 
 
-def policy_keys(kind: Any = Policy, path: str = "") -> Iterator[str]:
-    """Every key of the policy, dotted; a row of a table is written `*`."""
-    hints = get_type_hints(kind)
-    for name, hint in hints.items():
-        row = next((item for item in get_args(hint) if _is_record(item)), None)
-        if hint is KindPolicy:
-            continue
-        if _is_record(hint):
-            yield from policy_keys(hint, f"{path}{name}.")
-        else:
-            yield f"{path}{name}"
-            yield from () if row is None else policy_keys(row, f"{path}{name}.*.")
-    if KindPolicy in hints.values():
-        yield from policy_keys(KindPolicy, f"{path}*.")
-
-
 def _keys(path: str, kind: Any, *, bare: bool = False) -> str:
     hints, made = get_type_hints(kind), None if bare else kind()
     rows = []

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from octavo.domain.names import ALIAS
 from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
-from octavo.engine import handed_out, health
-from octavo.engine.fields import Changes, Fields
+from octavo.engine import copies, health
+from octavo.engine.fields import OPTION, Changes, Count, Fields, MemoryId, Override
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
 from octavo.engine.review import Curator
@@ -21,6 +21,8 @@ from octavo.engine.surface import public
 from octavo.engine.versions import Versions
 from octavo.engine.writing import candidate_of
 from octavo.errors import BadInput, NotFound, Unavailable
+
+Revised = Annotated[Count | None, "Only if this is still its revision."]
 
 
 @public
@@ -34,7 +36,12 @@ class Account(Versions, Curator, Keeper):
         return Intake(self._spine, self, self._writer, self._worker.wake, agent)
 
     def remember(
-        self, text: str, *, scope: str | None = None, key: str | None = None, **fields: Unpack[Fields]
+        self,
+        text: Annotated[str, "What to remember; - reads standard input."],
+        *,
+        scope: str | None = None,
+        key: Annotated[str | None, "Makes a retry safe: the same key never writes twice."] = None,
+        **fields: Unpack[Fields],
     ) -> Verdict:
         """Write one memory (`fields.Fields`) outside a sandbox: its own commit, a final verdict.
 
@@ -54,8 +61,14 @@ class Account(Versions, Curator, Keeper):
             writes = [writer.checked(wrote) for writer, wrote in own]
             return self._write(writes, "remember", progress=progress)
 
-    def alias(self, name: str, means: str, *, scope: str | None = None) -> Verdict:
-        """Say that a name means a speaker ("Kate" means "Emi"), from the next question on.
+    def alias(
+        self,
+        name: Annotated[str, "A name that people say."],
+        means: Annotated[str, "The speaker it means."],
+        *,
+        scope: str | None = None,
+    ) -> Verdict:
+        """Say whom a name means ("Kate" means "Emi"), for questions from then on.
 
         It is a register of its own: saying it again for the same name replaces it, forgetting it ends it.
         """
@@ -71,8 +84,12 @@ class Account(Versions, Curator, Keeper):
             scope=scope,
         )
 
-    def end_order(self, id_: str, turn: int | None = None) -> list[Verdict]:
-        """End what the user asked for in a memory, or in one turn of it; the memory itself stays.
+    def end_order(
+        self,
+        id_: Annotated[str, "The id of the memory in which it was asked for."],
+        turn: Annotated[int | None, OPTION, "Only what was asked for in this turn."] = None,
+    ) -> list[Verdict]:
+        """End what the user asked for in a memory, which itself stays. Only a human actor may.
 
         It holds again when it is said again, or when the register that ends it is forgotten.
         """
@@ -96,10 +113,10 @@ class Account(Versions, Curator, Keeper):
 
     def revise(
         self,
-        id_: str,
+        id_: MemoryId,
         *,
-        override: str | None = None,
-        rev: int | None = None,
+        override: Override = None,
+        rev: Revised = None,
         **changes: Unpack[Changes],
     ) -> Verdict:
         """Give a memory a new revision with some fields (`fields.Changes`) changed.
@@ -109,7 +126,7 @@ class Account(Versions, Curator, Keeper):
         outcome = self._writer(None).revision(self.get(id_), id_, override, **changes)
         return self._write([outcome], "revise", revs={id_: rev})[0]
 
-    def forget(self, *ids: str, rev: int | None = None) -> list[Verdict]:
+    def forget(self, *ids: str, rev: Revised = None) -> list[Verdict]:
         """End memories by tombstones; their history stays. `rev` insists on the revision that ends."""
         if not ids:
             raise BadInput("forget what?", hint="name at least one memory's id")
@@ -118,13 +135,15 @@ class Account(Versions, Curator, Keeper):
 
     def export(
         self,
-        path: str | Path,
+        path: Annotated[str | Path, "The file or folder to write."],
         *,
         format: str = "msp",  # noqa: A002  # the glossary's word
-        success: bool | None = None,
-        max_denials: int | None = None,
-        min_reward: float | None = None,
-        tags: Sequence[str] | None = None,
+        success: Annotated[
+            bool | None, "Of a robot's episodes (rlds, minari), those that reached the goal."
+        ] = None,
+        max_denials: Annotated[Count | None, "Of these, those denied at most so often."] = None,
+        min_reward: Annotated[float | None, "Of these, those that earned at least this."] = None,
+        tags: Annotated[Sequence[str] | None, "Of these, those with this tag; may be repeated."] = None,
     ) -> Any:
         """Write the account as the files of another system (msp, consciousness, vault …).
 
@@ -133,9 +152,9 @@ class Account(Versions, Curator, Keeper):
         self._must_be_owner("export")
         said = {"success": success, "max_denials": max_denials, "min_reward": min_reward, "tags": tags}
         chosen = {name: value for name, value in said.items() if value is not None}
-        handed_out.note(self._spine, path)
+        copies.note(self._spine, path)
         done = self._formats().export_account(self, path, format, **chosen)
-        handed_out.note_files(self._spine, path, done)
+        copies.note_files(self._spine, path, done)
         return done
 
     def import_(

@@ -6,15 +6,18 @@ and commits what it found, all or nothing.
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from octavo.domain import assembling, gate
-from octavo.domain.assembling import KIND, LEAST, Rarity, live_members, may_belong, members_of
+from octavo.domain.assembling import KIND, LEAST, MERGED_FROM, Rarity, begun, grown, live_members, members_of
 from octavo.domain.filters import Filter
-from octavo.domain.memory import KINDS, Memory, is_human
+from octavo.domain.memory import KINDS, Change, Link, Memory, Proposal, is_human
 from octavo.domain.ranking import Recipe, idf
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
@@ -22,19 +25,23 @@ from octavo.domain.text import runs, terms_of_run
 from octavo.engine.composing import Composing
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, NotFound
+from octavo.errors import BadInput, HumanOnly, NotFound
 from octavo.libraries import Array, np
 from octavo.storage import frequencies
 from octavo.storage.batches import code_of
+from octavo.storage.composites import Composites
 from octavo.storage.rows import OPEN, Units, key_code
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors
 
+_log = logging.getLogger("octavo.assemble")
+Pair = tuple[str, str]
 GATHERED = 64  # passages that wait before a pass makes a version of its own in the background
 _PASS = 2_048  # passages a pass looks at,
 _CHANGES = 512  # and assemblies it may change
-_NEAR = 8
+_NEAR, _BLOCK = 8, 1_024
 _RECIPE = Recipe()
+C = TypeVar("C", bound=Change)
 
 
 class _Pass:
@@ -46,18 +53,18 @@ class _Pass:
         self._units, self._vectors, self._rows = units, vectors, units.column("rows")
         self._codes = {scope: code for code, scope in enumerate(units.manifest.scopes)}
         held = composing.held()
-        self._count = len(held.manifest.rows)
         usable = [row for row in held.manifest.rows if row.used >= LEAST]
         self._ids, count = [row.id for row in usable], len(usable)
+        self._free = self.policy.max_assemblies - len(held.manifest.rows)
         self._sums = np.zeros((count + _CHANGES, vectors.manifest.dimension), dtype=np.float32)
-        self._sizes, self._scopes = np.ones(count + _CHANGES, dtype=np.float32), np.zeros(count + _CHANGES)
+        self._sizes, self._scopes = np.zeros(count + _CHANGES, dtype=np.float32), np.zeros(count + _CHANGES)
         self._scopes[:count] = [self._codes[row.scope] for row in usable]
         self._sizes[:count] = [row.members for row in usable]
         lengths = np.array([row.length * row.members / row.used for row in usable], dtype=np.float32)
         self._sums[:count] = held.floats[[held.places[id_] for id_ in self._ids]] * lengths[:, None]
-        self._groups_of: dict[str, list[str]] = {}  # of each memory that was asked about
         self.more: dict[str, list[str]] = {}  # of each assembly that grows or is new: its new members
         self.similarity: dict[str, float] = {}
+        self._joined = Counter[str]()
 
     def look(self, first: int, stop: int) -> int:
         """Group the memories of some rows; returns the row behind the last one looked at."""
@@ -69,7 +76,7 @@ class _Pass:
         for memory in memories:
             if len(self.more) >= _CHANGES:
                 return rows[memory.id]
-            if memory.id in vectors and not self._memberships(memory.id):
+            if memory.id in vectors and not self._groups(memory.id):
                 self._place(memory, vectors[memory.id].astype(np.float32))
         return stop
 
@@ -82,16 +89,13 @@ class _Pass:
         fits = (likenesses >= self.policy.likeness) & (self._sizes[:count] < self.policy.max_members)
         able = np.flatnonzero(fits & (self._scopes[:count] == self._codes[memory.scope]))
         for n in able[np.argsort(-likenesses[able], kind="stable")[:most]].tolist():
-            self._sums[n] += vector
-            self._sizes[n] += 1
-            self.more.setdefault(self._ids[n], []).append(memory.id)
-            self._groups_of[memory.id].append(self._ids[n])
-        if not len(able) and self._count < self.policy.max_assemblies:
+            self._join(n, memory.id, vector)
+        if not len(able) and self._free > 0:
             self._begin(memory, vector)
 
     def _begin(self, memory: Memory, vector: Array) -> None:
         """Begin a group with the nearest memory that is like it and does not belong to enough of them."""
-        scope, key, ends = self._codes[memory.scope], key_code(memory.id), self._units.valid_to()
+        scope, key, ends = self._codes[memory.scope], key_code(memory.id), self._units.valid_to
         kinds = [KINDS.index(kind) for kind in assembling.GROUPED]
 
         def is_able(rows: Array) -> Array:
@@ -104,24 +108,26 @@ class _Pass:
         vectors = self._composing.vectors_of(near)
         for id_, theirs in [(other.id, vectors[other.id]) for other in near if other.id in vectors]:
             likeness = float(theirs @ vector)
-            is_free = len(self._memberships(id_)) < self.policy.max_per_memory
-            if is_free and likeness >= self.policy.likeness:
-                new, count = f"asm_{self._new_id()}", len(self._ids)
+            if likeness >= self.policy.likeness and self._groups(id_) < self.policy.max_per_memory:
+                new, n = f"asm_{self._new_id()}", len(self._ids)
                 self._ids.append(new)
-                self._sums[count], self._sizes[count], self._scopes[count] = vector + theirs, LEAST, scope
-                self._count += 1
-                self.more[new], self.similarity[new] = [id_, memory.id], likeness
-                self._groups_of[memory.id].append(new)
-                self._groups_of[id_].append(new)
+                self._free, self._scopes[n], self.similarity[new] = self._free - 1, scope, likeness
+                self._join(n, id_, theirs)
+                self._join(n, memory.id, vector)
                 return
+
+    def _join(self, n: int, id_: str, vector: Array) -> None:
+        self._sums[n] += vector
+        self._sizes[n] += 1
+        self._joined[id_] += 1
+        self.more.setdefault(self._ids[n], []).append(id_)
 
     def _memory_at(self, row: int) -> str:
         return self._units.memory_of(self._rows[row])
 
-    def _memberships(self, id_: str) -> list[str]:
-        if id_ not in self._groups_of:
-            self._groups_of[id_] = [whole for whole, *_ in self._view.assemblies_of([id_])]
-        return self._groups_of[id_]
+    def _groups(self, id_: str) -> int:
+        """How many assemblies a memory belongs to."""
+        return len(self._view.assemblies_of([id_])) + self._joined[id_]
 
 
 def assemble(
@@ -132,20 +138,20 @@ def assemble(
     if indexing.composing is None or spine.read_only or spine.policy.assemblies.mode == "off":
         return []
     indexing.compose()
-    first, total = indexing.composing.assembled(), _reach(indexing)
-    if total - first < least:
+    first = indexing.composing.assembled()
+    if _reach(indexing) - first < least:
         return []
-    while first < total and not is_stopping():
+    while first < _reach(indexing) and not is_stopping():
         units = indexing.units_now()
         vectors = indexing.embedded().up_to(units.manifest.rows)
         composing = indexing.composing  # of the index as it is now: another may have taken its place
         look = _Pass(spine, composing, units, vectors)
         first = look.look(first, min(first + _PASS, vectors.manifest.rows))
-        if new := _commit(spine, look, indexing):
-            changed |= dict.fromkeys(new)
+        changes = partial(_changes, spine, look, vectors.manifest.embedder, rarity(units))
+        if new := commit(spine, changes, f"assemble {units.manifest.watermark.version}", "system"):
+            changed |= dict.fromkeys(m.id for m in new)
             indexing.follow_composites()
         composing.note(assembled=first)
-        total = _reach(indexing)
     return list(changed)
 
 
@@ -153,89 +159,199 @@ def _reach(indexing: Indexing) -> int:
     return min(indexing.units_now().manifest.rows, indexing.embedded().manifest.rows)
 
 
-def _commit(spine: Spine, look: _Pass, indexing: Indexing) -> list[str]:
-    """Commit what a pass found; what changed meanwhile is left as it is."""
-    if not look.more:
-        return []
-    embedder = indexing.embedding.embedder.name if indexing.embedding else None
-    telling, changes = rarity(indexing.units_now()), list[Memory]()
-
-    def act(pending: Pending, view: DbView) -> None:
-        changes.clear()
-        others = (m for m in view.memories(Filter(kinds=(KIND,))) if m.id not in look.more)
-        names = {m.text: m.data.get("topics", ()) for m in others}
-        old = view.many(look.more)
-        for id_, more in look.more.items():
-            known = old[id_][1] if id_ in old else None
-            has, new = members_of(known) if known else (), live_members(view, more)
-            new = [m for m in new if m.id not in has and (known is None or m.scope == known.scope)]
-            members = live_members(view, has) + new
-            if not new or len(members) < LEAST or (known and known.gone):
-                continue
-            if known:
-                memory = assembling.joined(known, members, [m.id for m in new], telling)
-            else:
-                memory = assembling.made(
-                    id_,
-                    members,
-                    telling,
-                    "likeness",
-                    embedder=embedder,
-                    threshold=look.policy.likeness,
-                    similarity=look.similarity[id_],
-                )
-                if not memory.data["topics"]:
-                    continue  # alike without a topic are above all pleasantries, which nobody looks for
-            memory = checked(spine, assembling.told_apart(memory, names))
-            names[memory.text] = memory.data["topics"]
-            changes.append(memory)
-        pending.extend(changes)
-
-    spine.commit(act, cause=f"assemble {indexing.watermark().version}", actor="system")
-    return [m.id for m in changes]
+def _changes(spine: Spine, look: _Pass, embedder: str, telling: Rarity, view: DbView) -> list[Memory]:
+    """The assemblies as a pass found them; what changed meanwhile is left as it is."""
+    changes, old = list[Memory](), view.many(look.more)
+    for id_, more in look.more.items():
+        known = old[id_][1] if id_ in old else None
+        has, new = members_of(known) if known else (), live_members(view, more)
+        new = [m for m in new if m.id not in has and (known is None or m.scope == known.scope)]
+        members = live_members(view, has) + new
+        if not new or len(members) < LEAST or (known and known.gone):
+            continue
+        formed = {"threshold": look.policy.likeness, "similarity": look.similarity.get(id_)}
+        known = known or begun(id_, "likeness", new[0], embedder=embedder, **formed)
+        memory = grown(known, members, telling)
+        if known.rev or memory.data["topics"]:  # without a topic they are above all pleasantries
+            changes.append(checked(spine, memory))
+    return changes
 
 
-def by_hand(
-    spine: Spine,
-    indexing: Indexing,
-    actor: str,
-    members: Sequence[Memory],
-    name: str | None,
-    tags: Sequence[str],
-) -> Memory:
-    """An assembly that somebody puts together; a person's own is not changed by an agent alone."""
+def by_hand(spine: Spine, indexing: Indexing, actor: str, members: Sequence[Memory], **fields: Any) -> Memory:
+    """An assembly that somebody puts together, with a name and tags or without.
+
+    A person's own is not changed by an agent alone.
+    """
     most = spine.policy.assemblies.max_members
     if not LEAST <= len(members) <= most:
         hint = f"name {LEAST} to {most} different ones"
         raise BadInput(f"an assembly of {len(members)} memories", hint=hint)
     for member in members:
-        if not may_belong(member):
+        if not assembling.may_belong(member):
             hint = "group episodes of conversations, and facts"
             raise BadInput(f"{member.id} cannot be a member", hint=hint)
         if member.scope != members[0].scope:
             raise BadInput(f"{members[0].id} and {member.id} lie in two scopes", hint="group one scope's")
-    id_, approved = f"asm_{spine.new_id()}", actor if is_human(actor) else None
-    telling = rarity(indexing.units_now())
-    new = assembling.made(id_, members, telling, "hand", name=name, tags=tags, approved=approved)
-    memory = checked(spine, replace(new, actor=actor))
-    cause, scope = f"assemble {id_}", memory.scope
-    spine.commit(lambda pending, _: pending.apply(memory), cause=cause, actor=actor, scope=scope)
+    approved = actor if is_human(actor) else None
+    new = replace(begun(f"asm_{spine.new_id()}", "hand", members[0]), **fields)
+    new = grown(new, members, rarity(indexing.units_now()))
+    memory = checked(spine, replace(new, actor=actor, approved=approved))
+    commit(spine, lambda _: [memory], f"assemble {memory.id}", actor, memory.scope)
     return memory
 
 
 def end_small(spine: Spine) -> list[str]:
     """End assemblies that have fewer than two live members left; returns their ids."""
-    small: list[Memory] = []
 
-    def act(pending: Pending, view: DbView) -> None:
+    def changes(view: DbView) -> list[Memory]:
         whole = view.memories(Filter(kinds=(KIND,)))
         live = {m.id for m in live_members(view, {id_ for m in whole for id_ in members_of(m)})}
-        small[:] = [m for m in whole if len(live.intersection(members_of(m))) < LEAST]
-        pending.extend(tombstone(m, "system") for m in small)
+        small = [m for m in whole if len(live.intersection(members_of(m))) < LEAST]
+        return [tombstone(m, "system") for m in small]
 
-    if spine.head().count(KIND):
-        spine.commit(act, cause="end assemblies", actor="system")
-    return [m.id for m in small]
+    has_any = spine.head().count(KIND)
+    return [m.id for m in commit(spine, changes, "end assemblies", "system")] if has_any else []
+
+
+def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: Memory) -> Memory:
+    """One assembly in place of two, in one commit; who merges by hand needs no threshold."""
+    if first.id == second.id:
+        raise BadInput(f"{first.id} cannot be merged with itself", hint="name two assemblies")
+    if first.scope != second.scope:
+        raise BadInput(f"{first.id} and {second.id} lie in two scopes, which stay apart")
+    if not is_human(actor) and (first.approved or second.approved):
+        raise HumanOnly(f"{actor} tried to merge an assembly that a person made", hint="ask that person")
+    held = indexing.composing.held() if indexing.composing else None
+    both = [vector for m in (first, second) if held and (vector := held.vector(m.id)) is not None]
+    cosine = float(np.dot(*both)) if len(both) == 2 else None
+    made = partial(_merged, spine, indexing, (first.id, second.id), similarity=cosine)
+    new = f"asm_{spine.new_id()}"
+    return commit(spine, partial(made, new), f"merge {new}", actor, first.scope)[0]
+
+
+def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
+    """Merge assemblies that are nearly the same, best first, as the policy says; returns those made."""
+    policy, composing = spine.policy.assemblies, indexing.composing
+    if composing is None or policy.merging == "off" or policy.mode == "off" or spine.read_only:
+        return []
+    cause, done = "propose merge" if policy.merging == "propose" else "merge", list[str]()
+
+    def changes(pair: Pair, cosine: float, new: str, view: DbView) -> list[Any]:
+        least = policy.merge_likeness
+        whole, *ended = _merged(spine, indexing, pair, new, view, similarity=cosine, threshold=least)
+        if policy.merging != "propose":  # what a person put together is not taken apart by itself
+            return [] if whole.approved else [whole, *ended]
+        if any(p.action == "merge" and {*pair} & {*p.memory.linked(MERGED_FROM)} for p in view.proposals()):
+            return []
+        why = f"the assemblies {pair[0]} and {pair[1]} are nearly the same"
+        return [Proposal(id=spine.new_id(), action="merge", memory=whole, reason=why, at=spine.now())]
+
+    for cosine, scope, pair in _alike(spine, composing.held()):
+        new = f"asm_{spine.new_id()}"
+        try:
+            made = commit(spine, partial(changes, pair, cosine, new), f"{cause} {new}", "system", scope)
+            done += [new] if made and cause == "merge" else []
+        except (BadInput, NotFound) as error:  # one of them changed meanwhile
+            _log.info("merge left out reason=%s", type(error).__name__)
+    if done:
+        indexing.follow_composites()
+    return done
+
+
+def _merged(
+    spine: Spine, indexing: Indexing, pair: Pair, new: str, view: DbView, **formed: float | None
+) -> list[Memory]:
+    """What a merge changes: the new assembly, and the ends of the two, which say into what."""
+    both = [must_live(view.get(id_), id_) for id_ in pair]
+    ids, most = dict.fromkeys(id_ for m in both for id_ in members_of(m)), spine.policy.assemblies.max_members
+    if len(ids) > most:
+        raise BadInput(f"{' and '.join(pair)} have {len(ids)} members, {most} are allowed")
+    members = live_members(view, ids)
+    if len(members) < LEAST:
+        raise BadInput(f"{' and '.join(pair)} have no two live members")
+    whole = begun(new, "merge", members[0], **formed)
+    named = next((m for m in both if m.approved), whole)
+    tags = tuple(dict.fromkeys(tag for m in both for tag in m.tags))
+    links = tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair)
+    whole = replace(whole, text=named.text, approved=named.approved, tags=tags, links=links)
+    whole = checked(spine, grown(whole, members, rarity(indexing.units_now())))
+    return [whole, *(_ended(m, new, "system") for m in both)]
+
+
+def _ended(source: Memory, into: str, actor: str) -> Memory:
+    return replace(tombstone(source, actor), data={assembling.MERGED_INTO: into})
+
+
+def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
+    """End an assembly that a merge made; those it was made of live again. Returns their ids."""
+
+    def changes(view: DbView) -> list[Memory]:
+        now = must_live(view.get(whole.id), whole.id)
+        if not now.linked(MERGED_FROM):
+            hint = "`octavo merge-log` lists those that were"
+            raise BadInput(f"{now.id} was not formed by a merge", hint=hint)
+        back = (_revived(spine, view, source) for source in now.linked(MERGED_FROM))
+        return [tombstone(now, actor), *(memory for memory in back if memory)]
+
+    return [m.id for m in commit(spine, changes, f"unmerge {whole.id}", actor, whole.scope)[1:]]
+
+
+def _revived(spine: Spine, view: DbView, id_: str) -> Memory | None:
+    """An assembly that has ended as it last was, without members that are gone; None if it was erased."""
+    now, history = view.get(id_), [m for _, m in spine.state.history(id_) if not m.gone]
+    if now is None or not now.gone or not history or not history[-1].text:
+        return None
+    kept = {m.id for m in live_members(view, members_of(history[-1]))}
+    links = tuple(link for link in history[-1].links if link.name != assembling.PART or link.to in kept)
+    return replace(history[-1], rev=now.rev + 1, links=links)
+
+
+def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
+    """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
+
+    def changes(view: DbView) -> list[Memory]:
+        named = [view.get(id_) for id_ in whole.linked(MERGED_FROM) if id_ != whole.id]
+        sources = [m for m in named if m and (m.kind, m.scope, m.gone) == (KIND, whole.scope, False)]
+        return [_ended(m, whole.id, actor) for m in sources]
+
+    return [m.id for m in commit(spine, changes, f"finish merge {whole.id}", actor)]
+
+
+def _alike(spine: Spine, held: Composites) -> list[tuple[float, str, Pair]]:
+    """Pairs of fresh assemblies of one scope, best first, each assembly once, as many as one pass merges."""
+    policy, able = spine.policy.assemblies, list[tuple[float, str, Pair]]()
+    rows = sorted((row for row in held.manifest.rows if row.used >= LEAST), key=lambda row: row.scope)
+    own = held.floats[[held.places[row.id] for row in rows]]
+    for start in range(0, len(rows), _BLOCK):
+        cosines = own[start : start + _BLOCK] @ own[start:].T
+        for one, other in np.argwhere(np.triu(cosines >= policy.merge_likeness, k=1)).tolist():
+            first, second, cosine = rows[start + one], rows[start + other], float(cosines[one, other])
+            # What grows together stays about one thing: members are as alike as those that join.
+            mean = cosine * first.length * second.length / (first.used * second.used)
+            is_small = first.members + second.members <= policy.max_members
+            if first.scope == second.scope and is_small and mean >= policy.likeness:
+                able.append((-cosine, first.scope, (first.id, second.id)))
+    taken: set[str] = set()
+    best = []
+    for cosine, scope, pair in sorted(able):
+        if taken.isdisjoint(pair):
+            best.append((-cosine, scope, pair))
+            taken.update(pair)
+    return best[: policy.merges_per_pass]
+
+
+def commit(
+    spine: Spine, changes: Callable[[DbView], list[C]], cause: str, actor: str, scope: str | None = None
+) -> list[C]:
+    """Commit the changes that are to be made to the newest version, if any; returns them."""
+    made: list[C] = []
+
+    def act(pending: Pending, view: DbView) -> None:
+        made[:] = changes(view)
+        pending.extend(made)
+
+    spine.commit(act, cause=cause, actor=actor, scope=scope)
+    return made
 
 
 def rarity(units: Units) -> Rarity:

@@ -1,10 +1,23 @@
-"""What documents keep beside an account, as one projection: kept by it, proved, and reached by redactions."""
+"""What documents and mirrors keep beside a local account: which files and trees, their lock, their bytes, as
+one projection that is proved and that redactions reach.
+
+A file lies in the folder that holds the account or in the one above, by a plain name, and is no link: nothing
+else can be attached. A tree may lie anywhere, for what is in it is written by its own projection alone.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import stat
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, Literal
 
+import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.domain.erasure import Erasure
@@ -12,31 +25,167 @@ from octavo.domain.memory import Redaction
 from octavo.domain.text import key_of
 from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, Busy, Damaged, Unavailable
+from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
-from octavo.storage.attached import Attached, AttachedFiles
 from octavo.storage.mirror_tree import Manifest, Tree, hash_of
 from octavo.storage.projections import Progress, Projection
+from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file, saying
+
+KEY = "attached.json"
+INSIDE = "mirror"  # the one tree inside the account's folder, so that a copy of the folder has its own
+
+Sort = Literal["view", "copy", "tree"]
+
+_FORMAT = 1
+_LOCK = "attached.lock"
+_POLL_SECONDS = 0.002
+_ABOVE = 2
+_AGAIN = "remove it; a vault that is opened attaches its files again"
+_STORED = "make it writable and try again; what was remembered is stored"
+_LEFT = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
+
+
+class Attached(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of them: a `view` is derived from the ledger, a `copy` is somebody else's lines as they were found,
+    a `tree` is a folder of files that people read and edit.
+
+    `path` is relative to the account's folder, of a tree elsewhere absolute; `of` is then the folder of the
+    account that it was made for, so that a copy of the account leaves the tree alone. `ids` gives, by line
+    number, the memory that a line became where the line itself names it otherwise.
+    """
+
+    path: str
+    kind: Sort
+    ids: Mapping[int, str] = field(default_factory=dict)
+    of: str = ""
 
 
 class Attachments:
-    """The files and trees beside one account; a document writes them only while it holds their lock.
+    """The files and trees beside one account; whoever writes one of them, or the list, holds the lock.
 
     Whoever made one follows the ledger with it and can throw it away; what every handle can do, whether or
     not that document is open, is to erase and to prove.
     """
 
-    name = "attached.json"
+    name = KEY
 
-    def __init__(self, spine: Spine) -> None:
+    def __init__(self, spine: Spine, disk: Disk | None = None) -> None:
         if spine.store.folder is None:
             raise BadInput("an account without a folder has nothing beside it", hint="use a local folder")
         self._spine = spine
-        self.files = AttachedFiles(spine.store)
+        self._folder = Path(os.path.abspath(spine.store.folder))  # noqa: PTH100  # links stay
+        self.disk = disk or Disk()
 
     def join(self, projection: Projection) -> None:
         """Let what an open document makes of the ledger be followed, erased and proved with all the rest."""
         self._spine.followers.append(projection)
+
+    def listed(self) -> list[Attached]:
+        """What was ever attached, whether it is there or not."""
+        data = self._spine.store.read(KEY)
+        if data is None:
+            return []
+        try:
+            known = msgspec.json.decode(data, type=dict[str, Any])
+            if set(known) != {"format", "files"} or known["format"] > _FORMAT:
+                raise NewerFormat(f"{KEY} has format {known.get('format')} and {', '.join(known)}")
+            files = msgspec.convert(known["files"], list[Attached], str_keys=True)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise NewerFormat(f"{KEY} holds what this Octavo does not know: {error}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Damaged(f"{KEY} is not JSON: {error}", hint=_AGAIN) from error
+        try:
+            for file in files:
+                self.place_of(file)
+        except BadInput as error:
+            raise Damaged(f"{KEY}: {error.message}", hint=_AGAIN) from error
+        return [file for file in files if not self._is_of_another(file)]
+
+    def attach(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
+        """Put it on the list, before its first byte is written; what is listed stays as it is."""
+        file = self.beside(path, kind, ids)
+        files = self.listed()
+        known = next((other for other in files if other.path == file.path), None)
+        if known is None:
+            whole = {"format": _FORMAT, "files": [*files, file]}
+            self._spine.store.replace(KEY, codec.encode_json(whole) + b"\n")
+        return known or file
+
+    def beside(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
+        """A file or a tree as the list would name it, or BadInput."""
+        # Not resolved: a folder that is a link still lies where its name stands.
+        name, of = Path(os.path.relpath(path.absolute(), self._folder)).as_posix(), ""
+        if kind == "tree" and name != INSIDE and not _is_near(name):
+            name, of = Path(os.path.abspath(path)).as_posix(), str(self._folder)  # noqa: PTH100  # likewise
+        file = Attached(path=name, kind=kind, ids=dict(ids or {}), of=of)
+        self.place_of(file)
+        return file
+
+    def _is_of_another(self, file: Attached) -> bool:
+        """Whether a tree elsewhere belongs to the account that this one was copied from and that is there."""
+        return file.of not in ("", str(self._folder)) and Path(file.of, "account.json").exists()
+
+    def place_of(self, file: Attached) -> Path:
+        """Where it lies; BadInput for a file that lies elsewhere than beside the account."""
+        if file.kind == "tree" and file.path == INSIDE:
+            return self._folder / INSIDE
+        if file.kind == "tree" and "\0" not in file.path and Path(file.path).is_absolute():
+            return Path(file.path)
+        if not _is_near(file.path):
+            hint = "only a file beside the account's folder, or one above, can be attached"
+            raise BadInput(f"{file.path!r} does not lie beside the account", hint=hint)
+        *up, name = file.path.split("/")
+        return self._folder.parents[len(up) - 1] / name
+
+    def read(self, file: Attached) -> bytes | None:
+        """The bytes of a file, None if it is gone; a link or a folder in its place is Unavailable."""
+        place = self.place_of(file)
+        with saying(f"reading {place}", _STORED):
+            try:
+                mode = place.lstat().st_mode
+            except FileNotFoundError:
+                return None
+            if not stat.S_ISREG(mode):
+                hint = "put the file itself there, or take away what is there"
+                raise Unavailable(f"{place} is no file of its own, so it was not looked into", hint=hint)
+            return self.disk.read(place)
+
+    def append(self, file: Attached, data: bytes) -> None:
+        """Add to a file in one write, durably; it comes to be if it is not there."""
+        place = self.place_of(file)
+        if not self.disk.exists(place):
+            self.replace(file, data)
+            return
+        with saying(f"writing {place}", _STORED):
+            fd = self.disk.open_append(place)
+            try:
+                self.disk.write(fd, data)
+                self.disk.sync(fd)
+            finally:
+                self.disk.close(fd)
+
+    def replace(self, file: Attached, data: bytes) -> None:
+        """Write a file durably over what is there."""
+        place = self.place_of(file)
+        with saying(f"writing {place}", _STORED):
+            replace_file(self.disk, place, data)
+
+    @contextmanager
+    def locked(self, wait_seconds: float | None = None) -> Iterator[None]:
+        """Hold the files alone, across threads and processes; Busy if the turn does not come in time."""
+        with saying(f"locking {self._folder / _LOCK}", _STORED):
+            fd = self.disk.open_lock(self._folder / _LOCK)
+        waited = 0.0
+        try:
+            while not self.disk.try_lock(fd):
+                if wait_seconds is not None and waited >= wait_seconds:
+                    held = f"the files beside the account were held by others for {wait_seconds:g} seconds"
+                    raise Busy(held)
+                time.sleep(_POLL_SECONDS)
+                waited += _POLL_SECONDS
+            yield
+        finally:
+            self.disk.close(fd)
 
     def keep(self, path: Path, data: bytes, ids: Mapping[int, str]) -> Path:
         """Keep somebody else's lines in a new file, under a name that is free, without what was erased.
@@ -48,7 +197,7 @@ class Attachments:
             number += 1
             place = path.with_name(f"{path.name}-{number}")
         clean = self._without(erasure_of(self._spine, _redactions(self._spine)), data, ids)
-        self.files.replace(self.files.attach(place, "copy", ids), clean)
+        self.replace(self.attach(place, "copy", ids), clean)
         return place
 
     def adopt(self, paths: Iterable[Path], ids: Callable[[bytes], Mapping[int, str]]) -> None:
@@ -58,11 +207,11 @@ class Attachments:
         """
         known = self._names()
         for path in (path for path in paths if path.name not in known):
-            became = ids(self.files.disk.read(path))
-            file = self.files.beside(path, "copy", became)
+            became = ids(self.disk.read(path))
+            file = self.beside(path, "copy", became)
             for why in self._swept(file, erasure_of(self._spine, _redactions(self._spine))):
                 raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
-            self.files.attach(path, "copy", became)
+            self.attach(path, "copy", became)
 
     def watermark(self) -> Watermark:
         """None that all of them share."""
@@ -77,56 +226,73 @@ class Attachments:
         A tree is only looked into: its own projection has cleaned it before, and what is left is a person's.
         """
         try:
-            with self.files.locked(self._spine.policy.commit.wait_seconds):
-                return [why for file in self.files.listed() for why in self._swept(file, erasure)]
+            with self.locked(self._spine.policy.commit.wait_seconds):
+                return [why for file in self.listed() for why in self._swept(file, erasure)]
         except (Busy, Damaged, Unavailable) as error:
             return [error.message]
 
     def verify(self, *, stamp: bool = False) -> list[str]:
         """Which of them still hold what was erased, or cannot be looked into."""
         pending = unswept(self._spine)
-        if not pending:
-            return []
         erasure = erasure_of(self._spine, pending)
-        return [why for file in self.files.listed() for why in self._unclean(file, erasure)]
+        return [why for file in self.listed() for why in self._unclean(file, erasure)] if pending else []
 
     def clear(self) -> None:
         """Nothing: what stands in them and not in the ledger is somebody else's."""
 
     def _names(self) -> set[str]:
-        return {self.files.place_of(file).name for file in self.files.listed()}
+        return {self.place_of(file).name for file in self.listed()}
 
     def _unclean(self, file: Attached, erasure: Erasure) -> Iterator[str]:
+        """What of a file, or of the files of a tree, still holds what was erased."""
         try:
             if file.kind == "tree":
-                # What the mirror wrote is as the ledger has it now; what is left is a person's.
-                tree = Tree(self.files.disk, self.files.place_of(file))
-                ours = {shown.sha256 for shown in (tree.manifest() or Manifest()).files.values()}
-                held = [
-                    path
-                    for path, data in self.files.files_in(file)
-                    if hash_of(data) not in ours and erasure.is_in(data)
-                ]
+                held = [path for path, data in self._edited(file) if erasure.is_in(data)]
             else:
-                data = self.files.read(file) or b""
-                held = [self.files.place_of(file)] * (self._cleaned(file, data, erasure) != data)
+                data = self.read(file) or b""
+                held = [self.place_of(file)] * (self._cleaned(file, data, erasure) != data)
         except (Damaged, Unavailable) as error:
             yield error.message
         else:
             yield from (f"{path} still holds what was erased" for path in held)
+
+    def _edited(self, tree: Attached) -> Iterator[tuple[Path, bytes]]:
+        """The files of a tree that the mirror did not write: its own are as the ledger has it now."""
+        place = self.place_of(tree)
+        shown = (Tree(self.disk, place).manifest() or Manifest()).files.values()
+        ours = {file.sha256 for file in shown}
+        for folder, _, names in os.walk(place):
+            for path in (Path(folder, name) for name in sorted(names)):
+                with saying(f"reading {path}", _STORED), suppress(FileNotFoundError):
+                    if (
+                        stat.S_ISREG(path.lstat().st_mode)
+                        and hash_of(data := self.disk.read(path)) not in ours
+                    ):
+                        yield path, data
 
     def _swept(self, file: Attached, erasure: Erasure) -> Iterator[str]:
         if file.kind == "tree":
             yield from self._unclean(file, erasure)
             return
         try:
-            data = self.files.read(file) or b""
+            data = self.read(file) or b""
             clean = self._cleaned(file, data, erasure)
             if clean != data:
-                self.files.replace(file, clean)
-            self.files.clear_leftovers(file)
+                self.replace(file, clean)
+            self._clear_leftovers(file)
         except (Damaged, Unavailable) as error:
             yield error.message
+
+    def _clear_leftovers(self, file: Attached) -> None:
+        """Remove the temporary files that killed writers of a file left beside it."""
+        place = self.place_of(file)
+        with saying(f"removing what was left of {place}", _STORED):
+            for name in self.disk.names(place.parent):
+                start, _, which = name.removesuffix(".tmp").rpartition(".")  # as they were named once
+                is_old = start == place.name and which.isalpha() and name.endswith(".tmp")
+                if is_old or _LEFT.fullmatch(name):
+                    with suppress(FileNotFoundError):
+                        self.disk.remove(place.with_name(name))
 
     def _cleaned(self, file: Attached, data: bytes, erasure: Erasure) -> bytes:
         """A view loses its lines, for they come again as the ledger tells them; a copy keeps their hashes."""
@@ -139,6 +305,12 @@ class Attachments:
     def _instead(self, line: bytes) -> bytes:
         """What stands in the place of an erased line: its hash under the account's key."""
         return codec.encode_json({"redacted": self._spine.keyed(line.decode("utf-8", "replace"))})
+
+
+def _is_near(path: str) -> bool:
+    """Whether a relative path names something beside the account's folder, or one above."""
+    *up, name = path.split("/")
+    return 1 <= len(up) <= _ABOVE and set(up) == {".."} and name not in ("", ".", "..") and "\0" not in name
 
 
 def erasure_of(spine: Spine, redactions: Iterable[Redaction], wordings: Collection[str] = ()) -> Erasure:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from octavo.domain import mirror, mirror_places, runs, skill_files
+from octavo.domain import mirror, mirror_places, runs
 from octavo.domain.memory import Memory
 from octavo.domain.mirror import Found
 from octavo.domain.mirror_places import EDITABLE, Place
@@ -21,6 +23,7 @@ from octavo.storage.mirror_tree import hash_of
 Take = Literal["ours", "theirs"]
 Action = Literal["remember", "revise", "forget"]
 _SHOWN = 80
+_BORNE = re.compile(rb"(?: \^|octavo-id: ['\"]?)([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 # What a person did to a memory, and why it waits if the account has changed it too.
 _REMEMBER: tuple[Action, str] = ("remember", "it was forgotten meanwhile, and changed here")
 _REVISE: tuple[Action, str] = ("revise", "it was changed here and in the account")
@@ -80,11 +83,9 @@ class Comparison:
         groups: dict[str, Group] = {}
         hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
-            if path.startswith(hidden):
-                continue
             shown, data = self.manifest.files.get(path), self._disk.get(path)
             is_same = shown is not None and data is not None and hash_of(data) == shown.sha256
-            if is_same or mirror_places.is_copy(path):
+            if is_same or mirror_places.is_copy(path) or path.startswith(hidden):
                 continue
             if (place := self._place(path, data)) is None:
                 self.alone.append(Held(path=path, reason="it is no file of the mirror"))
@@ -95,7 +96,19 @@ class Comparison:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
         for group in self.groups:
-            self._compare(group)
+            try:
+                self._compare(group)
+            except BadInput as error:  # what cannot be read holds the whole group
+                group.refused.append(Held(path=next(iter(group.seen)), reason=error.message, line=1))
+
+    @cached_property
+    def _bearing(self) -> dict[str, set[str]]:
+        """The Markdown files that bear an id, whoever put it there."""
+        bearing: dict[str, set[str]] = {}
+        for path in filter(mirror_places.is_markdown, self._disk):
+            for id_ in _BORNE.findall(self._disk[path]):
+                bearing.setdefault(id_.decode(), set()).add(path)
+        return bearing
 
     def _place(self, path: str, data: bytes | None) -> Place | None:
         """What a file is: by the memories it showed, or by its name."""
@@ -112,7 +125,7 @@ class Comparison:
         return other if is_other and other in self._disk else None
 
     def _compare(self, group: Group) -> None:
-        """Find a group's edits and conflicts; what cannot be read holds the whole group."""
+        """Find a group's edits and conflicts."""
         place, shown = group.place, self.manifest.files
         if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
             return  # an episode or a derived page: nothing a person writes there comes back
@@ -133,67 +146,51 @@ class Comparison:
         if place.form == "run":
             self._take_run(group, found)
             return
-        if place.form == "page":
-            lost = group.base.keys() - {one.id for one in found}
-            found = [mirror.named(one, lost, lambda id_: bool(self._state.history(id_))) for one in found]
+        group.moved = [one.path for one in found if not place.is_at(one.path)]
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
-        group.moved = [one.path for one in found if not place.is_at(one.path)]
-        self._tell_apart(group, [self._named(group, one, own) for one in found])
+        self._tell_apart(group, self._named(group, found, own))
 
     def _take_run(self, group: Group, found: list[Found]) -> None:
         """A new folder of a robot's run is one episode; what is already kept under its id stays."""
-        head = next((one for one in found if one.id is not None), None)
-        if head is None or self._state.history(str(head.id)):
-            return
-        steps = [one.said for one in found if one.id is None]
-        try:
-            fields = runs.fields_of(head.said, steps)
-        except BadInput as error:
-            group.refused.append(Held(path=head.path, reason=error.message, line=1))
-            return
-        edit = Edit(action="remember", path=head.path, line=1, id=head.id, text=_short(fields["text"]))
-        group.edits.append((edit, fields))
+        for head in [one for one in found if one.id and not self._state.history(one.id)]:
+            fields = runs.fields_of(head.said, [one.said for one in found if one.id is None])
+            text = _short(fields["text"])
+            edit = Edit(action="remember", path=head.path, line=1, id=head.id, text=text)
+            group.edits.append((edit, fields))
 
-    def _named(self, group: Group, one: Found, own: Mapping[str, str]) -> Found:
+    def _named(self, group: Group, found: list[Found], own: Mapping[str, str]) -> list[Found]:
         """What was found with the id of its memory: it bears it, or its place or its name tells."""
         match group.place.form:
             case "page":
-                return one
+                lost = group.base.keys() - {one.id for one in found}
+                return [mirror.named(one, lost, lambda id_: bool(self._state.history(id_))) for one in found]
             case "behaviors":
                 older = (self._state.revision(id_, rev) for id_, rev in group.base.items())
                 known = {mirror.name_of(m): m.id for m in (*older, *group.members.values())}
-                return replace(one, id=known.get(one.said["data"]["name"]))
-            case "skill" if one.path not in own and one.id is not None and self._is_renamed(group, one.id):
-                return one
-            case _:
-                return replace(one, id=own.get(one.path) or None)
-
-    def _is_renamed(self, group: Group, id_: str) -> bool:
-        """Whether the folder of a skill has another name now, in the same layer."""
-        memory = self._live(id_)
-        before = self._tree.place_of(memory) if memory else None
-        if before is None or before.path.split("/")[:-2] != group.place.path.split("/")[:-2]:
-            return False
-        return not any(path in self._disk for path in self._tree.files(before))
+                return [replace(one, id=known.get(one.said["data"]["name"])) for one in found]
+        return [replace(one, id=own.get(one.path) or one.id) for one in found]
 
     def _tell_apart(self, group: Group, found: list[Found]) -> None:
         """Note every edit and every conflict of a group."""
         there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
-            if one.id in there and there[one.id] != one.path and self._is_said(group, one):
+            if one.id in there and there[one.id] != one.path and self._is_said(group, one, one.id):
                 continue  # the next file of the page shows it already, and this one could not be written
             if one.id is None or one.id in there or self._is_copied(group, one.id):
-                new.append(replace(one, id=None))
+                new.append(one)
             else:
                 there[one.id] = one.path
                 self._tell(group, one.id, one)
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
             # taken in before and the file could not be written.
-            missing = (memory for id_, memory in group.members.items() if id_ not in there)
-            twin = next((memory for memory in missing if mirror.is_twin(group.place, memory, one.said)), None)
+            # A register is the one of its topic.
+            missing = [memory for id_, memory in group.members.items() if id_ not in there]
+            topic = one.said.get("topic") if group.place.kind == "register" else None
+            twins = (m for m in missing if (topic and m.topic == topic) or self._is_said(group, one, m.id))
+            twin = next(twins, None)
             id_ = twin.id if twin else self._id_for(one, there) if group.place.form == "page" else None
             if twin is not None:
                 self._tell(group, twin.id, one)
@@ -203,9 +200,9 @@ class Comparison:
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._tell(group, id_, None)
 
-    def _is_said(self, group: Group, one: Found) -> bool:
-        """Whether the account says what a file says."""
-        memory = self._live(one.id)
+    def _is_said(self, group: Group, one: Found, id_: str) -> bool:
+        """Whether the account says of a memory what a file says."""
+        memory = self._live(id_)
         return memory is not None and one.said == mirror.says(group.place, memory)
 
     def _id_for(self, one: Found, there: Mapping[str, str]) -> str:
@@ -226,70 +223,59 @@ class Comparison:
         return memory if memory and not memory.gone else None
 
     def _is_copied(self, group: Group, id_: str) -> bool:
-        """Whether a block was copied here, from another page or from what has ended, rather than moved."""
+        """Whether a block or a skill was copied here, from elsewhere or from what has ended, or is new.
+
+        What was moved stays the same memory, if a page of its kind or a folder of its layer has it now.
+        """
         if id_ in group.members or id_ in group.base:
             return False
-        if (memory := self._live(id_)) is None:
-            return True
-        place = self._tree.place_of(memory)
-        if place is None or place.form != "page" or not _is_alike(group.place, memory):
-            return group.place.form == "page"
-        mark = f" ^{id_}".encode()
-        return any(mark in data for path, data in self._disk.items() if place.is_at(path))
-
-    def _tell(self, group: Group, id_: str, one: Found | None) -> None:
-        """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
         memory = self._live(id_)
-        if one is None:
-            if memory is None or id_ not in group.members or self._is_elsewhere(group, memory):
-                return
-            one = Found(said={}, path=next(iter(group.seen)), id=id_, line=0)
-            action, why = _FORGET
-        elif memory is None:
-            if self._was_shown(group, one, id_):
-                return
-            action, why = _REMEMBER
-        else:
-            if id_ in group.base and one.said == self._said(group, id_, group.base[id_]):
-                return  # left alone, wherever the account has it now
-            place = self._tree.place_of(memory)
-            is_moved = group.place.form in ("page", "skill") and (not place or place.path != group.place.path)
-            is_said = self._is_said(group, one) or self._was_shown(group, one, id_)
-            if is_said and not is_moved:
-                return
-            action, why = _REVISE
-        if self._take == "theirs" or (memory is not None and self._is_unchanged(group, memory)):
-            self._edit(group, action, replace(one, id=None), memory)
-        elif self._take is None:
-            reason = f"{why}; see {self.copy_of(one.path)}"
-            group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
+        before = self._tree.place_of(memory) if memory else None
+        if before is None or (before.form, before.kind, before.room) != (
+            group.place.form,
+            group.place.kind,
+            group.place.room,
+        ):
+            return True
+        bearing = self._bearing.get(id_, set())
+        return any(before.is_at(path) for path in bearing) or not bearing.isdisjoint(self._tree.files(before))
 
     def _is_elsewhere(self, group: Group, memory: Memory) -> bool:
         """Whether what is missing in a file was moved to another page, or renamed, or is where no page is."""
         if group.place.form not in ("page", "skill"):
             return False
-        mark = f" ^{memory.id}" if group.place.form == "page" else skill_files.mark_of(memory.id)
-        others = [(path, data) for path, data in self._disk.items() if mark.encode() in data]
-        places = (
-            self._place(*one)
-            for one in others
-            if one[0] not in group.seen and mirror_places.is_markdown(one[0])
-        )
-        return any(place is None or _is_alike(place, memory) for place in places)
+        others = self._bearing.get(memory.id, set()) - group.seen.keys()
+        places = (self._place(path, self._disk[path]) for path in others)
+        return any(p is None or (p.kind, p.scope) == (memory.kind, memory.scope) for p in places)
 
-    def _said(self, group: Group, id_: str, rev: int) -> dict[str, Any]:
-        return mirror.says(group.place, self._state.revision(id_, rev))
-
-    def _is_unchanged(self, group: Group, memory: Memory) -> bool:
-        """Whether the account still says what was shown."""
-        shown = group.base.get(memory.id, memory.rev)
-        return self._said(group, memory.id, shown) == mirror.says(group.place, memory)
-
-    def _was_shown(self, group: Group, one: Found, id_: str) -> bool:
-        """Whether this is how the account itself said it at or after what is known to have been shown."""
+    def _tell(self, group: Group, id_: str, one: Found | None) -> None:
+        """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
+        memory, is_shown = self._live(id_), id_ in group.base
+        # What the account has said of it, from what is known to have been shown until now.
         first = group.base.get(id_, 1)
-        older = (m for _, m in self._state.history(id_) if m.rev >= first and not m.gone)
-        return any(mirror.says(group.place, memory) == one.said for memory in older)
+        revisions = (m for _, m in self._state.history(id_) if m.rev >= first and not m.gone)
+        said = [mirror.says(group.place, revision) for revision in revisions]
+        if one is None:
+            if memory is None or id_ not in group.members or self._is_elsewhere(group, memory):
+                return
+            one = Found(said={}, path=next(iter(group.seen)), line=0)
+            action, why = _FORGET
+        elif memory is None:
+            if one.said in said:
+                return
+            action, why = _REMEMBER
+        else:
+            place = self._tree.place_of(memory)
+            is_here = place is not None and place.path == group.place.path
+            is_here = is_here or group.place.form not in ("page", "skill")
+            if one.said in said and (is_shown or is_here):
+                return  # left alone, or as the account has it
+            action, why = _REVISE
+        if self._take == "theirs" or (memory is not None and (not is_shown or said[0] == said[-1])):
+            self._edit(group, action, replace(one, id=None), memory)
+        elif self._take is None:
+            reason = f"{why}; see {self.copy_of(one.path)}"
+            group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
 
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
         fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
@@ -306,11 +292,6 @@ class Comparison:
         """Where the account's own words are laid beside a file that is in conflict."""
         pure = PurePosixPath(path)
         return str(pure.with_name(f"{pure.stem}.octavo-{self.view.version}{pure.suffix}"))
-
-
-def _is_alike(place: Place, memory: Memory) -> bool:
-    """Whether a memory can be moved to a place: no edit of files carries it to another kind or scope."""
-    return (place.kind, place.scope) == (memory.kind, memory.scope)
 
 
 def _short(text: str) -> str:

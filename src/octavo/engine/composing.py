@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from datetime import datetime
 from itertools import chain
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +15,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.units import Watermark
 from octavo.engine.embedding import VECTOR, Embedding
+from octavo.engine.freshness import Freshness
 from octavo.engine.spine import Spine
 from octavo.libraries import Array, np
 from octavo.storage import composites
@@ -24,7 +23,7 @@ from octavo.storage.codec import micros, moment_of
 from octavo.storage.columns import stamp_of, writing
 from octavo.storage.composites import Composite, CompositeManifest, Composites
 from octavo.storage.projections import Progress
-from octavo.storage.rows import OPEN, Units
+from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors, checked_vectors
 
@@ -72,12 +71,11 @@ class Composing:
             due = self._due(before.manifest, view)
             if not (due or before.manifest.rows or before.manifest.assembled):
                 return  # an account without assemblies keeps no files for them
-            kept = [row for row in before.manifest.rows if row.id not in due]
-            made = self._composed(due.values(), view, units, vectors)
-            halves = [*(before.halves[before.places[row.id]] for row in kept), *(v for _, v in made)]
-            rows = (*kept, *(row for row, _ in made))
+            kept = [(row, vector) for row, vector in before.pairs() if row.id not in due]
+            made = kept + self._composed(due.values(), view, units, vectors)
+            rows = tuple(row for row, _ in made)
             manifest = replace(before.manifest, watermark=mark, vectors=seen, rows=rows)
-            composites.publish(self._embedding.folder, manifest, np.array(halves, dtype="<f2"))
+            composites.publish(self._embedding.folder, manifest, np.array([vector for _, vector in made]))
 
     def assembled(self) -> int:
         """Up to which row memories were looked at for grouping; where nobody noted it, the ledger knows."""
@@ -117,14 +115,23 @@ class Composing:
                 reasons[id_] = AGE
         return reasons
 
-    def since(self, id_: str) -> tuple[datetime | None, float | None]:
-        """When indexing made a composite, and how many seconds ago that was, or it was last found right."""
+    def freshness(self, memory: Memory) -> Freshness:
+        """Whether there is a composite of an assembly and its members as they are now, and since when."""
         held = self.held()
-        row = held.row(id_)
-        if row is None or row.used < LEAST:
-            return None, None
-        age = self._spine.now() - moment_of(max(row.at, held.manifest.verified))
-        return moment_of(row.at), age.total_seconds()
+        row, verified = held.row(memory.id), held.manifest.verified
+        at = row.at if row and row.used >= LEAST else 0
+        reason = self.drift(held, self._spine.head(), {memory.id: memory.rev}).get(memory.id)
+        age = self._spine.now() - moment_of(max(at, verified))
+        return Freshness(
+            memory=memory.id,
+            rev=memory.rev,
+            indexed_rev=row.rev if row else None,
+            vector_index_updated_at=moment_of(at) if at else None,
+            verified_at=moment_of(verified) if verified else None,
+            age_seconds=age.total_seconds() if at else None,
+            is_drifted=reason is not None,
+            drift_reason=reason,
+        )
 
     def _oldest(self) -> float:
         """Since when a composite must have been made or found right, in microseconds."""
@@ -133,8 +140,8 @@ class Composing:
 
     def has_aged(self) -> bool:
         """Whether some composites boost no more only because nobody verified them."""
-        told, oldest = self.held().manifest, self._oldest()
-        return bool(told.rows) and max(told.rows[0].at, told.verified) < oldest  # that one is the oldest
+        told = self.held().manifest
+        return bool(told.rows) and max(told.rows[0].at, told.verified) < self._oldest()  # that is the oldest
 
     def verify(self, *, stamp: bool = False) -> list[str]:
         """Which composites are not what their members' vectors make them; `stamp` notes that all are.
@@ -153,8 +160,8 @@ class Composing:
                 return []
             view = self._spine.state.at(reached.version)
             right = self._composed(view.memories(Filter(kinds=(KIND,))), view, units, vectors)
-            wrong = [row.id for row, vector in right if not _is_same(held, row, vector)]
-            wrong += sorted(set(held.places) - {row.id for row, _ in right})
+            old, new = (_proof(pairs) for pairs in (held.pairs(), right))
+            wrong = sorted(id_ for id_ in old.keys() | new.keys() if old.get(id_) != new.get(id_))
             if may_stamp and not wrong:
                 self.note(verified=micros(self._spine.now()))
             return [f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]]
@@ -171,31 +178,9 @@ class Composing:
             (self._embedding.folder / name).unlink(missing_ok=True)
         self._held = None
 
-    def vectors_of(self, memories: Sequence[Memory]) -> dict[str, Array]:
+    def vectors_of(self, memories: Iterable[Memory]) -> dict[str, Array]:
         """The vectors of some memories as composites use them, of those that have one."""
         return _vectors(memories, *self._now())
-
-    def nearness(self, memory: Memory) -> dict[str, float]:
-        """A memory's cosine with the mean vector, its best with an older memory and with a composite."""
-        units, vectors = self._now()
-        vector = _vectors([memory], units, vectors).get(memory.id)
-        if vector is None:
-            return {}
-        held, asked, ends = self.held(), vector.astype(np.float32), units.valid_to()
-        first = min(row for row, _ in units.rows_of([(memory.id, memory.rev)]))
-
-        def is_older(rows: Array) -> Array:
-            older: Array = (rows < first) & (ends[rows] == OPEN)
-            return older
-
-        mean = vectors.mean(units.manifest.rows)
-        _, cosines = vectors.nearest(asked, is_older, limit=1)
-        own = [place for place, row in enumerate(held.manifest.rows) if row.scope == memory.scope]
-        return {
-            "mean": float(mean @ asked) / (float(np.linalg.norm(mean)) or 1.0),
-            "older": float(cosines[0]) if len(cosines) else 0.0,
-            "composite": float((held.floats[own] @ asked).max()) if own else 0.0,
-        }
 
     def _due(self, manifest: CompositeManifest, view: DbView) -> dict[str, Memory]:
         """The assemblies whose rows are to be made: they or members of theirs changed, or a vector lacked."""
@@ -236,7 +221,7 @@ class Composing:
             made.append((row, np.asarray(total / (length or 1.0), dtype="<f2")))
         return made
 
-    def _imported(self, assembly: Memory, members: Sequence[Memory]) -> Array:
+    def _imported(self, assembly: Memory, members: list[Memory]) -> Array:
         """The composite that came with an assembly, while its members have no vectors and did not change."""
         told, embedder = assembly.data.get(VECTOR), self._embedding.embedder
         is_same = len(members) >= LEAST and all(member.rev == 1 for member in members)
@@ -253,9 +238,8 @@ class Composing:
         """Whether a watermark is of this ledger, and not beyond what is indexed."""
         if not mark.version or mark == reached:
             return True
-        ledger = self._spine.ledger
-        is_there = mark.version <= reached.version and ledger.exists(mark.version)
-        return is_there and ledger.hash_of(mark.version) == mark.header
+        is_within = mark.version <= reached.version
+        return is_within and self._spine.ledger.hash_of(mark.version) == mark.header
 
     def _read(self) -> Composites:
         embedder = self._embedding.embedder
@@ -266,11 +250,8 @@ def _seen(vectors: Vectors) -> tuple[int, int]:
     return vectors.manifest.rows, len(vectors.lacking)
 
 
-def _is_same(held: Composites, row: Composite, vector: Any) -> bool:
-    old = held.row(row.id)
-    if old is None or (old.rev, old.basis, old.used) != (row.rev, row.basis, row.used):
-        return False
-    return bool((held.halves[held.places[row.id]] == vector).all())
+def _proof(pairs: Iterable[tuple[Composite, Array]]) -> dict[str, tuple[int, str, int, bytes]]:
+    return {row.id: (row.rev, row.basis, row.used, vector.tobytes()) for row, vector in pairs}
 
 
 def _vectors(memories: Iterable[Memory], units: Units, vectors: Vectors) -> dict[str, Array]:

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from octavo.domain import compression, cores, gate
 from octavo.domain.compression import Due
-from octavo.domain.cores import Core, Sphere
+from octavo.domain.cores import Core, Sphere, to_json
 from octavo.domain.episodes import iso, moment
 from octavo.domain.filters import Filter
 from octavo.domain.memory import STATE, Change, Link, Memory, Turn, transcript
 from octavo.domain.pages import page_of
-from octavo.domain.records import to_json
 from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.domain.sentences import SessionSource, split
@@ -36,14 +35,12 @@ MADE_FROM, REMOVED = "made_from", "removed"
 OWN = frozenset({MADE_FROM, REMOVED, RETIRED})  # what only the engine may say of a core
 
 
-def compress(spine: Spine, summariser: Summariser) -> list[Memory]:
+def compress(spine: Spine, summariser: Summariser) -> Iterator[Memory]:
     """Make every core and sphere that is due and not there, oldest first."""
-    made = []
     for due in _due(spine):
         memory = make(spine, summariser, due)
         if memory is not None:
-            made.append(memory)
-    return made
+            yield memory
 
 
 def remake(spine: Spine, summariser: Summariser, id_: str) -> Memory:

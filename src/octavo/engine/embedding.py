@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -15,7 +15,7 @@ from octavo.domain.memory import Memory
 from octavo.domain.units import Unit, units_of
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
-from octavo.libraries import np
+from octavo.libraries import Array, np
 from octavo.models.embedders import Embedder
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED, micros, moment_of
@@ -23,17 +23,17 @@ from octavo.storage.columns import Columns, stamp_of, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
-from octavo.storage.search import ScoredUnit
 from octavo.storage.vectors import (
     Vectors,
     append_vectors,
     checked_vectors,
     fill_vectors,
+    held_vectors,
     open_vectors,
 )
 
 _log = logging.getLogger("octavo.embedding")
-BATCH = 128  # passages embedded before they are published
+BATCH = 128  # passages that a model is given before what it made is published
 VECTOR = "vector"
 _PROBE = "hello"  # what every embedder can embed, to tell a text it cannot from a model that is out
 _NAMED = 5
@@ -71,7 +71,43 @@ class Following(Generic[V]):
         if published.manifest.rows > rows:
             raise Damaged(f"{self.folder.name} is about passages that are not indexed")
 
+    def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
+        """Make what is missing for passages that are indexed; returns how many could be tried still.
+
+        The model works outside the write lock: nobody waits for it. Whoever was quicker wins, and what
+        belongs to an index that is no more is thrown away.
+        """
+        done = 0
+        while True:
+            before, total = self._healed(), open_units(self.index).manifest.rows
+            again, new = self._work(before, total)
+            if not (again or new) or (limit is not None and done >= limit):
+                return len(again) + len(new)
+            rows = (again or new)[: BATCH if limit is None else min(BATCH, limit - done)]
+            made = self._made(rows)
+            with writing(self.index):
+                now = self._healed()
+                if now.manifest == before.manifest and open_units(self.index).manifest.rows >= total:
+                    self._keep(now, rows, made)
+            done += len(rows)
+            if progress:
+                progress(rows[-1] + 1, total)
+
+    def missing(self, rows: int) -> int:
+        """How many of the indexed passages nobody looked at yet."""
+        return max(0, rows - int(self.now().manifest.rows))
+
     def _open(self, folder: Path) -> V:
+        raise NotImplementedError
+
+    def _work(self, columns: V, total: int) -> tuple[list[int], range]:
+        """The rows to try again now, and those never tried."""
+        return [], range(columns.manifest.rows, total)
+
+    def _made(self, rows: Sequence[int]) -> Any:
+        raise NotImplementedError
+
+    def _keep(self, columns: V, rows: Sequence[int], made: Any) -> None:
         raise NotImplementedError
 
     def _history(self) -> str:
@@ -112,26 +148,6 @@ class Embedding(Following[Vectors]):
         """Whether some of the indexed passages could be embedded now, as far as is published."""
         return any(self._work(self.now(), rows))
 
-    def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
-        """Embed passages that have no vector yet; returns how many could be tried still.
-
-        A passage that cannot be embedded holds up nobody: it gets a retry and is tried again later. When
-        the model itself is out, that is noted, `ModelFailed` is raised, and nothing is tried for a while.
-        """
-        done = 0
-        while True:
-            with writing(self.index):
-                vectors = self._healed()
-                total = open_units(self.index).manifest.rows
-                again, new = self._work(vectors, total)
-                if not (again or new) or (limit is not None and done >= limit):
-                    return len(again) + len(new)
-                rows = (again or new)[: BATCH if limit is None else min(BATCH, limit - done)]
-                vectors = self._extended(vectors, rows)
-            done += len(rows)
-            if progress:
-                progress(vectors.manifest.rows, total)
-
     def make_due(self) -> None:
         """Let everything that waits, or was given up, be tried at once; the model too."""
         with writing(self.index):
@@ -150,20 +166,27 @@ class Embedding(Following[Vectors]):
             raise ModelFailed(f"the embedder {name} gave {len(found)} vectors for {len(texts)} texts")
         return found
 
-    def embed_units(self, units: Sequence[Unit], memories: Iterable[Memory]) -> Any:
-        """One vector a passage, in the order of `passages_of`; those that callers gave stay as they are."""
-        own = self._own(memories)
-        texts: list[str] = []
-        given: list[tuple[int, Any]] = []
-        for unit in units:
-            passages = passages_of([unit])
-            if (unit.memory, unit.rev) in own:
-                given += [(len(texts) + n, own[unit.memory, unit.rev]) for n in range(len(passages))]
-            texts += passages
-        found = self._embed_once(texts)
-        for place, vector in given:
-            found[place] = checked_vectors(vector, found.shape[1])[0]
-        return found
+    def held(
+        self, told: Iterable[tuple[Memory, Unit]], ends: Set[tuple[str, int]], begun: Vectors | None
+    ) -> Vectors:
+        """Vectors of what is not indexed, one a passage, behind those that are made; none of what ended."""
+        passages = [(memory, text) for memory, unit in told for text in passages_of([unit])]
+        live = [place for place, (memory, _) in enumerate(passages) if (memory.id, memory.rev) not in ends]
+        vectors = np.zeros((len(passages), self.embedder.dimension), dtype=np.float32)
+        if live:
+            vectors[live] = self._embedded([passages[place] for place in live])
+        if begun is not None:
+            vectors = np.concatenate([begun.floats.astype(np.float32), vectors])
+        return held_vectors(self.now(), vectors)
+
+    def _embedded(self, passages: Sequence[tuple[Memory, str]]) -> Array:
+        """The vectors of some passages of memories; those that callers gave for them stay as they are."""
+        vectors: Array = self._embed_once([text for _, text in passages])
+        for place, (memory, _) in enumerate(passages):
+            given = memory.data.get(VECTOR)
+            if isinstance(given, dict) and given.get("embedder") == self.embedder.name:
+                vectors[place] = checked_vectors(given["values"], vectors.shape[1])[0]
+        return vectors
 
     def _embed_once(self, texts: Sequence[str]) -> Any:
         """Texts as vectors; what was embedded for a question already is not embedded again."""
@@ -176,18 +199,6 @@ class Embedding(Following[Vectors]):
             if new:
                 self._kept.update(zip(new, self.embed(list(new.values())), strict=True))
             return np.array([self._kept[name] for name in names]).reshape(len(names), -1)
-
-    def of(self, scored: Iterable[ScoredUnit], indexed: int, beyond: Any) -> dict[str, Any]:
-        """The vectors of facts that were found, by their ids; `beyond` are those behind the index's rows."""
-        stored, made = self.now(), {}
-        for unit in scored:
-            if unit.turn is not None:
-                continue
-            if unit.row < min(indexed, stored.manifest.rows) and unit.row not in stored.lacking:
-                made[unit.memory] = stored.floats[unit.row]
-            elif unit.row >= indexed and beyond is not None:
-                made[unit.memory] = beyond[unit.row - indexed]
-        return made
 
     def updated(self, rows: Sequence[int]) -> datetime | None:
         """When the last of some rows got its vector, None if one has none."""
@@ -234,84 +245,78 @@ class Embedding(Following[Vectors]):
             f"tried again after {moment_of(out.next_at):%Y-%m-%d %H:%M:%S} UTC"
         )
 
-    def _work(self, vectors: Vectors, total: int) -> tuple[list[int], range]:
+    def _work(self, columns: Vectors, total: int) -> tuple[list[int], range]:
         """The rows to try again now, and those never tried; none while the model is out."""
-        manifest, now = vectors.manifest, self._spine.now()
+        manifest, now = columns.manifest, self._spine.now()
         if retries.outage(manifest.retries, now):
             return [], range(0)
         return retries.due(manifest.retries, now), range(manifest.rows, total)
 
-    def _extended(self, vectors: Vectors, rows: Sequence[int]) -> Vectors:
-        """The vectors after an attempt on some rows, all of them old or all of them new."""
-        old, now = vectors.manifest.retries, self._spine.now()
+    def _made(self, rows: Sequence[int]) -> tuple[Array, dict[int, str]]:
+        """The vectors of some rows, and the class of the error for each that has none.
+
+        A passage that cannot be embedded holds up nobody: it gets a retry and is tried again later. When
+        the model itself is out, that is noted, `ModelFailed` is raised, and nothing is tried for a while.
+        """
         try:
-            found, failed = self._tried(rows)
+            made, failed = self._tried(texts_of(self._spine, self.index, rows))
         except ModelFailed as error:
-            failure = {retries.MODEL: type(error).__name__}
-            vectors.publish(retries=retries.after_attempt(old, [], failure, now))
+            with writing(self.index):
+                vectors, failure = self._healed(), {retries.MODEL: type(error).__name__}
+                after = retries.after_attempt(vectors.manifest.retries, [], failure, self._spine.now())
+                vectors.publish(retries=after)
             _log.warning("embedding stopped rows=%d error=%s", len(rows), type(error).__name__)
             raise
         if failed:
             _log.warning("embedding failed rows=%d of=%d", len(failed), len(rows))
-        kept, at = retries.after_attempt(old, rows, failed, now), micros(now)
-        if rows[0] >= vectors.manifest.rows:
-            return append_vectors(vectors, found, at=at, retries=kept)
-        try:
-            return fill_vectors(vectors, rows, found, at=at, retries=kept)
-        except Damaged as error:
-            return self._dropped(error)
+        return made, {rows[place]: error for place, error in failed.items()}
 
-    def _tried(self, rows: Sequence[int]) -> tuple[Any, dict[int, str]]:
-        """The vectors of some rows, and the class of the error for each that has none.
+    def _keep(self, columns: Vectors, rows: Sequence[int], made: tuple[Array, dict[int, str]]) -> None:
+        """Publish what an attempt on some rows brought, all of them old or all of them new."""
+        now = self._spine.now()
+        kept = retries.after_attempt(columns.manifest.retries, rows, made[1], now)
+        try:
+            if rows[0] >= columns.manifest.rows:
+                append_vectors(columns, made[0], at=micros(now), retries=kept)
+            else:
+                fill_vectors(columns, rows, made[0], at=micros(now), retries=kept)
+        except Damaged as error:
+            self._dropped(error)
+
+    def _tried(self, passages: Sequence[tuple[Memory, str]]) -> tuple[Array, dict[int, str]]:
+        """The vectors of some passages, and by its place the class of the error of each that has none.
 
         What fails together is tried in halves, down to the single text; `ModelFailed` if the model is out.
         """
         try:
-            return self._embedded(rows), {}
+            return self._embedded(passages), {}
         except (ModelFailed, BadVector) as error:
             self.embed([_PROBE])
-            if len(rows) == 1:
-                return np.zeros((1, self.embedder.dimension)), {rows[0]: type(error).__name__}
-        half = len(rows) // 2
-        first, failed = self._tried(rows[:half])
-        second, more = self._tried(rows[half:])
-        return np.concatenate([first, second]), failed | more
-
-    def _embedded(self, rows: Sequence[int]) -> Any:
-        """The vectors of some rows, from the texts that the state holds for them."""
-        names, texts, memories = texts_of(self._spine, self.index, rows)
-        own = self._own(memories)
-        found = self._embed_once(texts)
-        for place, (memory_id, rev, _, _) in enumerate(names):
-            if (memory_id, rev) in own:
-                found[place] = checked_vectors(own[memory_id, rev], found.shape[1])[0]
-        return found
-
-    def _own(self, memories: Iterable[Memory]) -> dict[tuple[str, int], Any]:
-        """Vectors that callers handed in for this embedder, by revision."""
-        name = self.embedder.name
-        given = ((m, m.data.get(VECTOR)) for m in memories)
-        return {
-            (m.id, m.rev): v["values"] for m, v in given if isinstance(v, dict) and v.get("embedder") == name
-        }
+            if len(passages) == 1:
+                return np.zeros((1, self.embedder.dimension)), {0: type(error).__name__}
+        half = len(passages) // 2
+        first, failed = self._tried(passages[:half])
+        second, more = self._tried(passages[half:])
+        failed |= {half + place: error for place, error in more.items()}
+        return np.concatenate([first, second]), failed
 
     def _open(self, folder: Path) -> Vectors:
         name, dimension = self.embedder.name, self.embedder.dimension
         return open_vectors(folder, embedder=name, dimension=dimension, history=self._history())
 
 
-def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> tuple[list[Passage], list[str], list[Memory]]:
-    """Which passages some rows are, their texts as the state holds them, and the memories they are of."""
+def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> list[tuple[Memory, str]]:
+    """The texts of some rows as the state holds them, each with the memory it is of."""
     names = names_of(open_units(index), rows)
-    passages: dict[Passage, str] = {}
-    memories: dict[tuple[str, int], Memory] = {}
-    for memory_id, rev, turn in dict.fromkeys((m, r, t) for m, r, t, _ in names):
-        memory = memories.get((memory_id, rev)) or spine.state.revision(memory_id, rev)
-        memories[memory_id, rev] = memory
-        for unit in units_of(memory, valid_from=0):
-            if unit.turn == turn:
-                passages |= {(memory_id, rev, turn, n): text for n, text in enumerate(passages_of([unit]))}
-    return names, [passages.get(name, REDACTED) for name in names], list(memories.values())
+    revisions = dict.fromkeys((memory, rev) for memory, rev, _, _ in names)
+    memories = {(memory, rev): spine.state.revision(memory, rev) for memory, rev in revisions}
+    texts = {
+        (*revision, unit.turn, number): text
+        for revision, memory in memories.items()
+        for unit in units_of(memory, valid_from=0)
+        for number, text in enumerate(passages_of([unit]))
+    }
+    return [(memories[name[:2]], texts.get(name, REDACTED)) for name in names]
 
 
 def names_of(units: Units, rows: Sequence[int]) -> list[Passage]:

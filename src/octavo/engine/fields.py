@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import asdict
 
 from octavo.domain import episodes
-from octavo.domain.memory import Emotion, Link, check_id, check_source, check_time, check_unit, check_words
+from octavo.domain.memory import (
+    KINDS,
+    SOURCES,
+    Emotion,
+    Link,
+    check_id,
+    check_source,
+    check_time,
+    check_unit,
+)
 from octavo.domain.privacy import MAX_DEPTH
 from octavo.errors import BadInput
 
@@ -20,19 +30,41 @@ Feeling = str | Emotion | Mapping[str, Any] | None
 Links = Mapping[str, str | Sequence[str]] | Sequence[Link]
 
 
+def one_of(names: Iterable[str]) -> Meta:
+    """A note that a text may only be one of these names."""
+    return Meta(extra={"one_of": tuple(names)})
+
+
+# The sentence and the bounds of a parameter stand in its annotation, where every door reads them.
+OPTION = "--"  # it is named on a command line, though Python takes it in order
+Count = Annotated[int, Meta(ge=0)]
+Unit = Annotated[float, Meta(ge=0, le=1)]
+MemoryId = Annotated[str, "The memory's id."]
+_Topic = Annotated[str | None, "Its topic; a register or canon has one memory a topic."]
+_Category = Annotated[str | None, "A word of your own to filter by."]
+_Tags = Annotated[Sequence[str], "A tag; may be repeated."]
+_At = Annotated[datetime, "When it happened (now if not said)."]
+Salience = Annotated[Unit, "How much it matters, 0 to 1."]
+_Confidence = Annotated[Unit, "How sure it is, 0 to 1."]
+Felt = Annotated[Feeling, "How it felt, in a word."]
+_Links = Annotated[Links, "An edge to another memory, name=id; may be repeated."]
+Data = Annotated[Mapping[str, Any], "What it carries besides text, a JSON object."]
+Override = Annotated[str | None, "Pass a check of the gate, with this reason (humans only)."]
+
+
 class Changes(TypedDict, total=False):
     """What a revision may set."""
 
-    text: str
-    topic: str | None
-    category: str | None
-    tags: Sequence[str]
-    at: datetime
-    salience: float
-    confidence: float
-    emotion: Feeling
-    links: Links
-    data: Mapping[str, Any]
+    text: Annotated[str, "Its new text."]
+    topic: _Topic
+    category: _Category
+    tags: _Tags
+    at: _At
+    salience: Salience
+    confidence: _Confidence
+    emotion: Felt
+    links: _Links
+    data: Data
 
 
 class Fields(TypedDict, total=False):
@@ -41,21 +73,21 @@ class Fields(TypedDict, total=False):
     Without a word it is a fact of now, half salient, and as sure as who writes it.
     """
 
-    kind: str
-    topic: str | None
-    category: str | None
-    tags: Sequence[str]
-    source: str | None
-    at: datetime | None
-    salience: float | None
-    confidence: float | None
-    emotion: Feeling
-    links: Links
-    data: Mapping[str, Any] | None
-    id: str | None
+    kind: Annotated[str, one_of(KINDS), "Which kind it is (fact if not said)."]
+    topic: _Topic
+    category: _Category
+    tags: _Tags
+    at: _At | None
+    salience: Salience | None
+    confidence: _Confidence | None
+    emotion: Felt
+    links: _Links
+    data: Data | None
+    override: Override
+    source: Annotated[str | None, one_of(SOURCES), "Where it comes from."]
+    id: Annotated[str | None, "An id of your own."]
+    supersedes: Annotated[str | None, "The id or the text of the memory it replaces."]
     vector: tuple[str, Sequence[float]] | None
-    supersedes: str | None
-    override: str | None
 
 
 MAX_LABEL = 200
@@ -92,7 +124,8 @@ def as_label(value: Any, what: str) -> str | None:
     if not is_line or len(value) > MAX_LABEL:
         hint = f"use a line of text of at most {MAX_LABEL} characters"
         raise BadInput(f"{what} {value!r:.80} cannot be used", hint=hint)
-    return check_words(value.strip(), what)
+    stripped: str = value.strip()
+    return stripped
 
 
 def as_tags(values: Collection[str]) -> tuple[str, ...]:
@@ -132,18 +165,12 @@ def plain_json(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise BadInput(f"data is nested deeper than {MAX_DEPTH}", hint="flatten the data")
     match value:
-        case None | bool() | int():
-            return value
-        case str():
-            return check_words(value, "data")
-        case float():
-            if not math.isfinite(value):
-                raise BadInput("data holds NaN or Inf, which JSON cannot say")
+        case None | bool() | int() | float() | str():
             return value
         case datetime():
             return episodes.iso(check_time(value))
         case Mapping():
-            return {check_words(str(key), "data"): plain_json(item, depth + 1) for key, item in value.items()}
+            return {str(key): plain_json(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
             return [plain_json(item, depth + 1) for item in value]
         case _:
@@ -151,7 +178,7 @@ def plain_json(value: Any, depth: int = 0) -> Any:
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "text": check_words,
+    "text": str,
     "topic": partial(as_label, what="topic"),
     "category": partial(as_label, what="category"),
     "tags": as_tags,

@@ -30,8 +30,8 @@ class Freshness(Struct, frozen=True, kw_only=True):
 
     memory: str
     rev: int
-    indexed_rev: int | None
-    vector_index_updated_at: datetime | None
+    indexed_rev: int | None = None
+    vector_index_updated_at: datetime | None = None
     verified_at: datetime | None = None
     age_seconds: float | None = None
     is_drifted: bool = False

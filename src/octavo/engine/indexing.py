@@ -284,7 +284,7 @@ class Indexing:
         """Encode passages for the second look; returns how many are left."""
         if self.second_look is None or self._spine.read_only:
             return 0
-        return self._on_current(lambda: self.second_look.add(limit) if self.second_look else 0)
+        return self._on_current(lambda: self.second_look.add(limit=limit) if self.second_look else 0)
 
     def follow_composites(self) -> None:
         """Bring the composites of assemblies up to words and vectors."""

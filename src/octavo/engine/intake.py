@@ -14,11 +14,10 @@ from octavo.domain.compression import Due
 from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
-from octavo.domain.gate import Stop
 from octavo.domain.memory import SHARED, Memory, check_id, is_id
 from octavo.domain.state import Pending
-from octavo.domain.verdicts import Verdict
-from octavo.engine import beliefs, compress, merging
+from octavo.domain.verdicts import Verdict, refused
+from octavo.engine import assemble, beliefs, compress
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
 from octavo.engine.sandboxes import Sandboxes
@@ -32,10 +31,8 @@ A = TypeVar("A", bound=Sandboxes)
 Finished = Wrote | SetState | Revised | Forgot
 
 _SIGNED = frozenset({"id", "rev", "scope", "actor", "approved", "gone", "sandbox", "turns"})
-_MADE_BY_ENGINE = Stop(
-    check="kind",
-    detail="cores, spheres and assemblies are made by the engine",
-    advice="write what they rest on",
+_MADE_BY_ENGINE = refused(
+    "kind", "cores, spheres and assemblies are made by the engine", "write what they rest on"
 )
 
 
@@ -123,7 +120,7 @@ class Intake(Generic[A]):
     def finish_merge(self, id_: str) -> list[str]:
         """End what an assembly was merged from, where a merge elsewhere did not come so far."""
         self._spine.must_write()
-        return merging.finish(self._spine, self._handle.actor, self._handle.explained.found(id_).id)
+        return assemble.finish(self._spine, self._handle.actor, self._handle.explained.found(id_))
 
     def as_agent(self) -> A:
         """The same account, with the same check of its own, for an agent's writes."""

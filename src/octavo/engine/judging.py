@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 
 from octavo.domain.memory import SHARED, Memory
-from octavo.domain.outcomes import propose_end
 from octavo.domain.state import Pending
+from octavo.domain.verdicts import propose_end
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.errors import ModelFailed

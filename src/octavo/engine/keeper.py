@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,10 +17,8 @@ from octavo.engine import (
     assemble,
     beliefs,
     compress,
-    copying,
-    handed_out,
+    copies,
     health,
-    merging,
     mirror,
     projections,
     redaction,
@@ -30,7 +28,7 @@ from octavo.engine import (
     writing,
 )
 from octavo.engine.attachments import unswept
-from octavo.engine.comparison import Take
+from octavo.engine.comparison import Comparison, Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.indexing import Indexing
@@ -39,7 +37,7 @@ from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Synced
 from octavo.errors import Damaged, LedgerDamaged, NotFound
-from octavo.storage import checkpoints, sweeps
+from octavo.storage import checkpoints, segments
 
 T = TypeVar("T")
 
@@ -67,14 +65,18 @@ class Keeper(Sandboxes):
     """The acts that keep an account whole, small and up to date."""
 
     def upkeep(self) -> Upkeep:
-        """Do the work that no conversation waits for: redactions, cores and spheres, retirement, beliefs,
-        proposals, assemblies, packing. What lies in the open follows; what is derived is proved."""
+        """Do the work that no conversation waits for, and say what was done.
+
+        That is redactions, cores and spheres, retirement, beliefs, proposals, assemblies, packing. What lies
+        in the open follows; what is derived is proved.
+        """
         spine, index, policy = self._spine, self._indexing, self.policy
         swept, *_ = redaction.sweep(spine)
         outside = projections.outside(spine)
         for projection in outside:
             projection.follow()
-        made = compress.compress(spine, self._summariser) if policy.compression.mode != "manual" else []
+        is_due = policy.compression.mode != "manual"
+        made = list(compress.compress(spine, self._summariser)) if is_due else []
         retired, contested = retirement.retire(spine), beliefs.contest(spine)
         expired = review.expire(spine, writing.Writer(spine=spine, actor="system", scope=SHARED))
         ended = assemble.end_small(spine)
@@ -83,7 +85,7 @@ class Keeper(Sandboxes):
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
         grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
-        merged = _anew(index, partial(merging.merge_alike, spine, index)) if may_group else ()
+        merged = _anew(index, partial(assemble.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:
@@ -116,14 +118,16 @@ class Keeper(Sandboxes):
         self._spine.must_write()
         return {rule: retirement.age(self._spine, rule, old) for rule, old in self.aged().items()}
 
-    def compress(self, id_: str | None = None) -> list[Memory]:
-        """Make every core and sphere that is due, or one that was removed; returns those made."""
+    def compress(
+        self, id_: Annotated[str | None, "A removed core or sphere to make again."] = None
+    ) -> list[Memory]:
+        """Make the cores and spheres that are due, or one that was removed; returns those made."""
         if id_ is not None:
             self._must_see(check_id(id_).partition("@")[2] or SHARED)
             return [compress.remake(self._spine, self._summariser, id_)]
         return [m for m in compress.compress(self._spine, self._summariser) if self.sees(m.scope)]
 
-    def uncompress(self, id_: str) -> list[str]:
+    def uncompress(self, id_: Annotated[str, "The core's or sphere's id."]) -> list[str]:
         """Remove a core or sphere until it is asked for again; its sources stay. Returns what was removed."""
         memory = self.get(id_)
         if memory is None:
@@ -135,7 +139,12 @@ class Keeper(Sandboxes):
         self._must_see(scope)
         return compress.counters(self._spine, scope)
 
-    def catch_up(self, *, force: bool = False, progress: health.Progress | None = None) -> None:
+    def catch_up(
+        self,
+        *,
+        force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
+        progress: health.Progress | None = None,
+    ) -> None:
         """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
         self._spine.must_write()
         _anew(self._indexing, partial(self._indexing.catch_up, progress, force=force))
@@ -168,7 +177,7 @@ class Keeper(Sandboxes):
         return self._indexing.lag()
 
     def check(self, *, progress: health.Progress | None = None) -> health.Report:
-        """Prove versions, buffers, state and index; name the first damage in each file."""
+        """Prove that every byte is what was written; name the first damage in each file."""
         walk = projections.projections(self._spine, self._indexing)
         report = health.check(self._spine, walk, progress)
         if self.scope is not None:  # whether all is well, and nothing of what lies in other scopes
@@ -181,8 +190,13 @@ class Keeper(Sandboxes):
             notes.append(f"background work failed: {self._worker.failure.message}")
         return replace(report, notes=(*report.notes, *notes))
 
-    def repair(self, *, accept: bool = False, progress: health.Progress | None = None) -> health.Report:
-        """Make everything derived anew; restores nothing by guessing."""
+    def repair(
+        self,
+        *,
+        accept: Annotated[bool, "Accept that the end of the ledger is lost."] = False,
+        progress: health.Progress | None = None,
+    ) -> health.Report:
+        """Make everything derived anew from the ledger; restores nothing by guessing."""
         self._spine.must_write()
         self._must_be_owner("repair")
         if accept:
@@ -191,20 +205,27 @@ class Keeper(Sandboxes):
         health.repair(self._spine, walk, accept=accept, progress=progress)
         return self.check()
 
-    def backup(self, path: str | Path | Place, *, progress: health.Progress | None = None) -> str:
-        """Copy ledger, buffers and policy into a folder, or to a URL, that opens like the original."""
+    def backup(
+        self,
+        path: Annotated[str | Path | Place, "The folder or the URL to copy it to."],
+        *,
+        progress: health.Progress | None = None,
+    ) -> str:
+        """Copy ledger, buffers and policy to another place, ready to open like the original."""
         self._must_be_owner("back up")
-        handed_out.note(self._spine, path, is_backup=True)
-        return copying.backup(self._spine, path, progress)
+        copies.note(self._spine, path, is_backup=True)
+        return copies.backup(self._spine, path, progress)
 
     def salvage(self, path: str | Path | Place) -> str:
         """Copy what lies before the first damage of the ledger into a new account, which opens by itself."""
         self._must_be_owner("salvage")
-        handed_out.note(self._spine, path, is_backup=True)
-        return copying.backup(self._spine, path, last=whole_until(self._spine.ledger))
+        copies.note(self._spine, path, is_backup=True)
+        return copies.backup(self._spine, path, last=whole_until(self._spine.ledger))
 
-    def mirror(self, path: str | Path | None = None) -> Synced:
-        """Show the account as a tree of files, in its own folder or elsewhere; edits in it are left alone."""
+    def mirror(
+        self, path: Annotated[str | Path | None, "Its folder; the account's own `mirror` if not said."] = None
+    ) -> Synced:
+        """Show the account as a tree of Markdown and JSON files; what people changed there is left alone."""
         self._spine.must_write()
         self._must_be_owner("mirror")
         folder = None if path is None else Path(screening.check_name(str(path), "path"))
@@ -227,7 +248,7 @@ class Keeper(Sandboxes):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.preview(tree, take)
+            return syncing.told(tree, Comparison(tree, take))
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
         done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)
@@ -237,7 +258,7 @@ class Keeper(Sandboxes):
 
 def _pack(spine: Spine) -> tuple[int, int | None]:
     """Seal whole thousands of versions, and keep a checkpoint; says how many, and of which version."""
-    mark = sweeps.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
+    mark = segments.next_mark(spine.store)  # before anything is read: what a redaction erases is not packed
     head = spine.head().version
     if unswept(spine):  # this machine's state may still hold what is being erased
         return 0, None

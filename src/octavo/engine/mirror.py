@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.domain import mirror, mirror_places
+from octavo.domain import blocks, mirror, mirror_places
 from octavo.domain.erasure import Erasure
 from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror_places import Place
 from octavo.domain.units import Watermark
+from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
-from octavo.storage.attached import INSIDE, AttachedFiles
 from octavo.storage.mirror_tree import IGNORED, SESSION, Manifest, Shown, Tree, hash_of
 from octavo.storage.projections import Progress
 from octavo.storage.state_view import DbView
 
+_NOTHING: Mapping[str, Shown] = {}
 _IGNORE = b".octavo/\nepisodic/checkpoints/\nsession_state.json\n*.octavo-*\n"
 
 
@@ -41,7 +42,7 @@ class Mirror:
         if spine.store.folder is None:
             raise BadInput("an account without a folder has no mirror", hint="use a local folder")
         self.spine = spine
-        self._attached = AttachedFiles(spine.store)
+        self._attached = Attachments(spine)
         self.folder = Path(os.path.abspath(folder or spine.store.folder / INSIDE))  # noqa: PTH100  # links stay
         self.name = str(self.folder)
         self.tree = Tree(self._attached.disk, self.folder)
@@ -66,23 +67,25 @@ class Mirror:
             self.bring_up()
 
     def erase(self, erasure: Erasure) -> list[str]:
-        """Make anew every file that shows or holds what is erased; a person's other words in it stay."""
+        """Make anew every file that shows or holds what is erased; a person's other words on a page stay.
+
+        A page that cannot be read is left to that person, and holds the redaction up by its name.
+        """
         if not self.folder.is_dir():
             return []
         with self.held():
             self.tree.clear_leftovers()
-            manifest = self.base()
-            gone = set[str]()
+            before = self.base()
             self.bring_up(anew=True)  # on a page of several files what is erased counted, and no longer does
             ours = {path: one for place in self.places() for path, one in self.rendered(place).items()}
+            files = dict(self.base().files)
             for path, data in self.tree.scan()[0].items():
-                shown = manifest.files.get(path)
-                is_ours = shown is not None or path in ours or path in manifest.copies
+                shown = before.files.get(path)
+                is_ours = shown is not None or path in ours or path in before.copies
                 if is_ours and (erasure.is_in(data) or (shown and set(shown.ids) & set(erasure.ids))):
-                    self._erase(path, data, ours.get(path), erasure)
-                    gone |= {path} if self.tree.read(path) is None else set()
-            manifest = self.base()  # a file's name may tell of what was erased
-            self.note(replace(manifest, files={p: one for p, one in manifest.files.items() if p not in gone}))
+                    with suppress(BadInput):
+                        self._erase(path, data, ours.get(path), erasure, files)
+            self.note(replace(self.base(), files=files))
         return []
 
     def verify(self, *, stamp: bool = False) -> list[str]:
@@ -96,12 +99,9 @@ class Mirror:
 
     def base(self) -> Manifest:
         """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
-        self.view, manifest = self.spine.head(), self.tree.manifest()
-        if manifest is None or not manifest.version:
-            return Manifest(account=self.spine.identity.account)
-        known, _ = self.spine.state.watermark()
-        is_ours = manifest.version <= known
-        if not is_ours or self.spine.state.commit(manifest.version).hash != manifest.header:
+        self.view, manifest, state = self.spine.head(), self.tree.manifest(), self.spine.state
+        is_known = manifest is not None and 0 < manifest.version <= state.watermark()[0]
+        if manifest is None or not is_known or state.commit(manifest.version).hash != manifest.header:
             return Manifest(account=self.spine.identity.account)
         return manifest
 
@@ -119,20 +119,19 @@ class Mirror:
         some places; what was `moved` into a file of another name goes.
         """
         manifest, seen = self.base(), seen or {}
-        files, written = dict(manifest.files), list[str]()
-        changed = None if anew or not files else self.changed_since(manifest)
+        files, is_whole = dict(manifest.files), anew or not manifest.files
+        changed = set(self.spine.state.ids_changed(manifest.version, self.view.version))
         waiting = {id_ for path, one in files.items() if path in seen or one.is_behind for id_ in one.ids}
         ours: dict[str, Ours] = {}
-        for place, ids in self.places(None if changed is None else changed | waiting).items():
-            base = None if changed is None else files
-            ours |= self._appended(place, ids, base) or self.rendered(place, ids, base)
+        shown = {} if is_whole else files
+        for place, ids in self.places(None if is_whole else changed | waiting).items():
+            ours |= self._appended(place, ids, shown) or self.rendered(place, ids, shown)
         for place in at:
             ours |= self.rendered(place)
-        affected = {id_ for one in ours.values() for id_ in one.ids} | (changed or set())
+        affected = {id_ for one in ours.values() for id_ in one.ids} | changed
         gone = (p for p in files if p in seen or not affected.isdisjoint(files[p].ids))
-        for path in dict.fromkeys([*ours, *gone, *moved]):
-            if self._put(path, ours.get(path), files, seen):
-                written.append(path)
+        paths = dict.fromkeys([*ours, *gone, *moved])
+        written = [path for path in paths if self._put(path, ours.get(path), files, seen)]
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
             self.tree.put(path, data or there, over=there)
@@ -167,10 +166,6 @@ class Mirror:
         header = self.spine.state.commit(version).hash if version else ""
         self.tree.note(replace(manifest, version=version, header=header))
 
-    def changed_since(self, manifest: Manifest) -> set[str]:
-        """The memories that are not as they were when the mirror was."""
-        return set(self.spine.state.ids_changed(manifest.version, self.view.version))
-
     def places(self, ids: Collection[str] | None = None) -> dict[Place, set[str]]:
         """The places of all live memories, or those that some memories ever had, with the ids of these."""
         memories: Iterable[Memory]
@@ -189,7 +184,7 @@ class Mirror:
         return mirror_places.place_of(memory, self._session_name)
 
     def rendered(
-        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] | None = None
+        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] = _NOTHING
     ) -> dict[str, Ours]:
         """The files of a place, or of what was `shown` those that what `changed` belongs to."""
         files: dict[str, Ours] = {}
@@ -201,7 +196,7 @@ class Mirror:
         return files
 
     def files(
-        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] | None = None
+        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] = _NOTHING
     ) -> dict[str, list[Memory]]:
         """The live memories of a place, file by file; see `rendered`.
 
@@ -218,9 +213,9 @@ class Mirror:
         is_long = place.form == "page" and sum(is_live.values()) > mirror_places.BLOCKS
         size = mirror_places.BLOCKS if is_long else max(len(ids), 1)
         for number, first in enumerate(range(0, len(ids), size)):
-            path, some = mirror_places.page_path(place.path, number), ids[first : first + size]
-            is_same = shown is not None and path in shown and shown[path].ids.keys() <= set(some)
-            if is_same and set(changed).isdisjoint(some):
+            further = f"{place.path.removesuffix('.md')}-{number + 1:04d}.md"
+            path, some = further if number else place.path, ids[first : first + size]
+            if path in shown and shown[path].ids.keys() <= set(some) and set(changed).isdisjoint(some):
                 continue
             found = self.view.many([id_ for id_ in some if is_live[id_]])
             there = [found[id_][1] for id_ in some if id_ in found]
@@ -230,14 +225,11 @@ class Mirror:
         return files
 
     def _appended(
-        self, place: Place, changed: Collection[str], files: Mapping[str, Shown] | None
+        self, place: Place, changed: Collection[str], files: Mapping[str, Shown]
     ) -> dict[str, Ours]:
         """A log as it was shown and what came to it; nothing if that is not all that happened to it."""
-        shown = (files or {}).get(place.path)
-        if place.form != "events" or shown is None or not shown.ids.keys().isdisjoint(changed):
-            return {}
-        data = self.tree.read(place.path)
-        if data is None or hash_of(data) != shown.sha256:
+        shown, data = files.get(place.path), self.tree.read(place.path) if place.form == "events" else None
+        if shown is None or data is None or hash_of(data) != shown.sha256 or set(changed) & shown.ids.keys():
             return {}
         order = self.spine.state.order_of(changed)
         found = (self.view.get(id_) for id_ in sorted(changed, key=order.__getitem__))
@@ -249,31 +241,28 @@ class Mirror:
         own = self.place_of(memory)
         return own is not None and own.path == place.path
 
-    def _erase(self, path: str, data: bytes, ours: Ours | None, erasure: Erasure) -> None:
-        """Render one file anew; a person's other words on a page stay, those without an id behind it.
-
-        A page that cannot be read is left to that person, and holds the redaction up by its name.
-        """
-        clean = ours.data if ours else None
+    def _erase(
+        self, path: str, data: bytes, ours: Ours | None, erasure: Erasure, files: dict[str, Shown]
+    ) -> None:
+        """Take out of a page the blocks that are or hold what is erased; make any other file anew."""
+        clean, shown = ours.data if ours else None, files.get(path)
         if ours and ours.place.form == "page" and data != ours.data:
-            try:
-                found = mirror.read(ours.place, path, data.decode("utf-8", "replace"))
-            except BadInput:
-                return
-            kept = [one for one in found if not erasure.is_in(one.said["text"].encode())]
-            edits = {one.id: one.said for one in kept if one.id in ours.ids}
-            live = self.view.many(list(ours.ids))
-            there = [
-                replace(live[id_][1], **mirror.fields_of(ours.place, edits.get(id_, {}), live[id_][1]))
-                for id_ in ours.ids
-            ]
-            added = [b"\n" + one.said["text"].encode() + b"\n" for one in kept if one.id is None]
-            clean = mirror.render(ours.place, path, there, {}) + b"".join(added)
-        if not self.tree.put(path, clean, over=data) or ours is None:
+            text = data.decode("utf-8", "replace")
+            mirror.read(ours.place, path, text)
+            lines = blocks.plain(text).split("\n")
+            for _, said, id_, first, last in reversed(list(blocks.blocks_of(text))):
+                if id_ in erasure.ids or erasure.is_in(said.encode()):
+                    del lines[first - 1 : last]
+            clean = "\n".join(line for line in lines if not erasure.is_in(line.encode())).encode()
+        if not self.tree.put(path, clean, over=data):
             return
-        manifest = self.base()
-        shown = Shown(sha256=hash_of(ours.data), ids=ours.ids)
-        self.note(replace(manifest, files={**manifest.files, path: shown}))
+        if clean is None:
+            files.pop(path, None)  # its name may tell of what was erased
+        elif ours and clean == ours.data:
+            files[path] = Shown(sha256=hash_of(clean), ids=ours.ids)
+        elif shown:
+            ids = {id_: rev for id_, rev in shown.ids.items() if id_ not in erasure.ids}
+            files[path] = replace(shown, ids=ids)
 
     def _session_state(self) -> bytes | None:
         """What the last session was, for a person who looks; nothing if there was none."""
@@ -315,5 +304,5 @@ def listed(spine: Spine) -> list[Mirror]:
     """The mirrors that an account has, wherever they lie."""
     if spine.store.folder is None:
         return []
-    files = AttachedFiles(spine.store)
+    files = Attachments(spine)
     return [Mirror(spine, files.place_of(tree)) for tree in files.listed() if tree.kind == "tree"]

@@ -11,9 +11,9 @@ from typing import Literal
 
 from octavo.domain import screening
 from octavo.domain.memory import check_actor, check_scope, is_human
-from octavo.domain.outcomes import Guard
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Place
+from octavo.domain.verdicts import Guard
 from octavo.engine import redaction
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine
@@ -54,7 +54,7 @@ def open(  # noqa: A001  # octavo.open is the public name
     `embedder` turns text into vectors for recall: the offline default if None, words alone if False.
     `accept_loss` opens an account whose ledger has lost its end, at what is left of it.
     `guard` is a check of the caller's own for what is remembered outside a sandbox: `(state, memory, policy)`
-    gives a Stop or None, at the commit itself, so that it holds however many writers there are.
+    gives a refused Verdict or None, at the commit itself, so that it holds however many writers there are.
     `cache` is the folder for what is derived from an account at a URL; it can be deleted at any time.
     """
     screening.check_name(account, "account")

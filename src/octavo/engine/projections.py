@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from octavo.engine import mirror
-from octavo.engine.attachments import Attachments
+from octavo.engine.attachments import KEY, Attachments
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
-from octavo.storage import attached
 from octavo.storage.projections import Projection, StateProjection
 
 
 def outside(spine: Spine) -> list[Projection]:
     """What lies in the open, readable for other programs; erased first, while the ledger has the wordings."""
-    if spine.store.read(attached.KEY, first=1) is None:
+    if spine.store.read(KEY, first=1) is None:
         return list(spine.followers)
     # The trees first: what is then left in one is a person's, and holds the sweep up.
     return [*spine.followers, *mirror.listed(spine), Attachments(spine)]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain import gate
 from octavo.domain import hits as hit_values
 from octavo.domain.brief import BUDGET, Brief
-from octavo.domain.brief_page import Counter, count_tokens
+from octavo.domain.brief_page import FORMATS, Counter, count_tokens
 from octavo.domain.filters import Filter
-from octavo.domain.hits import Hit, Hits, Query
+from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
 from octavo.domain.memory import (
+    KINDS,
     LAYERS,
     SHARED,
     Memory,
@@ -25,9 +27,10 @@ from octavo.domain.memory import (
 )
 from octavo.domain.orders import Order
 from octavo.domain.state import View
+from octavo.domain.themselves import TOPICS, holding, quotes_of
 from octavo.engine import briefing, counts, indexing, recall
 from octavo.engine.counts import Stats
-from octavo.engine.fields import Feeling, feeling
+from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
@@ -35,7 +38,10 @@ from octavo.errors import BadInput, OutOfScope
 from octavo.storage.state_view import DbView
 
 Many = str | Sequence[str] | None
+Streams = str | Sequence[str] | Mapping[str, float] | None
+Question = Annotated[str, "The question, in any words and any language."]
 _EXPLAINED = 200
+_TELLING = 16  # memories of each topic in which the user tells of themselves, the newest
 DRIFTED = "its vectors were last verified longer ago than the policy allows"
 
 
@@ -43,11 +49,11 @@ class Narrowing(TypedDict, total=False):
     """What a list and a recall can be narrowed by."""
 
     scope: Many
-    category: str | None
-    tags: Many
-    from_sandbox: str | None
-    since: datetime | None
-    until: datetime | None
+    category: Annotated[str | None, "Only this category."]
+    tags: Annotated[Many, "Only with this tag; may be repeated."]
+    from_sandbox: Annotated[str | None, "Only what came from this sandbox, by its id."]
+    since: Annotated[datetime | None, "Not before this time."]
+    until: Annotated[datetime | None, "Not after this time."]
 
 
 class Revision(Struct, frozen=True, kw_only=True):
@@ -111,12 +117,12 @@ class Reader:
     def memories(
         self,
         *,
-        kind: Many = None,
-        layer: Many = None,
-        topic: str | None = None,
+        kind: Annotated[Many, one_of(KINDS), "Only this kind; may be repeated."] = None,
+        layer: Annotated[Many, one_of(LAYERS), "Only this layer; may be repeated."] = None,
+        topic: Annotated[str | None, "Only this topic."] = None,
         limit: int | None = None,
-        after: str | None = None,
-        newest: bool = False,
+        after: Annotated[str | None, "Continue behind this memory's id."] = None,
+        newest: Annotated[bool, "Newest first."] = False,
         **narrowing: Unpack[Narrowing],
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
@@ -133,15 +139,15 @@ class Reader:
 
     def brief(
         self,
-        query: str | None = None,
+        query: Annotated[str | None, "The question; none for what stands alone."] = None,
         *,
         scope: str | None = None,
-        k: int = 60,
-        budget: int | None = BUDGET,
-        format: str = "markdown",  # noqa: A002  # the glossary's word
+        k: Annotated[Count, "At most so many relevant lines."] = 60,
+        budget: Annotated[Count | None, "At most so many tokens."] = BUDGET,
+        format: Annotated[str, one_of(FORMATS), "How to write it."] = "markdown",  # noqa: A002  # the glossary's word
         count: Counter | None = None,
     ) -> Brief:
-        """The text for a prompt: what always stands and what is relevant, fenced and within the budget."""
+        """Write the text for a prompt: what stands and what is relevant, fenced and within the budget."""
         return briefing.brief(
             self,
             query,
@@ -155,17 +161,19 @@ class Reader:
 
     def recall(
         self,
-        query: str,
+        query: Question,
         *,
-        k: int | None = None,
-        unit: str = "episode",
-        kinds: Many = None,
-        layers: Many = None,
-        budget: int | None = None,
+        k: Annotated[Count | None, "At most so many hits; else ten, or what fits the budget."] = None,
+        unit: Annotated[str, one_of(("episode", "turn")), "What a hit is."] = "episode",
+        kinds: Annotated[Many, one_of(KINDS), "Only this kind; may be repeated."] = None,
+        layers: Annotated[Many, one_of(LAYERS), "Only this layer; may be repeated."] = None,
+        budget: Annotated[Count | None, "At most so many tokens of text."] = None,
         count: Counter | None = None,
-        streams: str | Sequence[str] | Mapping[str, float] | None = None,
-        strategy: str = "mixed",
-        emotion: str | None = None,
+        streams: Annotated[
+            Streams, one_of(STREAM_NAMES), "Only this way of finding; may be repeated."
+        ] = None,
+        strategy: Annotated[str, one_of(("mixed", "layered")), "How to look."] = "mixed",
+        emotion: Annotated[str | None, "Prefer what felt like this."] = None,
         mood: Feeling = None,
         vector: Sequence[float] | None = None,
         rerank: bool = True,
@@ -201,23 +209,37 @@ class Reader:
         return hits
 
     def orders(self, *, scope: Many = None) -> list[Order]:
-        """What the user asked for once and for all, the later first; `end_order` ends one."""
+        """List what the user asked for once and for all, the later first."""
         base = self._base()
         return self._recaller().orders(
             base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
         )
 
+    def quotes(self, *, scope: Many = None) -> list[Memory]:
+        """What the user said of themselves that still holds, in their own words, the most telling first."""
+        base, view = self._base(), self._view()
+        rows = base.telling(TOPICS, self._scopes(recall.seen_by(scope, self.scope)), _TELLING)
+        told = [quote for _, _, memory in base.at_rows(rows) for quote in quotes_of(memory)]
+        gone = {id_ for id_ in {quote.id for quote in told} if (now := view.get(id_)) is None or now.gone}
+        keyed = self._spine.keyed
+        return holding(
+            quote
+            for quote in told
+            if quote.id not in gone
+            and not (view.has_refused() and gate.is_rejected(view, quote.text, quote.scope, keyed))
+        )
+
     def explain(
         self,
-        query: str,
-        id_: str,
+        query: Question,
+        id_: MemoryId,
         *,
         kinds: Many = None,
         layers: Many = None,
         strategy: str = "mixed",
         **narrowing: Unpack[Narrowing],
     ) -> str:
-        """Why a memory came for a query, or why it did not, in words; that is no use of it."""
+        """Say why a memory comes for a question, or why it does not; that is no use of it."""
         memory = self.get(id_)
         if memory is None:
             return f"{id_} is not among the live memories that this handle sees at version {self.version}."

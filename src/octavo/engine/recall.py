@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -14,14 +14,12 @@ from octavo.domain.memory import KINDS, SHARED, Memory
 from octavo.domain.names import ALIAS, agreed, aliases_in
 from octavo.domain.orders import Order
 from octavo.domain.query import LONGEST, Question
-from octavo.domain.ranking import Aging
 from octavo.domain.state import View
-from octavo.domain.units import Unit
 from octavo.engine import boosts, standing
 from octavo.engine.boosts import ABSTRACT, Boost, Recalled
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
-from octavo.engine.recent import ABSTRACTIONS, NAMES, Recent
+from octavo.engine.recent import NAMES, Recent, Tail
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import Array
@@ -30,7 +28,7 @@ from octavo.storage.index import ScoredUnit
 from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
 from octavo.storage.tokens import Encoded, Tokens
-from octavo.storage.vectors import checked_vectors
+from octavo.storage.vectors import Vectors, checked_vectors
 
 _ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
@@ -72,8 +70,6 @@ class Recaller:
         self._recent = Recent(spine, indexing)
         self._standing = standing.Standing(self._recent, indexing)
         self._named: tuple[object, dict[str, str], dict[str, str]] = (None, {}, {})
-        self._abstract: tuple[int, bool] = (-1, False)  # since a version: whether there are abstractions
-        self._used: tuple[int, bool] = (-1, False)  # the same of uses, which never go away
 
     def recall(self, base: DbView, view: View, query: Query) -> Hits:
         """The best hits among what the view holds.
@@ -98,24 +94,19 @@ class Recaller:
             notes.append(f"only the first {LONGEST} of the question's {len(query.text)} characters count")
         units = self._units(base)
         mark = units.manifest.watermark.version
-        told, ends, hidden = self._tail(base, view, query, units)
-        above = tuple(unit for _, of_memory in told for unit in of_memory)
-        new, new_vectors = self._recent.analysed(above, units.manifest) if above else None, None
+        tail, ends = self._recent.tail(units, base, _own(view))
+        held = tail.units if tail.units.manifest.rows else None
         question = self._indexing.index.read(
             query.text[:LONGEST],
             now=query.now.date(),
             version=query.version,
             scopes=query.filter.scopes,
             units=units,
-            known=None if new is None else new.known,
+            held=held,
             **self._names(base, view, query.filter.scopes),
         )
         vector, source = self._meaning(question, query, notes)
-        if vector is not None and source is not None:
-            unseen = set(hidden)
-            shown = [unit for place, unit in enumerate(above) if place not in unseen]
-            if shown:
-                new_vectors = self._vectors_of(shown, [memory for memory, _ in told], source, notes)
+        vectors = self._vectors_of(tail, ends, source, notes) if source is not None and held else None
         index = self._indexing.index
         if {self._indexing.folder, source.index if source else units.folder} != {units.folder}:
             return self._recall(base, view, query)  # another index took the place of this one
@@ -127,14 +118,12 @@ class Recaller:
             version=query.version,
             limit=self._enough(query),
             least=query.k,
-            apart=ABSTRACT if query.filter.kinds is None and self._has_abstractions(base) else (),
+            apart=ABSTRACT if query.filter.kinds is None else (),
             each="turn" if query.unit == "turn" else "memory",
-            aging=Aging(query.now.timestamp(), self._factors),
+            ages=(query.now.timestamp(), self._factors),
             vectors=source.now() if source else None,
             query=vector,
-            new=new,
-            new_vectors=new_vectors,
-            hidden=hidden,
+            held=None if held is None else (held, vectors),
             ends=ends,
             tokens=tokens,
             asked=asked,
@@ -153,7 +142,7 @@ class Recaller:
             apart=[unit for unit in scored if unit.kind in ABSTRACT] if query.filter.kinds is None else (),
             vector=vector,
             embedding=source,
-            vectors=source.of(scored, units.manifest.rows, new_vectors) if source else {},
+            vectors={} if source is None else _of_facts(scored, source.now(), units.manifest.rows, vectors),
         )
         concrete = scored if query.filter.kinds else [unit for unit in scored if unit.kind not in ABSTRACT]
         hits = self._hits(view, base, query, mark, concrete)
@@ -215,27 +204,6 @@ class Recaller:
             units = self._indexing.units_now()
         return units
 
-    def _tail(
-        self, base: DbView, view: View, query: Query, units: Units
-    ) -> tuple[list[tuple[Memory, tuple[Unit, ...]]], set[tuple[str, int]], list[int]]:
-        """What the index does not hold with its units, which revisions ended there, and what is not found.
-
-        That is what came above its watermark, and the sandbox's own writes.
-        """
-        told, ends = self._recent.tail(units, base)
-        places: dict[str, int] = {}
-        for memory in _own(view):
-            ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
-            own = self._indexing.units_of(memory, base.version, places, base.version)
-            told.append((memory, tuple(own)))
-        hidden: list[int] = []
-        count = 0
-        for memory, of_memory in told:
-            if (memory.id, memory.rev) in ends or not passes(memory, query.filter):
-                hidden += range(count, count + len(of_memory))
-            count += len(of_memory)
-        return told, ends, hidden
-
     def _meaning(
         self, question: Question, query: Query, notes: list[str]
     ) -> tuple[Array | None, Embedding | None]:
@@ -290,15 +258,15 @@ class Recaller:
         return None
 
     def _vectors_of(
-        self, units: Sequence[Unit], memories: Sequence[Memory], source: Embedding, notes: list[str]
-    ) -> Array | None:
-        """Vectors for what is above the watermark, so that it competes on equal terms."""
-        if len(units) > _EMBED_INLINE:
-            notes.append(f"{len(units)} new memories are compared by words only")
+        self, tail: Tail, ends: set[tuple[str, int]], source: Embedding, notes: list[str]
+    ) -> Vectors | None:
+        """Vectors for what is not indexed yet, so that it competes on equal terms."""
+        count = sum((memory.id, memory.rev) not in ends for memory, _ in tail.told)
+        if count > _EMBED_INLINE:
+            notes.append(f"{count} new memories are compared by words only")
             return None
         try:
-            vectors: Array = source.embed_units(units, memories)
-            return vectors
+            return tail.vectors(source, ends)
         except (ModelFailed, BadVector) as error:
             notes.append(f"new memories are compared by words only: {error.message}")
             return None
@@ -314,7 +282,7 @@ class Recaller:
     ) -> list[Hit]:
         """Units as hits, with the parts that come from the memory itself."""
         ids = {unit.memory for unit in scored}
-        used = base.uses(sorted(ids)) if ids and self._has_uses(base) else {}
+        used = base.uses(sorted(ids)) if ids and base.is_used() else {}
         known = view.many(ids)
         hits = []
         for unit in scored:
@@ -341,20 +309,6 @@ class Recaller:
             )
         return hits
 
-    def _has_abstractions(self, base: DbView) -> bool:
-        """Whether a version has any cores or spheres."""
-        since = self._recent.unchanged_since(ABSTRACTIONS, base.version)
-        if self._abstract[0] != since:
-            self._abstract = (since, any(kind in ABSTRACT for kind, *_ in base.tallies()))
-        return self._abstract[1]
-
-    def _has_uses(self, base: DbView) -> bool:
-        """Whether a version has any uses; in most accounts no memory need be asked about."""
-        since, is_used = self._used
-        if not (is_used and base.version >= since) and base.version != since:
-            self._used = (base.version, base.is_used())
-        return self._used[1]
-
 
 def _own(view: View) -> list[Memory]:
     """What a sandbox has written itself."""
@@ -376,3 +330,16 @@ def _is_found(memory: Memory | None, rev: int, filter_: Filter) -> bool:
 def _is_asked_for(unit: ScoredUnit) -> bool:
     """Whether the question itself, and not only what every memory has, brought a unit."""
     return unit.score > 0 and any(unit.parts.get(name, 0.0) > 0 for name in _ASKED)
+
+
+def _of_facts(
+    scored: Iterable[ScoredUnit], stored: Vectors, indexed: int, held: Vectors | None
+) -> dict[str, Array]:
+    """The vectors of facts that were found, by their ids; `held` are those behind the indexed rows."""
+    made = {}
+    for unit in scored:
+        vectors, row = (stored, unit.row) if unit.row < indexed else (held, unit.row - indexed)
+        has_one = vectors is not None and row < vectors.manifest.rows and row not in vectors.lacking
+        if unit.turn is None and vectors is not None and has_one:
+            made[unit.memory] = vectors.floats[row]
+    return made

@@ -7,24 +7,57 @@ orders hold and whether there are summaries is asked with every question too, th
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from octavo.domain.memory import Memory
 from octavo.domain.names import called_in
 from octavo.domain.orders import holds_order
 from octavo.domain.units import Unit
-from octavo.engine.boosts import ABSTRACT
+from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
-from octavo.storage.batches import Batch, grown
-from octavo.storage.rows import Manifest, Units
+from octavo.storage.batches import grown
+from octavo.storage.rows import Units, behind
 from octavo.storage.state_view import DbView
+from octavo.storage.vectors import Vectors
 
-NAMES, ORDERS, ABSTRACTIONS = "names", "orders", "abstractions"
+NAMES, ORDERS = "names", "orders"
 _MANY = 512  # revisions after which it is cheaper to begin anew than to read them all
-_BATCHES = 4  # of the account, and of a few sandboxes that are asked by turns
+_TAILS = 4  # of the account, and of a few sandboxes that are asked by turns
 
-Told = list[tuple[Memory, tuple[Unit, ...]]]
+Told = list[tuple[Memory, Unit]]
+Revision = tuple[str, int]
+
+
+class Tail:
+    """What an index does not hold, as columns of the same shape that stand behind its own."""
+
+    def __init__(self, index: Units, told: Told, units: Units, begun: Tail | None = None) -> None:
+        self.index, self.told, self.units = index, told, units
+        self._begun = begun  # a shorter one that it begins with
+        self._vectors: tuple[Embedding, Set[Revision], Vectors] | None = None
+
+    def begins(self, index: Units, told: Told) -> bool:
+        """Whether what is told of begins with this."""
+        known = zip(self.told, told, strict=False)
+        return self.index is index and len(self.told) <= len(told) and all(a[1] == b[1] for a, b in known)
+
+    def vectors(self, source: Embedding, ends: Set[Revision]) -> Vectors:
+        """One vector a passage, made for the first question that asks; what has ended has none."""
+        held = self._made(source, ends)
+        if held is None:
+            begun, new = None, self.told
+            if self._begun and (begun := self._begun._made(source, ends)):
+                new = self.told[len(self._begun.told) :]
+            held = source.held(new, ends, begun)
+            self._begun, self._vectors = None, (source, ends, held)
+        return held
+
+    def _made(self, source: Embedding, ends: Set[Revision]) -> Vectors | None:
+        """The vectors that were made already, if they are those and none is missing."""
+        held = self._vectors
+        return held[2] if held is not None and held[0] is source and held[1] <= ends else None
 
 
 class Recent:
@@ -40,35 +73,41 @@ class Recent:
 
     def _begin(self, folder: Path | None, mark: int, version: int, redacted: int) -> None:
         self._folder, self._mark, self._version, self._redacted = folder, mark, mark, redacted
-        self._read: list[tuple[int, Memory, tuple[Unit, ...]]] = []
+        self._read: list[tuple[int, Memory, Unit]] = []
         self._ends: list[tuple[str, int, int]] = []
         self._places: dict[str, int] = {}
-        self._batches: list[Batch] = []
-        self._changed = dict.fromkeys((NAMES, ORDERS, ABSTRACTIONS), version)
+        self._tails: list[Tail] = []
+        self._changed = dict.fromkeys((NAMES, ORDERS), version)
 
-    def tail(self, units: Units, base: DbView) -> tuple[Told, set[tuple[str, int]]]:
-        """What became valid above the index's watermark, up to a version, and which revisions ended."""
+    def tail(self, units: Units, base: DbView, own: Sequence[Memory]) -> tuple[Tail, set[Revision]]:
+        """What an index does not hold, and which revisions ended since.
+
+        That is what became valid above its watermark, up to a version, and a sandbox's own writes.
+        """
         mark, version = units.manifest.watermark.version, base.version
         with self._lock:
             self._follow(units, mark, base)
-            read = [(memory, said) for since, memory, said in self._read if mark < since <= version]
-            return read, {(id_, rev) for id_, rev, until in self._ends if mark < until <= version}
+            told = [(memory, unit) for since, memory, unit in self._read if mark < since <= version]
+            ends = {(id_, rev) for id_, rev, until in self._ends if mark < until <= version}
+            places: dict[str, int] = {}
+            for memory in own:
+                ends |= {(memory.id, rev) for rev in range(1, memory.rev)}
+                told += [(memory, unit) for unit in self._indexing.units_of(memory, version, places, version)]
+            return self._analysed(units, told), ends
 
     def unchanged_since(self, about: str, version: int) -> int:
         """The version since which nothing of a sort changed up to this one, as far as that was read."""
         since = self._changed[about]
         return since if since <= version <= self._version else version
 
-    def analysed(self, units: tuple[Unit, ...], manifest: Manifest) -> Batch:
-        """Units as rows behind an index; what was analysed for another question is not analysed again."""
-        with self._lock:
-            fitting = (held for held in self._batches if held.manifest is manifest)
-            fitting = (held for held in fitting if held.given == units[: len(held.given)])
-            longest = max(fitting, key=lambda held: len(held.given), default=None)
-            batch = grown(longest, units, manifest)
-            if batch is not longest:
-                self._batches = [*self._batches, batch][-_BATCHES:]
-            return batch
+    def _analysed(self, units: Units, told: Told) -> Tail:
+        """What was analysed for another question is not analysed again."""
+        fitting = [tail for tail in self._tails if tail.begins(units, told)]
+        tail = max(fitting, key=lambda tail: len(tail.told), default=Tail(units, [], behind(units)))
+        if new := [unit for _, unit in told[len(tail.told) :]]:
+            tail = Tail(units, told, grown(tail.units, new), tail)
+            self._tails = [*self._tails, tail][-_TAILS:]
+        return tail
 
     def _follow(self, units: Units, mark: int, base: DbView) -> None:
         """Read what came since the last question, and let go of what is indexed."""
@@ -93,11 +132,8 @@ class Recent:
     def _read_on(self, mark: int, version: int) -> None:
         before, state = self._version, self._spine.state
         for since, memory in state.revisions_since(before, version):
-            said = tuple(self._indexing.units_of(memory, since, self._places, before))
-            if since > mark:
-                self._read.append((since, memory, said))
-            if memory.kind in ABSTRACT:
-                self._changed[ABSTRACTIONS] = since
+            said = list(self._indexing.units_of(memory, since, self._places, before))
+            self._read += [(since, memory, unit) for unit in said if since > mark]
             if memory.kind == "register" or any(called_in(memory)):
                 self._changed[NAMES] = since
             if memory.kind == "register" or holds_order(memory):

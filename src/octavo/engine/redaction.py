@@ -18,17 +18,16 @@ from octavo.domain.rules import tombstone
 from octavo.domain.screening import strings
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.engine import handed_out, projections
+from octavo.engine import copies, projections
 from octavo.engine.attachments import erasure_of, unswept
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.errors import Damaged, NotFound, SandboxBusy, Unavailable
-from octavo.storage import buffers, checkpoints, sweeps
+from octavo.storage import buffers, checkpoints, segments
 from octavo.storage.codec import REDACTED
 from octavo.storage.ledger import Version
 from octavo.storage.logs import REFUSALS
-from octavo.storage.projections import SPOKEN, spoken_of
 from octavo.storage.state_view import DbView
 from octavo.storage.stores.entries import every
 
@@ -73,100 +72,87 @@ def redact(
     if everywhere and not texts and any(memory.text == REDACTED for memory in asked):
         hint = "redact by their ids the memories that `also_in` named when it was erased"
         raise NotFound(f"the text of {id_} is erased, so nobody can tell what else contains it", hint=hint)
-    found = _Found()
+    elsewhere: list[_Elsewhere] = []
 
     def act(pending: Pending, view: DbView) -> None:
-        found.look(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)
-        gone = [id_, *(found.also if everywhere else ()), *found.derived]
+        elsewhere[:] = [_elsewhere(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)]
+        derived, also, wordings, masked = elsewhere[0]
+        gone = [id_, *(also if everywhere else ()), *derived]
         changes: list[Change] = [
             tombstone(m, writer.actor) for g in gone if (m := view.get(g)) and not m.gone
         ]
-        changes += [replace(m, rev=m.rev + 1, actor=writer.actor) for m in found.masked.values() if m]
-        changes += _closed(view, {*gone, *found.masked}, texts | found.wordings, writer)
-        keys = sorted(spine.keyed(key_of(text)) for text in texts | found.wordings)
+        changes += [replace(m, rev=m.rev + 1, actor=writer.actor) for m in masked.values() if m]
+        changes += _closed(view, {*gone, *masked}, texts | wordings, writer)
+        keys = sorted(spine.keyed(key_of(text)) for text in texts | wordings)
         changes += [_line(id_, key, reason, writer) for key in keys or [spine.keyed(f"id {id_}")]]
-        others = [*gone[1:], *found.masked]
+        others = [*gone[1:], *masked]
         changes += [_line(other, spine.keyed(f"id {other}"), reason, writer) for other in others]
         pending.extend(changes)
 
     spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
+    derived, also, _, masked = elsewhere[0]
     try:
-        versions, waiting, unreached, copies = sweep(spine)
+        versions, waiting, unreached, held = sweep(spine)
     except (Damaged, Unavailable) as error:  # it is committed, so reads mask the text; it goes on when it can
-        versions, waiting, unreached, copies = [], [], [error.message], {}
+        versions, waiting, unreached, held = [], [], [error.message], {}
     if reader.scope:
-        copies = {}  # they are of the whole account, and their places its owner's
+        held = {}  # they are of the whole account, and their places its owner's
     return Redacted(
         memory=id_,
         versions=tuple(versions),
-        derived=tuple(found.derived),
+        derived=tuple(derived),
         waiting=tuple(waiting),
         unreached=tuple(unreached),
-        turns=tuple(sorted(found.masked)),
-        also_in=() if everywhere else tuple(found.also),
-        cleaned=tuple(place for place, why in copies.items() if not why),
-        copies=tuple(f"{place}: {why}" for place, why in copies.items() if why),
+        turns=tuple(masked),
+        also_in=() if everywhere else tuple(also),
+        cleaned=tuple(place for place, why in held.items() if not why),
+        copies=tuple(f"{place}: {why}" for place, why in held.items() if why),
     )
 
 
-class _Found:
-    """Where else an erased text stands, looked for anew at every attempt to commit."""
+# Where else an erased text stands: what derives from it, what a person decides about or `everywhere` ends,
+# its wordings there, and episodes with what is left of those that live.
+_Elsewhere = tuple[list[str], list[str], set[str], dict[str, Memory | None]]
 
-    def __init__(self) -> None:
-        self.derived: list[str] = []
-        self.also: list[str] = []
-        self.wordings: set[str] = set()
-        self.masked: dict[str, Memory | None] = {}  # episodes, and what is left of those that live
 
-    def look(
-        self,
-        spine: Spine,
-        reader: Reader,
-        view: DbView,
-        scope: str,
-        id_: str,
-        texts: set[str],
-        *,
-        everywhere: bool,
-    ) -> None:
-        """Look at every revision there ever was that the reader sees."""
-        keys = {key_of(text) for text in texts}
-        exact: set[str] = set()
-        holding: set[str] = set()
-        episodes: set[str] = set()
-        self.wordings = set()
-        made: set[str] = set()
-        for _, memory in spine.state.revisions_since(0, view.version):
-            if memory.id == id_ or not keys or not reader.sees(memory.scope):
-                continue
-            held = erasing.holding(strings(memory), keys)
-            if not held:
-                continue
-            if memory.kind in _DERIVED:
-                made.add(memory.id)
-                continue
-            holding.add(memory.id)
-            if memory.kind == "episode":
-                episodes.add(memory.id)
-                if scope in (SHARED, memory.scope) and any(key_of(text) in keys for text in held):
-                    exact.add(memory.id)
-            elif everywhere:
-                self.wordings |= _texts([memory])
-        erased = episodes if everywhere else exact
-        self.masked = {e: _left(view.get(e), keys, whole=everywhere) for e in sorted(erased)}
-        ended = {id_, *erased, *(holding if everywhere else ())}
-        self.derived = sorted(
-            {d for e in ended for d in _derived(spine, e)} | (made if everywhere else set())
-        )
-        for name, _, texts_there in _loose(spine, reader):
-            # What says just this is recognised by its text wherever it stands; the rest is a person's choice.
-            if more := {t for t in erasing.holding(texts_there, keys) if key_of(t) not in keys}:
-                holding.add(name)
-                self.wordings |= more if everywhere else set()
-        still = {e for e, m in self.masked.items() if m and erasing.holding(strings(m), keys)}
-        rest = (holding | made) - set(self.derived) - set(self.masked) | still
-        ends = {id_ for id_ in holding - episodes if view.get(id_) is not None}
-        self.also = sorted(ends if everywhere else rest)
+def _elsewhere(
+    spine: Spine, reader: Reader, view: DbView, scope: str, id_: str, texts: set[str], *, everywhere: bool
+) -> _Elsewhere:
+    """Look at every revision there ever was that the reader sees, and at what is said outside of memories."""
+    keys = {key_of(text) for text in texts}
+    exact: set[str] = set()
+    holding: set[str] = set()
+    episodes: set[str] = set()
+    made: set[str] = set()
+    wordings: set[str] = set()
+    for _, memory in spine.state.revisions_since(0, view.version) if keys else ():
+        is_seen = memory.id != id_ and reader.sees(memory.scope)
+        held = erasing.holding(strings(memory), keys) if is_seen else set()
+        if not held:
+            continue
+        if memory.kind in _DERIVED:
+            made.add(memory.id)
+            continue
+        holding.add(memory.id)
+        if memory.kind == "episode":
+            episodes.add(memory.id)
+            if scope in (SHARED, memory.scope) and any(key_of(text) in keys for text in held):
+                exact.add(memory.id)
+        elif everywhere:
+            wordings |= _texts([memory])
+    erased = episodes if everywhere else exact
+    masked = {e: _left(view.get(e), keys, whole=everywhere) for e in sorted(erased)}
+    ended = {id_, *erased, *(holding if everywhere else ())}
+    derived = {d for e in ended for d in _derived(spine, e)} | (made if everywhere else set())
+    for name, _, said in _loose(spine, reader):
+        # What says just this is recognised by its text wherever it stands; the rest is a person's choice.
+        if more := {text for text in erasing.holding(said, keys) if key_of(text) not in keys}:
+            holding.add(name)
+            wordings |= more if everywhere else set()
+    still = {e for e, m in masked.items() if m and erasing.holding(strings(m), keys)}
+    rest = (holding | made) - derived - set(masked) | still
+    ends = {name for name in holding - episodes if view.get(name) is not None}
+    return sorted(derived), sorted(ends if everywhere else rest), wordings, masked
 
 
 def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, Memory, list[str]]]:
@@ -174,7 +160,7 @@ def _loose(spine: Spine, reader: Reader) -> Iterator[tuple[str, Memory, list[str
 
     With each what it would have been as a memory, which for a sandbox and a reason says nothing.
     """
-    for version, _, change in spine.state.spoken(SPOKEN):
+    for version, _, change in spine.state.spoken():
         match change:
             case Proposal():
                 name, memory = change.id, change.memory
@@ -227,9 +213,9 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     said = _said(spine, erasure.ids, versions)
     besides = {text for memory in said for text in strings(memory)}
     outside = replace(erasure, wordings=_texts(said), besides=besides)
-    copies = handed_out.follow(spine, outside, pending, sweep)
+    held = copies.follow(spine, outside, pending, sweep)
     if unreached := [why for p in projections.outside(spine) for why in p.erase(outside)]:
-        return [], [], unreached, copies
+        return [], [], unreached, held
     _sweep_ledger(spine, versions, erasure, upto)
     waiting = _sweep_buffers(spine, pending)
     _sweep_notes(spine, erasure)
@@ -239,14 +225,14 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda pending, _: pending.extend(done), cause="swept", actor="system")
-    return versions, waiting, [], copies
+    return versions, waiting, [], held
 
 
 def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:
     """Erase the text from the versions, from segments others may have made of them, and from checkpoints."""
     _erase_versions(spine, versions, erasure, upto)
     # From now on nothing is packed of what was read before; what was packed by now is looked at again.
-    sweeps.leave_mark(spine.store)
+    segments.leave_mark(spine.store)
     _erase_versions(spine, versions, erasure, upto)
     checkpoints.remove(spine.store)
 
@@ -263,7 +249,7 @@ def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[i
     """The versions whose files hold something to erase."""
     versions = {v for id_, last in upto.items() for v, _ in spine.state.history(id_) if v <= last}
     versions |= {v for id_ in upto for tag in ("merge", "clash") for v, _ in spine.state.others(tag, ref=id_)}
-    return sorted(versions | spoken_of(spine.state, erasure))
+    return sorted(versions | {v for v, _, change in spine.state.spoken() if erasure.holds(change)})
 
 
 def _said(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> list[Memory]:

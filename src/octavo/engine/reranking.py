@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from octavo.domain.query import Question
@@ -10,11 +11,7 @@ from octavo.engine.spine import Spine
 from octavo.errors import ModelFailed
 from octavo.libraries import np
 from octavo.models.rerank import TokenReranker
-from octavo.storage.columns import writing
-from octavo.storage.rows import open_units
 from octavo.storage.tokens import Encoded, TokenManifest, Tokens, append_tokens
-
-BATCH = 64  # passages encoded before they are published
 
 
 class SecondLook(Following[Tokens]):
@@ -30,30 +27,11 @@ class SecondLook(Following[Tokens]):
             return None
         return self._encoded([question.phrasings[0]])[0]
 
-    def missing(self, rows: int) -> int:
-        """How many of the indexed passages nobody looked at yet."""
-        return max(0, rows - self.now().manifest.rows)
+    def _made(self, rows: Sequence[int]) -> list[Encoded]:
+        return self._encoded([text for _, text in texts_of(self._spine, self.index, rows)])
 
-    def add(self, limit: int | None = None) -> int:
-        """Encode passages that nobody looked at yet; returns how many are left.
-
-        The model works outside the write lock: an indexing pass does not wait for it. Whoever was quicker
-        wins, and what belongs to an index that is no more is thrown away.
-        """
-        done = 0
-        while True:
-            total = open_units(self.index).manifest.rows
-            first = self._healed().manifest.rows
-            if first >= total or (limit is not None and done >= limit):
-                return max(0, total - first)
-            rows = range(first, min(total, first + BATCH))
-            _, texts, _ = texts_of(self._spine, self.index, rows)
-            encoded = self._encoded(texts)
-            with writing(self.index):
-                tokens = self._healed()
-                if tokens.manifest.rows == first and open_units(self.index).manifest.rows >= rows.stop:
-                    append_tokens(tokens, encoded)
-            done += len(rows)
+    def _keep(self, columns: Tokens, rows: Sequence[int], made: list[Encoded]) -> None:
+        append_tokens(columns, made)
 
     def _encoded(self, texts: list[str]) -> list[Encoded]:
         """The tokens of each text, none of one that the model does not read."""

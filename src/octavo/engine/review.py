@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import review
 from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, check_id
-from octavo.domain.outcomes import RuleContext, propose_end
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Verdict
-from octavo.engine import assemble, attachments, merging, redaction
-from octavo.engine.fields import as_tags
+from octavo.domain.verdicts import RuleContext, Verdict, propose_end
+from octavo.engine import assemble, attachments, redaction
+from octavo.engine.explain import AssemblyId
+from octavo.engine.fields import MemoryId, Unit, as_tags
 from octavo.engine.handle import Handle
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
@@ -28,6 +29,8 @@ from octavo.storage.logs import REFUSALS
 from octavo.storage.state_view import DbView
 
 Act = Callable[[Pending, RuleContext, DbView], None]
+ProposalId = Annotated[str, "The proposal's id."]
+Reason = Annotated[str, "Why."]
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -43,11 +46,11 @@ class Curator(Handle):
     """The acts that decide what an account keeps, refuses and groups."""
 
     def proposals(self) -> list[Proposal]:
-        """What waits for a person's yes, oldest first."""
+        """List what waits for a person's yes, oldest first."""
         return [p for p in self._spine.head().proposals() if self.sees(p.memory.scope)]
 
-    def proposal(self, id_: str) -> Waiting:
-        """One proposal with the difference it would make, as a person should see it before deciding."""
+    def proposal(self, id_: ProposalId) -> Waiting:
+        """Show one proposal and the difference it would make, as a person should see it before deciding."""
         view = self._spine.head()
         proposal = self._waiting(view, check_id(id_))
         current = view.get(proposal.memory.id)
@@ -63,8 +66,16 @@ class Curator(Handle):
             diff = Diff(before=version, after=version + 1, added=(proposal.memory,), removed=gone)
         return Waiting(proposal=proposal, diff=diff, digest=_digest(proposal))
 
-    def approve(self, id_: str, *, seen: str | None = None, text: str | None = None) -> Memory | None:
-        """Put a proposal into effect, in other words if any are given; `seen` insists on what was read."""
+    def approve(
+        self,
+        id_: ProposalId,
+        *,
+        seen: Annotated[
+            str | None, "Insist that it still says this: the digest that `proposal` showed."
+        ] = None,
+        text: Annotated[str | None, "In these words instead."] = None,
+    ) -> Memory | None:
+        """Put a proposal into effect."""
         self._must_be_human("approve a proposal")
         writer, done = self._writer(None), list[Memory | None]()
 
@@ -80,7 +91,7 @@ class Curator(Handle):
         _commit(writer, f"approve {id_}", act)
         return done[0]
 
-    def decline(self, id_: str, *, reason: str = "") -> None:
+    def decline(self, id_: ProposalId, *, reason: Reason = "") -> None:
         """Refuse a proposal; what it wanted to write stays refused."""
         self._must_be_human("decline a proposal")
 
@@ -89,8 +100,14 @@ class Curator(Handle):
 
         _commit(self._writer(None), f"decline {id_}", act)
 
-    def reject(self, value: str, *, scope: str | None = None, reason: str = "") -> list[str]:
-        """Keep a value out for ever and end what says exactly this; returns the ids that ended."""
+    def reject(
+        self,
+        value: Annotated[str, "The text to keep out."],
+        *,
+        scope: str | None = None,
+        reason: Reason = "",
+    ) -> list[str]:
+        """Keep a value out for ever, and end what says exactly this; returns the ids that ended."""
         self._must_be_human("reject a value")
         if not key_of(value):
             raise BadInput("there is no value to reject", hint="hand in the text that shall stay out")
@@ -103,7 +120,9 @@ class Curator(Handle):
         _commit(writer, "reject", act)
         return ended
 
-    def unreject(self, value: str, *, scope: str | None = None, reason: str = "") -> None:
+    def unreject(
+        self, value: Annotated[str, "The text to let in."], *, scope: str | None = None, reason: Reason = ""
+    ) -> None:
         """Let a refused value in again."""
         self._must_be_human("lift a rejection")
         writer = self._writer(scope)
@@ -117,7 +136,7 @@ class Curator(Handle):
         _commit(writer, "unreject", act)
 
     def rejections(self) -> list[Rejection]:
-        """The rejections in force; they keep no clear text."""
+        """List the rejections in force; they keep no clear text."""
         self._spine.head()
         latest: dict[tuple[str, str], Rejection] = {}
         for _, change in reversed(self._spine.state.others("rejection")):
@@ -126,13 +145,19 @@ class Curator(Handle):
         return [rejection for rejection in latest.values() if not rejection.lifted]
 
     def refusals(self) -> list[Refusal]:
-        """What the gate kept out, oldest first: before buffering, and at consolidations."""
+        """List what the gate kept out and why, oldest first: before buffering, and at consolidations."""
         self._spine.head()
         logged = REFUSALS.read(self._spine.store)
         committed = [c for _, c in self._spine.state.others("refusal") if isinstance(c, Refusal)]
         return sorted((r for r in (*logged, *committed) if self.sees(r.scope)), key=lambda r: r.at)
 
-    def redact(self, id_: str, *, reason: str, everywhere: bool = False) -> redaction.Redacted:
+    def redact(
+        self,
+        id_: MemoryId,
+        *,
+        reason: Annotated[str, "Why; it stays in the ledger."],
+        everywhere: Annotated[bool, "Erase what only contains it, too."] = False,
+    ) -> redaction.Redacted:
         """Erase a memory's text from every version and every derived file, leaving its hash.
 
         Turns that say just the same go with it; `everywhere` also erases what only contains it.
@@ -149,9 +174,17 @@ class Curator(Handle):
         self._must_be_owner("look beside")
         return attachments.Attachments(self._spine)
 
-    def promote(self, id_: str, text: str | None = None, *, tags: Sequence[str] | None = None) -> Verdict:
-        """Make a register or fact canon, or a learned skill an approved one: at once for a person, by a
-        proposal for anyone else."""
+    def promote(
+        self,
+        id_: MemoryId,
+        text: Annotated[str | None, "Its wording there, if another."] = None,
+        *,
+        tags: Annotated[Sequence[str] | None, "A tag; may be repeated."] = None,
+    ) -> Verdict:
+        """Raise a memory to the next kind, or ask a person to.
+
+        A register or fact becomes canon, a learned skill an approved one.
+        """
         old = self.get(id_)
         if old is None:
             raise NotFound(f"there is no live memory {id_} to promote")
@@ -185,10 +218,16 @@ class Curator(Handle):
         return Verdict(outcome="proposed", check="approval", detail=detail, proposal=proposal.id)
 
     def merge_candidates(
-        self, *, scope: str | None = None, floor: float = 0.7, kinds: Sequence[Kind] | None = None
+        self,
+        *,
+        scope: str | None = None,
+        floor: Annotated[Unit, "Only pairs at least so alike, 0 to 1."] = 0.7,
+        kinds: Sequence[Kind] | None = None,
     ) -> list[Pair]:
-        """Pairs of live memories that look alike, best first, for a person to merge or leave; of one kind, or
-        of any of `kinds`."""
+        """List pairs of live memories that look alike, best first.
+
+        They are of one kind, or of any of `kinds`.
+        """
         view = self._spine.head()
         alike: list[Pair] = []
         for together in [[kind] for kind in review.REVIEWED] if kinds is None else [kinds]:
@@ -204,7 +243,12 @@ class Curator(Handle):
                 alike += review.pairs(memories, floor, near)
         return sorted(alike, key=lambda pair: (-pair.score, pair.first.id, pair.second.id))
 
-    def propose_merge(self, first: str, second: str, text: str | None = None) -> str:
+    def propose_merge(
+        self,
+        first: Annotated[str, "A memory's id."],
+        second: Annotated[str, "The other's id."],
+        text: Annotated[str | None, "What the one shall say (the surer one's text)."] = None,
+    ) -> str:
         """Ask a person to make one memory of two; returns the proposal's id."""
         a, b = self.get(first), self.get(second)
         if a is None or b is None:
@@ -227,13 +271,13 @@ class Curator(Handle):
         return proposal.id
 
     def deletion_candidates(self, *, scope: str | None = None) -> list[Doubt]:
-        """Memories worth asking about, with reasons; nothing is deleted."""
+        """List memories worth asking about, and why; nothing is deleted."""
         memories = self.memories(kind=review.REVIEWED, scope=scope)
         pairs = self.merge_candidates(scope=scope, floor=0.85)
         return review.doubts(memories, self.policy, self._spine.now(), pairs)
 
     def propose_deletions(self, *, scope: str | None = None) -> list[str]:
-        """Put the deletion candidates into the queue, each once; returns the new proposals' ids."""
+        """Put the deletion candidates before a person, each once; returns the new proposals' ids."""
         doubts, ids = self.deletion_candidates(scope=scope), list[str]()
 
         def act(pending: Pending, context: RuleContext, view: DbView) -> None:
@@ -255,7 +299,9 @@ class Curator(Handle):
         self._spine.must_write()
         if ids:
             members = [self._member(id_) for id_ in dict.fromkeys(ids)]
-            made = assemble.by_hand(self._spine, self._indexing, self.actor, members, name, as_tags(tags))
+            made = assemble.by_hand(
+                self._spine, self._indexing, self.actor, members, text=name or "", tags=as_tags(tags)
+            )
             self._worker.wake()
             return [made]
         self._indexing.catch_up()
@@ -268,18 +314,20 @@ class Curator(Handle):
             raise NotFound(f"there is no memory {id_!r} to group")
         return memory
 
-    def merge_assemblies(self, first: str, second: str) -> Memory:
+    def merge_assemblies(
+        self, first: AssemblyId, second: Annotated[str, "The other assembly's id."]
+    ) -> Memory:
         """Make one assembly of two, in one commit; `unmerge` takes it back."""
         self._spine.must_write()
         one, two = self.explained.found(first), self.explained.found(second)
-        made = merging.merge(self._spine, self._indexing, self.actor, one, two)
+        made = assemble.merge(self._spine, self._indexing, self.actor, one, two)
         self._worker.wake()
         return made
 
-    def unmerge(self, id_: str) -> list[str]:
+    def unmerge(self, id_: AssemblyId) -> list[str]:
         """End an assembly that a merge made; those it was made of live again. Returns their ids."""
         self._spine.must_write()
-        done = merging.unmerge(self._spine, self.actor, self.explained.found(id_).id)
+        done = assemble.unmerge(self._spine, self.actor, self.explained.found(id_))
         self._worker.wake()
         return done
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Annotated, Any, Self, TypeVar, Unpack
+
+from msgspec import Meta
 
 from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
@@ -14,7 +16,17 @@ from octavo.domain.hits import Hits
 from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
-from octavo.engine.fields import Changes, Feeling, Fields, feeling, plain_json
+from octavo.engine.fields import (
+    OPTION,
+    Changes,
+    Data,
+    Felt,
+    Fields,
+    MemoryId,
+    Salience,
+    feeling,
+    plain_json,
+)
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
@@ -83,15 +95,15 @@ class Sandbox(Reader):
 
     def turn(
         self,
-        role: str,
-        text: str,
+        role: Annotated[str, "Who spoke: user, assistant, or any name."],
+        text: Annotated[str, "What was said; - reads standard input."],
         *,
-        at: datetime | None = None,
-        salience: float | None = None,
-        emotion: Feeling = None,
-        data: Mapping[str, Any] | None = None,
+        at: Annotated[datetime | None, "When it happened (now if not said)."] = None,
+        salience: Salience | None = None,
+        emotion: Felt = None,
+        data: Data | None = None,
     ) -> str:
-        """Add what one speaker said and return the id of its episode; on return it is durable."""
+        """Add what one speaker said, durable on return; returns the id of its episode."""
         if not role.strip() or len(role) > 100:
             raise BadInput(f"role {role!r} cannot be used", hint="name the speaker: user, assistant, Alice …")
         turn = Turn(
@@ -119,12 +131,17 @@ class Sandbox(Reader):
             raise BadInput("a turn needs a text", hint="leave out turns in which nothing was said")
         shaped = entries.episode(episode, [turn], self._opened)
         outcome = gate.check_text(shaped, self._spine.policy)
-        if isinstance(outcome, gate.Stop):
+        if isinstance(outcome, Verdict):
             self._writer.refused(shaped, outcome)
             raise Refused(f"the turn was refused by {outcome.check}: {outcome.detail}", hint=outcome.advice)
         return outcome.turns[0]
 
-    def write_episode(self, episode: Mapping[str, Any], *, ri_level: str | None = None) -> str:
+    def write_episode(
+        self,
+        episode: Annotated[Mapping[str, Any], "A JSON object (turn_1, turn_2 …), its file, or -."],
+        *,
+        ri_level: Annotated[str | None, "Its write level, if the policy has them."] = None,
+    ) -> str:
         """Add a whole episode in the documents' form (turn_1, turn_2, RI_global …); returns its id."""
         wrote = self._writer.episode(episode, level=ri_level or episode.get("ri_level"))
         self._make_room(1)
@@ -143,8 +160,14 @@ class Sandbox(Reader):
         outcome = self._writer.checked(self._writer.candidate(text, **fields))
         return outcome if isinstance(outcome, Verdict) else self._append(outcome)
 
-    def update_state(self, name: str, data: Mapping[str, Any], *, patch: bool = False) -> Verdict:
-        """Replace a named state, or merge into it by RFC 7396."""
+    def update_state(
+        self,
+        name: Annotated[str, "The state's name."],
+        data: Annotated[Mapping[str, Any], "A JSON object, its file, or -."],
+        *,
+        patch: Annotated[bool, "Merge into what is there instead of replacing it."] = False,
+    ) -> Verdict:
+        """Replace a named state, or patch it by RFC 7396."""
         return self._append(self._writer.state(name, data, patch=patch))
 
     def revise(self, id_: str, *, override: str | None = None, **changes: Unpack[Changes]) -> Verdict:
@@ -156,15 +179,19 @@ class Sandbox(Reader):
         """Ask for a memory to end."""
         return self._append(self._writer.end(id_))
 
-    def use(self, id_: str, feedback: float = 0.0) -> None:
-        """Note that a memory was used, and how well it served (-1..1)."""
+    def use(
+        self,
+        id_: MemoryId,
+        feedback: Annotated[float, Meta(ge=-1, le=1), OPTION, "From -1 to 1."] = 0.0,
+    ) -> None:
+        """Note that a memory was used, and how well it served."""
         if not -1 <= feedback <= 1:
             raise BadInput(f"feedback {feedback!r} is not between -1 and 1")
         used = Used(memories=(check_id(id_),), feedback=float(feedback), actor=self._signature)
         self._held().append(self._screened(used))
 
     def consolidate(self) -> Consolidation:
-        """Apply the rules and commit, all or nothing; a second call returns the same result."""
+        """Turn a sandbox into the next version, all or nothing; a second call returns the same result."""
         if self.result is not None:
             return self.result
         held = self._held()

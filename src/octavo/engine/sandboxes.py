@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -41,11 +42,11 @@ class Sandboxes(Handle):
 
     def sandbox(
         self,
-        name: str | None = None,
+        name: Annotated[str | None, "What to call it (the time if not said)."] = None,
         *,
         scope: str = SHARED,
-        started_at: datetime | None = None,
-        strict: bool = False,
+        started_at: Annotated[datetime | None, "When the conversation began (now if not said)."] = None,
+        strict: Annotated[bool, "Refuse to consolidate if the account has moved on."] = False,
         id: str | None = None,  # noqa: A002  # the glossary's word
     ) -> Sandbox:
         """Open a sandbox on the newest version; it is durable at once. An import may bring its id."""
@@ -87,7 +88,7 @@ class Sandboxes(Handle):
             raise
 
     def sandboxes(self) -> list[SandboxInfo]:
-        """Open sandboxes, oldest first; nothing removes them but their owners."""
+        """List the open sandboxes with their age; nothing removes them but their owners."""
         held: list[SessionBuffer] = []
         for name in buffers.names(self._spine.store):
             # One may close while we are listing, `check` names one that is damaged: the others are listed.
@@ -168,7 +169,7 @@ class Sandboxes(Handle):
         policy = self.policy.compression
         is_due = result.session is not None and result.session % policy.levels[0].radix == 0
         if is_due and policy.mode == "immediate":
-            compress.compress(self._spine, self._summariser)
+            list(compress.compress(self._spine, self._summariser))
         self._worker.wake()
 
 

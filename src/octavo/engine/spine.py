@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from octavo.domain import screening
 from octavo.domain.memory import Change, Memory, Refusal
@@ -147,14 +146,15 @@ class Spine:
                     at=self.now(),
                     cause=cause,
                     actor=actor,
-                    commit="",
-                    policy="",
+                    commit=commit_id,
+                    policy=self._policy_hash,
+                    key=fingerprint(self.identity.key),
                     scope=scope,
                     session=session,
                     sandbox=sandbox,
                     last_line=last_line,
                 )
-                version = self._write(draft, changes, commit_id) if changes else None
+                version = self._write(draft, changes) if changes else None
                 if version is not None:
                     self._durable = self._proved = version.header.version
                     self._follow(version)
@@ -193,7 +193,7 @@ class Spine:
         if self.read_only:
             raise ReadOnly(f"account {self.identity.account!r} was opened read-only")
 
-    def _write(self, draft: Header, changes: Sequence[Change], commit_id: str) -> Version | None:
+    def _write(self, draft: Header, changes: Sequence[Change]) -> Version | None:
         """Write a version without secrets in it, whoever made its header and changes."""
         parent, rules = draft.parent, self.policy.privacy
         known, parent_hash = self.state.watermark()
@@ -205,10 +205,8 @@ class Spine:
         if parent != self._proved:
             self._prove(parent, parent_hash)
         self._prove_bases(changes)
-        key = fingerprint(self.identity.key)
-        signed = replace(draft, commit=commit_id, policy=self._policy_hash, key=key)
         parent_at = self.state.commit(parent).at if parent else None
-        return self.ledger.commit(signed, changes, parent_hash, parent_at)
+        return self.ledger.commit(draft, changes, parent_hash, parent_at)
 
     def _prove(self, parent: int, parent_hash: str) -> None:
         """Read the version that a commit stands on, once in a process: nothing is built on damage."""

@@ -16,7 +16,7 @@ from octavo.storage.index import clear
 from octavo.storage.ledger import GENESIS, Ledger
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_file import remove
-from octavo.storage.stores.disk import Disk, failure, replace_file
+from octavo.storage.stores.disk import Disk, replace_file, saying
 from octavo.storage.stores.places import place_of
 
 
@@ -113,13 +113,11 @@ def _scrub(state: StateDb, ledger: Ledger, index: Path) -> None:
 
 def _hide_from_git(index: Path) -> None:
     """What is derived stays out of a repository that holds an account."""
-    try:
+    with saying(f"writing {index}"):
         index.mkdir(exist_ok=True, mode=0o700)
         index.chmod(0o700)  # older ones were open to everybody
         if not (index / ".gitignore").exists():
             replace_file(Disk(), index / ".gitignore", b"*\n")
-    except OSError as error:
-        raise failure(f"writing {index}", error) from error
 
 
 def _state_to_read(home: Path, ledger: Ledger) -> StateDb:

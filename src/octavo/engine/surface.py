@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -100,7 +101,7 @@ def _prover(
             hints = typing.get_type_hints(method)
             for p in parameters:
                 hint = hints.get(p.name, Any if isinstance(p.annotation, str) else p.annotation)
-                fits[p.name] = _fit(hint), _spelt(p)
+                fits[p.name] = _fit(hint), _spelt(hint)
         by_place = zip_longest(names[first : len(args)], args[first:], fillvalue=rest)
         for name, value in (*by_place, *named.items()):
             if name in fits:
@@ -142,7 +143,8 @@ def _must_be_whole(value: Any, name: str, depth: int) -> None:
                 raise BadInput(f"{name} is nested deeper than {MAX_DEPTH}", hint="flatten it")
             parts = [*value, *value.values()] if isinstance(value, Mapping) else value
             for part in parts:
-                if not isinstance(part, int | None):
+                is_sound = math.isfinite(part) if type(part) is float else part is None or type(part) is int
+                if not is_sound:  # a vector has hundreds of numbers
                     _must_be_whole(part, name, depth + 1)
 
 
@@ -192,7 +194,9 @@ def _fit(hint: Any) -> Fits:
 
 def _single(hint: Any) -> Fits:
     if hint is float:
-        return lambda value: _is_number(value) and math.isfinite(value) and abs(value) <= MAX_NUMBER
+        return lambda value: (
+            (type(value) is float or _is_number(value)) and math.isfinite(value) and abs(value) <= MAX_NUMBER
+        )
     if hint is int:
         return lambda value: isinstance(value, int) and _is_number(value)
     if hint is None or hint in _PLAIN:
@@ -230,10 +234,12 @@ def _is_many(value: Any, *, lazy: bool) -> bool:
     return isinstance(value, Iterable) and (lazy or hasattr(value, "__len__"))
 
 
-def _spelt(parameter: inspect.Parameter) -> str:
-    hint = parameter.annotation
+def _spelt(hint: Any) -> str:
+    """A type as people write it, without the modules of its names."""
+    if typing.get_origin(hint) in (Union, UnionType):
+        return " | ".join("None" if one is NoneType else _spelt(one) for one in typing.get_args(hint))
     spelt = hint.__name__ if isinstance(hint, type) else str(hint)
-    return spelt.replace("typing.", "").replace("collections.abc.", "")
+    return re.sub(r"Optional\[([^][]*)\]", r"\1 | None", re.sub(r"\b[a-z_]+\.(?=\w)", "", spelt))
 
 
 def _without_secrets(error: OctavoError) -> OctavoError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from octavo.domain import gate
 from octavo.domain.compression import position
 from octavo.domain.memory import SHARED, Change, Decision, Memory, Proposal, Rejection, check_id
 from octavo.domain.state import Pending, View
+from octavo.engine.fields import Count
 from octavo.engine.handle import Handle
 from octavo.engine.reading import Snapshot
 from octavo.engine.spine import Spine
@@ -64,7 +66,7 @@ class Versions(Handle):
         return [replace(c, **nothing) if c.version in hidden else c for c in commits]
 
     def sessions(self, *, scope: str | None = None) -> list[Session]:
-        """Closed sessions in the order they closed."""
+        """List the closed sessions and their places, in the order they closed."""
         return [
             Session(
                 ordinal=c.session,
@@ -106,8 +108,8 @@ class Versions(Handle):
         memories = (memory for _, memory in self._spine.state.at(version).many(ids).values())
         return {memory.id: memory for memory in memories if not memory.gone and self.sees(memory.scope)}
 
-    def restore(self, version: int | datetime) -> int:
-        """Make the live memories equal an older version's, as a new version; returns its number."""
+    def restore(self, version: Annotated[int | datetime, "The version or time to go back to."]) -> int:
+        """Make the memories what they were, as a new version; returns its number."""
         self._must_be_human("restore an older version")
         self._must_be_owner("restore")
         spine, target = self._spine, self._number(version)
@@ -123,7 +125,7 @@ class Versions(Handle):
         done = spine.commit(act, cause=f"restore {target}", actor=self.actor)
         return self.version if done is None else done.header.version
 
-    def revert(self, version: int) -> int:
+    def revert(self, version: Annotated[Count, "The version whose changes go back."]) -> int:
         """Take one version's changes back, as a new version; returns its number.
 
         Stale names the memory where a later revision stands on them; `restore` goes back behind that too.
@@ -142,8 +144,8 @@ class Versions(Handle):
         self._worker.wake()
         return self.version if done is None else done.header.version
 
-    def reopen(self, id_: str) -> str:
-        """Take a yes or no back with what came of it; returns the id under which the proposal waits again."""
+    def reopen(self, id_: Annotated[str, "The proposal's id."]) -> str:
+        """Take a yes or no back, with what came of it; the proposal waits again, under a new id."""
         self._must_be_human("reopen a proposal")
         spine, writer = self._spine, self._writer(None)
         check_id(id_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -21,15 +20,13 @@ from octavo.domain.memory import (
     Turn,
     check_id,
     check_kind,
-    check_words,
     is_human,
     is_temporary,
     transcript,
 )
-from octavo.domain.outcomes import Guard, RuleContext, refusal_of
 from octavo.domain.rules import KEYED, Candidate
 from octavo.domain.state import Pending, View
-from octavo.domain.verdicts import Verdict
+from octavo.domain.verdicts import Guard, RuleContext, Verdict, refusal_of
 from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted
@@ -83,7 +80,7 @@ class Writer(Struct, frozen=True, kw_only=True):
         id_, at = own.pop("id"), own.pop("at")
         self.must_be_allowed(id_)
         own |= checked({"category": given.get("category"), "tags": own["tags"], "data": own["data"]})
-        own["text"] = check_words(transcript(own["turns"]))
+        own["text"] = transcript(own["turns"])
         wrote = self._wrote(id_, "episode", own if at is None else {**own, "at": at})
         if level is not None and self.spine.policy.sandbox.write_levels:
             return replace(wrote, memory=episodes.at_level(wrote.memory, level))
@@ -161,18 +158,18 @@ class Writer(Struct, frozen=True, kw_only=True):
         if isinstance(outcome, Verdict):
             return outcome.or_raise()
         checked = gate.check_state(view, outcome.memory, self.spine.keyed)
-        return self.refused(memory, checked).or_raise() if isinstance(checked, gate.Stop) else checked
+        return self.refused(memory, checked).or_raise() if isinstance(checked, Verdict) else checked
 
-    def refused(self, memory: Memory, stop: gate.Stop) -> Verdict:
+    def refused(self, memory: Memory, verdict: Verdict) -> Verdict:
         """Note a refusal in the account's own log of them, without a secret's text."""
-        refusal = refusal_of(memory, stop, self.spine.now())
-        if stop.check == "secret":
+        refusal = refusal_of(memory, verdict, self.spine.now())
+        if verdict.check == "secret":
             refusal = replace(refusal, id=self.spine.new_id())
         clean = screening.screened(refusal, self.spine.policy.privacy)
         clean = replace(clean, text=clean.text and clean.text[:1200])
         with suppress(Damaged):  # something else stands in the place of the log: `check` names it
             REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
-        return Verdict(outcome="refused", check=stop.check, detail=stop.detail, advice=stop.advice)
+        return verdict
 
     def context(self, **more: Any) -> RuleContext:
         """What the rules may know about this writer."""
@@ -191,9 +188,8 @@ class Writer(Struct, frozen=True, kw_only=True):
 
     def _vector(self, embedder: str, values: Sequence[float]) -> dict[str, Any]:
         """A vector of the caller's own: part of the truth, so it is checked and lives in the ledger."""
-        numbers = all(isinstance(v, int | float) and math.isfinite(v) for v in values)
-        if not values or not numbers:
-            raise BadVector("a vector handed in must be a list of finite numbers")
+        if not values:
+            raise BadVector("a vector handed in has no numbers")
         wanted = self.spine.dimensions.get(embedder, len(values))
         if len(values) != wanted:
             raise BadVector(f"the vector has {len(values)} dimensions, {embedder} makes {wanted}")

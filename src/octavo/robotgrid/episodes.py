@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from octavo.domain import runs
 from octavo.robotgrid import world as grid
 from octavo.robotgrid.levels import Level
-from octavo.robotgrid.world import ACTIONS, DIRECTIONS, TILES, Moment, World
-
-# The world an action was done in, the action, what was predicted before it, how surely, what came, and when.
-Acted = tuple[World, str, Mapping[str, Any], float, Moment, datetime]
+from octavo.robotgrid.world import ACTIONS, DIRECTIONS, REWARDS, TILES, Moment, World
 
 
 def state_of(world: World) -> dict[str, Any]:
@@ -39,51 +36,19 @@ def surprise(predicted: Mapping[str, Any], actual: Mapping[str, Any]) -> float:
     return float(round(0.5 * moved + 0.3 * turned + 0.2 * carried, 2))
 
 
-def episode_of(level: Level, robot_id: str, began: datetime, acted: Sequence[Acted]) -> dict[str, Any]:
-    """A play as its episode: metadata, and the steps with one closing step that only observes."""
-    steps = [_step(number, began, *one) for number, one in enumerate(acted)]
-    results = [step["info"]["result"] for step in steps]
-    world, ended = (acted[-1][4].world, acted[-1][5]) if acted else (level.start, began)
-    metadata = {
-        "schema_version": runs.SCHEMA,
-        "episode_id": f"robotgrid_{int(began.timestamp())}_{secrets.token_hex(4)}",
-        "robot_id": robot_id,
-        "robot_model": "robotgrid",
-        "capabilities": list(ACTIONS),
-        "level_id": level.id,
-        "level_name": level.name,
-        "level_difficulty": level.difficulty,
-        "initial_state": state_of(level.start),
-        "final_state": state_of(world),
-        "success": world.done,
-        "total_moves": len(steps),
-        "sandbox_denials": results.count("denied"),
-        "behaviors_used": [],
-        "keys_collected": results.count("key"),
-        "doors_opened": world.doors_opened,
-        "start_time": began.isoformat(),
-        "end_time": ended.isoformat(),
-        "duration_s": round((ended - began).total_seconds(), 6),
-        "source": "robotgrid",
-        "session_id": None,
-    }
-    return {"metadata": metadata, "steps": runs.complete(steps, observation_of(world))}
-
-
-def _step(
-    number: int,
-    began: datetime,
+def step_of(
     world: World,
     command: str,
     predicted: Mapping[str, Any],
     confidence: float,
     moment: Moment,
-    at: datetime,
+    after: timedelta,
 ) -> dict[str, Any]:
+    """One action as a step: done in a world, with what was predicted before it and how surely."""
     actual = state_of(moment.world)
     return {
-        "frame_id": number,
-        "timestamp_us": int((at - began).total_seconds() * 1_000_000),
+        "frame_id": world.moves,
+        "timestamp_us": int(after.total_seconds() * 1_000_000),
         "observation": observation_of(world),
         "action": {"command": command, "intent": "navigate", "params": {}, "raw_input": command},
         "world_model": {
@@ -93,7 +58,38 @@ def _step(
             "surprise": surprise(predicted, actual),
             "belief_confidence": round(confidence, 4),
         },
-        "reward": grid.reward(moment),
+        "reward": REWARDS[moment.result],
         "done": moment.world.done,
         "info": grid.told(moment),
     }
+
+
+def episode_of(
+    level: Level, steps: Sequence[Mapping[str, Any]], end: World, began: datetime, ended: datetime
+) -> dict[str, Any]:
+    """A play as its episode: metadata, and the steps with one closing step that only observes."""
+    results = [step["info"]["result"] for step in steps]
+    metadata = {
+        "schema_version": runs.SCHEMA,
+        "episode_id": f"robotgrid_{int(began.timestamp())}_{secrets.token_hex(4)}",
+        "robot_id": "robot",
+        "robot_model": "robotgrid",
+        "capabilities": list(ACTIONS),
+        "level_id": level.id,
+        "level_name": level.name,
+        "level_difficulty": level.difficulty,
+        "initial_state": state_of(level.start),
+        "final_state": state_of(end),
+        "success": end.done,
+        "total_moves": len(steps),
+        "sandbox_denials": results.count("denied"),
+        "behaviors_used": [],
+        "keys_collected": results.count("key"),
+        "doors_opened": end.doors_opened,
+        "start_time": began.isoformat(),
+        "end_time": ended.isoformat(),
+        "duration_s": round((ended - began).total_seconds(), 6),
+        "source": "robotgrid",
+        "session_id": None,
+    }
+    return {"metadata": metadata, "steps": runs.complete(steps, observation_of(end))}

@@ -16,7 +16,7 @@ from octavo.robotgrid import world as grid
 from octavo.robotgrid.world import Action, World
 
 HARDEST = 20
-SIZES = range(6, 25)
+_SIZE = 8  # of a generated map, in tiles each way
 _SEARCHED = 40_000
 _MOVES: tuple[Action, ...] = ("forward", "left", "right")
 
@@ -55,26 +55,26 @@ def level(id_: str) -> Level:
     return builtin()[id_]
 
 
-def generate(difficulty: int, seed: int, *, size: int = 8, tries: int = 300) -> Level:
+def generate(difficulty: int, seed: int, *, tries: int = 300) -> Level:
     """A new level, the same for the same numbers; solved by search, its puzzle needed, or BadInput."""
-    if not 1 <= difficulty <= HARDEST or size not in SIZES or seed < 0:
-        hint = f"difficulty 1 to {HARDEST}, size {SIZES[0]} to {SIZES[-1]}, a seed of 0 or more"
-        raise BadInput(f"no level of difficulty {difficulty}, seed {seed}, size {size}", hint=hint)
-    chance = random.Random(f"{difficulty}/{seed}/{size}")  # noqa: S311  # a game's dice keep no secret
+    if not 1 <= difficulty <= HARDEST or seed < 0:
+        hint = f"difficulty 1 to {HARDEST}, a seed of 0 or more"
+        raise BadInput(f"no level of difficulty {difficulty}, seed {seed}", hint=hint)
+    chance = random.Random(f"{difficulty}/{seed}/{_SIZE}")  # noqa: S311  # a game's dice keep no secret
     id_, name = f"generated-{difficulty}-{seed}", f"Generated {difficulty}/{seed}"
     for _ in range(tries):
-        drawn = _level(id_, name, difficulty, _drawn(difficulty, size, chance))
-        if drawn and drawn.shortest >= size - 2 + difficulty // 3 and needs_puzzle(drawn.start):
+        drawn = _level(id_, name, difficulty, _drawn(difficulty, chance))
+        if drawn and drawn.shortest >= _SIZE - 2 + difficulty // 3 and needs_puzzle(drawn):
             return drawn
-    hint = "take another seed or a larger size"
-    raise BadInput(f"{tries} maps of size {size} were drawn and none needs its puzzle", hint=hint)
+    raise BadInput(f"{tries} maps were drawn and none needs its puzzle", hint="take another seed")
 
 
-def solve(start: World, *, limit: int = _SEARCHED) -> tuple[Action, ...] | None:
-    """The fewest actions to the goal, or None if there is no way within the limit of positions."""
+def solve(map_: str) -> tuple[Action, ...] | None:
+    """The fewest actions to the goal of a map, or None if there is no way that a search finds."""
+    start = grid.parse(map_)
     reached = {start}
     queue: deque[tuple[World, tuple[Action, ...]]] = deque([(start, ())])
-    while queue and len(reached) < limit:
+    while queue and len(reached) < _SEARCHED:
         here, way = queue.popleft()
         for action in _MOVES:
             after = replace(grid.act(here, action).world, moves=0, doors_opened=0)
@@ -86,34 +86,32 @@ def solve(start: World, *, limit: int = _SEARCHED) -> tuple[Action, ...] | None:
     return None
 
 
-def needs_puzzle(start: World) -> bool:
+def needs_puzzle(level: Level) -> bool:
     """Whether each thing on the map that makes a puzzle must be dealt with to reach the goal."""
-    if any("D" in row for row in start.rows) and solve(_changed(start, "D", "#")):
+    if any(tile in level.map and solve(level.map.replace(tile, "#")) for tile in "DB"):
         return False
-    if start.boxes and solve(_walled(start)):
-        return False
-    if not any("~" in row for row in start.rows):
+    if "~" not in level.map:
         return True
-    shortest, direct = solve(start), solve(_changed(start, "~", "."))
-    return bool(shortest and direct and len(shortest) > len(direct))
+    direct = solve(level.map.replace("~", "."))
+    return direct is not None and level.shortest > len(direct)
 
 
 def _level(id_: str, name: str, difficulty: int, text: str) -> Level | None:
     """The level of a map, or None if it cannot be solved."""
-    way = solve(grid.parse(text))
+    way = solve(text)
     return Level(id=id_, name=name, difficulty=difficulty, map=text, shortest=len(way)) if way else None
 
 
-def _drawn(difficulty: int, size: int, chance: random.Random) -> str:
+def _drawn(difficulty: int, chance: random.Random) -> str:
     """A map at random: a wall with its door across it, then everything else on free floor."""
-    cells = {(x, y): "." for x in range(1, size - 1) for y in range(1, size - 1)}
+    cells = {(x, y): "." for x in range(1, _SIZE - 1) for y in range(1, _SIZE - 1)}
     has_door, has_box = difficulty in (4, 5, 6, 9, 10), difficulty > 10
     lava = 0.2 if 7 <= difficulty <= 10 else 0.1 if difficulty > 15 else 0.0
     near, far = list(cells), list(cells)
     if has_door or has_box:
-        cut = chance.randrange(3, size - 2)
-        cells |= {(x, cut): "#" for x in range(1, size - 1)}
-        cells[chance.randrange(1, size - 1), cut] = "D"
+        cut = chance.randrange(3, _SIZE - 2)
+        cells |= {(x, cut): "#" for x in range(1, _SIZE - 1)}
+        cells[chance.randrange(1, _SIZE - 1), cut] = "D"
         near, far = [c for c in cells if c[1] < cut], [c for c in cells if c[1] > cut]
     chance.shuffle(near)
     chance.shuffle(far)
@@ -125,17 +123,5 @@ def _drawn(difficulty: int, size: int, chance: random.Random) -> str:
         free = [c for c in cells if cells[c] == "."]
         for cell in chance.sample(free, int(len(free) * share)):
             cells[cell] = tile
-    rows = ("".join(cells.get((x, y), "#") for x in range(size)) for y in range(size))
+    rows = ("".join(cells.get((x, y), "#") for x in range(_SIZE)) for y in range(_SIZE))
     return "\n".join(rows)
-
-
-def _changed(start: World, old: str, new: str) -> World:
-    return replace(start, rows=tuple(row.replace(old, new) for row in start.rows))
-
-
-def _walled(start: World) -> World:
-    """The same with every box a wall: what can be reached without pushing."""
-    rows = [list(row) for row in start.rows]
-    for x, y in start.boxes:
-        rows[y][x] = "#"
-    return replace(start, boxes=(), rows=tuple("".join(row) for row in rows))

@@ -12,9 +12,6 @@ from msgspec.structs import replace
 from octavo.errors import BadInput
 
 Action = Literal["forward", "backward", "left", "right", "look", "wait"]
-Result = Literal[
-    "moved", "turned", "looked", "waited", "blocked", "locked", "denied", "key", "pushed", "goal"
-]
 Place = tuple[int, int]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -22,7 +19,9 @@ DIRECTIONS = ("north", "east", "south", "west")
 _NAMES = ("floor", "wall", "lava", "key", "door", "goal", "box", "button", "start")
 TILES = dict(zip(".#~KDGBOS", _NAMES, strict=True))
 STEPS: tuple[Place, ...] = ((0, -1), (1, 0), (0, 1), (-1, 0))  # by direction, x to the east, y to the south
-SUCCEEDED: frozenset[Result] = frozenset({"moved", "turned", "looked", "waited", "key", "pushed", "goal"})
+# What may come of an action, and what that is worth.
+REWARDS = dict.fromkeys(("moved", "turned", "looked", "waited", "pushed"), 0.1)
+REWARDS |= {"blocked": -0.1, "locked": -0.1, "denied": -1.0, "key": 1.0, "goal": 10.0}
 LARGEST = 64
 
 
@@ -61,7 +60,7 @@ class Moment(Struct, frozen=True):
     """What an action led to: the next world, the result, the tile that was met, and words for a person."""
 
     world: World
-    result: Result
+    result: str
     tile: str
     message: str
 
@@ -90,14 +89,18 @@ def act(world: World, action: str) -> Moment:
     match action:
         case "forward" | "backward":
             return _move(now, 1 if action == "forward" else -1)
-        case "left" | "right":
-            turned = (now.direction + (1 if action == "right" else -1)) % 4
-            return Moment(replace(now, direction=turned), "turned", ".", f"Facing {DIRECTIONS[turned]}.")
         case "look":
             tile, distance = look(now)
             return Moment(now, "looked", tile, f"{TILES[tile].capitalize()} at {distance}.")
-        case _:
+        case "wait":
             return Moment(now, "waited", ".", "Waited.")
+    facing = turned(now.direction, action)
+    return Moment(replace(now, direction=facing), "turned", ".", f"Facing {DIRECTIONS[facing]}.")
+
+
+def turned(direction: int, action: str) -> int:
+    """The direction after a turn; any other action leaves it."""
+    return (direction + {"left": -1, "right": 1}.get(action, 0)) % 4
 
 
 def look(world: World) -> tuple[str, int]:
@@ -113,15 +116,20 @@ def around(place: Place) -> list[Place]:
     return [(place[0] + dx, place[1] + dy) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
 
 
-def view(world: World) -> tuple[str, ...]:
+def view(world: World) -> list[list[str]]:
     """The 3×3 tiles around the robot, north above."""
-    tiles = "".join(world.tile(place) for place in around((world.x, world.y)))
-    return tiles[:3], tiles[3:6], tiles[6:]
+    tiles = [world.tile(place) for place in around((world.x, world.y))]
+    return [tiles[:3], tiles[3:6], tiles[6:]]
+
+
+def whole(world: World) -> list[list[str]]:
+    """Every tile, north above."""
+    return [[world.tile((x, y)) for x in range(len(row))] for y, row in enumerate(world.rows)]
 
 
 def draw(world: World) -> str:
     """The world as text, the robot as an arrow."""
-    rows = [[world.tile((x, y)) for x in range(len(row))] for y, row in enumerate(world.rows)]
+    rows = whole(world)
     rows[world.y][world.x] = "^>v<"[world.direction]
     return "\n".join(map("".join, rows))
 
@@ -144,12 +152,6 @@ def from_dict(given: Mapping[str, Any]) -> World:
         raise BadInput(f"this is no RobotGrid world: {error}") from error
 
 
-def reward(moment: Moment) -> float:
-    """What an action is worth: the goal 10, a key 1, any success 0.1, a failure -0.1, a denial -1."""
-    special = {"goal": 10.0, "key": 1.0, "denied": -1.0}
-    return special.get(moment.result, 0.1 if moment.result in SUCCEEDED else -0.1)
-
-
 def _move(world: World, distance: int) -> Moment:
     place = world.ahead(distance)
     tile, here = world.tile(place), replace(world, x=place[0], y=place[1])
@@ -158,38 +160,32 @@ def _move(world: World, distance: int) -> Moment:
             return Moment(world, "blocked", tile, "Blocked by a wall.")
         case "~":
             return Moment(world, "denied", tile, "SANDBOX DENIED: lava.")
+        case "B" if world.tile(beyond := world.ahead(2 * distance)) in (".", "O"):
+            # A box goes nowhere else, so a key, a door or the goal is never lost below it.
+            boxes = tuple(sorted({*world.boxes, beyond} - {place}))
+            return Moment(replace(here, boxes=boxes), "pushed", tile, "Pushed the box.")
         case "B":
-            return _push(world, here, world.ahead(2 * distance))
+            return Moment(world, "blocked", tile, "The box does not move.")
         case "K":
-            taken = replace(here, keys=here.keys + 1, rows=_cleared(here))
-            return Moment(taken, "key", tile, "Collected a key.")
+            return Moment(_cleared(replace(here, keys=here.keys + 1)), "key", tile, "Collected a key.")
         case "D" if world.is_open:
             return Moment(here, "moved", tile, "The door is held open.")
         case "D" if not world.keys:
             return Moment(world, "locked", tile, "The door is locked; find a key.")
         case "D":
-            opened = replace(
-                here, rows=_cleared(here), keys=here.keys - 1, doors_opened=here.doors_opened + 1
-            )
-            return Moment(opened, "moved", tile, "Opened the door with a key.")
+            opened = replace(here, keys=here.keys - 1, doors_opened=here.doors_opened + 1)
+            return Moment(_cleared(opened), "moved", tile, "Opened the door with a key.")
         case "G":
             return Moment(replace(here, done=True), "goal", tile, "Level complete!")
         case _:
             return Moment(here, "moved", tile, f"Moved to {place[0]}, {place[1]}.")
 
 
-def _push(world: World, here: World, beyond: Place) -> Moment:
-    """A box goes only onto bare floor or a button, so a key, a door or the goal is never lost below it."""
-    if world.tile(beyond) not in (".", "O"):
-        return Moment(world, "blocked", "B", "The box does not move.")
-    boxes = tuple(sorted({*world.boxes, beyond} - {(here.x, here.y)}))
-    return Moment(replace(here, boxes=boxes), "pushed", "B", "Pushed the box.")
-
-
-def _cleared(here: World) -> tuple[str, ...]:
-    """The rows without what lies where the robot stands."""
-    row = here.rows[here.y]
-    return (*here.rows[: here.y], f"{row[: here.x]}.{row[here.x + 1 :]}", *here.rows[here.y + 1 :])
+def _cleared(here: World) -> World:
+    """The world without what lies where the robot stands."""
+    rows = [list(row) for row in here.rows]
+    rows[here.y][here.x] = "."
+    return replace(here, rows=tuple(map("".join, rows)))
 
 
 def _places(rows: tuple[str, ...], tile: str) -> tuple[Place, ...]:

@@ -1,4 +1,4 @@
-"""Units on their way into the columns: analysed, coded, appended."""
+"""Units on their way into the columns, in files or in memory: analysed, coded, appended."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import gram_size, passages, runs, terms_of_run
 from octavo.domain.units import Unit, address, is_person, substance
 from octavo.libraries import Array, np
-from octavo.storage.frequencies import Occurrences
 from octavo.storage.rows import END, NO_POSITION, ROW, RUN, Manifest, Units, key_code
 
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
@@ -25,91 +23,42 @@ _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
 _KEPT = 200_000  # words whose codes are remembered
 
 
-class Batch(Struct, frozen=True, kw_only=True):
-    """Rows on their way into the files, behind what a manifest counts."""
+def batch_of(units: Sequence[Unit], manifest: Manifest) -> tuple[Manifest, dict[str, Array]]:
+    """Analyse units, at least one, a row a passage, to stand behind what a manifest counts.
 
-    manifest: Manifest
-    known: Manifest  # the same with the scopes, speakers and times of these rows, too
-    records: Array
-    terms: Array  # the codes of all rows' terms, one row's behind the other's
-    owners: Array  # for each row which of the units its passage is of
-    given: tuple[Unit, ...] = ()
-    names: bytes = b""
-
-    def speaker_code(self, speaker: str) -> int:
-        """The code that stands for a speaker in the records, -1 if nobody of that name has spoken."""
-        speakers = self.known.speakers
-        return speakers.index(speaker) + 1 if speaker in speakers else -1
-
-    def write(self, folder: Path) -> Manifest:
-        """Append everything to the files durably and return the manifest that would publish it."""
-        arrays = {
-            "rows": self.records,
-            "terms": self.terms,
-            "names": np.frombuffer(self.names, dtype="u1"),
-            "runs": _runs(self.records, self.manifest.rows),
-        }
-        return _appended(folder, self.known, arrays)
-
-
-class UnindexedRows(NamedTuple):
-    """Those rows of a batch that may be found, behind the index's; `vectors` has one for each, or is None."""
-
-    first: int  # the row number its first row has
-    batch: Batch
-    rows: Array  # which rows of the batch they are
-    records: Array
-    found: Occurrences
-    vectors: Array | None = None
-
-    def memory_at(self, row: int) -> str:
-        """The id of the memory that a row belongs to."""
-        owner = int(self.batch.owners[self.rows[row - self.first]])
-        return self.batch.given[owner].memory
-
-
-def batch_of(units: Sequence[Unit], manifest: Manifest) -> Batch:
-    """Analyse units, one row a passage, to stand behind what a manifest counts."""
-    if not units:
-        nothing, no_terms, nobody = np.zeros(0, _row()), np.empty(0, "<u4"), np.empty(0, np.int64)
-        return Batch(manifest=manifest, known=manifest, records=nothing, terms=no_terms, owners=nobody)
+    Returns what every file gets and the manifest that counts it, but for the checksums.
+    """
     pieces = [passages(unit.text) for unit in units]
     terms, lengths = analysed(list(chain.from_iterable(pieces)))
     known = _known(units, manifest)
     named, names = _named(units, manifest.counts["names"])
     records = _records(units, known, named)
     times = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
-    owners, records = _spread(records, [len(some) for some in pieces], lengths)
+    records = _spread(records, [len(some) for some in pieces], lengths)
     records["terms"] += np.uint64(manifest.counts["terms"])
-    return Batch(
-        manifest=manifest,
-        known=replace(known, lived=(min(times), max(times))),
-        records=records,
-        terms=terms,
-        owners=owners,
-        given=tuple(units),
-        names=names,
-    )
+    arrays = {
+        "rows": records,
+        "terms": terms,
+        "names": np.frombuffer(names, dtype="u1"),
+        "runs": _runs(records, manifest.rows),
+    }
+    counts = _counted(manifest, arrays)
+    return replace(known, counts=counts, lived=(min(times), max(times))), arrays
 
 
-def grown(batch: Batch | None, units: tuple[Unit, ...], manifest: Manifest) -> Batch:
-    """Units as a batch, of which an earlier batch holds the first ones."""
-    if batch is None or not batch.given:
-        return batch_of(units, manifest)
-    if len(batch.given) == len(units):
-        return batch
-    more = {"rows": len(batch.records), "terms": len(batch.terms), "names": len(batch.names)}
-    counts = {name: count + more.get(name, 0) for name, count in batch.known.counts.items()}
-    rest = batch_of(units[len(batch.given) :], replace(batch.known, counts=counts))
-    return Batch(
-        manifest=manifest,
-        known=replace(rest.known, counts=batch.known.counts),
-        records=np.concatenate([batch.records, rest.records]),
-        terms=np.concatenate([batch.terms, rest.terms]),
-        owners=np.concatenate([batch.owners, len(batch.given) + rest.owners]),
-        given=units,
-        names=batch.names + rest.names,
-    )
+def write_batch(folder: Path, units: Sequence[Unit], manifest: Manifest) -> Manifest:
+    """Append units to the files durably, and return the manifest that would publish them."""
+    after, arrays = batch_of(units, manifest)
+    return replace(after, checksums=Units(folder, manifest).add(arrays))
+
+
+def grown(held: Units, units: Sequence[Unit]) -> Units:
+    """Columns that are held in memory, with the rows of some units more."""
+    if not units:
+        return held
+    manifest, new = batch_of(units, held.manifest)
+    arrays = {name: np.concatenate([held.column(name), more]) for name, more in new.items()}
+    return Units(held.folder, manifest, arrays)
 
 
 def _known(units: Sequence[Unit], manifest: Manifest) -> Manifest:
@@ -171,8 +120,8 @@ def _records(units: Sequence[Unit], known: Manifest, named: Sequence[tuple[int, 
     return records
 
 
-def _spread(records: Array, counts: Sequence[int], lengths: Array) -> tuple[Array, Array]:
-    """The records once for each passage, and whose each is; their terms are counted from the first one's."""
+def _spread(records: Array, counts: Sequence[int], lengths: Array) -> Array:
+    """The records once for each passage; their terms are counted from the first one's."""
     passages_of = np.array(counts)
     firsts = np.cumsum(passages_of) - passages_of
     records["unit_length"], records["passages"] = np.add.reduceat(lengths, firsts), passages_of
@@ -181,7 +130,7 @@ def _spread(records: Array, counts: Sequence[int], lengths: Array) -> tuple[Arra
         records = records[owners]
         records["passage"] = np.arange(len(owners)) - firsts[owners]
     records["length"], records["terms"] = lengths, np.cumsum(lengths) - lengths
-    return owners, records
+    return records
 
 
 def _runs(records: Array, first: int) -> Array:
@@ -259,12 +208,12 @@ def write_ends(
     wanted = {(memory, rev): valid_to for memory, rev, valid_to in ends}
     if not wanted:
         return manifest, []
-    found = sorted((row, wanted[named]) for row, named in Units(folder, manifest).rows_of(wanted))
-    return _appended(folder, manifest, {"ends": np.array(found, dtype=END)}), found
+    units = Units(folder, manifest)
+    found = sorted((row, wanted[named]) for row, named in units.rows_of(wanted))
+    arrays = {"ends": np.array(found, dtype=END)}
+    return replace(manifest, counts=_counted(manifest, arrays), checksums=units.add(arrays)), found
 
 
-def _appended(folder: Path, manifest: Manifest, arrays: Mapping[str, Array]) -> Manifest:
-    """Append to files durably what no manifest counts yet."""
-    checksums = Units(folder, manifest).add(arrays)
-    counts = {name: count + len(arrays.get(name, ())) for name, count in manifest.counts.items()}
-    return replace(manifest, counts=counts, checksums=checksums)
+def _counted(manifest: Manifest, arrays: Mapping[str, Array]) -> dict[str, int]:
+    """How much of every file counts with some arrays behind it."""
+    return {name: count + len(arrays.get(name, ())) for name, count in manifest.counts.items()}

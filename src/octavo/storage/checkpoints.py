@@ -1,4 +1,7 @@
-"""Checkpoints: the state as it was at a version, so that a long history opens fast; never the truth."""
+"""Checkpoints: the state as it was at a version, so that a long history opens fast; never the truth.
+
+The first line of one says which state it is and how it is laid out.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from octavo.domain.ports import Store
 from octavo.storage.ledger import Ledger
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_file import SCHEMA
-from octavo.storage.stores.disk import Disk, failure, replace_file
+from octavo.storage.stores.disk import Disk, replace_file, saying
 from octavo.storage.stores.entries import every
 
 FOLDER = "checkpoints/"
@@ -21,15 +24,6 @@ EVERY = 1000  # versions after which another one is worth its while
 _KEPT = 2
 _FORMAT = 1
 _log = logging.getLogger("octavo.checkpoints")
-
-
-class Head(msgspec.Struct, kw_only=True, frozen=True):
-    """The first line of a checkpoint: which state it is, and how it is laid out."""
-
-    format: int
-    schema: int
-    version: int
-    hash: str
 
 
 def make(store: Store, state: StateDb, *, unless: str) -> int | None:
@@ -42,7 +36,7 @@ def make(store: Store, state: StateDb, *, unless: str) -> int | None:
         copy = Path(folder) / "state.db"
         version, hash_ = state.copy_to(copy)
         packed = zlib.compress(copy.read_bytes(), 1)
-    head = msgspec.json.encode(Head(format=_FORMAT, schema=SCHEMA, version=version, hash=hash_))
+    head = msgspec.json.encode({"format": _FORMAT, "schema": SCHEMA, "version": version, "hash": hash_})
     if not store.create(f"{FOLDER}{version:020d}-{hash_[:16]}", head + b"\n" + packed, unless=unless):
         return None
     store.delete(*keys[: max(len(keys) + 1 - _KEPT, 0)])
@@ -54,16 +48,15 @@ def restore(store: Store, ledger: Ledger, path: Path) -> bool:
     for key in reversed(list(every(store, FOLDER))):
         line, _, packed = (store.read(key) or b"").partition(b"\n")
         try:
-            head = msgspec.json.decode(line, type=Head)
-            if (head.format, head.schema) != (_FORMAT, SCHEMA) or not ledger.exists(head.version):
-                continue
-            if ledger.hash_of(head.version) == head.hash:
-                replace_file(Disk(), path, zlib.decompress(packed))
+            head = msgspec.json.decode(line, type=dict[str, int | str])
+            version = int(head.get("version", 0))
+            is_ours = (head.get("format"), head.get("schema")) == (_FORMAT, SCHEMA) and ledger.exists(version)
+            if is_ours and ledger.hash_of(version) == head.get("hash"):
+                with saying(f"writing {path}"):
+                    replace_file(Disk(), path, zlib.decompress(packed))
                 return True
-        except (msgspec.DecodeError, UnicodeDecodeError, zlib.error) as error:
+        except (ValueError, zlib.error) as error:
             _log.warning("passed over a checkpoint key=%s why=%s", key, type(error).__name__)
-        except OSError as error:
-            raise failure(f"writing {path}", error) from error
     return False
 
 

@@ -38,15 +38,15 @@ disk = Disk()  # tests put one in its place that stops, or fails
 
 
 class Columns(Generic[M]):
-    """A reader's or writer's view of some columns, pinned to one manifest."""
+    """A reader's or writer's view of some columns, pinned to one manifest; `held` ones have no files."""
 
     FORMAT: ClassVar[int]
     OWNER: ClassVar[tuple[str, ...]] = ()  # the fields of a manifest that say whose columns these are
 
-    def __init__(self, folder: Path, manifest: M) -> None:
+    def __init__(self, folder: Path, manifest: M, held: Mapping[str, Array] | None = None) -> None:
         self.folder, self.manifest = folder, manifest
         self._files, self._checksums = self._layout(manifest)
-        self._maps: dict[str, Array] = {}
+        self._maps: dict[str, Array] = dict(held or {})
 
     def _layout(self, manifest: M) -> tuple[Files, Mapping[str, int]]:
         raise NotImplementedError

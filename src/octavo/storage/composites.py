@@ -7,6 +7,7 @@ the first, so that a pair that does not belong together is as good as none.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,6 @@ from octavo.libraries import Array, np
 from octavo.storage.columns import replace_file
 from octavo.storage.stores.disk import Disk
 
-FORMAT = 1
 ROWS, VALUES = "composites.json", "composites.bin"
 
 
@@ -49,7 +49,6 @@ class CompositeManifest(Struct, frozen=True, kw_only=True):
 
     embedder: str
     dimension: int
-    format: int = FORMAT
     watermark: Watermark = Watermark(version=0, header="")
     vectors: tuple[int, int] = (0, 0)
     rows: tuple[Composite, ...] = ()
@@ -62,27 +61,27 @@ class Composites:
     """A reader's view of the composites, pinned to one manifest."""
 
     def __init__(self, manifest: CompositeManifest, halves: Array) -> None:
-        self.manifest = manifest
-        self.halves = halves
+        self.manifest, self.halves = manifest, halves
+        self.places = {row.id: place for place, row in enumerate(manifest.rows)}
 
     @cached_property
     def floats(self) -> Array:
         """The composites, one a row, of length one or zero."""
         return self.halves.astype(np.float32)
 
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """The row of each assembly."""
-        return {row.id: place for place, row in enumerate(self.manifest.rows)}
+    def pairs(self) -> Iterator[tuple[Composite, Array]]:
+        """What each row is made of, and its vector."""
+        return zip(self.manifest.rows, self.halves, strict=True)
 
     def row(self, id_: str) -> Composite | None:
         """What an assembly's row is made of, None if it has none."""
         place = self.places.get(id_)
         return None if place is None else self.manifest.rows[place]
 
-    def cosine(self, id_: str, vector: Array) -> float:
-        """How like an assembly is to a vector of length one."""
-        return float(self.floats[self.places[id_]] @ vector)
+    def vector(self, id_: str) -> Array | None:
+        """An assembly's composite, None if it has none."""
+        row = self.row(id_)
+        return None if row is None or not row.used else self.floats[self.places[id_]]
 
 
 def read(folder: Path, embedder: str, dimension: int) -> Composites:
@@ -90,8 +89,7 @@ def read(folder: Path, embedder: str, dimension: int) -> Composites:
     with suppress(FileNotFoundError, msgspec.DecodeError):
         told = msgspec.json.decode(Disk().read(folder / ROWS), type=CompositeManifest)
         data = Disk().read(folder / VALUES)
-        is_ours = (told.embedder, told.dimension, told.format) == (embedder, dimension, FORMAT)
-        if is_ours and zlib.crc32(data) == told.checksum:
+        if (told.embedder, told.dimension, told.checksum) == (embedder, dimension, zlib.crc32(data)):
             return Composites(told, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
     manifest = CompositeManifest(embedder=embedder, dimension=dimension)
     return Composites(manifest, np.empty((0, dimension), dtype="<f2"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -21,9 +21,9 @@ from octavo.domain.text import passages
 from octavo.domain.units import ROLES, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
-from octavo.storage.batches import batch_of, write_ends
+from octavo.storage.batches import write_batch, write_ends
 from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
-from octavo.storage.rows import EMPTY, FILES, Manifest, Units, open_units
+from octavo.storage.rows import EMPTY, FILES, Units, open_units
 from octavo.storage.search import ScoredUnit, Search
 from octavo.storage.words import Words
 
@@ -78,18 +78,18 @@ class Index(Struct):
         version: int,
         scopes: Iterable[str] | None,
         units: Units | None = None,
-        known: Manifest | None = None,
+        held: Units | None = None,
         aliases: Mapping[str, str] | None = None,
         called: Mapping[str, str] | None = None,
     ) -> Question:
         """Read a question in the light of who spoke, how they are called, and the time lived through.
 
-        `known` is the manifest that also counts what is not indexed yet, if anything is.
+        `held` is what is not indexed yet, if anything is.
         """
-        units = self.units() if units is None else units
-        manifest = units.manifest if known is None else known
-        speakers = [name for name in manifest.heard(version, scopes) if name.casefold() not in ROLES]
-        lived = _lived(units, manifest, version)
+        sources = [self.units() if units is None else units, *([] if held is None else [held])]
+        heard = sources[-1].manifest.heard(version, scopes)
+        speakers = [name for name in heard if name.casefold() not in ROLES]
+        lived = _lived(sources, version)
         return read_question(
             text, now=now, speakers=speakers, names=meanings(speakers, aliases, called), lived=lived
         )
@@ -117,8 +117,7 @@ class Index(Struct):
         if self._words is not None and self._words[0] is not (units := self.units()):
             for name in FILES:
                 units.column(name)
-            units.valid_to()
-            units.turns()
+            _ = units.valid_to, units.turns
             frequencies.counted(units)
             self._words_of(units)
 
@@ -151,9 +150,8 @@ def extend(
         some = list(islice(coming, _AT_ONCE))
         with words.Adding(folder / "words", units, is_small=len(some) < _FEW) as adding:
             while some:
-                batch = batch_of(some, manifest)
-                manifest = batch.write(folder)
-                adding.add(batch)
+                first, manifest = manifest.rows, write_batch(folder, some, manifest)
+                adding.add(Units(folder, manifest), range(first, manifest.rows))
                 some = list(islice(coming, _AT_ONCE))
             manifest, ended = write_ends(folder, manifest, ends)
             stamp = adding.commit(Units(folder, manifest), ended)
@@ -211,14 +209,16 @@ def passages_of(new: Iterable[Unit]) -> list[str]:
     return [passage for unit in new for passage in passages(unit.text)]
 
 
-def _lived(units: Units, manifest: Manifest, version: int) -> Interval | None:
-    if version >= manifest.watermark.version:
-        span = manifest.lived
-    else:
-        rows = units.rows_until(version)
-        times = units.column("rows")["at"][:rows]
-        span = (int(times.min()), int(times.max())) if rows else None
-    if span is None:
+def _lived(sources: Sequence[Units], version: int) -> Interval | None:
+    """The time that the memories of a version are about."""
+    times: list[int] = []
+    for units in sources:
+        if version >= units.manifest.watermark.version:
+            times += units.manifest.lived or ()
+        elif rows := units.rows_until(version):
+            column = units.column("rows")["at"][:rows]
+            times += (int(column.min()), int(column.max()))
+    if not times:
         return None
-    first, last = (datetime.fromtimestamp(seconds, UTC).date() for seconds in span)
+    first, last = (datetime.fromtimestamp(seconds, UTC).date() for seconds in (min(times), max(times)))
     return Interval(first=first, last=last)

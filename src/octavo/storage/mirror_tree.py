@@ -7,8 +7,9 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -17,7 +18,7 @@ from msgspec import Struct, field
 from octavo.domain.mirror_places import RESERVED
 from octavo.errors import BadInput, NewerFormat
 from octavo.storage import codec
-from octavo.storage.stores.disk import TEMPORARY, Disk, failure, replace_file
+from octavo.storage.stores.disk import TEMPORARY, Disk, failure, make_folders, replace_file, saying
 
 MANIFEST = ".octavo/mirror.json"
 IGNORED, SESSION = ".gitignore", "session_state.json"
@@ -25,6 +26,7 @@ _FORMAT = 1
 _LARGEST = 16_000_000
 _OWN = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{16}")
 _ENDINGS = (".md", ".json", ".jsonl")
+_STORED = "make it writable and try again; what was remembered is stored"
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -82,13 +84,13 @@ class Tree:
     def clear_leftovers(self) -> None:
         """Remove what writers that died left behind; who calls it holds the tree alone."""
         for left in [at for at in self.folder.rglob(f"{TEMPORARY}*") if _OWN.fullmatch(at.name)]:
-            with _saying("removing", left), suppress(FileNotFoundError):
+            with saying(f"removing {left}", _STORED), suppress(FileNotFoundError):
                 self._disk.remove(left)
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes; None if there is none, or no plain one."""
         place = self.inside(path)
-        with _saying("reading", place), suppress(FileNotFoundError, NotADirectoryError):
+        with saying(f"reading {place}", _STORED), suppress(FileNotFoundError, NotADirectoryError):
             status = place.lstat()
             if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
                 return self._disk.read(place)
@@ -100,7 +102,7 @@ class Tree:
         The folders that a removed file leaves empty go too.
         """
         place = self.inside(path)
-        with _saying("writing", place):
+        with saying(f"writing {place}", _STORED):
             if self.read(path) != over or (over is None and os.path.lexists(place)):
                 return False
             if data is None and over is not None:
@@ -110,7 +112,7 @@ class Tree:
                         break
                     folder.rmdir()
             elif data is not None and data != over:
-                self._make(place.parent)
+                make_folders(self._disk, place.parent)
                 replace_file(self._disk, place, data)
         return True
 
@@ -118,14 +120,9 @@ class Tree:
         """Make folders that are not there; where a link or a file stands in the way, nothing is made."""
         for place in (self.folder / name for name in names):
             above = [part for part in (place, *place.parents) if part.is_relative_to(self.folder)]
-            with _saying("making", place):
+            with saying(f"making {place}", _STORED):
                 if not any(part.is_symlink() or part.is_file() for part in above):
-                    self._make(place)
-
-    def _make(self, folder: Path) -> None:
-        missing = [part for part in (folder, *folder.parents) if not self._disk.exists(part)]
-        for part in reversed(missing):
-            self._disk.make_folder(part)
+                    make_folders(self._disk, place)
 
     def manifest(self) -> Manifest | None:
         """What the mirror was; None if nobody knows, which costs a closer look and no edit."""
@@ -148,7 +145,7 @@ class Tree:
         place = self.folder
         for part in PurePosixPath(path).parts[:-1]:
             place = place / part
-            with _saying("reading", place):
+            with saying(f"reading {place}", _STORED):
                 is_link = place.is_symlink()
             if is_link:
                 raise BadInput(f"{path!r} is no file of the mirror: {place} is a link")
@@ -173,15 +170,12 @@ def _unfit(path: str) -> str | None:
 
 
 def _collisions(files: dict[str, bytes]) -> dict[str, str]:
-    """Files whose names some systems take for one; they are taken out and left alone."""
-    left, names = dict[str, str](), dict[str, list[str]]()
-    for path in files:
-        names.setdefault(unicodedata.normalize("NFC", path).casefold(), []).append(path)
-    for paths in names.values():
-        for path in paths:
-            others = [f"the same as {other!r} elsewhere" for other in paths if other != path]
-            if others or unicodedata.normalize("NFC", path) != path:
-                left[path] = f"its name is {[*others, 'not NFC'][0]}"
+    """Files whose names some systems take for one, or spell otherwise; they are taken out and left alone."""
+    plain = {path: unicodedata.normalize("NFC", path) for path in files}
+    names = Counter(name.casefold() for name in plain.values())
+    left = {path: "its name is not NFC" for path, name in plain.items() if path != name}
+    twins = (path for path, name in plain.items() if names[name.casefold()] > 1)
+    left |= dict.fromkeys(twins, "its name is that of another file elsewhere")
     for path in left:
         del files[path]
     return left
@@ -191,14 +185,3 @@ def _unlisted(error: OSError) -> None:
     """A folder that cannot be read holds nobody knows what; to pass over it would end what it shows."""
     if not isinstance(error, FileNotFoundError):
         raise failure(f"listing {error.filename}", error, "make it readable and try again") from error
-
-
-@contextmanager
-def _saying(what: str, place: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        hint = "make it writable and try again; what was remembered is stored"
-        raise failure(f"{what} {place}", error, hint) from error

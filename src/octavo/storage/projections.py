@@ -15,8 +15,6 @@ from octavo.storage.state_db import StateDb
 
 Progress = Callable[[int, int], None]
 
-SPOKEN = ("proposal", "refusal", "merge", "clash", "rejection", "decision", "redaction")
-
 
 class Projection(Protocol):
     """Something that follows the ledger and can be made from it again."""
@@ -67,7 +65,7 @@ class StateProjection:
 
     def erase(self, erasure: Erasure) -> list[str]:
         """Mask what spoke of it and rewrite the file; memories were masked by the redaction's own commit."""
-        for version, line, change in self._state.spoken(SPOKEN):
+        for version, line, change in self._state.spoken():
             if erasure.holds(change):
                 self._state.erase_other(version, line)
         self._state.scrub()
@@ -94,8 +92,3 @@ class StateProjection:
     def clear(self) -> None:
         """Derive the state again at once: no reader may meet an empty one."""
         self._state.rebuild(self._ledger)
-
-
-def spoken_of(state: StateDb, erasure: Erasure) -> set[int]:
-    """The versions in which a proposal, a refusal, a reason or the like says what is to be erased."""
-    return {version for version, _, change in state.spoken(SPOKEN) if erasure.holds(change)}

@@ -6,13 +6,17 @@ The manifest also says what the codes in the records mean, and up to which versi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from octavo.domain.filters import Filter
+from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.units import Watermark
 from octavo.libraries import Array, np
 from octavo.storage.columns import Columns, Files
@@ -31,6 +35,7 @@ ROW = [
 END = [("row", "<u8"), ("valid_to", "<i8")]
 RUN = [("session", "<u8"), ("first", "<u8"), ("count", "<u8")]
 _NAME = msgspec.json.Decoder(list[str | None])
+_CODES = ("scopes", "speakers", "said_since")
 FILES = {"rows": ROW, "terms": "<u4", "names": "u1", "ends": END, "runs": RUN}
 
 
@@ -84,11 +89,11 @@ class Turns(NamedTuple):
         found: Array = np.searchsorted(self.ordinal, ordinals, "right") - 1
         return found
 
-    def of(self, sessions: Array) -> tuple[Array, Array]:
-        """The first ordinals of some sessions, those that have turns, and the ordinals behind their last."""
+    def of(self, sessions: Array) -> Array:
+        """The first stretches of some sessions, those that have turns."""
         place, behind = (np.searchsorted(self.by_session[0], sessions, side) for side in ("left", "right"))
-        stretch = self.by_session[1][place[place < behind]]
-        return self.first[stretch], self.end[stretch]
+        found: Array = self.by_session[1][place[place < behind]]
+        return found
 
 
 EMPTY = Manifest(watermark=Watermark(version=0, header=""))
@@ -99,31 +104,25 @@ class Units(Columns[Manifest]):
 
     FORMAT = 6
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        super().__init__(folder, manifest)
-        self.counted: Any = None  # what `frequencies` counted for the first question
-        self._ends: Array | None = None
-        self._turns: Turns | None = None
+    counted: Any = None  # what `frequencies` counted for the first question
 
     def _layout(self, manifest: Manifest) -> tuple[Files, Mapping[str, int]]:
         files = {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
         return files, manifest.checksums
 
+    @cached_property
     def valid_to(self) -> Array:
         """The version at which each row ceases to be valid."""
-        if self._ends is None:
-            ends = np.full(self.manifest.rows, OPEN, dtype=np.int64)
-            log = self.column("ends")
-            ends[log["row"]] = log["valid_to"]
-            self._ends = ends
-        return self._ends
+        ends = np.full(self.manifest.rows, OPEN, dtype=np.int64)
+        log = self.column("ends")
+        ends[log["row"]] = log["valid_to"]
+        return ends
 
+    @cached_property
     def turns(self) -> Turns:
         """Where the turns of every session are."""
-        if self._turns is None:
-            ended = self.column("ends")["row"].astype(np.int64)
-            self._turns = _turns(self.column("runs"), self.column("rows")["position"], ended)
-        return self._turns
+        ended = self.column("ends")["row"].astype(np.int64)
+        return _turns(self.column("runs"), self.column("rows")["position"], ended)
 
     def take(self, rows: Array) -> Array:
         """The records of some rows."""
@@ -135,38 +134,43 @@ class Units(Columns[Manifest]):
         if version < self.manifest.watermark.version:
             seen &= self.column("rows")["valid_from"][rows] <= version
         if self.manifest.counts["ends"]:
-            seen &= self.valid_to()[rows] > version
+            seen &= self.valid_to[rows] > version
         if len(scopes) < len(self.manifest.scopes):
             seen &= np.isin(self.column("rows")["scope"][rows], scopes)
         return seen
 
-    def scope_codes(self, scopes: Iterable[str] | None) -> Array:
+    def fitting(self, filter_: Filter) -> Array:
+        """Every row that passes a filter, looked at one by one."""
+        records = self.column("rows")
+        fits = np.ones(len(records), dtype=bool)
+        for name, known, values in (("kind", KINDS, filter_.kinds), ("layer", LAYERS, filter_.layers)):
+            if values is not None:
+                fits &= np.isin(records[name], [code for code, value in enumerate(known) if value in values])
+        if filter_.since is not None:
+            fits &= records["at"] >= int(filter_.since.timestamp())
+        if filter_.until is not None:
+            fits &= records["at"] <= int(filter_.until.timestamp())
+        if filter_.category is not None or filter_.sandbox is not None or filter_.tags:
+            for row in np.flatnonzero(fits).tolist():
+                place = (int(records["name"][row]), int(records["name_length"][row]))
+                _, session, category, *tags = self.words_at(*place)
+                is_meant = filter_.category in (None, category) and filter_.sandbox in (None, session)
+                fits[row] = is_meant and set(filter_.tags or ()) <= set(tags)
+        return np.flatnonzero(fits)
+
+    def scope_codes(self, scopes: Collection[str] | None) -> Array:
         """The codes of some scopes (None: of all)."""
         known = self.manifest.scopes
-        wanted = range(len(known)) if scopes is None else [known.index(s) for s in scopes if s in known]
-        return np.array(sorted(wanted), dtype=np.uint16)
+        codes = [code for code, name in enumerate(known) if scopes is None or name in scopes]
+        return np.array(codes, dtype=np.uint16)
 
-    def words_of(self, record: Any) -> list[str | None]:
-        """The id of the memory a record belongs to, its session and category, and its tags."""
-        return self._name(int(record["name"]), int(record["name_length"]))
+    def words_at(self, start: int, length: int) -> list[str | None]:
+        """The id of the memory whose words stand there, its session and category, and its tags."""
+        return _NAME.decode(self.column("names").data[start : start + length])
 
     def memory_of(self, record: Any) -> str:
         """The id of the memory that a record belongs to."""
-        return self.memory_at(int(record["name"]), int(record["name_length"]))
-
-    def memory_at(self, start: int, length: int) -> str:
-        """The id of the memory whose name stands there."""
-        return self._name(start, length)[0] or ""
-
-    def _name(self, start: int, length: int) -> list[str | None]:
-        return _NAME.decode(self.column("names").data[start : start + length])
-
-    def terms_at(self, row: int) -> Array:
-        """The codes of a row's terms."""
-        record = self.column("rows")[row]
-        start = int(record["terms"])
-        found: Array = self.column("terms")[start : start + int(record["length"])]
-        return found
+        return self.words_at(int(record["name"]), int(record["name_length"]))[0] or ""
 
     def rows_until(self, version: int) -> int:
         """How many rows became valid at or before a version; rows are in version order."""
@@ -187,6 +191,12 @@ class Units(Columns[Manifest]):
 def open_units(folder: Path) -> Units:
     """The rows as last published."""
     return Units.open(folder, EMPTY)
+
+
+def behind(units: Units) -> Units:
+    """No rows yet, to be held in memory behind those of an index; its codes mean the same here."""
+    known = units.manifest
+    return Units(units.folder, replace(EMPTY, **{name: getattr(known, name) for name in _CODES}))
 
 
 def key_code(name: str) -> int:

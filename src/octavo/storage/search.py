@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from datetime import UTC, date, datetime
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS
 from octavo.domain.query import Question
-from octavo.domain.ranking import Aging, Recipe, reach, term_weights
+from octavo.domain.ranking import Ages, Recipe, reach, term_weights
 from octavo.libraries import Array, np
-from octavo.storage import frequencies, surroundings
-from octavo.storage.batches import Batch, UnindexedRows, batch_of, code_of
+from octavo.storage import surroundings
+from octavo.storage.batches import code_of
+from octavo.storage.frequencies import occurrences_in
 from octavo.storage.rows import Units, distinct, key_code, picked
+from octavo.storage.sources import Source, counts_of
 from octavo.storage.substance import substance_part
 from octavo.storage.surroundings import Surroundings
 from octavo.storage.tokens import Encoded, Tokens, second_look
@@ -47,7 +49,7 @@ class ScoredUnit(NamedTuple):
     parts: dict[str, float]
     shares_words: bool  # whether its own text does, and not only its neighbours'
     passage: int  # which of its passages matches best
-    row: int  # of that passage; those of the tail come behind the indexed ones
+    row: int  # of that passage; those that are held in memory come behind the index's
 
 
 class Search:
@@ -62,46 +64,48 @@ class Search:
         *,
         version: int,
         recipe: Recipe,
-        new: Batch | None = None,
-        new_vectors: Any = None,
-        hidden: Sequence[int] = (),
+        held: tuple[Units, Vectors | None] | None = None,
         ends: Set[tuple[str, int]] = frozenset(),
         vectors: Vectors | None = None,
         query: Any = None,
         each: str = "turn",
-        aging: Aging | None = None,
+        ages: Ages | None = None,
         apart: tuple[str, ...] = (),
         tokens: Tokens | None = None,
         asked: Encoded | None = None,
     ) -> None:
         """Prepare a search; each turn or each memory counts once.
 
-        `new` are units that are not in the index (above the watermark, or in a buffer), `ends` what ended
-        there. Those that are `hidden`, by their places, may not be found but count in the statistics, as they
-        will once they are indexed; `new_vectors` has one row a passage of the others.
+        What is not in the index yet (above the watermark, or in a buffer) is `held` in columns of the same
+        shape and searched as the index is; `ends` are the revisions that ended there.
         Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
-        With `aging` salience, age and layer count in the order too; they are no part of the scores.
+        With `ages` salience, age and layer count in the order too; they are no part of the scores.
         With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
-        self.each, self.aging, self.apart = each, aging, apart
+        self.each, self.ages = each, ages
         self.tokens, self.asked = tokens, asked
-        self.units, self.words, self.recipe, self.wider = units, words, recipe, 1
+        self.recipe, self.wider, self.version = recipe, 1, version
         self.question, self.filter = question, filter_
         self.ends = ends
-        self.version = min(version, self.units.manifest.watermark.version)
-        self.scopes = self.units.scope_codes(filter_.scopes)
-        self.rows = self.units.rows_until(self.version)
+        self.ended = np.array(sorted({key_code(memory) for memory, _ in ends}), dtype=np.uint64)
+        self.query: Any = None if query is None or vectors is None else _unit_length(query)
         # A writer may have added to both the rows and the vectors meanwhile.
-        self.vectors = None if vectors is None or query is None else vectors.up_to(units.manifest.rows)
-        self.query: Any = None if query is None else _unit_length(query)
-        ended = sorted({key_code(memory) for memory, _ in ends})
-        self.ended = np.array(ended, dtype=np.uint64)
-        self.asked_version = version
+        stored = None if vectors is None or query is None else vectors.up_to(units.manifest.rows)
+        self.words, self.sources = words, [self._source(0, units, stored)]
+        if held is not None:
+            self.sources.append(self._source(units.manifest.rows, *held))
+        may_be = apart and (held is not None or len(words.of_kinds(apart, version)))
+        self.apart = apart if may_be else ()
         self.allowed: Array | None = None
         if filter_.is_narrow:
-            self.allowed = np.sort(np.array(words.all(filter_, version), dtype=np.int64))
+            behind = [source.first + source.units.fitting(filter_) for source in self.sources[1:]]
+            indexed = np.array(words.all(filter_, version), dtype=np.int64)
+            self.allowed = np.sort(np.concatenate([indexed, *behind]))
         self.codes = np.array([code_of(term) for term in question.terms], dtype=np.uint32)
-        self.tail = self._tail(new or batch_of((), units.manifest), hidden, new_vectors)
+
+    def _source(self, first: int, units: Units, vectors: Vectors | None) -> Source:
+        scopes, rows = units.scope_codes(self.filter.scopes), units.rows_until(self.version)
+        return Source(first=first, units=units, vectors=vectors, scopes=scopes, rows=rows)
 
     def run(self, limit: int, least: int) -> list[ScoredUnit]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
@@ -117,42 +121,41 @@ class Search:
             self.wider *= _WIDER
 
     def _found(self, limit: int) -> tuple[list[ScoredUnit], list[ScoredUnit]]:
-        recipe, tail = self.recipe, self.tail
+        recipe, sources = self.recipe, self.sources
         near = self._near(limit)
         candidates = distinct(np.concatenate([self._candidates(limit), near]))
         nearby = surroundings.gather(
-            self.units,
-            candidates,
-            tail,
+            sources,
+            candidates[sources[0].holds(candidates)],
             self._in_sight,
             self.codes,
             gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), _NEIGHBOURS),
         )
         if len(nearby.rows) == 0:
             return [], []
-        own = np.concatenate([candidates, self._unindexed_candidates()])
-        chosen = nearby.around(nearby.holding(own), _NEIGHBOURS)
+        chosen = nearby.around(nearby.holding(candidates), _NEIGHBOURS)
         if self.allowed is not None:
-            firsts = nearby.rows[nearby.starts[chosen]]  # the tail is filtered by whoever hands it in
-            chosen = chosen[np.isin(firsts, self.allowed) | (firsts >= self.units.manifest.rows)]
+            chosen = chosen[np.isin(nearby.rows[nearby.starts[chosen]], self.allowed)]
         parts = self._parts(nearby, chosen)
-        if self.vectors is not None:
+        if self.query is not None:
             kept = self._best(nearby, chosen, parts, near, limit)
             chosen, parts = chosen[kept], {name: values[kept] for name, values in parts.items()}
-            parts["meaning"] = self.recipe.meaning * surroundings.meaning_part(
-                nearby, chosen, self.vectors, self.query, tail, self.rows, self.recipe
+            shift = self._shift()
+            parts["meaning"] = recipe.meaning * surroundings.meaning_part(
+                nearby, chosen, sources, self.query, shift, recipe
             )
         if recipe.substance:
             scale = recipe.substance if self.asked is None else recipe.substance_reranked
-            told = (self.question, self.units, tail, self.scopes, recipe, self.rows)
-            parts["substance"] = np.float32(scale) * substance_part(nearby, chosen, parts, _sum(parts), *told)
+            parts["substance"] = np.float32(scale) * substance_part(
+                nearby, chosen, parts, _sum(parts), self.question, sources, recipe
+            )
         score = _sum(parts)
-        if self.aging is not None:
-            parts |= surroundings.own_parts(nearby, chosen, self.aging, self.recipe)
+        if self.ages is not None:
+            parts |= surroundings.own_parts(nearby, chosen, self.ages, self.recipe)
         first, beside = self._order(nearby, chosen, _sum(parts), limit)
         best = np.concatenate([first, beside])
         chosen, score, parts = chosen[best], score[best], {name: part[best] for name, part in parts.items()}
-        matched = surroundings.matched(nearby, chosen, self.vectors, self.query)
+        matched = surroundings.matched(nearby, chosen, sources, self.query)
         if self.tokens is not None and self.asked is not None:
             parts["rerank"] = np.zeros(len(best), dtype=np.float32)
             parts["rerank"][: len(first)] = second_look(
@@ -166,7 +169,7 @@ class Search:
         recipe, question = self.recipe, self.question
         parts = {"words": surroundings.words_part(nearby, chosen, *self._weights(), recipe)}
         if question.speaker is not None:
-            said = nearby.firsts["speaker"][chosen] == self.tail.batch.speaker_code(question.speaker)
+            said = nearby.firsts["speaker"][chosen] == self._speaker_code(question.speaker)
             parts["speaker"] = recipe.speaker * said.astype(np.float32)
             # Who is asked about tells of themselves; "you" is about somebody else.
             parts["address"] = nearby.firsts["address"][chosen] * np.float32(-recipe.address / 255)
@@ -187,11 +190,22 @@ class Search:
         kept[nearby.holding(near)] = True
         kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
         if self.apart:
-            kept[chosen[self._is_apart(nearby, chosen)]] = True
+            kept[chosen[self._is_apart(nearby.firsts[chosen])]] = True
         return np.flatnonzero(kept[chosen])
 
+    def _listed(self, source: Source) -> Array:
+        """The rows held in memory that share words with the question or its time, or are found apart."""
+        records = source.units.column("rows")
+        found = self._is_apart(records)
+        found[occurrences_in(source.units.column("terms"), records["length"], self.codes).row] = True
+        for first, last in self._spans():
+            found |= (records["at"] >= first) & (records["at"] <= last)
+        return source.first + np.flatnonzero(found)
+
     def _candidates(self, limit: int) -> Array:
-        source, version, codes = self.words, self.asked_version, self.codes.tolist()
+        """The rows that share words with the question, or lie in the time it names."""
+        source = self.words
+        version, codes = self.version, self.codes.tolist()
         extra = 4 * len(self.ends)
         most = max(self.wider * _WORDS, limit) + extra
         found = source.search(codes, self.filter, version, limit=most)
@@ -208,33 +222,40 @@ class Search:
             found += source.search(codes, aside, version, limit=_APART)
             for first, last in self._spans():
                 found += source.between(first, last, aside, version, limit=_APART)
-        return np.array(found, dtype=np.int64)
-
-    def _unindexed_candidates(self) -> Array:
-        """The rows of the tail that some stream finds."""
-        tail = self.tail
-        found = np.zeros(len(tail.records), dtype=bool)
-        found[tail.found.row] = True
-        if tail.vectors is not None:
-            found |= tail.vectors.any(axis=1)
-        for first, last in self._spans():
-            found |= (tail.records["at"] >= first) & (tail.records["at"] <= last)
-        rows: Array = tail.first + np.flatnonzero(found)
-        return rows
+        return np.concatenate([np.array(found, dtype=np.int64), *map(self._listed, self.sources[1:])])
 
     def _near(self, limit: int) -> Array:
-        if self.vectors is None:
+        """The rows nearest by meaning, and those of the index's that are found apart."""
+        if self.query is None:
             return np.empty(0, dtype=np.int64)
         most = max(self.wider * _MEANING, limit) + 4 * len(self.ends)
-        rows, _ = self.vectors.nearest(
-            self.query, self._findable, limit=most, share=self._share(), among=self.allowed
-        )
-        self.is_cut |= len(rows) == most
+        near = [self._nearest(source, most, *self._allowed_in(source)) for source in self.sources]
+        rows, cosines = (np.concatenate(some) for some in zip(*near, strict=True))
+        self.is_cut |= len(rows) >= most
+        best = rows[np.argsort(-cosines, kind="stable")[:most]]
         if self.apart:
             among = self.words.of_kinds(self.apart, self.version)
-            more, _ = self.vectors.nearest(self.query, self._findable, limit=_APART, share=0.0, among=among)
-            rows = np.concatenate([rows, more])
-        return distinct(rows)
+            best = np.concatenate([best, self._nearest(self.sources[0], _APART, among, 0.0)[0]])
+        return distinct(best)
+
+    def _nearest(self, source: Source, limit: int, among: Array | None, share: float) -> tuple[Array, Array]:
+        """The findable rows of a source that are nearest to the question, and their cosines."""
+        if source.vectors is None:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        visible = partial(self._findable, source)
+        rows, cosines = source.vectors.nearest(self.query, visible, limit=limit, share=share, among=among)
+        return source.first + rows, cosines
+
+    def _allowed_in(self, source: Source) -> tuple[Array | None, float]:
+        """Which of a source's rows the filter lets through, None for all, and what share may be seen."""
+        known = source.units.manifest
+        if self.allowed is not None:
+            own = self.allowed[source.holds(self.allowed)] - source.first
+            return own, len(own) / max(1, known.rows)
+        if len(source.scopes) == len(known.scopes):
+            return None, 1.0
+        sample = source.units.column("rows")["scope"][:: max(1, known.rows // 1000)]
+        return None, float(np.isin(sample, source.scopes).mean()) if len(sample) else 1.0
 
     def _spans(self) -> list[tuple[int, int]]:
         """The seconds around each interval in which a match still counts for something."""
@@ -253,59 +274,38 @@ class Search:
             until=min(until, self.filter.until or until),
         )
 
-    def _in_sight(self, rows: Array) -> Array:
-        """Valid at the version, in scope, and not ended since the watermark."""
-        seen = self.units.visible(rows, self.version, self.scopes)
+    def _in_sight(self, source: Source, rows: Array) -> Array:
+        """Which of a source's rows are valid at the version, in scope, and not ended since the watermark."""
+        seen = source.units.visible(rows, self.version, source.scopes)
         if len(self.ended):
-            records = self.units.column("rows")
+            records = source.units.column("rows")
             for place in np.flatnonzero(np.isin(records["key"][rows], self.ended)):
                 record = records[rows[place]]
-                name = (self.units.memory_of(record), int(record["rev"]))
+                name = (source.units.memory_of(record), int(record["rev"]))
                 seen[place] &= name not in self.ends
         return seen
 
-    def _findable(self, rows: Array) -> Array:
-        seen = self._in_sight(rows)
-        return seen if self.allowed is None else seen & np.isin(rows, self.allowed)
+    def _findable(self, source: Source, rows: Array) -> Array:
+        seen = self._in_sight(source, rows)
+        return seen if self.allowed is None else seen & np.isin(source.first + rows, self.allowed)
 
-    def _share(self) -> float:
-        total = max(1, self.units.manifest.rows)
-        if self.allowed is not None:
-            return len(self.allowed) / total
-        if len(self.scopes) == len(self.units.manifest.scopes):
-            return 1.0
-        sample = self.units.column("rows")["scope"][:: max(1, self.units.manifest.rows // 1000)]
-        return float(np.isin(sample, self.scopes).mean()) if len(sample) else 1.0
+    def _shift(self) -> float:
+        """How near to the question a text is on the average."""
+        index = self.sources[0]
+        return float(index.vectors.mean(index.rows) @ self.query) if index.vectors is not None else 0.0
 
-    def _tail(self, batch: Batch, hidden: Sequence[int], vectors: Any) -> UnindexedRows:
-        """What is not indexed, as rows behind those of the index; its terms are counted, too."""
-        records, first = batch.records, self.units.manifest.rows
-        found = frequencies.occurrences_in(batch.terms, records["length"], self.codes)
-        self.unindexed_counts = found.rows_with(len(self.codes))
-        rows = np.arange(len(records))
-        if (scopes := self.filter.scopes) is not None and len(records):
-            names = batch.known.scopes
-            seen = np.array([name in scopes for name in names])[records["scope"]]
-            self.unindexed_counts = found.among(seen).rows_with(len(self.codes))
-        if hidden:
-            is_shown = ~np.isin(batch.owners, hidden)
-            rows, found = np.flatnonzero(is_shown), found.among(is_shown)
-            records = picked(records, rows)
-        return UnindexedRows(
-            first=first,
-            batch=batch,
-            rows=rows,
-            records=records,
-            found=found,
-            vectors=None if vectors is None else np.asarray(vectors),
-        )
+    def _speaker_code(self, speaker: str) -> int:
+        """The code that stands for a speaker in the records, -1 if nobody of that name has spoken."""
+        speakers = self.sources[-1].units.manifest.speakers
+        return speakers.index(speaker) + 1 if speaker in speakers else -1
 
     def _weights(self) -> tuple[Array, float]:
         """The weight of each term, and how many terms a passage has on average."""
-        rows, lengths = self.rows, self.tail.batch.records["length"]
-        counts = frequencies.containing(self.units, self.codes, self.scopes, rows) + self.unindexed_counts
-        last = self.units.column("rows")[rows - 1 : rows]
-        terms, total = int((last["terms"] + last["length"]).sum() + lengths.sum()), rows + len(lengths)
+        terms, total = 0, sum(source.rows for source in self.sources)
+        for source in self.sources:
+            last = source.units.column("rows")[source.rows - 1 : source.rows]
+            terms += int((last["terms"] + last["length"]).sum())
+        counts = counts_of(self.sources, self.codes)
         known = dict(zip(self.question.terms, counts.tolist(), strict=True))
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
@@ -315,14 +315,14 @@ class Search:
         order = np.lexsort((nearby.rows[nearby.starts[chosen]], -score))
         beside = order[:0]
         if self.apart:
-            is_apart = self._is_apart(nearby, chosen[order])
+            is_apart = self._is_apart(nearby.firsts[chosen[order]])
             order, beside = order[~is_apart], order[is_apart][:_APART]
         if self.each == "memory":
             order = order[_first_of_each(nearby.firsts["key"][chosen[order]], limit)]
         return order[:limit], beside
 
-    def _is_apart(self, nearby: Surroundings, units: Array) -> Array:
-        return np.asarray(np.array([kind in self.apart for kind in KINDS])[nearby.firsts["kind"][units]])
+    def _is_apart(self, records: Array) -> Array:
+        return np.asarray(np.array([kind in self.apart for kind in KINDS])[records["kind"]])
 
     def _scored(
         self, nearby: Surroundings, units: Array, score: Array, parts: dict[str, Array], matched: Array
@@ -344,10 +344,10 @@ class Search:
         ]
 
     def _memories(self, rows: Array, firsts: Array) -> list[str]:
-        stored = self.units.manifest.rows
+        index, held = self.sources[0], self.sources[-1]
         places = zip(rows.tolist(), firsts["name"].tolist(), firsts["name_length"].tolist(), strict=True)
         return [
-            self.units.memory_at(start, length) if row < stored else self.tail.memory_at(row)
+            (index if row < index.units.manifest.rows else held).units.words_at(start, length)[0] or ""
             for row, start, length in places
         ]
 

@@ -1,4 +1,5 @@
-"""Segments: a thousand versions in one compressed entry, byte for byte what their own entries held."""
+"""Segments: a thousand versions in one compressed entry, byte for byte what their own entries held; and marks
+that a redaction leaves, so that nobody packs what was read before it."""
 
 from __future__ import annotations
 
@@ -8,11 +9,14 @@ from itertools import accumulate
 
 import msgspec
 
+from octavo.domain.ports import Store
 from octavo.errors import LedgerDamaged, NewerFormat
+from octavo.storage.stores.entries import every
 
 SIZE = 1000
 FORMAT = 1
 FOLDER = "segments/"
+_MARKS = "sweeps/"
 
 
 class Index(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -63,3 +67,17 @@ def unpack(key: str, data: bytes) -> tuple[Index, list[bytes]]:
         raise LedgerDamaged(f"{key}: its parts are not as long as its first line says")
     ends = accumulate(index.sizes)
     return index, [whole[end - size : end] for size, end in zip(index.sizes, ends, strict=True)]
+
+
+def next_mark(store: Store) -> str:
+    """The mark that the next redaction will leave.
+
+    Whoever copies texts asks for it before reading, and creates the copy unless the mark is there.
+    """
+    return f"{_MARKS}{len(list(every(store, _MARKS))) + 1:010d}"
+
+
+def leave_mark(store: Store) -> None:
+    """Leave a mark: copies made of what was read before are refused from now on."""
+    while not store.create(next_mark(store), b""):
+        pass  # another redaction left this one

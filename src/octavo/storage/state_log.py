@@ -12,8 +12,10 @@ from msgspec import Struct
 from octavo.domain.memory import Change, Decision, Memory, Proposal
 from octavo.errors import NotFound
 from octavo.storage import codec
-from octavo.storage.state_view import AMONG, OPEN, listed
 
+OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
+AMONG = "IN (SELECT value FROM json_each(?))"  # one of those that are bound as a list
+_SPOKEN = ("proposal", "refusal", "merge", "clash", "rejection", "decision", "redaction")
 _AT_ONCE = 5_000  # revisions that are held in memory for indexing
 
 
@@ -237,10 +239,10 @@ class StateLog(ABC):
         """A proposal, whether it waits or was decided."""
         return next((p for _, p in self.others("proposal", ref=id_) if isinstance(p, Proposal)), None)
 
-    def spoken(self, tags: Collection[str]) -> list[tuple[int, int, Change]]:
-        """Changes of these tags that still have a body: version, line and change."""
+    def spoken(self) -> list[tuple[int, int, Change]]:
+        """Changes that are no memories and still say something: version, line and change."""
         sql = f"SELECT version, line, tag, envelope, body FROM other WHERE tag {AMONG} AND body IS NOT NULL"
-        rows = self.rows(sql, (listed(tags),))
+        rows = self.rows(sql, (listed(_SPOKEN),))
         return [(int(version), int(line), codec.decode_change(*row)) for version, line, *row in rows]
 
     def bases_of(self, changes: Iterable[Change]) -> Iterator[tuple[int, bytes, bytes | None]]:
@@ -261,3 +263,8 @@ class StateLog(ABC):
             (target, listed(kinds)),
         )
         return [str(row[0]) for row in rows]
+
+
+def listed(values: Collection[str | int]) -> str:
+    """Some values as the one that is bound for them."""
+    return codec.encode_json(list(values)).decode()

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from octavo.domain.filters import Filter
 from octavo.domain.likeness import sought_under
 from octavo.domain.memory import COMPARED, KINDS, Kind, Memory, Proposal
 from octavo.domain.state import NEWEST, most_shared
 from octavo.storage.codec import decode_change, decode_memory, encode_json, micros, text_in
-
-
-class Rows(Protocol):
-    """Whoever answers SQL: the state's one connection."""
-
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
-        ...
-
+from octavo.storage.state_log import AMONG, OPEN, StateLog, listed
 
 Text = tuple[Kind, str, str]  # a kind, a scope and what is said in it
 _Line = tuple[bytes, bytes | None]  # the envelope and the body of a memory
 _AT_ONCE = 1000  # texts whose look-alikes are looked up together; their numbers are cached meanwhile
-
-OPEN = 1 << 62  # the version a revision is valid to while nothing has ended it
-
-AMONG = "IN (SELECT value FROM json_each(?))"  # one of those that are bound as a list
 
 # Valid at the version that is bound twice behind it; some of it is live to this day, some has ended since.
 # The number is spelt out because SQLite finds a partial index by the words of its condition.
@@ -48,7 +36,7 @@ _VALID_ROWS = f"SELECT row, envelope, body FROM revision WHERE row {AMONG} AND g
 class DbView:
     """The state as of one version: what the rules and the readers ask."""
 
-    def __init__(self, db: Rows, version: int) -> None:
+    def __init__(self, db: StateLog, version: int) -> None:
         self._db = db
         self.version = version
         self._now = (version, version)
@@ -225,6 +213,17 @@ class DbView:
         )
         return [int(row) for (row,) in rows]
 
+    def telling(self, topics: Sequence[str], scopes: Sequence[str] | None, newest: int) -> list[int]:
+        """The rows of the newest live memories in which the user tells of themselves, of each topic a few."""
+        seen = "" if scopes is None else f"AND r.scope {AMONG}"
+        rows = self._db.rows(
+            "SELECT (SELECT group_concat(row) FROM (SELECT t.row FROM told t CROSS JOIN revision r "
+            f"USING (row) WHERE t.topic = named.value AND r.gone = 0 AND {_VALID} {seen} "
+            "ORDER BY t.row DESC LIMIT ?)) FROM json_each(?) AS named",
+            (*self._now, *(() if scopes is None else (listed(scopes),)), newest, listed(topics)),
+        )
+        return sorted({int(row) for (some,) in rows if some for row in some.split(",")})
+
     def at_rows(self, rows: Sequence[int]) -> list[tuple[int, int, Memory]]:
         """The memories of some rows, each with its row and the version it came in."""
         found = self._db.rows(
@@ -318,11 +317,6 @@ class DbView:
             (self.version, *values),
         )
         return [cast(Proposal, decode_change(*row)) for row in rows]
-
-
-def listed(values: Collection[str | int]) -> str:
-    """Some values as the one that is bound for them."""
-    return encode_json(list(values)).decode()
 
 
 def _where(wanted: Filter) -> tuple[str, list[Any]]:

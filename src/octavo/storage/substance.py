@@ -7,9 +7,8 @@ import math
 from octavo.domain.query import Question
 from octavo.domain.ranking import Recipe, substance
 from octavo.libraries import Array, np
-from octavo.storage import frequencies
-from octavo.storage.batches import UnindexedRows
-from octavo.storage.rows import NO_POSITION, Units, ranges
+from octavo.storage.rows import NO_POSITION, ranges
+from octavo.storage.sources import Sources, counts_of
 from octavo.storage.surroundings import Surroundings
 
 _MOST = 100  # of the best
@@ -21,11 +20,8 @@ def substance_part(
     parts: dict[str, Array],
     score: Array,
     question: Question,
-    units: Units,
-    tail: UnindexedRows,
-    scopes: Array,
+    sources: Sources,
     recipe: Recipe,
-    until: int,
 ) -> Array:
     """What the best turns tell; the others are given the least of that, so that none overtakes them.
 
@@ -45,7 +41,7 @@ def substance_part(
         only_asks=(marks & 8) / 8,
         names=_beside(speaker, (marks & 3) / 3),
         number=_beside(speaker, (marks & 4) / 4),
-        rarity=_beside(speaker, _rarity(nearby, turns, units, tail, scopes, until)),
+        rarity=_beside(speaker, _rarity(nearby, turns, sources)),
         fullness=nearby.fullness(turns, recipe),
         meaning=meaning,
         words=parts["words"][best],
@@ -63,27 +59,25 @@ def _beside(speaker: Array, values: Array) -> Array:
     return np.asarray(values - (np.bincount(speaker, weights=values) / counts)[speaker])
 
 
-def _rarity(
-    nearby: Surroundings, turns: Array, units: Units, tail: UnindexedRows, scopes: Array, until: int
-) -> Array:
-    """How rare the terms of some turns are on average among the first rows, between 0 and 1."""
-    rows, _ = nearby.rows_of(turns)
-    records, stored = nearby.records[rows], units.manifest.counts["terms"]
-    low, lengths = records["terms"].astype(np.int64), records["length"].astype(np.int64)
-    places = ranges(low, low + lengths)
-    codes = np.empty(len(places), dtype=np.uint32)
-    is_new = places >= stored
-    codes[~is_new] = units.column("terms")[places[~is_new]]
-    codes[is_new] = tail.batch.terms[places[is_new] - stored]
-    owner = np.repeat(np.repeat(np.arange(len(turns)), nearby.firsts["passages"][turns]), lengths)
+def _rarity(nearby: Surroundings, turns: Array, sources: Sources) -> Array:
+    """How rare the terms of some turns are on average, between 0 and 1."""
+    places, _ = nearby.rows_of(turns)
+    unit = np.repeat(np.arange(len(turns)), nearby.firsts["passages"][turns])
+    owners, terms = [], []
+    for source in sources:
+        own = source.holds(nearby.rows[places])
+        records = nearby.records[places[own]]
+        low, lengths = records["terms"].astype(np.int64), records["length"].astype(np.int64)
+        terms.append(source.units.column("terms")[ranges(low, low + lengths)])
+        owners.append(np.repeat(unit[own], lengths))
+    owner, codes = np.concatenate(owners), np.concatenate(terms)
     pairs = np.unique((owner.astype(np.uint64) << np.uint64(32)) | codes)
     owner, codes = (
         (pairs >> np.uint64(32)).astype(np.int64),
         (pairs & np.uint64(0xFFFFFFFF)).astype(np.uint32),
     )
     known, which = np.unique(codes, return_inverse=True)
-    total = max(2, until + len(tail.records))
-    counts = frequencies.containing(units, known, scopes, until)
-    idf = np.log(total / np.maximum(counts, 1))[which] / math.log(total)
+    total = max(2, sum(source.rows for source in sources))
+    idf = np.log(total / np.maximum(counts_of(sources, known), 1))[which] / math.log(total)
     sums, number = (np.bincount(owner, weights=w, minlength=len(turns)) for w in (idf, None))
     return np.asarray(sums / (1 + number))

@@ -9,7 +9,7 @@ from octavo.domain.dates import Interval
 from octavo.domain.hits import OWN
 from octavo.domain.memory import LAYERS
 from octavo.domain.ranking import (
-    Aging,
+    Ages,
     Recipe,
     frequency,
     importance,
@@ -19,10 +19,9 @@ from octavo.domain.ranking import (
     saturated,
 )
 from octavo.libraries import Array, np, product
-from octavo.storage.batches import UnindexedRows
 from octavo.storage.frequencies import Occurrences, occurrences_in
 from octavo.storage.rows import NO_POSITION, Units, distinct, picked, ranges, tallied
-from octavo.storage.vectors import Vectors
+from octavo.storage.sources import Source, Sources, cosines_of
 
 _WINDOW = 5  # how many rows to either side of a candidate are its context: neighbours of its neighbours
 _DAY_SECONDS = 86_400
@@ -86,35 +85,21 @@ class Surroundings(NamedTuple):
         return np.flatnonzero(near[self.places])
 
 
-def gather(
-    units: Units,
-    candidates: Array,
-    tail: UnindexedRows,
-    visible: Any,
-    codes: Array,
-    *,
-    gap: int,
-) -> Surroundings:
+def gather(sources: Sources, candidates: Array, visible: Any, codes: Array, *, gap: int) -> Surroundings:
     """Collect the candidates' conversations as far as they are visible, with the question's terms in them.
 
-    The sessions of the tail are collected besides; `gap` is how far neighbours count.
+    What is held in memory is collected whole, with what came before it; `gap` is how far neighbours count.
     """
-    low, high = _with_context(units, candidates, tail.records["session"])
-    rows = ranges(low, high)
-    records = units.take(rows)
-    found = _occurrences(units, records, np.cumsum(high - low), codes)
-    seen = visible(rows)
-    if not seen.all():
-        found = found.among(seen)
-        rows, records = rows[seen], picked(records, np.flatnonzero(seen))
-    if len(tail.records):
-        row = np.concatenate([found.row, tail.found.row + len(rows)])
-        found = Occurrences(row=row, term=np.concatenate([found.term, tail.found.term]))
-        records = np.concatenate([records, tail.records])
-        rows = np.concatenate([rows, tail.first + np.arange(len(tail.records))])
+    index, *others = sources
+    begun = [held.units.column("rows")["session"] for held in others]
+    taken = [_taken(index, *_with_context(index.units, candidates, begun), visible, codes)]
+    for held in others:
+        everything = np.zeros(1, dtype=np.int64), np.array([held.units.manifest.rows])
+        taken.append(_taken(held, *everything, visible, codes))
+    rows, records, found = taken[0] if len(taken) == 1 else _joined(taken)
     session, position = (np.ascontiguousarray(records[name]) for name in ("session", "position"))
     changes = _changes(session, position)
-    if len(tail.records) or ((position[1:] < position[:-1]) & ~changes[1:]).any():
+    if others or ((position[1:] < position[:-1]) & ~changes[1:]).any():
         order = np.lexsort((position, session, position == NO_POSITION))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -122,6 +107,31 @@ def gather(
         rows, records = rows[order], picked(records, order)
         changes = _changes(session[order], position[order])
     return _surroundings_of(rows, records, changes, found, gap)
+
+
+_Taken = tuple[Array, Array, Occurrences]  # rows, their records, and the question's terms in them
+
+
+def _taken(source: Source, low: Array, high: Array, visible: Any, codes: Array) -> _Taken:
+    """What some ranges of a source's rows hold, as far as it is visible."""
+    rows = ranges(low, high)
+    records = source.units.take(rows)
+    found = _occurrences(source.units, records, np.cumsum(high - low), codes)
+    seen = visible(source, rows)
+    if not seen.all():
+        found = found.among(seen)
+        rows, records = rows[seen], picked(records, np.flatnonzero(seen))
+    return source.first + rows, records, found
+
+
+def _joined(taken: Sequence[_Taken]) -> _Taken:
+    """What several sources hold, one behind the other."""
+    rows, records, found = zip(*taken, strict=True)
+    before = np.cumsum([0, *(len(some) for some in rows)]).tolist()
+    places = [some.row + count for some, count in zip(found, before, strict=False)]
+    terms = np.concatenate([some.term for some in found])
+    occurrences = Occurrences(row=np.concatenate(places), term=terms)
+    return np.concatenate(rows), np.concatenate(records), occurrences
 
 
 def _surroundings_of(
@@ -209,27 +219,15 @@ def _from_beside(
 
 
 def meaning_part(
-    nearby: Surroundings,
-    units: Array,
-    vectors: Vectors,
-    query: Array,
-    tail: UnindexedRows,
-    first: int,
-    recipe: Recipe,
+    nearby: Surroundings, units: Array, sources: Sources, query: Array, shift: float, recipe: Recipe
 ) -> Array:
-    """How near the texts of some units are to the question's, neighbours counted in part."""
+    """How near the texts of some units are to the question's, neighbours counted in part.
+
+    `shift` is how near a text is on the average; one without a vector counts as such.
+    """
     wanted = nearby.around(units, len(recipe.meaning_neighbours))
     places, starts = nearby.rows_of(wanted)
-    rows = nearby.rows[places]
-    shift = float(vectors.mean(first) @ query)
-    cosines = np.full(len(rows), shift, dtype=np.float32)
-    stored = rows < vectors.manifest.rows
-    if len(vectors.lacking):
-        stored &= ~np.isin(rows, vectors.lacking)
-    cosines[stored] = vectors.cosines(query, rows[stored])
-    if tail.vectors is not None:
-        fresh = rows >= tail.first
-        cosines[fresh] = product(tail.vectors[rows[fresh] - tail.first], query)
+    cosines = cosines_of(sources, query, nearby.rows[places], shift)
     near, faded = np.zeros(nearby.span, dtype=np.float32), np.zeros(nearby.span, dtype=np.float32)
     values = nearby.best(cosines, starts) - np.float32(shift)
     near[nearby.places[wanted]] = values
@@ -241,17 +239,15 @@ def meaning_part(
     return found
 
 
-def matched(nearby: Surroundings, units: Array, vectors: Vectors | None, query: Any) -> Array:
+def matched(nearby: Surroundings, units: Array, sources: Sources, query: Any) -> Array:
     """Where the passage of each unit stands that fits best: by meaning, and by how many terms it holds."""
     places, starts = nearby.rows_of(units)
     if places is units or len(units) == 0:
         return nearby.starts[units]
     fits = np.bincount(nearby.found.row, minlength=len(nearby.rows))[places].astype(np.float32)
-    if vectors is not None:
-        rows = nearby.rows[places]
-        stored = rows < vectors.manifest.rows
+    if query is not None:
         fits *= np.float32(_TERM_FIT)
-        fits[stored] += vectors.cosines(query, rows[stored])
+        fits += cosines_of(sources, query, nearby.rows[places], 0.0)
     owner = np.repeat(np.arange(len(units)), np.diff(starts, append=len(places)))
     order = np.lexsort((-np.arange(len(places)), fits, owner))  # of equals the first
     last: Array = order[np.append(starts[1:], len(places)) - 1]
@@ -277,14 +273,15 @@ def priors(nearby: Surroundings, units: Array, recipe: Recipe) -> tuple[Array, A
     )
 
 
-def own_parts(nearby: Surroundings, units: Array, aging: Aging, recipe: Recipe) -> dict[str, Array]:
+def own_parts(nearby: Surroundings, units: Array, ages: Ages, recipe: Recipe) -> dict[str, Array]:
     """What the salience, the age and the layer of some units add, whatever the question is."""
     firsts = picked(nearby.firsts, units)
-    days = (aging.now - firsts["at"]) / _DAY_SECONDS
+    now, factors = ages
+    days = (now - firsts["at"]) / _DAY_SECONDS
     layers = np.array([recipe.layers[layer] for layer in LAYERS])
     own = importance(
         salience=firsts["salience"].astype(float),
-        retained=retention(np.array(aging.factors)[firsts["kind"]], days, np.maximum),
+        retained=retention(np.array(factors)[firsts["kind"]], days, np.maximum),
         layer=layers[firsts["layer"]],
         recipe=recipe,
     )
@@ -304,21 +301,25 @@ def _occurrences(units: Units, records: Array, ends: Array, codes: Array) -> Occ
     return occurrences_in(np.frombuffer(joined, dtype="<u4"), records["length"], codes)
 
 
-def _with_context(units: Units, candidates: Array, forced: Array) -> tuple[Array, Array]:
+def _with_context(units: Units, candidates: Array, begun: Sequence[Array]) -> tuple[Array, Array]:
     """The ranges of rows that hold the candidates' whole units and the turns around them.
 
-    They stand as conversations go: turns in the order of their ordinals, then what is no turn.
+    They stand as conversations go: turns in the order of their ordinals, then what is no turn. Of sessions
+    that were `begun` here and go on elsewhere the last turns are held, too.
     """
-    records, turns = units.column("rows"), units.turns()
+    records, turns = units.column("rows"), units.turns
     is_turn = records["position"][candidates] != NO_POSITION
     said, alone = candidates[is_turn], candidates[~is_turn]
     stretch = turns.stretch_of(said)
-    ordinal, first, end = said - turns.shift[stretch], turns.first[stretch], turns.end[stretch]
+    ordinal = said - turns.shift[stretch]
+    for sessions in begun:
+        going_on = turns.of(distinct(sessions))
+        stretch = np.concatenate([stretch, going_on])
+        ordinal = np.concatenate([ordinal, turns.end[going_on] - 1])
     # Rows that stand elsewhere (restored, or continued) or have ended would make the window a smaller one.
     reach = np.where(turns.whole[stretch], len(records), _WINDOW)
-    whole = turns.of(forced)
-    low = np.concatenate([np.maximum(ordinal - reach, first), whole[0]])
-    high = np.concatenate([np.minimum(ordinal + reach + 1, end), whole[1]])
+    low = np.maximum(ordinal - reach, turns.first[stretch])
+    high = np.minimum(ordinal + reach + 1, turns.end[stretch])
     low, high = _rows_of(units, *_merged(low, high))
     start = distinct(alone - records["passage"][alone])
     return np.concatenate([low, start]), np.concatenate([high, start + records["passages"][start]])
@@ -326,7 +327,7 @@ def _with_context(units: Units, candidates: Array, forced: Array) -> tuple[Array
 
 def _rows_of(units: Units, low: Array, high: Array) -> tuple[Array, Array]:
     """The ranges of rows that some ranges of ordinals stand for, with whole units at both ends."""
-    turns, records = units.turns(), units.column("rows")
+    turns, records = units.turns, units.column("rows")
     one, two = turns.stretch_at(low), turns.stretch_at(high - 1)
     before, behind = low + turns.shift[one], high - 1 + turns.shift[two]
     low = low - records["passage"][before]

@@ -55,9 +55,7 @@ class Vectors(Columns[VectorManifest]):
     FORMAT = 2
     OWNER = ("embedder", "dimension", "history")
 
-    def __init__(self, folder: Path, manifest: VectorManifest) -> None:
-        super().__init__(folder, manifest)
-        self._mean: tuple[int, Array] | None = None
+    _mean: tuple[int, Array] | None = None
 
     def _layout(self, manifest: VectorManifest) -> tuple[Files, Mapping[str, int]]:
         rows, dimension = manifest.rows, manifest.dimension
@@ -158,6 +156,12 @@ class Vectors(Columns[VectorManifest]):
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
     """The vectors as last published; none if they belong to another embedder or another ledger."""
     return Vectors.open(folder, VectorManifest(embedder=embedder, dimension=dimension, history=history))
+
+
+def held_vectors(vectors: Vectors, new: Array) -> Vectors:
+    """Vectors of the same embedder for rows that are held in memory."""
+    manifest = replace(vectors.manifest, rows=len(new), retries=())
+    return Vectors(vectors.folder, manifest, _arrays(new, range(len(new)), 0, ()))
 
 
 def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, retries: Retries | None = None) -> Vectors:

@@ -16,7 +16,6 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS, LAYERS
 from octavo.errors import Damaged
 from octavo.libraries import Array, np, tantivy
-from octavo.storage.batches import Batch
 from octavo.storage.columns import damaged, must_be_file
 from octavo.storage.rows import OPEN, Units
 from octavo.storage.stores.disk import Disk
@@ -26,7 +25,7 @@ _SMALL_HEAP_BYTES = 15_000_000  # the least that tantivy takes: a pass of a few 
 _FOOTER_BYTES = 8
 _ENDED = "ended"
 _FACETS = ("scope", "kind", "layer", "session", "speaker", "category")
-_SPELT_LENGTH = 9  # characters of a term as tantivy is given it, and the space behind
+_TOLD = ("at", "terms", "length", "scope", "kind", "layer", "speaker", "name", "name_length")
 
 
 class Words:
@@ -163,27 +162,21 @@ class Adding:
         """Let go of tantivy's lock, also when an error keeps this object alive."""
         del self._writer
 
-    def add(self, batch: Batch) -> None:
-        """Add the rows of a batch."""
-        spelt, begin = _spelt(batch.terms), 0
-        ends = np.cumsum(batch.records["length"], dtype=np.int64).tolist()
-        given = zip(batch.owners.tolist(), batch.records["at"].tolist(), ends, strict=True)
+    def add(self, units: Units, rows: Sequence[int]) -> None:
+        """Add rows that are in the columns already."""
         with self._saying():
-            for row, (owner, at, end) in enumerate(given, batch.manifest.rows):
-                unit = batch.given[owner]
-                terms = spelt[_SPELT_LENGTH * begin : _SPELT_LENGTH * end]
-                facets = _facets(
-                    unit.scope, unit.kind, unit.layer, unit.session, unit.speaker, unit.category, *unit.tags
-                )
-                self._writer.add_document(_document(row, at, terms, facets))
-                begin = end
+            for document in _documents(units, rows):
+                self._writer.add_document(document)
 
-    def commit(self, units: Units, ends: Iterable[tuple[int, int]]) -> int:
+    def commit(self, units: Units, ends: Sequence[tuple[int, int]]) -> int:
         """Mark the rows that ended, commit and return the commit's stamp; `units` holds all rows added."""
+        ended = [row for row, _ in ends]
         with self._saying():
-            for row, valid_to in ends:
+            for row in ended:
                 self._writer.delete_documents_by_term("row", row)
-                self._writer.add_document(_document_again(units, row, valid_to))
+            for document, (_, valid_to) in zip(_documents(units, ended, _ENDED), ends, strict=True):
+                document.add_unsigned("valid_to", valid_to)
+                self._writer.add_document(document)
             stamp = int(self._writer.commit())
             self._writer.wait_merging_threads()
         return stamp
@@ -237,16 +230,26 @@ def stamp_of(folder: Path) -> int:
         return -1
 
 
-def _document(row: int, at: int, terms: str, facets: str, valid_to: int | None = None) -> tantivy.Document:
-    """What the word index holds of a row, `at` in seconds; `valid_to` is None while it is valid."""
-    document = tantivy.Document()
-    document.add_unsigned("row", row)
-    document.add_integer("at", at)
-    document.add_text("terms", terms)
-    document.add_text("facets", facets if valid_to is None else f"{facets} {_ENDED}")
-    if valid_to is not None:
-        document.add_unsigned("valid_to", valid_to)
-    return document
+def _documents(units: Units, rows: Sequence[int], *more: str) -> Iterator[tantivy.Document]:
+    """What the word index holds of some rows: time, terms, and facets, some more of them if told."""
+    records, manifest, terms = (
+        units.take(np.array(rows, dtype=np.int64)),
+        units.manifest,
+        units.column("terms"),
+    )
+    speakers = (None, *manifest.speakers)
+    columns = (records[name].tolist() for name in _TOLD)
+    for row, at, first, length, scope, kind, layer, speaker, name, size in zip(rows, *columns, strict=True):
+        _, session, category, *tags = units.words_at(name, size)
+        facets = _facets(
+            manifest.scopes[scope], KINDS[kind], LAYERS[layer], session, speakers[speaker], category, *tags
+        )
+        document = tantivy.Document()
+        document.add_unsigned("row", row)
+        document.add_integer("at", at)
+        document.add_text("terms", _spelt(terms[first : first + length]))
+        document.add_text("facets", " ".join((facets, *more)))
+        yield document
 
 
 def _spelt(codes: Array) -> str:
@@ -264,23 +267,6 @@ def _facets(*values: str | None) -> str:
 def _facet(name: str, value: str) -> str:
     """A value as a word without spaces, told apart from the same value of another name."""
     return f"{name}:{value.encode().hex()}"
-
-
-def _document_again(units: Units, row: int, valid_to: int | None) -> tantivy.Document:
-    """The document of a row that is in the columns already."""
-    record = units.column("rows")[row]
-    (_, session, category, *tags), manifest = units.words_of(record), units.manifest
-    speaker = int(record["speaker"])
-    facets = _facets(
-        manifest.scopes[int(record["scope"])],
-        KINDS[int(record["kind"])],
-        LAYERS[int(record["layer"])],
-        session,
-        manifest.speakers[speaker - 1] if speaker else None,
-        category,
-        *tags,
-    )
-    return _document(row, int(record["at"]), _spelt(units.terms_at(row)), facets, valid_to)
 
 
 def _opened(folder: Path) -> tantivy.Index:

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from octavo.domain import patterns_found, runs
 from octavo.domain.memory import Memory
-from octavo.domain.patterns_found import Pattern, PatternPolicy, Sighting
+from octavo.domain.patterns_found import Outcome, Pattern, PatternKind, PatternPolicy, Sighting, triples
 from octavo.domain.rules import PROCEDURAL
 from octavo.engine.account import Account
 
@@ -60,30 +61,27 @@ def _sightings(episodes: Iterable[Memory]) -> Iterator[Sighting]:
     """What can be counted in episodes: runs, events of both shapes, and the intents of conversations."""
     talks: dict[str, list[Memory]] = {}
     for memory in episodes:
+        seen: list[tuple[PatternKind, str, Outcome | None]] = []
         match memory.category:
             case runs.CATEGORY:
                 steps = [step for step in runs.steps_of(memory.data) if runs.command_of(step)]
-                denied = (step for step in steps if runs.is_denied(step))
-                yield from patterns_found.seen_in(
-                    memory.id,
-                    memory.at,
-                    actions=[runs.command_of(step) for step in steps],
-                    denials=(f"{runs.command_of(step)}-{runs.tile_ahead(step)}" for step in denied),
-                    outcomes=filter(None, map(runs.outcome_of, steps)),
-                )
+                denied = (f"{runs.command_of(s)}-{runs.tile_ahead(s)}" for s in steps if runs.is_denied(s))
+                seen += [("actions", key, None) for key in triples([runs.command_of(step) for step in steps])]
+                seen += [("denials", key, None) for key in denied]
+                seen += [("outcomes", one.key, one) for one in map(runs.outcome_of, steps) if one]
             case "event" | "game_event":
                 event = memory.data
                 kind = event.get("event_type") or event.get("type")
                 told = runs.part_of(event, "payload") or event
                 if kind == "sandbox_denied" or event.get("sandbox_denied") or told.get("sandbox_denied"):
-                    denied_action = str(told.get("action") or told.get("command") or kind)
-                    yield from patterns_found.seen_in(memory.id, memory.at, denials=[denied_action])
+                    seen = [("denials", str(told.get("action") or told.get("command") or kind), None)]
             case _:
                 talks.setdefault(memory.sandbox or memory.id, []).append(memory)
+        yield from ((kind, key, memory.at, memory.id, outcome) for kind, key, outcome in seen)
     for talk in (sorted(talk, key=lambda memory: memory.at) for talk in talks.values()):
         turns = [turn for memory in talk for turn in memory.turns if turn.speaker == "user"]
-        intents = [str(turn.data["intent"]) for turn in turns if turn.data.get("intent")]
-        yield from patterns_found.seen_in(talk[0].id, talk[-1].at, intents=intents)
+        for pair in pairwise(str(turn.data["intent"]) for turn in turns if turn.data.get("intent")):
+            yield "intents", "-".join(pair), talk[-1].at, talk[0].id, None
 
 
 def _propose_stable(clerk: Account, now: datetime, policy: PatternPolicy) -> Iterator[str]:

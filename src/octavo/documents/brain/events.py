@@ -24,21 +24,15 @@ class EventLog:
     ) -> None:
         self._memory, self._account = memory, memory.account
         self._agents, self._every = agents, every
-        latest = self._state(LATEST)
-        self._actions = 0 if latest is None else sum(e["event_type"] == "action" for e in self.replay())
+        events = self.replay() if self._latest() else []
+        self._actions = sum(event["event_type"] == "action" for event in events)
 
     def log(self, event_type: str, agent_id: str = "", payload: Mapping[str, Any] | None = None) -> str:
         """Append one event, durable on return; after every fiftieth action a checkpoint is taken."""
         if event_type not in TYPES:
             raise BadInput(f"event type {event_type!r} is unknown", hint=f"use one of {', '.join(TYPES)}")
-        latest = self._state(LATEST)
-        event = {
-            "event_type": event_type,
-            "agent_id": agent_id,
-            "payload": dict(payload or {}),
-            "checkpoint_id": latest["checkpoint_id"] if latest else None,
-        }
-        id_ = self._memory.log_event(event)
+        event = {"event_type": event_type, "agent_id": agent_id, "payload": dict(payload or {})}
+        id_ = self._memory.log_event({**event, "checkpoint_id": self._latest().get("checkpoint_id")})
         self._actions += event_type == "action"
         if self._actions >= self._every:
             self.checkpoint()
@@ -46,7 +40,7 @@ class EventLog:
 
     def checkpoint(self, metadata: Mapping[str, Any] | None = None) -> str:
         """Name the version as it is now; the checkpoint before it becomes the backup. Returns its id."""
-        now, latest = self._memory.now(), self._state(LATEST)
+        now, latest = self._memory.now(), self._latest()
         taken = {
             "checkpoint_id": f"ckpt_{int(now.timestamp() * 1000)}_{self._account.version}",
             "timestamp": now.isoformat(),
@@ -54,7 +48,7 @@ class EventLog:
             "metadata": dict(metadata or {}),
         }
         with self._account.sandbox("checkpoint") as sandbox:
-            if latest is not None:
+            if latest:
                 sandbox.update_state(BACKUP, latest)
             sandbox.update_state(LATEST, taken)
         self._actions = 0
@@ -62,22 +56,18 @@ class EventLog:
 
     def replay(self, checkpoint_id: str | None = None) -> list[dict[str, Any]]:
         """The events that came after a checkpoint (the latest if not said), in order."""
-        version, _ = self._found(checkpoint_id)
-        revisions = self._account.revisions(after=version)
-        return [dict(r.memory.data) for r in revisions if r.memory.category == "event" and not r.memory.gone]
+        return self.restore(checkpoint_id)[1]
 
     def restore(self, checkpoint_id: str | None = None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """A checkpoint with its agents, and the events since, to be replayed; nothing stored is changed."""
-        return dict(self._found(checkpoint_id)[1]), self.replay(checkpoint_id)
-
-    def _found(self, checkpoint_id: str | None) -> tuple[int, Mapping[str, Any]]:
-        """A checkpoint and the version it was written in; the register's history holds all of them."""
         registers = self._account.memories(kind="register", topic=LATEST)
-        for revision in reversed(self._account.history(registers[-1].id) if registers else []):
-            if checkpoint_id in (None, revision.memory.data.get("checkpoint_id")):
-                return revision.version, revision.memory.data
+        for taken in reversed(self._account.history(registers[-1].id) if registers else []):
+            if checkpoint_id in (None, taken.memory.data.get("checkpoint_id")):
+                later = [revision.memory for revision in self._account.revisions(after=taken.version)]
+                events = [dict(m.data) for m in later if m.category == "event" and not m.gone]
+                return dict(taken.memory.data), events
         raise NotFound(f"there is no checkpoint {checkpoint_id or ''}".rstrip(), hint="take one first")
 
-    def _state(self, name: str) -> Mapping[str, Any] | None:
-        registers = self._account.memories(kind="register", topic=name)
-        return registers[-1].data if registers else None
+    def _latest(self) -> Mapping[str, Any]:
+        registers = self._account.memories(kind="register", topic=LATEST)
+        return registers[-1].data if registers else {}

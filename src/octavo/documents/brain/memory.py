@@ -11,22 +11,13 @@ from typing import Any, Self
 import msgspec
 from msgspec import Struct
 
-from octavo.documents.brain import consolidation, rlds
+from octavo.documents.brain import consolidation
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.levels import (
-    DECAY,
-    LEVELS,
-    Context,
-    Entry,
-    check_key,
-    check_level,
-    entry_of,
-    mix,
-)
-from octavo.domain import blocks, mirror, runs
+from octavo.documents.brain.levels import DECAY, LEVELS, Context, Entry, check_key, check_level, entry_of, mix
+from octavo.domain import blocks, episodes, mirror, runs
 from octavo.domain.ageing import limits_of
+from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import BEHAVIOR
-from octavo.domain.patterns_found import Pattern
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
@@ -131,10 +122,6 @@ class FilesystemMemory:
         self.show()
         return done
 
-    def patterns(self) -> list[Pattern]:
-        """What repeats in the look-back, firm or not, with its counts and sources."""
-        return consolidation.find(self.account, self.now(), self.account.policy.patterns)
-
     def log_event(self, event: Mapping[str, Any]) -> str:
         """Append one event (`event_type`, or the older `type`); the argument stays as it was."""
         kept = {"timestamp": self.now().isoformat(), **event}
@@ -143,7 +130,7 @@ class FilesystemMemory:
         payload = kept.get("payload", "")
         words = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
         said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {words}".strip()
-        at = runs.time_of(kept["timestamp"])
+        at = episodes.moment(kept["timestamp"])
         return self.account.remember(said, kind="episode", category="event", at=at, data=kept).or_raise().id
 
     def log_conversation_turn(
@@ -168,16 +155,11 @@ class FilesystemMemory:
         fields = runs.fields_of(episode.get("metadata"), episode.get("steps"))
         return self.account.remember(**fields).or_raise().id
 
-    def episodes(self) -> Iterator[dict[str, Any]]:
-        """The RLDS episodes that are kept, oldest first."""
-        for memory in rlds.chosen(self.account, rlds.Filter()):
-            yield {"metadata": memory.data["metadata"], "steps": memory.data["steps"]}
-
     def update_knowledge(self, page: str, text: str, *, section: str = "", source: str = "") -> str:
         """Add one block to a knowledge page."""
-        block = _block(check_key(page), section, text)
-        block["data"] |= {"source": source} if source else {}
-        return self.account.remember(**block).or_raise().id
+        fact = _fact(check_key(page), section, text)
+        fact["data"] |= {"source": source} if source else {}
+        return self.account.remember(**fact).or_raise().id
 
     def register_skill(self, name: str, text: str, data: Mapping[str, Any] | None = None) -> str:
         """Keep a learned skill; it stays on the semantic level until a person approves it."""
@@ -200,10 +182,10 @@ class FilesystemMemory:
         """The approved capabilities, or none."""
         return self.procedure("capabilities") or {"actions": [], "tools": []}
 
-    def procedure(self, key: str) -> dict[str, Any] | None:
+    def procedure(self, key: str) -> dict[str, Any]:
         """An approved procedure's data; what nobody approved does not count."""
         approved = self.account.memories(kind="skill", layer="procedural", topic=key)
-        return dict(approved[-1].data) if approved else None
+        return dict(approved[-1].data) if approved else {}
 
     def use(self, ids: Sequence[str]) -> None:
         """Note that memories were used."""
@@ -267,29 +249,22 @@ class FilesystemMemory:
         wanted = dict.fromkeys(_blocks(content, key))
         if not wanted:
             raise BadInput(f"page {key!r} would have no block", hint="hand in at least one line")
-        there = self._blocks_there(key)
+        there = self.account.memories(kind="fact", category=key)
+        known = {_said(memory) for memory in there}
         with self.account.sandbox(f"page {key}") as sandbox:
-            for block in there.keys() - wanted:
-                for id_ in there[block]:
-                    sandbox.forget(id_)
-            new = [block for block in wanted if block not in there]
-            said = [sandbox.remember(**_block(key, section, text)) for section, text in new]
+            for memory in there:
+                if _said(memory) not in wanted:
+                    sandbox.forget(memory.id)
+            verdicts = [sandbox.remember(**_fact(key, *block)) for block in wanted if block not in known]
         result = sandbox.result
-        refused = [v for v in said if v.outcome == "refused"] + list(result.refused if result else ())
-        now = self._blocks_there(key)
+        refused = [v for v in verdicts if v.outcome == "refused"] + list(result.refused if result else ())
+        ids = {_said(memory): memory.id for memory in self.account.memories(kind="fact", category=key)}
         return Written(
             level="semantic",
             key=key,
-            ids=tuple(now[block][0] for block in wanted if block in now),
+            ids=tuple(ids[block] for block in wanted if block in ids),
             refused=tuple(f"{one.check}: {one.detail}" for one in refused),
         )
-
-    def _blocks_there(self, page: str) -> dict[tuple[str, str], list[str]]:
-        """The ids of a page's facts by section and text, whoever wrote them."""
-        there: dict[tuple[str, str], list[str]] = {}
-        for memory in self.account.memories(kind="fact", category=page):
-            there.setdefault((str(memory.data.get("section") or ""), memory.text), []).append(memory.id)
-        return there
 
     def _write_procedure(self, content: str | Mapping[str, Any], key: str) -> Written:
         text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
@@ -306,7 +281,12 @@ class FilesystemMemory:
         return Written(level=PROCEDURAL, key=key, ids=ids, proposal=verdict.proposal)
 
 
-def _block(page: str, section: str, text: str) -> dict[str, Any]:
+def _said(memory: Memory) -> tuple[str, str]:
+    """What a block of a page says: its section and its text."""
+    return str(memory.data.get("section") or ""), memory.text
+
+
+def _fact(page: str, section: str, text: str) -> dict[str, Any]:
     """A block as a fact; it is what it says: the same text on the same page is the same memory."""
     digest = hashlib.sha256(f"{section}\n{text}".encode()).hexdigest()[:16]
     topic = f"knowledge/{page}/{digest}"
@@ -316,8 +296,7 @@ def _block(page: str, section: str, text: str) -> dict[str, Any]:
 def _blocks(content: str | Mapping[str, Any], page: str) -> Iterator[tuple[str, str]]:
     """The blocks of a page, each with its section: of a text as a file has it, or of {title, sections}."""
     if isinstance(content, str):
-        title = [mirror.title_of(page)]
-        yield from ((section, text) for section, text, _, _ in blocks.blocks_of(content, title))
+        yield from (block[:2] for block in blocks.blocks_of(content, [mirror.title_of(page)]))
         return
     sections = content.get("sections")
     if not isinstance(sections, Mapping):

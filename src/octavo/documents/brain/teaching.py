@@ -1,15 +1,14 @@
-"""Teaching by showing: the dialogue of the seed, behaviours as learned skills, invoked under the rules."""
+"""Teaching by showing: the seed's dialogue, behaviours as learned skills, invoked under approved rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
-from octavo.documents.brain import intents, permissions
 from octavo.documents.brain.memory import GUARDRAILS, FilesystemMemory
-from octavo.documents.brain.permissions import Denial
 from octavo.domain import mirror
 from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import BEHAVIOR
@@ -18,36 +17,48 @@ from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, SandboxBusy
 
 Executor = Callable[[str], object]
+Intent = Literal[
+    "START_TEACHING", "DONE", "CANCEL", "LIST", "FORGET", "DESCRIBE", "MOVE", "SPEED", "INVOKE", "UNKNOWN"
+]
+# How a line reads and the intent it is; what its group holds is named, or else what stands behind.
+_LINES: tuple[tuple[str, Intent, str], ...] = (
+    ("done|save|end", "DONE", ""),
+    ("cancel", "CANCEL", ""),
+    ("list|list behaviors|behaviors", "LIST", ""),
+    ("forward|go forward|move forward", "MOVE", "forward"),
+    ("backward|back|go back", "MOVE", "backward"),
+    ("(?:turn )?(left|right)", "MOVE", ""),
+    ("(stop|wait|look)", "MOVE", ""),
+    (r"(?:set )?speed (?:to )?(\d+(?:\.\d+)?)", "SPEED", ""),
+    ("(?:teach|learn|record|remember) (.+)", "START_TEACHING", ""),
+    ("forget (.+)", "FORGET", ""),
+    ("(?:describe|explain|what is) (.+)", "DESCRIBE", ""),
+    ("(?:do|run|perform|invoke) (.+)", "INVOKE", ""),
+)
+_ALWAYS = ("DONE", "CANCEL", "LIST")  # whatever a behaviour is called
 _SHOWN = 5
 _SANDBOX = "teach "
 _NOT_RECORDING = "Not currently recording."
+_MOST_ACTIONS = 100  # of one behaviour, unless the rules say otherwise
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What the robot answers, the intent it understood, what it did, and the denial that stopped it."""
+    """What the robot answers, the intent it understood, what it did, and the rule that stopped it."""
 
     text: str
-    intent: intents.IntentKind
+    intent: Intent
     actions: tuple[str, ...] = ()
-    denial: Denial | None = None
-
-
-class Behavior(Struct, frozen=True, kw_only=True):
-    """A taught sequence of actions, as behaviors.json holds it."""
-
-    name: str
-    actions: tuple[str, ...]
-    created_at: str
-    description: str = ""
-    times_invoked: int = 0
+    denial: str | None = None
 
 
 class Teaching:
-    """One robot's teacher: what is being shown is durable action by action, and survives any end."""
+    """One robot's teacher: what is being shown is durable action by action, and survives any end.
 
-    def __init__(self, memory: FilesystemMemory, executor: Executor | None = None) -> None:
-        self._memory, self._account = memory, memory.account
-        self._executor = executor
+    Without an executor the robot is elsewhere: what it does is told in the reply.
+    """
+
+    def __init__(self, memory: FilesystemMemory, executor: Executor = lambda action: None) -> None:
+        self._memory, self._account, self._executor = memory, memory.account, executor
         self._recording: Sandbox | None = self._resumed()
 
     @property
@@ -57,8 +68,8 @@ class Teaching:
 
     def say(self, line: str) -> Reply:
         """One line of the dialogue, answered as the seed writes it."""
-        known = behaviors_of(self._account)
-        intent, what = intents.understand(line, known)
+        known = _taught(self._account)
+        intent, what = understand(line, known)
         match intent:
             case "START_TEACHING":
                 text = self._start(what)
@@ -69,33 +80,32 @@ class Teaching:
                 self._drop()
             case "LIST":
                 text = f"I know: {', '.join(known)}." if known else "I know no behaviors yet."
-            case "FORGET":
-                text = self._forget(what)
+            case "FORGET" if what in known or what == "all":
+                doomed = [skill.id for name, skill in known.items() if what in (name, "all")]
+                if doomed:
+                    self._account.forget(*doomed)
+                text = f"Forgot {len(doomed)} behaviors." if what == "all" else f"Forgot '{what}'."
             case "DESCRIBE" if what in known:
-                told = known[what]
-                text = f"'{what}': {' -> '.join(told.actions)} (invoked {told.times_invoked} times)"
+                told = behaviors_of(self._account)[what]
+                text = f"'{what}': {' -> '.join(told['actions'])} (invoked {told['times_invoked']} times)"
             case "MOVE" | "SPEED":
                 return self._act(intent, what)
-            case "INVOKE" if what in known:
-                return self.invoke(what)
             case _:
-                text = self._unknown(what)
+                return self.invoke(what) if intent == "INVOKE" else _unknown(intent, what, known)
         return Reply(text=text, intent=intent)
 
     def invoke(self, name: str, executor: Executor | None = None) -> Reply:
         """Do a behaviour action by action, each first checked against the approved rules."""
-        skill, act = self._skills().get(name), executor or self._executor
-        if skill is None:
-            return Reply(text=self._unknown(name), intent="INVOKE")
-        if act is None:
-            raise BadInput(f"nobody can perform {name!r}", hint="hand in an executor")
-        actions = tuple(mirror.behavior_of(skill, 0)["actions"])
+        known = _taught(self._account)
+        if name not in known:
+            return _unknown("INVOKE", name, known)
+        actions = tuple(mirror.behavior_of(known[name], 0)["actions"])
         for place, action in enumerate(actions):
-            if (denial := self._denied(action, place)) is not None:
-                text = f"Stopped '{name}' after {place} actions: {denial.detail}."
-                return Reply(text=text, intent="INVOKE", actions=actions[:place], denial=denial)
-            act(action)
-        self._memory.use([skill.id])
+            if denied := self._denied(action, place):
+                text = f"Stopped '{name}' after {place} actions: {denied[1]}."
+                return Reply(text=text, intent="INVOKE", actions=actions[:place], denial=denied[0])
+            (executor or self._executor)(action)
+        self._memory.use([known[name].id])
         return Reply(text=f"Completed '{name}' ({len(actions)} actions)", intent="INVOKE", actions=actions)
 
     def close(self) -> None:
@@ -116,47 +126,38 @@ class Teaching:
         """End the recording; what was shown becomes a learned skill in the same commit."""
         if self._recording is None:
             return _NOT_RECORDING
-        name, actions = self.recording or "", self._shown(self._recording)
+        name, actions = self.recording or "", _shown(self._recording)
         if not actions:
             self._drop()
             return "Nothing recorded. Cancelled."
         sandbox, self._recording = self._recording, None
         self._memory.save_behavior(name, actions, within=sandbox)
         sandbox.consolidate()
-        shown = " -> ".join(actions[:_SHOWN])
         more = f" ... ({len(actions)} total)" if len(actions) > _SHOWN else ""
-        return f"Learned '{name}': {shown}{more}"
+        return f"Learned '{name}': {' -> '.join(actions[:_SHOWN])}{more}"
 
-    def _forget(self, name: str) -> str:
-        """End a behaviour, or all of them; their history stays."""
-        skills = self._skills()
-        if name != "all" and name not in skills:
-            return self._unknown(name)
-        doomed = list(skills.values()) if name == "all" else [skills[name]]
-        if doomed:
-            self._account.forget(*(skill.id for skill in doomed))
-        return f"Forgot {len(doomed)} behaviors." if name == "all" else f"Forgot '{name}'."
-
-    def _act(self, intent: intents.IntentKind, action: str) -> Reply:
-        """Do one action; while a behaviour is taught it is kept, durable on return."""
-        if (denial := self._denied(action, 0)) is not None:
-            return Reply(text=f"SANDBOX DENIED: {denial.detail}.", intent=intent, denial=denial)
-        if self._executor is not None:
-            self._executor(action)
+    def _drop(self) -> None:
         if self._recording is not None:
-            place = len(self._shown(self._recording))
-            data = {"event_type": "action", "recorded": action, "place": place}
+            self._recording.discard()
+            self._recording = None
+
+    def _act(self, intent: Intent, action: str) -> Reply:
+        """Do one action; while a behaviour is taught it is kept, durable on return."""
+        if denied := self._denied(action, 0):
+            return Reply(text=f"SANDBOX DENIED: {denied[1]}.", intent=intent, denial=denied[0])
+        self._executor(action)
+        if self._recording is not None:
+            data = {"event_type": "action", "recorded": action, "place": len(_shown(self._recording))}
             self._recording.remember(f"shown: {action}", kind="episode", category="event", data=data)
         return Reply(text=f"Did {action}.", intent=intent, actions=(action,))
 
-    def _denied(self, action: str, place: int) -> Denial | None:
+    def _denied(self, action: str, place: int) -> tuple[str, str] | None:
         """The denial of an action, written to the audit log; only approved rules count."""
         rules = [self._memory.procedure(name) for name in (GUARDRAILS, "sandbox_rules")]
-        denial = permissions.check(action, place, *rules)
-        if denial is not None:
-            payload = {"action": action, "rule": denial.rule, "detail": denial.detail, "sandbox_denied": True}
+        if denied := denial_of(action, place, *rules):
+            payload = {"action": action, "rule": denied[0], "detail": denied[1], "sandbox_denied": True}
             self._memory.log_event({"event_type": "sandbox_denied", "payload": payload})
-        return denial
+        return denied
 
     def _resumed(self) -> Sandbox | None:
         """A recording that an earlier process left behind."""
@@ -168,28 +169,77 @@ class Teaching:
                     continue  # another teacher is at it
         return None
 
-    def _shown(self, recording: Sandbox) -> list[str]:
-        events = recording.memories(kind="episode", from_sandbox=recording.id)
-        shown = [event.data for event in events if "recorded" in event.data]
-        return [str(data["recorded"]) for data in sorted(shown, key=lambda data: data["place"])]
 
-    def _drop(self) -> None:
-        if self._recording is not None:
-            self._recording.discard()
-            self._recording = None
+def understand(line: str, known: Collection[str] = ()) -> tuple[Intent, str]:
+    """What a line asks for, and the behaviour it names or the action it is.
 
-    def _skills(self) -> dict[str, Memory]:
-        skills = self._account.memories(kind="skill", category=BEHAVIOR)
-        return {mirror.name_of(skill): skill for skill in skills}
-
-    def _unknown(self, name: str) -> str:
-        near = [known for known in self._skills() if name and known.startswith(name)]
-        return f"I don't know '{name}'. " + (f"Did you mean '{near[0]}'?" if near else "Teach me first.")
+    The name of a known behaviour alone invokes it.
+    """
+    said = " ".join(line.split()).rstrip(".!").lower()
+    for reads, intent, action in _LINES:
+        if fits := re.fullmatch(reads, said):
+            if intent not in _ALWAYS and _plain(said) in known:
+                break
+            named = _plain(fits[1]) if fits.re.groups else action
+            return intent, f"speed {float(named):g}" if intent == "SPEED" else named
+    return "INVOKE" if _plain(said) in known else "UNKNOWN", _plain(said)
 
 
-def behaviors_of(account: Account) -> dict[str, Behavior]:
-    """The behaviours of an account by name; how often one was invoked is counted in uses, not written."""
-    skills = account.memories(kind="skill", category=BEHAVIOR)
-    uses = account.uses(*(skill.id for skill in skills))
-    told = (mirror.behavior_of(skill, uses.get(skill.id, 0)) for skill in skills)
-    return {one["name"]: msgspec.convert(one, Behavior) for one in told}
+def denial_of(action: str, place: int, *files: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The rule that forbids an action at its place in a behaviour, and why; explicit denial wins."""
+    command, _, rest = action.partition(" ")
+    for rules in files:
+        if {command, action} & _names(rules, "deny"):
+            return "deny", f"{action} is denied by a guardrail"
+        if (allowed := _names(rules, "actuators")) and command not in allowed:
+            return "actuators", f"{command} is not among the allowed actuators"
+        if command in _names(rules, "sensors_denied"):
+            return "sensors_denied", f"{command} reads a denied sensor"
+        limit = rules.get("max_speed")
+        if command == "speed" and isinstance(limit, int | float) and not _is_within(rest, limit):
+            return "max_speed", f"{action} is above the limit of {limit:g}"
+    most = min(
+        (int(rules["max_actions"]) for rules in files if "max_actions" in rules), default=_MOST_ACTIONS
+    )
+    return ("max_actions", f"more than {most} actions") if place >= most else None
+
+
+def behaviors_of(account: Account) -> dict[str, dict[str, Any]]:
+    """The behaviours of an account by name, as behaviors.json has them; uses are counted, not written."""
+    known = _taught(account)
+    uses = account.uses(*(skill.id for skill in known.values()))
+    return {name: mirror.behavior_of(skill, uses.get(skill.id, 0)) for name, skill in known.items()}
+
+
+def _taught(account: Account) -> dict[str, Memory]:
+    return {mirror.name_of(m): m for m in account.memories(kind="skill", category=BEHAVIOR)}
+
+
+def _unknown(intent: Intent, name: str, known: Collection[str]) -> Reply:
+    near = [one for one in known if name and one.startswith(name)]
+    more = f"Did you mean '{near[0]}'?" if near else "Teach me first."
+    return Reply(text=f"I don't know '{name}'. {more}", intent=intent)
+
+
+def _shown(recording: Sandbox) -> list[str]:
+    """The actions that a recording holds, in the order they were shown."""
+    events = [event.data for event in recording.memories(kind="episode", from_sandbox=recording.id)]
+    shown = {data["place"]: str(data["recorded"]) for data in events if "recorded" in data}
+    return [shown[place] for place in sorted(shown)]
+
+
+def _plain(said: str) -> str:
+    """A behaviour's name as it is kept: lower-case, without quotes, one space between words."""
+    return " ".join(said.strip("'\"“” ").lower().split())[:64]
+
+
+def _names(rules: Mapping[str, Any], name: str) -> set[str]:
+    listed = rules.get(name)
+    return set(map(str, listed)) if isinstance(listed, list | tuple) else set()
+
+
+def _is_within(speed: str, limit: float) -> bool:
+    try:
+        return float(speed) <= limit
+    except ValueError:
+        return False  # a speed nobody can read is no safe one

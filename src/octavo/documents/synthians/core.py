@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from octavo.documents.synthians import quickrecal
 from octavo.documents.synthians.files import assembly_of, entry_of
 from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, clamped, vector_problem
 from octavo.domain.hits import Hit
@@ -108,8 +109,7 @@ class MemoryCore:
 
     def calculate_quickrecal(self, id_: str, mode: str = "hpc_qr") -> dict[str, Any]:
         """The factors of an entry and what they add up to; a diagnosis, no part of recall."""
-        found, score = self.account.explained.quickrecal(id_, mode)
-        return {"quickrecal_score": score, "factors": found}
+        return quickrecal.calculate(self.account, id_, mode)
 
     def get_assembly(self, id_: str) -> MemoryAssembly | None:
         """One assembly, None if there is none."""
@@ -133,7 +133,7 @@ class MemoryCore:
 
     def detect_contradictions(self) -> list[dict[str, Any]]:
         """Pairs of entries that contrast with each other."""
-        return self.account.explained.contradictions()
+        return quickrecal.contradictions(self.account)
 
     def check_index_integrity(self) -> dict[str, Any]:
         """Whether everything derived is what the ledger says; changes nothing."""

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from octavo.documents import trees
+from octavo.documents.synthians import explaining
 from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, moment, spelt, vector_problem
 from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain.buffer import Wrote
@@ -206,17 +207,10 @@ def _emotion(told: Mapping[str, Any]) -> Emotion | None:
 def _log(account: Account) -> bytes:
     """The merges as the origin logs them: first that it was made, then that the sources are gone."""
     lines = []
-    for event in reversed(account.explained.log(1000)["reconciled_log_entries"]):
+    for event in reversed(explaining.log(account, 1000)["reconciled_log_entries"]):
+        names = ("merge_event_id", "source_assembly_ids", "target_assembly_id", "similarity_at_merge")
         at = spelt(event["creation_timestamp"])
-        made = {
-            "event_type": "merge_creation",
-            "merge_event_id": event["merge_event_id"],
-            "timestamp": at,
-            "source_assembly_ids": event["source_assembly_ids"],
-            "target_assembly_id": event["target_assembly_id"],
-            "similarity_at_merge": event["similarity_at_merge"],
-            "merge_threshold": event["merge_threshold"],
-        }
+        made = {"event_type": "merge_creation", "timestamp": at, "merge_threshold": event["merge_threshold"]}
         cleaned = {
             "event_type": "cleanup_status_update",
             "update_timestamp": at,
@@ -224,7 +218,7 @@ def _log(account: Account) -> bytes:
             "new_status": event["final_cleanup_status"],
             "error": None,
         }
-        lines += [json.dumps(made), json.dumps(cleaned)]
+        lines += [json.dumps(made | {name: event[name] for name in names}), json.dumps(cleaned)]
     return "".join(f"{line}\n" for line in lines).encode()
 
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from octavo.documents import trees
 from octavo.documents.vault.lines import TIERS
 from octavo.domain import likeness
-from octavo.domain.gate import Stop
 from octavo.domain.memory import Memory, check_scope, is_human
 from octavo.domain.policy import Policy
 from octavo.domain.state import Pending
+from octavo.domain.verdicts import Verdict, refused
 from octavo.errors import BadFile, BadInput, NotFound
 from octavo.storage import codec
 
@@ -88,7 +88,7 @@ def limit_of(policy: Policy) -> int | None:
     return None if None in tiers else sum(filter(None, tiers))
 
 
-def kept_out(max_active: int | None, pending: Pending, memory: Memory, policy: Policy) -> Stop | None:
+def kept_out(max_active: int | None, pending: Pending, memory: Memory, policy: Policy) -> Verdict | None:
     """Why a memory stays out: a restatement is refused, not merged, and both tiers share one capacity.
 
     It is asked about the state the commit builds on, again at every attempt, so it holds however many
@@ -103,8 +103,8 @@ def kept_out(max_active: int | None, pending: Pending, memory: Memory, policy: P
             if likeness.restates(other.text, memory.text, policy.gate):
                 percent = f"{policy.gate.sequence_ratio:.0%}"
                 detail = f"Duplicate detected (similarity >= {percent}): existing id={other.id}"
-                return Stop(check="duplicate", detail=detail, advice="update that one instead")
+                return refused("duplicate", detail, "update that one instead")
     if max_active is not None and sum(map(pending.count, TIERS)) >= max_active:
         detail = f"the vault is full: {max_active} active memories"
-        return Stop(check="capacity", detail=detail, advice="delete or consolidate some first")
+        return refused("capacity", detail, "delete or consolidate some first")
     return None

@@ -25,6 +25,7 @@ from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.episodes import iso, moment
 from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_id, check_scope, is_human
 from octavo.domain.policy import Policy
+from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.engine.reading import Revision
 from octavo.errors import BadFile, BadInput, HumanOnly
@@ -359,8 +360,8 @@ def _memory(
     clean = screening.masked(memory, policy.privacy)
     if clean != memory:
         note(line, "secret", "it holds a secret or personal data, which was masked")
-    stop = gate.check_text(clean, policy)
-    if isinstance(stop, gate.Stop):
-        note(line, stop.check, stop.detail, is_exact=True)
+    verdict = gate.check_text(clean, policy)
+    if isinstance(verdict, Verdict):
+        note(line, verdict.check, verdict.detail, is_exact=True)
         return clean, _REASON
     return clean, None

@@ -301,12 +301,12 @@ class MemoryVault(VaultReader):
     def _must_pass(self, text: object, tier: str) -> None:
         """Raise for what the seed's gate looks at before scope and source: noise, tier log, length."""
         probe = Memory(id="probe", kind="register", text=str(text), at=datetime.min)
-        stop = gate.check_text(probe, self.account.policy)
-        check = stop.check if isinstance(stop, gate.Stop) else ""
+        judged = gate.check_text(probe, self.account.policy)
+        check = judged.check if isinstance(judged, Verdict) else ""
         if tier == "log" and check != "noise":
             raise BadInput("tier log is journal-only", hint=_JOURNAL)
-        if isinstance(stop, gate.Stop) and check in ("noise", "length"):
-            raise BadInput(stop.detail, hint=_JOURNAL if check == "noise" else stop.advice)
+        if isinstance(judged, Verdict) and check in ("noise", "length"):
+            raise BadInput(judged.detail, hint=_JOURNAL if check == "noise" else judged.advice)
 
     def _delete(self, ids: Sequence[str]) -> dict[str, bool | Proposed]:
         account = self.account

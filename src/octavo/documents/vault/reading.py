@@ -211,7 +211,7 @@ def _seen_by(scope: Scopes) -> Scopes:
 
 def check_pii(text: str) -> list[str]:
     """What in a text must not be kept: the names of secrets and personal data, none if it is clean."""
-    return list(dict.fromkeys(finding.what for finding in privacy.find(text, PrivacyPolicy())))
+    return list(dict.fromkeys(what for what, *_ in privacy.find(text, PrivacyPolicy())))
 
 
 def search_score(query: str, text: str) -> float:

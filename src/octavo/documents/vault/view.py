@@ -33,7 +33,7 @@ class VaultView:
         self._attached = account.attached
         self._compaction = folder / "view.json"  # the version at which the file was last shortened
         self._copy = path.with_name(f"{path.name}.imported")
-        self._file = self._attached.files.beside(path, "view")
+        self._file = self._attached.beside(path, "view")
         self._is_listed = False
         self._stamp: tuple[int, int, int] | None = None
         self._lock = threading.RLock()
@@ -56,7 +56,7 @@ class VaultView:
 
     def data(self) -> bytes:
         """The bytes of the file, none if it is not there."""
-        return self._attached.files.read(self._file) or b""
+        return self._attached.read(self._file) or b""
 
     def compact(self) -> tuple[int, int]:
         """Leave one line for each live memory in the file; returns how many lines there were and are."""
@@ -64,7 +64,7 @@ class VaultView:
             self._follow()
             before = self.data().count(b"\n")
             mark = msgspec.json.encode({"compacted": self._version})
-            replace_file(self._attached.files.disk, self._compaction, mark)
+            replace_file(self._attached.disk, self._compaction, mark)
             self._follow()
             return before, self.data().count(b"\n")
 
@@ -93,9 +93,9 @@ class VaultView:
     @contextmanager
     def _holding(self) -> Iterator[None]:
         """Hold the file alone, known to the account as one that its redactions must reach."""
-        with self._lock, self._attached.files.locked():
+        with self._lock, self._attached.locked():
             if not self._is_listed:
-                self._attached.files.attach(self.path, "view")
+                self._attached.attach(self.path, "view")
                 self._attached.adopt(self._copies(), renamed)
                 self._is_listed = True
             yield
@@ -152,7 +152,7 @@ class VaultView:
         data, told = self.data(), self._told()
         if told.startswith(data):  # it is behind, or a kill tore its last line: the rest completes it
             if rest := told[len(data) :]:
-                self._attached.files.append(self._file, rest)
+                self._attached.append(self._file, rest)
             return
         ours = {entry.line for entry in self._entries}
         foreign = b"".join(line for line in data.splitlines(keepends=True) if line not in ours)
@@ -163,7 +163,7 @@ class VaultView:
                 self._attached.keep(self._copy, foreign, renamed(foreign))  # not all of it fits exactly
             self._refresh()
         if (told := self._told()) != data:
-            self._attached.files.replace(self._file, told)
+            self._attached.replace(self._file, told)
 
     def _told(self) -> bytes:
         """What the file is to hold: a line for each that lived when it was last shortened, and all since."""
@@ -180,7 +180,7 @@ class VaultView:
     def _shortened(self) -> int:
         """The version at which the file was last shortened; a mark that cannot be read is none."""
         try:
-            mark = msgspec.json.decode(self._attached.files.disk.read(self._compaction), type=dict[str, Any])
+            mark = msgspec.json.decode(self._attached.disk.read(self._compaction), type=dict[str, Any])
             return int(mark.get("compacted", 0))
         except (FileNotFoundError, ValueError):
             return 0

@@ -6,6 +6,8 @@ hands what it was told to `perform`, and shows the value that comes back. It add
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from octavo.doors.operations import (
     accounts,
     assemblies,
@@ -30,5 +32,8 @@ _SECTIONS = (
 )
 
 OPERATIONS: tuple[Operation, ...] = tuple(
-    value for section in _SECTIONS for value in vars(section).values() if isinstance(value, Operation)
+    replace(value, section=section.__name__.rpartition(".")[2])
+    for section in _SECTIONS
+    for value in vars(section).values()
+    if isinstance(value, Operation)
 )

@@ -11,7 +11,7 @@ from octavo.doors import python
 from octavo.doors.operations.performing import accounts_in, exists, missing, policy_name, store_of
 from octavo.doors.operations.table import operation
 from octavo.doors.settings import Settings
-from octavo.engine import copying, opening
+from octavo.engine import copies, opening
 from octavo.errors import BadInput, NotFound
 from octavo.storage import codec
 from octavo.storage.stores.places import place_of
@@ -78,7 +78,7 @@ def move(
     """Move an account with its history to another place; nobody may be writing to it."""
     if not exists(replace(settings, account=name)):
         raise missing(settings.root, name)
-    return copying.move(settings.root, name, to)
+    return copies.move(settings.root, name, to)
 
 
 def _usable(path: Path) -> bytes:

@@ -1,37 +1,21 @@
 """Operations on assemblies: what belongs together, why it came up, and where it comes from."""
 
-# ruff: noqa: A002  # a memory's id is `id`, in every door
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Annotated
 
-from msgspec import Meta
-
-from octavo.domain.lineage import DEEPEST, Lineage
+from octavo.documents.synthians import explaining
 from octavo.domain.memory import Memory
-from octavo.doors.operations.table import Count, operation
+from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
-from octavo.engine.explain import LONGEST_LOG, Assembly, Explained
+from octavo.engine.explain import Explainer
 
-Depth = Annotated[int, Meta(ge=1, le=DEEPEST)]
-Id = Annotated[str, "The assembly's id."]
+_explained = attrgetter("explained")
+_A, _B = "asm_01kajx2f6w9m4d8c7t5s", "asm_01kajx2f6w9m4d8c7t5t"
 
-
-@operation("octavo assemblies", result="assemblies")
-def assemblies(
-    account: Account,
-    *,
-    tags: Annotated[list[str] | None, "Only those with all of these tags."] = None,
-    limit: Annotated[Count | None, "At most so many."] = None,
-) -> list[Assembly]:
-    """List the assemblies: memories that belong together, the largest first."""
-    return account.explained.assemblies(tags=tags, limit=limit)
-
-
-@operation("octavo assembly asm_01kajx2f6w9m4d8c7t5s")
-def assembly(account: Account, id: Id) -> Assembly:
-    """Show an assembly with its members, its topics, and whether it may lift them."""
-    return account.explained.assembly(id)
+assemblies = operation("octavo assemblies", part=_explained, result="assemblies")(Explainer.assemblies)
+assembly = operation(f"octavo assembly {_A}", part=_explained)(Explainer.assembly)
 
 
 @operation(
@@ -50,49 +34,9 @@ def assemble(
     return account.assemble(*(ids or ()), name=name, tags=tags or ())
 
 
-@operation("octavo merge-assemblies asm_01kajx2f6w9m4d8c7t5s asm_01kajx2f6w9m4d8c7t5t", writes=True)
-def merge_assemblies(
-    account: Account, first: Id, second: Annotated[str, "The other assembly's id."]
-) -> Memory:
-    """Make one assembly of two; `unmerge` takes it back."""
-    return account.merge_assemblies(first, second)
-
-
-@operation("octavo unmerge asm_01kajx2f6w9m4d8c7t5s", writes=True, result="revived")
-def unmerge(account: Account, id: Id) -> list[str]:
-    """End an assembly that a merge made; those it was made of live again."""
-    return account.unmerge(id)
-
-
-@operation("octavo lineage asm_01kajx2f6w9m4d8c7t5s")
-def lineage(
-    account: Account, id: Id, *, max_depth: Annotated[Depth, "How many merges back."] = 10
-) -> Lineage:
-    """Show the assemblies that one was merged from, as a tree."""
-    return account.explained.lineage(id, max_depth)
-
-
-@operation("octavo explain-activation asm_01kajx2f6w9m4d8c7t5s 01kajx2f6w9m4d8c7t5s")
-def explain_activation(
-    account: Account,
-    id: Id,
-    memory_id: Annotated[str, "The memory's id."],
-    *,
-    query: Annotated[str | None, "The question; without one the memory itself is compared."] = None,
-) -> Explained:
-    """Say whether an assembly is activated, and what that gives a memory."""
-    return account.explained.activation(id, memory_id, query)
-
-
-@operation("octavo explain-merge asm_01kajx2f6w9m4d8c7t5s")
-def explain_merge(account: Account, id: Id) -> Explained:
-    """Say which merge made an assembly, of what, and how alike they were."""
-    return account.explained.merge(id)
-
-
-@operation("octavo merge-log --limit 10")
-def merge_log(
-    account: Account, *, limit: Annotated[int, Meta(ge=1, le=LONGEST_LOG), "At most so many."] = 50
-) -> Explained:
-    """List the merges there were, newest first."""
-    return account.explained.log(limit)
+merge_assemblies = operation(f"octavo merge-assemblies {_A} {_B}", writes=True)(Account.merge_assemblies)
+unmerge = operation(f"octavo unmerge {_A}", writes=True, result="revived")(Account.unmerge)
+lineage = operation(f"octavo lineage {_A}", part=_explained)(Explainer.lineage)
+explain_activation = operation(f"octavo explain-activation {_A} 01kajx2f6w9m4d8c7t5s")(explaining.activation)
+explain_merge = operation(f"octavo explain-merge {_A}")(explaining.merge)
+merge_log = operation("octavo merge-log --limit 10")(explaining.log)

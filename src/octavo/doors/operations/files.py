@@ -15,15 +15,11 @@ from octavo.engine.comparison import Take
 from octavo.engine.syncing import Synced
 from octavo.errors import BadInput
 
-Folder = Annotated[Path | None, "Its folder; the account's own `mirror` if not said."]
 _LOOK_SECONDS = 1.0
 _log = logging.getLogger("octavo.sync")
 
 
-@operation("octavo mirror notes", writes=True, local=True, long=True)
-def mirror(account: Account, path: Folder = None) -> Synced:
-    """Show the account as a tree of Markdown and JSON files; what people changed there is left alone."""
-    return account.mirror(path)
+mirror = operation("octavo mirror notes", writes=True, local=True, long=True)(Account.mirror)
 
 
 @operation("octavo sync --yes", writes=True, local=True)

@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Annotated
-
-from msgspec import Struct
+from typing import Annotated, Any
 
 from octavo.documents.brain import FilesystemMemory, consolidation
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.teaching import Behavior, Reply, Teaching, behaviors_of
+from octavo.documents.brain.teaching import Reply, Teaching, behaviors_of
 from octavo.domain.patterns_found import Pattern
 from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
-
-
-class Aged(Struct, frozen=True, kw_only=True):
-    """Episodes of one group past a limit: which, and whether they went to the archive."""
-
-    group: str
-    episodes: tuple[str, ...]
-    is_done: bool
 
 
 @operation("octavo patterns", result="patterns")
@@ -42,11 +32,13 @@ def learn(
 
 
 @operation("octavo retention", writes=True, result="aged")
-def retention(account: Account, *, apply: Annotated[bool, "Move them to the archive."] = False) -> list[Aged]:
+def retention(
+    account: Account, *, apply: Annotated[bool, "Move them to the archive."] = False
+) -> list[dict[str, Any]]:
     """List the episodes that are past the limits of the policy; nothing goes unless asked."""
-    gone = account.retire_aged() if apply else {}
-    old = {} if apply else {name: [m.id for m in some] for name, some in account.aged().items()}
-    return [Aged(group=name, episodes=tuple(ids), is_done=apply) for name, ids in (gone | old).items()]
+    old = {name: [m.id for m in some] for name, some in account.aged().items()} if not apply else {}
+    aged = account.retire_aged() if apply else old
+    return [{"group": name, "episodes": ids, "is_done": apply} for name, ids in aged.items()]
 
 
 @operation('octavo teach "teach dance"', writes=True, begins=True)
@@ -66,7 +58,7 @@ def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Reply:
 
 
 @operation("octavo behaviors", result="behaviors")
-def behaviors(account: Account) -> list[Behavior]:
+def behaviors(account: Account) -> list[dict[str, Any]]:
     """List the behaviours that were taught."""
     return list(behaviors_of(account).values())
 
@@ -74,5 +66,5 @@ def behaviors(account: Account) -> list[Behavior]:
 @contextmanager
 def _teaching(account: Account) -> Iterator[Teaching]:
     """A teacher whose robot is elsewhere: what it does is told in the reply."""
-    with FilesystemMemory(account) as memory, closing(Teaching(memory, lambda action: None)) as teaching:
+    with FilesystemMemory(account) as memory, closing(Teaching(memory)) as teaching:
         yield teaching

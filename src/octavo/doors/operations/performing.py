@@ -36,7 +36,7 @@ def perform(
         with telemetry.span(operation.name, values.get("name", settings.account), values) as told:
             told.value = operation(settings, **values)
         return named(operation, told.value)
-    with opened(
+    with open_account(
         settings,
         # A sandbox has one owner at a time: even reading one takes it up, and that is a write.
         writes=operation.writes or (Sandbox in operation.subjects and "sandbox" in values),
@@ -76,8 +76,7 @@ def named(operation: Operation, value: Any) -> Any:
     return value if operation.result is None else {operation.result: value}
 
 
-@contextmanager
-def opened(
+def open_account(
     settings: Settings,
     *,
     writes: bool = False,
@@ -85,10 +84,11 @@ def opened(
     begins: bool = False,
     accept_loss: bool = False,
     words: bool = False,
-) -> Iterator[Account]:
+    may_only_read: bool = False,
+) -> Account:
     """The account, which must be there, unless it is the first of its folder and this may begin it.
 
-    What indexes also works, from the index as it is, where nothing may be written.
+    What indexes, or may do with reading alone, also works where nothing may be written.
     """
     if not exists(settings) and not (begins and not accounts_in(settings.root, 1)):
         raise missing(settings.root, settings.account)
@@ -96,7 +96,7 @@ def opened(
     how: dict[str, Any] = {
         "actor": settings.actor,
         "scope": settings.scope,
-        "embedder": False if words else models.embedder(settings.models) if settings.models else None,
+        "embedder": False if words else models.embedder(settings.models),
         "reranker": models.reranker(settings.models) if indexes and not words else False,
         "policy": policy,
         "summariser": models.summariser(settings.models, policy=policy.compression) if policy else None,
@@ -104,13 +104,11 @@ def opened(
         "cache": settings.cache,
     }
     try:
-        account = python.open(settings.root, settings.account, read_only=not (writes or indexes), **how)
+        return python.open(settings.root, settings.account, read_only=not (writes or indexes), **how)
     except Unavailable:
-        if writes or not indexes:
+        if not may_only_read and (writes or not indexes):
             raise
-        account = python.open(settings.root, settings.account, read_only=True, **how)
-    with account:
-        yield account
+        return python.open(settings.root, settings.account, read_only=True, **how)
 
 
 def rules(settings: Settings) -> Policy:

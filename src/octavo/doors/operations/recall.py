@@ -4,57 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any
 
 from msgspec.structs import asdict
 
-from octavo.domain.brief import BUDGET, Brief
-from octavo.domain.brief_page import Format
-from octavo.domain.hits import STREAM_NAMES, Hit
-from octavo.domain.memory import Kind, Layer
-from octavo.domain.orders import Order
-from octavo.domain.verdicts import Verdict
-from octavo.doors.operations.memories import Filters
-from octavo.doors.operations.table import Count, Progress, one_of, operation
+from octavo.domain.hits import Hit
+from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
 from octavo.engine.reading import Reader
 
-Query = Annotated[str, "The question, in any words and any language."]
 
-
-@operation('octavo recall "where does she live?" --why', indexes=True)
+@operation('octavo recall "where does she live?" --why', indexes=True, like=Reader.recall)
 def recall(
     reader: Reader,
-    query: Query,
     *,
-    k: Annotated[Count | None, "At most so many hits; else ten, or what fits the budget."] = None,
-    unit: Annotated[Literal["episode", "turn"], "What a hit is."] = "episode",
-    kinds: Annotated[list[Kind] | None, "Only this kind; may be repeated."] = None,
-    layers: Annotated[list[Layer] | None, "Only this layer; may be repeated."] = None,
-    budget: Annotated[Count | None, "At most so many tokens of text."] = None,
-    streams: Annotated[
-        list[str] | None, one_of(STREAM_NAMES), "Only this way of finding; may be repeated."
-    ] = None,
-    strategy: Annotated[Literal["mixed", "layered"], "How to look."] = "mixed",
-    emotion: Annotated[str | None, "Prefer what felt like this."] = None,
     why: Annotated[bool, "Show the parts of every score and where it comes from."] = False,
     once: Annotated[bool, "Take no second look, where the extra `rerank` would."] = False,
-    **filters: Unpack[Filters],
+    **said: Any,
 ) -> dict[str, Any]:
     """Find the memories that answer a question, best first."""
-    hits = reader.recall(
-        query,
-        k=k,
-        unit=unit,
-        kinds=kinds,
-        layers=layers,
-        budget=budget,
-        streams="hept" if streams == ["hept"] else streams,
-        strategy=strategy,
-        emotion=emotion,
-        rerank=not once,
-        **filters,
-    )
+    hits = reader.recall(**said, rerank=not once)
     drifted = reader.drifted(hits) if why else None
     return {
         "hits": [_told(hit, drifted) for hit in hits],
@@ -86,50 +55,17 @@ def _told(hit: Hit, drifted: Collection[str] | None) -> dict[str, Any]:
     }
 
 
-@operation('octavo explain "where does she live?" 01kajx2f6w9m4d8c7t5s', indexes=True, result="explanation")
-def explain(reader: Reader, query: Query, id: Annotated[str, "The memory's id."]) -> str:
-    """Say why a memory comes for a question, or why it does not."""
-    return reader.explain(query, id)
+explain = operation(
+    'octavo explain "where does she live?" 01kajx2f6w9m4d8c7t5s', indexes=True, result="explanation"
+)(Reader.explain)
 
 
-@operation('octavo brief "travel plans" --budget 800', indexes=True)
-def brief(
-    reader: Reader,
-    query: Annotated[str | None, "The question; none for what stands alone."] = None,
-    *,
-    k: Annotated[Count, "At most so many relevant lines."] = 60,
-    budget: Annotated[Count | None, "At most so many tokens."] = BUDGET,
-    format: Annotated[Format, "How to write it."] = "markdown",
-) -> Brief:
-    """Write the text for a prompt: what stands, and what is relevant to a question."""
-    return reader.brief(query, k=k, budget=budget, format=format)
-
-
-@operation("octavo orders", result="orders")
-def orders(reader: Reader) -> list[Order]:
-    """List what the user asked for once and for all, the later first; `end-order` ends one."""
-    return reader.orders()
-
-
-@operation("octavo end-order 01kajx2f6w9m4d8c7t5s --turn 2", writes=True, result="verdicts")
-def end_order(
-    account: Account,
-    id: Annotated[str, "The id of the memory in which it was asked for."],
-    *,
-    turn: Annotated[int | None, "Only what was asked for in this turn."] = None,
-) -> list[Verdict]:
-    """End what the user asked for in a memory, which itself stays. Only a human actor may."""
-    return account.end_order(id, turn)
-
-
-@operation("octavo alias Kate Emi", writes=True)
-def alias(
-    account: Account,
-    name: Annotated[str, "A name that people say."],
-    means: Annotated[str, "The speaker it means."],
-) -> Verdict:
-    """Say whom a name means, for questions from then on."""
-    return account.alias(name, means)
+brief = operation('octavo brief "travel plans" --budget 800', indexes=True)(Reader.brief)
+orders = operation("octavo orders", result="orders")(Reader.orders)
+end_order = operation("octavo end-order 01kajx2f6w9m4d8c7t5s --turn 2", writes=True, result="verdicts")(
+    Account.end_order
+)
+alias = operation("octavo alias Kate Emi", writes=True)(Account.alias)
 
 
 @operation("octavo freshness 01kajx2f6w9m4d8c7t5s")
@@ -144,20 +80,15 @@ def freshness(
     return {**asdict(held), **derived}
 
 
-@operation("octavo catch-up", writes=True, indexes=True, long=True, result="version")
-def catch_up(
-    account: Account,
-    *,
-    force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
-    progress: Progress | None = None,
-) -> int:
+@operation("octavo catch-up", writes=True, indexes=True, long=True, like=Account.catch_up, result="version")
+def catch_up(account: Account, **said: Any) -> int:
     """Bring the index up to the newest version."""
-    account.catch_up(force=force, progress=progress)
+    account.catch_up(**said)
     return account.version
 
 
-@operation("octavo reindex", writes=True, indexes=True, long=True, result="version")
-def reindex(account: Account, *, progress: Progress | None = None) -> int:
+@operation("octavo reindex", writes=True, indexes=True, long=True, like=Account.reindex, result="version")
+def reindex(account: Account, **said: Any) -> int:
     """Throw the index away and make it anew from the ledger."""
-    account.reindex(progress=progress)
+    account.reindex(**said)
     return account.version

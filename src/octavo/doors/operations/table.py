@@ -1,18 +1,22 @@
-"""What an operation is: an annotated function, and what every door reads from its signature."""
+"""What an operation is: an annotated function or method, and what every door reads from its signature."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
+from octavo.domain.ports import Place
 from octavo.doors.settings import Settings
 from octavo.engine.account import Account
+from octavo.engine.fields import OPTION, Feeling, Links
 from octavo.engine.reading import Reader, Snapshot
 from octavo.engine.sandbox import Sandbox
 
@@ -34,15 +38,20 @@ LETTERS = {
     "yes": "-y",
 }
 EXISTS = Meta(extra={"exists": True})  # a file or folder that must be there before anything is opened
-
-
-def one_of(names: Iterable[str]) -> Meta:
-    """A note that a text may only be one of these names."""
-    return Meta(extra={"one_of": tuple(names)})
-
-
-Count = Annotated[int, Meta(ge=0)]
-Unit = Annotated[float, Meta(ge=0, le=1)]
+# Of what Python takes in several forms, the one that a door hands in.
+_HANDED_IN: dict[Any, Any] = {
+    Sequence[str]: list[str],
+    str | Sequence[str]: list[str],
+    str | Sequence[str] | Mapping[str, float]: list[str],
+    Mapping[str, Any]: dict[str, Any],
+    Links: dict[str, list[str]],
+    Union[get_args(Feeling)[:-1]]: str,  # noqa: UP007  # without None
+    str | Path: Path,
+    str | Path | Place: str,
+}
+# Whose methods can be asked of more than an account; those of every other class are the account's.
+_READERS = (Account, Snapshot, Sandbox)
+_ASKED_OF: dict[str, tuple[type, ...]] = {"Reader": _READERS, "Sandbox": (Sandbox,)}
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
@@ -93,7 +102,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     does without where it may not write; one that `begins` may make the first account of an empty folder.
     A `local` one takes files of this machine: no door but the command line and Python has it. A `human` one
     is for people only; the engine enforces it. `result` names what a bare value or list is. `asks` is what a
-    person is asked before it is done. A `long` one shows that it is at work.
+    person is asked before it is done. A `long` one shows that it is at work. `part` makes of an account
+    what has the method. One that is `like` a method takes what that is given, too.
     """
 
     name: str
@@ -108,15 +118,24 @@ class Operation(Struct, frozen=True, kw_only=True):
     long: bool = False
     asks: str | None = None
     result: str | None = None
+    part: Callable[[Any], Any] | None = None
+    like: Callable[..., Any] | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Do it on what is already open."""
-        return self.function(*args, **kwargs)
+    def __call__(self, subject: Any, *args: Any, **values: Any) -> Any:
+        """Do it on what is already open; what has a result and gives none gives what it was told first."""
+        asked = subject if self.part is None else self.part(subject)
+        taken = inspect.signature(self.like or self.function).parameters
+        names = {name.rstrip("_"): name for name in taken}
+        told = {names.get(name, name): value for name, value in values.items()}
+        value = self.function(asked, *args, **told)
+        return next(iter(values.values()), None) if value is None and self.result else value
 
     @property
     def summary(self) -> str:
-        """What it does, in a sentence."""
-        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+        """What it does, in a sentence; what it returns is shown."""
+        return re.sub(
+            r"[;.] returns .*", ".", (inspect.getdoc(self.function) or "").partition("\n")[0], flags=re.I
+        )
 
     @property
     def subjects(self) -> tuple[type, ...]:
@@ -126,24 +145,31 @@ class Operation(Struct, frozen=True, kw_only=True):
     @property
     def takes_progress(self) -> bool:
         """Whether it tells how far it has come."""
-        return _read(self.function)[2]
+        return _read(self.like or self.function)[2]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What it is given: what its subject needs, its own, and how the account is opened for it."""
-        return _parameters(self.function, self.indexes)
+        subjects, own, _ = _read(self.function)
+        own = own if self.like is None else (*_read(self.like)[1], *own)
+        before = (IN_SANDBOX,) if subjects == (Sandbox,) else ()
+        after = [WORDS] if self.indexes else []
+        after += [AT] if Snapshot in subjects else []
+        after += [SANDBOX] if Sandbox in subjects and not before else []
+        return (*before, *own, *after)
 
 
 def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Operation]:
-    """Make an operation of a function, with the marks of an Operation; its section is its module.
+    """Make an operation of a function or a method, with the marks of an Operation.
 
-    Its first parameter says what it is asked of (the settings, an account, a sandbox, an older version, or
-    several of these), the others what it is given: what stands before the star is said in order.
+    The example names it, its section is its module. A function's first parameter says what it is asked of
+    (the settings, an account, a sandbox, an older version, or several of these), the others what it is given:
+    what stands before the star is said in order. Of a method of the engine those with a sentence are given;
+    the others are for Python alone.
     """
 
     def made(function: Callable[..., Any]) -> Operation:
-        section = function.__module__.rpartition(".")[2]
-        name = function.__name__.rstrip("_")
+        section, name = function.__module__.rpartition(".")[2], example.split()[1].replace("-", "_")
         return Operation(name=name, function=function, section=section, example=example, **marks)
 
     return made
@@ -151,37 +177,36 @@ def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Oper
 
 @cache
 def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Parameter, ...], bool]:
-    """The subjects of a function, its parameters, and whether it reports progress."""
+    """The subjects of a function or method, its parameters, and whether it reports progress."""
+    function = inspect.unwrap(function)
     hints = get_type_hints(function, include_extras=True)
     first, *others = inspect.signature(function).parameters.values()
-    subjects = _options(hints[first.name])
+    is_ours = first.name == "self" and function.__module__.startswith("octavo.engine.")
+    if first.name == "self":
+        subjects = _ASKED_OF.get(function.__qualname__.partition(".")[0], (Account,))
+    else:
+        subjects = _options(hints[first.name])
     if subjects == (Reader,):
-        subjects = (Account, Snapshot, Sandbox)
-    assert subjects == (Settings,) or set(subjects) <= {Account, Snapshot, Sandbox}, function.__name__
-    own: list[Parameter] = []
-    for one in others:
-        if one.kind is inspect.Parameter.VAR_KEYWORD:  # Unpack of what several operations take
-            for shared in get_args(hints[one.name]):
-                more = get_type_hints(shared, include_extras=True)
-                own += [_parameter(name, hint) for name, hint in more.items()]
-        elif one.name != "progress":
-            is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-            own.append(_parameter(one.name, hints[one.name], one.default, is_positional=is_positional))
-    return subjects, tuple(own), any(one.name == "progress" for one in others)
+        subjects = _READERS
+    assert subjects == (Settings,) or set(subjects) <= set(_READERS), function.__name__
+    given = [p for one in others for p in _given(one, hints[one.name]) if p.summary or not is_ours]
+    return subjects, tuple(given), any(one.name == "progress" for one in others)
 
 
-@cache
-def _parameters(function: Callable[..., Any], indexes: bool) -> tuple[Parameter, ...]:
-    subjects, own, _ = _read(function)
-    before = (IN_SANDBOX,) if subjects == (Sandbox,) else ()
-    after = [WORDS] if indexes else []
-    after += [AT] if Snapshot in subjects else []
-    after += [SANDBOX] if Sandbox in subjects and not before else []
-    return (*before, *own, *after)
+def _given(one: inspect.Parameter, hint: Any) -> Iterator[Parameter]:
+    """The parameters that one of a signature stands for."""
+    if one.kind is inspect.Parameter.VAR_KEYWORD:  # Unpack of what several operations take
+        for shared in get_args(hint):
+            more = get_type_hints(shared, include_extras=True)
+            yield from (p for name, hint in more.items() if (p := _parameter(name, hint)).summary)
+    elif one.name != "progress":
+        is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        yield _parameter(one.name.rstrip("_"), hint, one.default, is_positional=is_positional)
 
 
 def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool = False) -> Parameter:
     type_, notes = _unwrapped(hint)
+    type_ = _HANDED_IN.get(type_, type_)
     bounds = [note for note in notes if isinstance(note, Meta)]
     extra = {name: value for note in bounds for name, value in (note.extra or {}).items()}
     if "one_of" in extra:
@@ -190,11 +215,11 @@ def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool
     is_required = default is inspect.Parameter.empty
     return Parameter(
         name=name,
-        summary=next((note for note in notes if isinstance(note, str) and not note.startswith("-")), ""),
+        summary=next((note for note in notes if isinstance(note, str) and note != OPTION), ""),
         type=type_,
         default=None if is_required else default,
         is_required=is_required,
-        is_positional=is_positional,
+        is_positional=is_positional and OPTION not in notes,
         least=next((note.ge for note in bounds if note.ge is not None), None),
         most=next((note.le for note in bounds if note.le is not None), None),
         must_exist="exists" in extra,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from octavo.doors.operations.table import Count, operation
+from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
+from octavo.engine.fields import Count
 from octavo.engine.versions import Diff
 
 
@@ -34,15 +35,5 @@ def diff(
     return account.diff(max(account.version - 1, 0) if before is None else before, after)
 
 
-@operation("octavo restore 41", writes=True, human=True, result="version")
-def restore(
-    account: Account, version: Annotated[int | datetime, "The version or time to go back to."]
-) -> int:
-    """Make the memories what they were, as a new version."""
-    return account.restore(version)
-
-
-@operation("octavo revert 41", writes=True, human=True, result="version")
-def revert(account: Account, version: Annotated[Count, "The version whose changes go back."]) -> int:
-    """Take one version's changes back, as a new version."""
-    return account.revert(version)
+restore = operation("octavo restore 41", writes=True, human=True, result="version")(Account.restore)
+revert = operation("octavo revert 41", writes=True, human=True, result="version")(Account.revert)

@@ -52,7 +52,7 @@ def draw(shown: Line | Table | Page, *, width: int, coloured: bool = False) -> s
     if isinstance(shown, Line):
         console.print(_text(shown), soft_wrap=True)
     elif isinstance(shown, Page):
-        for number, paragraph in enumerate(shown.paragraphs):
+        for number, paragraph in enumerate(shown):
             console.print(
                 *([""] if number else []), _text(paragraph), sep="\n", width=min(width, _PAGE_WIDTH)
             )

@@ -13,8 +13,7 @@ from octavo.domain.memory import Memory
 from octavo.domain.patterns import pattern
 from octavo.domain.text import UNSPACED
 from octavo.doors import plain
-from octavo.doors.render.shapes import Line, dim, line
-from octavo.doors.render.text import said, topic
+from octavo.doors.render.shapes import Line, dim, line, said, topic
 from octavo.engine.versions import Diff
 
 # A word is a run of letters; in scripts without spaces it is one letter with the marks that sit on it.

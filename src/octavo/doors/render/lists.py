@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from octavo.domain import pages
 from octavo.domain.memory import Memory
-from octavo.doors.render.shapes import Line, Shown, Table, dim, line
-from octavo.doors.render.text import one_line, said
-from octavo.doors.render.values import cell
+from octavo.doors.render.shapes import Line, Shown, Table, cell, dim, line, one_line, said
 
 Column = str | Callable[[Any], Any]  # the name of a field, or what makes a cell of an item
 
@@ -170,8 +168,8 @@ LISTS = {
     ),
     "behaviors": listing(
         "no behaviour was taught",
-        name="name",
-        times="times_invoked",
-        actions=lambda behavior: " → ".join(behavior.actions),
+        name=itemgetter("name"),
+        times=itemgetter("times_invoked"),
+        actions=lambda behavior: " → ".join(behavior["actions"]),
     ),
 }

@@ -1,14 +1,21 @@
-"""What a view is made of: lines in styles, tables and pages, drawn by whoever shows them."""
+"""What a view is made of: lines in styles, tables and pages; a memory in a line, and any value in a cell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
+
+from octavo.domain.memory import Memory
+from octavo.doors import plain
 
 Piece = tuple[str, str]  # some text and its style, such as "bold red"
+_EMPTY: tuple[Any, ...] = (None, "", (), [], {})
+_LONGEST = 200
 
 
 class Line(list[Piece]):
@@ -34,10 +41,8 @@ class Table(Struct, frozen=True, kw_only=True):
         self.rows.append([cell if isinstance(cell, Line) else line(cell) for cell in (*cells, *empty)])
 
 
-class Page(Struct, frozen=True):
+class Page(list[Line]):
     """Paragraphs to read like a book, with an empty line between them."""
-
-    paragraphs: Sequence[Line]
 
 
 Shown = Line | Table | Page | str  # a bare text is shown as it stands, line by line
@@ -47,10 +52,7 @@ def line(*parts: str | Piece | Line) -> Line:
     """One line out of several parts."""
     made = Line()
     for part in parts:
-        if isinstance(part, Line):
-            made += part
-        else:
-            made.append((part, "") if isinstance(part, str) else part)
+        made += part if isinstance(part, Line) else [(part, "") if isinstance(part, str) else part]
     return made
 
 
@@ -68,8 +70,8 @@ def grid(rows: Mapping[str, Any]) -> Table:
     """Names and values, one below the other; what is empty is left out."""
     made = Table(columns=("", ""), rows=[])
     for name, value in rows.items():
-        if value not in (None, "", (), [], {}):
-            made.add(dim(name), value if isinstance(value, Line) else str(value))
+        if (shown := cell(value)) is not None:
+            made.add(dim(name), shown)
     return made
 
 
@@ -83,3 +85,87 @@ def plural(noun: str, n: int) -> str:
     if n != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}{'es' if noun.endswith('x') else 's'}"
     return f"{n} {noun}"
+
+
+def one_line(text: str) -> str:
+    """The beginning of a text, on one line."""
+    flat = " ".join(plain.clean(text).split())
+    return flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST]}…"
+
+
+def said(memory: Memory) -> Line:
+    """A memory in a line: its topic and tags, and its text or, without one, its data."""
+    tags = line((f"  {one_line(' '.join(f'#{tag}' for tag in memory.tags))}", "dim")) if memory.tags else ""
+    text = memory.text if memory.kind != "episode" else " · ".join(memory.text.splitlines())
+    if not text:
+        text = json.dumps(plain.plain(memory.data), ensure_ascii=False)
+    return line(topic(memory), one_line(text), tags)
+
+
+def topic(memory: Memory) -> Line:
+    """The topic of a memory, before its text."""
+    return line((f"{one_line(memory.topic)}  ", "cyan")) if memory.topic else line()
+
+
+def cell(value: Any) -> Line | None:
+    """A value in a few words, None if there is nothing to say."""
+    if value in _EMPTY:
+        return None
+    if isinstance(value, Memory):
+        return line(f"{value.id}  ", said(value))
+    return value if isinstance(value, Line) else line(_words(value))
+
+
+def _words(value: Any) -> str:
+    nested = (Struct, Mapping, list, tuple)
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return moment(value)
+        case float():
+            return f"{value:g}"
+        case Mapping() if not any(isinstance(item, nested) for item in value.values()):
+            return ", ".join(f"{name} {plain.plain(item)}" for name, item in value.items())
+        case list() | tuple() if not any(isinstance(item, nested) for item in value):
+            return "\n".join(str(plain.plain(item)) for item in value)
+        case Struct() | Mapping() | list() | tuple():
+            return one_line(plain.document(value))
+        case _:
+            return str(plain.plain(value))
+
+
+def value_lines(value: Any) -> Iterator[Shown]:
+    """Any value by its form: records as a table, one field by field; what stands alone without its name."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        (value,) = value.values()
+    if value in _EMPTY:
+        yield dim("nothing found")
+    elif _is_record(value):
+        yield grid(_fields(value))
+    elif isinstance(value, str) or not isinstance(value, Sequence):
+        yield cell(value) or line()
+    elif all(map(_is_record, value)):
+        yield _records([_fields(item) for item in value])
+    else:
+        yield from (cell(item) or line() for item in value)
+
+
+def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A table of the fields that say something in any of the records."""
+    names = dict.fromkeys(name for row in rows for name, item in row.items() if item not in _EMPTY)
+    cells = [[cell(row.get(name)) or line() for name in names] for row in rows]
+    longest = [max(len(each.plain) for each in column) for column in zip(*cells, strict=True)]
+    numbers = tuple(name for name in names if isinstance(rows[0].get(name), int | float))
+    return Table(columns=tuple(names), rows=cells, numbers=numbers, wide=longest.index(max(longest)))
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, Struct | Mapping) and not isinstance(value, Memory)
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """The fields of a record under their names in words, those of a mapping under the names it has."""
+    if not isinstance(value, Struct):
+        return {str(name): item for name, item in value.items()}
+    return {name.replace("_", " "): item for name, item in asdict(value).items()}

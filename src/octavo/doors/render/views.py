@@ -1,26 +1,29 @@
-"""What was done, as the command line tells it: a few lines, a page, or a field below the other."""
+"""What was done, as the command line tells it: a word and what it was done to, or lines below a head."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from octavo.domain.memory import Memory
+from octavo.documents.brain.teaching import Reply
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.doors import plain
 from octavo.doors.render.console import write
 from octavo.doors.render.diff import diff_lines
-from octavo.doors.render.lists import beginning, span
-from octavo.doors.render.shapes import Line, Page, Shown, dim, grid, line, moment, plural
-from octavo.doors.render.text import one_line, said
+from octavo.doors.render.lists import beginning
+from octavo.doors.render.pages import fallback
+from octavo.doors.render.shapes import Line, Shown, cell, dim, grid, line, moment, one_line, plural, said
+from octavo.engine.comparison import Edit, Held
 from octavo.engine.health import Report
 from octavo.engine.keeper import Upkeep
-from octavo.engine.redaction import Redacted
 from octavo.engine.review import Waiting
+from octavo.engine.syncing import Synced
 from octavo.engine.versions import Diff
 
 View = Callable[[Any], Iterator[Shown]]
 _GOOD = "bold green"
+_FILES = 20  # that are named one by one
+_EDITS = {"remember": "green", "revise": "yellow", "forget": "red"}
 
 
 def done(word: str, style: str = _GOOD, *, then: str = "", empty: str = "") -> View:
@@ -29,47 +32,28 @@ def done(word: str, style: str = _GOOD, *, then: str = "", empty: str = "") -> V
     def view(value: Mapping[str, Any]) -> Iterator[Shown]:
         (what,) = value.values()
         things = what if isinstance(what, list) else [what]
-        yield from (line((f"{word} " if word else "", style), f"{one}{then.format(one)}") for one in things)
+        lead = (f"{word} " if word else "", style)
+        yield from (line(lead, cell(one) or "", then.format(one)) for one in things)
         if empty and not things:
             yield dim(empty)
 
     return view
 
 
-def _each(
-    word: str, style: str, things: Iterable[Any], told: Callable[[Any], Line | str] = str
-) -> Iterator[Line]:
-    """A line for each thing, behind a word."""
-    return (line((f"  {word}  ", style), told(thing)) for thing in things)
+def report(head: Callable[[Any], Line], **below: tuple[str, str, Callable[[Any], Line | str]]) -> View:
+    """A view of a head and, for each thing in some fields, a line behind that field's word in its style."""
+
+    def view(value: Any) -> Iterator[Shown]:
+        yield head(value)
+        for name, (word, style, told) in below.items():
+            yield from (line((f"  {word}  ", style), told(one)) for one in getattr(value, name))
+
+    return view
 
 
 def nothing(value: None) -> Iterator[Shown]:
     """A view of what has answered somebody else already."""
     yield from ()
-
-
-def memory_lines(memory: Memory) -> Iterator[Shown]:
-    """One memory, field by field."""
-    yield grid(
-        {
-            "id": line((memory.id, "bold")),
-            "kind": f"{memory.kind}, revision {memory.rev}, {memory.layer}",
-            "scope": memory.scope,
-            "topic": memory.topic,
-            "category": memory.category,
-            "tags": ", ".join(memory.tags),
-            "at": moment(memory.at),
-            "by": f"{memory.actor}, {memory.source}",
-            "approved": memory.approved,
-            "sure": f"{memory.confidence:g}",
-            "matters": f"{memory.salience:g}",
-            "feels": memory.emotion.label if memory.emotion else None,
-            "links": "\n".join(f"{link.name} {link.to}" for link in memory.links),
-            "sandbox": memory.sandbox,
-            "text": memory.text,
-            "data": plain.document(memory.data) if memory.data else None,
-        }
-    )
 
 
 def verdict_lines(verdict: Verdict, word: str = "") -> Iterator[Shown]:
@@ -133,20 +117,12 @@ _ASKED: dict[str, Callable[[Any], Line | str]] = {
 }
 
 
-def consolidation_lines(made: Consolidation) -> Iterator[Shown]:
-    """What a consolidation did, and what it reports."""
+def _consolidated(made: Consolidation) -> Line:
     session = f", session {made.session}" if made.session else ""
-    yield line(("consolidated", _GOOD), f" version {made.version}{session}")
     counts = {"added": made.added, "superseded": made.superseded, "forgotten": made.forgotten}
     summary = ", ".join(f"{len(ids)} {what}" for what, ids in counts.items() if ids)
-    if summary:
-        yield f"  {summary}"
-    yield from _each("merged", "cyan", made.merged, lambda m: f"into {m.into}: {one_line(m.text)}")
-    clash = "{0.detail}, {0.found_rev} when it closed; the later one won"
-    yield from _each("clash", "yellow", made.clashes, clash.format)
-    yield from _each("refused", "red", made.refused, lambda refusal: f"{refusal.check}: {refusal.detail}")
-    yield from _each(
-        "waits for a person", "magenta", made.proposals, lambda p: line(f"{p.id}: ", said(p.memory))
+    return line(
+        ("consolidated", _GOOD), f" version {made.version}{session}{': ' if summary else ''}{summary}"
     )
 
 
@@ -158,27 +134,9 @@ def waiting_lines(waiting: Waiting) -> Iterator[Shown]:
     yield dim(f"approve it as seen: octavo approve {proposal.id} --seen {waiting.digest}")
 
 
-def approved_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """What an approval put into effect."""
-    memory = value["approved"]
-    named = line(memory) if isinstance(memory, str) else line(f"{memory.id}  ", said(memory))
-    yield line(("approved", _GOOD), "  ", named)
-
-
 def ended_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
     """How many memories a rejection ended."""
     yield line(("rejected", _GOOD), f" for ever; ended {len(value['ended'])} that said so")
-
-
-def redacted_lines(erased: Redacted) -> Iterator[Shown]:
-    """What a redaction did and what is left to decide."""
-    yield line(("redacted", _GOOD), f"  {erased.memory} in {len(erased.versions)} versions")
-    yield from (line(f"  also ended, being derived from it: {id_}") for id_ in erased.derived)
-    yield from (line((f"  waits for sandbox {id_} to close", "yellow")) for id_ in erased.waiting)
-    yield from (line((f"  not finished, {why}", "yellow")) for why in erased.unreached)
-    yield from (line((f"  says it too, decide about it: {id_}", "yellow")) for id_ in erased.also_in)
-    yield from (line(f"  erased in a copy, too: {place}") for place in erased.cleaned)
-    yield from (line((f"  a copy still holds it: {place}", "yellow")) for place in erased.copies)
 
 
 def difference_lines(difference: Diff) -> Iterator[Shown]:
@@ -187,13 +145,10 @@ def difference_lines(difference: Diff) -> Iterator[Shown]:
     yield from diff_lines(difference)
 
 
-def report_lines(report: Report) -> Iterator[Shown]:
-    """Whether the account is sound, and every problem found."""
+def _sound(report: Report) -> Line:
     word = ("sound", _GOOD) if report else ("damaged", "bold red")
     parts = {"version": report.versions, "line": report.lines, "open sandbox": report.sandboxes}
-    yield line(word, f": {', '.join(plural(what, n) for what, n in parts.items())}")
-    yield from _each("problem", "red", report.problems)
-    yield from _each("note", "yellow", report.notes)
+    return line(word, f": {', '.join(plural(what, n) for what, n in parts.items())}")
 
 
 def carried_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
@@ -201,7 +156,7 @@ def carried_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
     told = plain.plain(value["result"])
     yield line((value["format"], _GOOD), f" {value['path']}")
     if isinstance(told, dict):
-        yield grid({k: "\n".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in told.items()})
+        yield grid({k: "\n".join(map(str, v)) if isinstance(v, list) else v for k, v in told.items()})
 
 
 def upkeep_lines(kept: Upkeep) -> Iterator[Shown]:
@@ -214,62 +169,108 @@ def upkeep_lines(kept: Upkeep) -> Iterator[Shown]:
         "lapsed without an answer": plural("proposal", kept.expired) if kept.expired else None,
     }
     lines = [line((f"{what} ", _GOOD), n) for what, n in told.items() if n]
-    lines += _each("wrong", "red", kept.problems)
+    lines += [line(("  wrong  ", "red"), problem) for problem in kept.problems]
     yield from lines or [dim("nothing was due")]
-
-
-def shown_lines(memory: Memory) -> Iterator[Shown]:
-    """A core or sphere as a page to read, any other memory field by field."""
-    if memory.kind not in ("core", "sphere"):
-        yield from memory_lines(memory)
-        return
-    scope = f", {memory.scope}" if memory.scope != "shared" else ""
-    yield line((memory.id, "bold cyan"), (f"   {span(memory)}{scope}", "dim"))
-    yield ""
-    yield Page([_paragraph(part) for part in memory.text.split("\n\n")])
-    arc = memory.data.get("compressed_narrative", {}).get("emotional_arc", {})
-    felt = [arc.get(name) for name in ("start_state", "peak_emotion", "end_state")]
-    anchors = [anchor["phrase"] for anchor in memory.data.get("salience_anchors", ()) if anchor.get("phrase")]
-    yield grid(
-        {
-            "felt": " → ".join(dict.fromkeys(word for word in felt if word)),
-            "milestones": "\n".join(one_line(f"“{phrase}”") for phrase in anchors[:3]),
-            "made of": f"{_sources(memory)}, {_method(memory)}",
-            "instead of": _fallback(memory),
-        }
-    )
 
 
 def compressed_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
     """What compression made, and what a model could not tell."""
     for memory in value["made"]:
         yield line(("made", _GOOD), f"  {memory.id}  ", beginning(memory))
-        if why := _fallback(memory):
+        if why := fallback(memory):
             yield line((f"  {why}", "yellow"))
     yield dim(f"read it: octavo show {value['made'][0].id}" if value["made"] else "nothing was due")
 
 
-def _paragraph(text: str) -> Line:
-    """A paragraph; where a heading stands above lines, it is bold."""
-    first, newline, rest = text.partition("\n")
-    return line((first, "bold"), newline, rest) if newline else line(first)
+def synced_lines(done: Synced) -> Iterator[Shown]:
+    """Files written, edits line by line, then everything that stays as it is, and why."""
+    yield line(("mirror", _GOOD), f"  {done.folder}, version {done.version}")
+    yield from (line(("  wrote  ", "green"), path) for path in done.written[:_FILES])
+    if len(done.written) > _FILES:
+        yield dim(f"  and {plural('file', len(done.written) - _FILES)} more")
+    yield from (line((f"  {e.action}  ", _EDITS[e.action]), f"{_place(e)}  {e.text}") for e in done.edits)
+    stays = {"conflict": done.conflicts, "refused": done.refused, "left alone": done.left_alone}
+    for word, held in stays.items():
+        style = "dim" if word == "left alone" else "bold red"
+        yield from (line((f"  {word}  ", style), f"{_place(one)}: {one.reason}") for one in held)
+    if done.edits and not done.is_done:
+        yield dim("nothing is taken in yet: octavo sync --yes")
+    elif not (done.written or done.edits or done.conflicts or done.refused):
+        yield dim("  nothing has changed")
 
 
-def _sources(memory: Memory) -> str:
-    if memory.kind == "sphere":
-        return plural("core", len(memory.linked("part")))
-    sessions = plural("session", len(memory.data.get("source_sessions", ())))
-    return f"{sessions}, {plural('episode', len(memory.linked('part')))}"
+def _place(one: Edit | Held) -> str:
+    return f"{one.path}:{one.line}" if one.line else one.path
 
 
-def _method(memory: Memory) -> str:
-    meta = memory.data.get("meta", {})
-    model = f" by {meta['model']}" if meta.get("model") else ""
-    kept = meta.get("detail_retention")
-    share = f"; {kept:.0%} of their length" if isinstance(kept, float) and kept < 1 else ""
-    return f"{meta.get('compression_method', 'unknown')}{model}{share}"
+def answer_lines(answer: Reply) -> Iterator[Shown]:
+    """What the robot says, and what it would do."""
+    yield line((answer.text, "bold red" if answer.denial else _GOOD))
+    yield from (line(f"  {number}. {action}") for number, action in enumerate(answer.actions, 1))
 
 
-def _fallback(memory: Memory) -> str | None:
-    why = memory.data.get("meta", {}).get("fallback_reason")
-    return f"a model's summary: {why}" if why else None
+def aged_lines(value: Mapping[str, list[dict[str, Any]]]) -> Iterator[Shown]:
+    """How many episodes are past their limits, or went."""
+    for aged in value["aged"]:
+        word = "moved to the archive" if aged["is_done"] else "past the limits"
+        yield line((f"{aged['group']}  ", "bold"), f"{plural('episode', len(aged['episodes']))} {word}")
+    if any(aged["episodes"] and not aged["is_done"] for aged in value["aged"]):
+        yield dim("nothing went yet: octavo retention --apply")
+
+
+DONE: dict[str, View] = {
+    **dict.fromkeys(("remember", "alias", "revise", "update_state", "promote"), verdict_lines),
+    **dict.fromkeys(("remember_many", "end_order"), verdicts_lines),
+    **dict.fromkeys(("turn", "write_episode", "use"), done("noted")),
+    **dict.fromkeys(("backup", "salvage"), done("copied to")),
+    **dict.fromkeys(("reopen", "propose_merge"), done("waits for a person:")),
+    **dict.fromkeys(("export", "import"), carried_lines),
+    **dict.fromkeys(("mirror", "sync"), synced_lines),
+    **dict.fromkeys(("teach", "invoke"), answer_lines),
+    **dict.fromkeys(("mcp", "hook"), nothing),
+    **dict.fromkeys(
+        ("check", "repair"),
+        report(_sound, problems=("problem", "red", str), notes=("note", "yellow", str)),
+    ),
+    "accounts": done("", empty="no accounts; `octavo init` begins one"),
+    "init": init_lines,
+    "delete_account": done("deleted"),
+    "move": done("moved to"),
+    "sandbox": sandbox_lines,
+    "buffer": buffer_lines,
+    "consolidate": report(
+        _consolidated,
+        merged=("merged", "cyan", lambda m: f"into {m.into}: {one_line(m.text)}"),
+        clashes=("clash", "yellow", "{0.detail}, {0.found_rev} when it closed; the later one won".format),
+        refused=("refused", "red", lambda refusal: f"{refusal.check}: {refusal.detail}"),
+        proposals=("waits for a person", "magenta", lambda p: line(f"{p.id}: ", said(p.memory))),
+    ),
+    "discard": done("discarded"),
+    "forget": lambda value: verdicts_lines(value, "forgotten"),
+    "explain": done(""),
+    "catch_up": done("indexed up to version"),
+    "reindex": done("indexed anew up to version"),
+    "proposal": waiting_lines,
+    "approve": done("approved "),
+    "decline": done("declined"),
+    "reject": ended_lines,
+    "unreject": done("allowed again:"),
+    "redact": report(
+        lambda erased: line(("redacted", _GOOD), f"  {erased.memory} in {len(erased.versions)} versions"),
+        derived=("also ended, being derived from it:", "", str),
+        waiting=("waits for a sandbox to close:", "yellow", str),
+        unreached=("not finished:", "yellow", str),
+        also_in=("says it too, decide about it:", "yellow", str),
+        cleaned=("erased in a copy, too:", "", str),
+        copies=("a copy still holds it:", "yellow", str),
+    ),
+    "propose_deletions": done("waits for a person ", "magenta", empty="nothing new to ask"),
+    "compress": compressed_lines,
+    "uncompress": done("removed ", then="; `octavo compress {}` makes it again"),
+    "retention": aged_lines,
+    "unmerge": done("lives again"),
+    "diff": difference_lines,
+    "restore": done("restored as version"),
+    "revert": done("reverted as version"),
+    "upkeep": upkeep_lines,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,7 @@ from octavo.doors.web import views
 from octavo.doors.web.visits import HEADERS, Visit
 from octavo.errors import BadInput, NotFound, Stale
 
-
-def remember(visit: Visit) -> Any:
-    """Write a memory by hand."""
-    visit.account.remember(visit.said("text"), kind="fact").or_raise()
-    return visit.go("timeline", "wrote")
+Act = Callable[[Visit], Any]
 
 
 def decide(visit: Visit) -> Any:
@@ -36,37 +33,6 @@ def decide(visit: Visit) -> Any:
     return visit.go("review", say)
 
 
-def undo(visit: Visit) -> Any:
-    """Take one version's changes back."""
-    visit.account.revert(visit.number("version"))
-    return visit.go("timeline", "undone")
-
-
-def restore(visit: Visit) -> Any:
-    """Go back to a version."""
-    visit.account.restore(visit.number("version"))
-    return visit.go("timeline", "restored")
-
-
-def correct(visit: Visit) -> Any:
-    """Give a memory another wording."""
-    visit.account.revise(visit.at["id"], text=visit.said("text")).or_raise()
-    return visit.go(f"memory/{visit.at['id']}", "corrected")
-
-
-def forget(visit: Visit) -> Any:
-    """End a memory; its history stays."""
-    for verdict in visit.account.forget(visit.at["id"]):
-        verdict.or_raise()
-    return visit.go(f"memory/{visit.at['id']}", "forgotten")
-
-
-def erase(visit: Visit) -> Any:
-    """Erase a text from every version and every copy; nothing brings it back."""
-    visit.account.redact(visit.at["id"], reason=visit.said("reason"))
-    return visit.go("ask", "erased", can_undo=False)
-
-
 def copy(visit: Visit) -> Any:
     """The account as a file that opens like the original when it is unpacked."""
     from starlette.responses import Response
@@ -80,3 +46,31 @@ def copy(visit: Visit) -> Any:
     name = f'attachment; filename="octavo-version-{visit.account.version}.zip"'
     headers = {**HEADERS, "Content-Disposition": name}
     return Response(packed.getvalue(), media_type="application/zip", headers=headers)
+
+
+def _then(to: str, word: str, act: Act, *, can_undo: bool = True) -> Act:
+    """An act, and the page that says with a word of its own that it was done."""
+
+    def answer(visit: Visit) -> Any:
+        act(visit)
+        return visit.go(to.format(**visit.at), word, can_undo=can_undo)
+
+    return answer
+
+
+ACTS: dict[str, Act] = {
+    "remember": _then("timeline", "wrote", lambda v: v.account.remember(v.said("text")).or_raise()),
+    "review/{id}": decide,
+    "undo/{version}": _then("timeline", "undone", lambda v: v.account.revert(v.number("version"))),
+    "restore/{version}": _then("timeline", "restored", lambda v: v.account.restore(v.number("version"))),
+    "memory/{id}/correct": _then(
+        "memory/{id}", "corrected", lambda v: v.account.revise(v.at["id"], text=v.said("text")).or_raise()
+    ),
+    "memory/{id}/forget": _then(
+        "memory/{id}", "forgotten", lambda v: v.account.forget(v.at["id"])[0].or_raise()
+    ),
+    "memory/{id}/erase": _then(
+        "ask", "erased", lambda v: v.account.redact(v.at["id"], reason=v.said("reason")), can_undo=False
+    ),
+    "copy": copy,
+}

@@ -29,14 +29,7 @@ _PAGES: tuple[tuple[str, str, Callable[[Visit], Any]], ...] = (
     ("GET", "graph/{id}", views.graph),
     ("GET", "reading", views.reading),
     ("GET", "health", views.health),
-    ("POST", "remember", acts.remember),
-    ("POST", "review/{id}", acts.decide),
-    ("POST", "undo/{version}", acts.undo),
-    ("POST", "restore/{version}", acts.restore),
-    ("POST", "memory/{id}/correct", acts.correct),
-    ("POST", "memory/{id}/forget", acts.forget),
-    ("POST", "memory/{id}/erase", acts.erase),
-    ("POST", "copy", acts.copy),
+    *(("POST", path, act) for path, act in acts.ACTS.items()),
 )
 
 

@@ -7,8 +7,8 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,6 +37,15 @@ def failure(what: str, error: OSError, hint: str = "") -> OctavoError:
         return Damaged(said, hint="something else stands where a file belongs: move it elsewhere")
     hint = hint or "check the folder's permissions, or open the account with read_only=True"
     return Unavailable(said, hint=hint)
+
+
+@contextmanager
+def saying(what: str, hint: str = "") -> Iterator[None]:
+    """Turn the operating system's refusals into ours."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(what, error, hint) from error
 
 
 def _open_regular(path: str, flags: int) -> int:
@@ -169,6 +178,12 @@ class Disk:
             return os.path.samestat(os.fstat(fd), path.stat())
         except FileNotFoundError:
             return False
+
+
+def make_folders(disk: Disk, folder: Path) -> None:
+    """Create a folder and whatever is missing above it."""
+    for missing in reversed([part for part in (folder, *folder.parents) if not disk.exists(part)]):
+        disk.make_folder(missing)
 
 
 def replace_file(disk: Disk, path: Path, data: bytes) -> None:

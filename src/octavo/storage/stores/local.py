@@ -15,28 +15,16 @@ from octavo.errors import (
     Damaged,
     LeaseLost,
     NotFound,
-    OctavoError,
     SandboxBusy,
     StoreUnfit,
 )
-from octavo.storage.stores.disk import Disk, failure, through_temporary
+from octavo.storage.stores.disk import Disk, failure, saying, through_temporary
 from octavo.storage.stores.entries import checked, whole_lines
 
 T = TypeVar("T")
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _POLL_SECONDS = 0.001
-
-
-@contextmanager
-def _saying(what: str) -> Iterator[None]:
-    """Turn the operating system's refusals into ours."""
-    try:
-        yield
-    except OctavoError:
-        raise
-    except OSError as error:
-        raise failure(what, error) from error
 
 
 class LocalStore:
@@ -53,7 +41,7 @@ class LocalStore:
     def create(self, key: str, data: bytes, *, unless: str = "") -> bool:
         """Write a new entry durably; False, and nothing changed, if the key or the key `unless` exists."""
         path = self._path(key)
-        with _saying(f"writing {path}"):
+        with saying(f"writing {path}"):
             self._make_folder(path.parent)
             if not through_temporary(self._disk, path, data, self._name):
                 return False
@@ -84,7 +72,7 @@ class LocalStore:
     def scan(self, prefix: str, *, after: str = "", limit: int = 1000) -> list[str]:
         """The keys in a folder (the prefix ends in a slash) beyond one of them, sorted, at most so many."""
         folder = self._path(prefix.rstrip("/"))
-        with _saying(f"listing {folder}"):
+        with saying(f"listing {folder}"):
             keys = [f"{prefix}{name}" for name in self._disk.names(folder) if not name.startswith(".")]
         start = bisect_right(keys, after)
         return keys[start : start + limit]
@@ -94,20 +82,20 @@ class LocalStore:
         touched: dict[Path, None] = {}
         for key in keys:
             path = self._path(key)
-            with _saying(f"removing {path}"):
+            with saying(f"removing {path}"):
                 try:
                     self._disk.remove(path)
                 except FileNotFoundError:
                     continue
             touched[path.parent] = None
         for folder in touched:
-            with _saying(f"removing from {folder}"):
+            with saying(f"removing from {folder}"):
                 self._disk.sync_folder(folder)
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an entry durably over what is there."""
         path = self._path(key)
-        with _saying(f"writing {path}"):
+        with saying(f"writing {path}"):
             self._make_folder(path.parent)
             through_temporary(self._disk, path, data, self._disk.replace)
             self._disk.sync_folder(path.parent)
@@ -115,7 +103,7 @@ class LocalStore:
     def hold(self, key: str, seconds: float, *, owner: str = "") -> LocalLease:
         """Take hold of a series of lines by flock: a lease as long as the owner lives."""
         path = self._path(key)
-        with _saying(f"opening {path}"):
+        with saying(f"opening {path}"):
             return LocalLease(path, self._disk, self.replace, key)
 
     def lines(self, key: str) -> tuple[Sequence[bytes], int] | None:
@@ -126,11 +114,11 @@ class LocalStore:
     @contextmanager
     def lock(self, wait_seconds: float) -> Iterator[bool]:
         """Stand in line for the account's commits; yields whether the turn came in time."""
-        with _saying(f"locking {self.folder}"):
+        with saying(f"locking {self.folder}"):
             self._make_folder(self.folder)
             fd = self._disk.open_lock(self.folder / "lock")
         try:
-            with _saying(f"locking {self.folder}"):
+            with saying(f"locking {self.folder}"):
                 taken = self._wait_for(fd, wait_seconds)
             yield taken
         finally:
@@ -275,13 +263,13 @@ class LocalLease:
 
     def renew(self) -> None:
         """See that it is still held; a lock needs no renewing."""
-        with _saying(f"looking at {self._path}"):
+        with saying(f"looking at {self._path}"):
             if self._fd < 0 or not self._disk.is_at(self._fd, self._path):
                 raise LeaseLost(f"{self._path} has gone to somebody else")
 
     def delete(self) -> None:
         """Remove the file and let go; not if it is another's file by now."""
-        with _saying(f"removing {self._path}"):
+        with saying(f"removing {self._path}"):
             if self._fd >= 0 and self._disk.is_at(self._fd, self._path):
                 self._disk.remove(self._path)
                 self._disk.sync_folder(self._path.parent)

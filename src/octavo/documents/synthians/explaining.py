@@ -1,0 +1,115 @@
+"""Explanations of assemblies as seed 003 spells them: an activation, a merge, and the log of all merges."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from octavo.documents.synthians.records import dot
+from octavo.domain import assembling
+from octavo.engine.account import Account
+from octavo.engine.explain import LONGEST_LOG, AssemblyId
+from octavo.engine.fields import OPTION, MemoryId
+from octavo.errors import NotFound
+
+Explained = dict[str, Any]
+
+
+def activation(
+    account: Account,
+    id_: AssemblyId,
+    memory_id: MemoryId,
+    query: Annotated[str | None, OPTION, "The question; without one the memory itself is compared."] = None,
+) -> Explained:
+    """Say whether an assembly is activated, and what that gives a memory."""
+    asked, least = {"assembly_id": id_, "memory_id": memory_id}, account.policy.assemblies.activation
+    if account.get(memory_id) is None:
+        return asked | {"notes": f"Memory {memory_id} not found"}
+    explained = account.explained
+    explained.must_explain()
+    try:
+        told, composite = explained.assembly(id_), explained.composite(id_)
+    except NotFound:
+        return asked | {"notes": f"Assembly {id_} not found"}
+    own = explained.vectors([memory_id]).get(memory_id, []) if query is None else explained.vector(query)
+    cosine = dot(composite, own) if own and len(own) == len(composite) else None
+    passed, is_member = cosine is not None and cosine >= least, memory_id in told.memory_ids
+    lifts = is_member and told.is_synchronized
+    if cosine is None:
+        notes = "there is no vector to compare"
+    elif told.drift_reason:
+        notes = f"it lifts nothing while it is drifted ({told.drift_reason})"
+    elif not passed:
+        notes = "it is less like the question than the threshold"
+    else:
+        notes = (
+            f"it {'lifts this member' if is_member else 'is activated, but the memory is no member of it'}"
+        )
+    return asked | {
+        "check_timestamp": datetime.now(UTC),
+        "trigger_context": "the memory itself" if query is None else "a question",
+        "assembly_state_before_check": {
+            "memory_count": len(told.memory_ids),
+            "last_activation_time": told.last_activation,
+            "is_synchronized": told.is_synchronized,
+            "drift_reason": told.drift_reason,
+        },
+        "calculated_similarity": cosine,
+        "activation_threshold": least,
+        "passed_threshold": passed,
+        "is_member": is_member,
+        "boost": assembling.boost(cosine or 0.0, 0.0, account.policy.assemblies) if lifts else 0.0,
+        "notes": notes,
+    }
+
+
+def merge(account: Account, id_: AssemblyId) -> Explained:
+    """Say which merge made an assembly, of what, and how alike they were."""
+    asked = {"target_assembly_id": id_}
+    try:
+        _, *sources = account.explained.lineage(id_, 1).lineage
+    except NotFound:
+        return asked | {"notes": f"Assembly {id_} not found"}
+    for event in _events(account, 1, id_):
+        names = {source.assembly_id: source.name or "" for source in sources}
+        return asked | {
+            "merge_event_id": event["merge_event_id"],
+            "merge_timestamp": event["creation_timestamp"],
+            "source_assembly_ids": event["source_assembly_ids"],
+            "source_assembly_names": [names.get(source, "") for source in event["source_assembly_ids"]],
+            "similarity_at_merge": event["similarity_at_merge"],
+            "threshold_at_merge": event["merge_threshold"],
+            "reconciled_cleanup_status": event["final_cleanup_status"],
+            "cleanup_details": {"timestamp": event["cleanup_timestamp"], "error": None},
+            "notes": "the sources ended in the commit that made it; `unmerge` brings them back",
+        }
+    return asked | {"notes": "Assembly was not formed by a merge."}
+
+
+def log(
+    account: Account,
+    limit: Annotated[int, Meta(ge=1, le=LONGEST_LOG), OPTION, "At most so many."] = 50,
+) -> Explained:
+    """List the merges there were, newest first: a view of the ledger, which forgets none."""
+    events = _events(account, limit)
+    return {"reconciled_log_entries": events, "count": len(events)}
+
+
+def _events(account: Account, limit: int, into: str | None = None) -> list[Explained]:
+    """Merges; sources end in the commit that makes the target, so each is always completed."""
+    return [
+        {
+            "merge_event_id": commit,
+            "creation_timestamp": at,
+            "source_assembly_ids": list(whole.linked("merged_from")),
+            "target_assembly_id": whole.id,
+            "similarity_at_merge": whole.data.get("formed", {}).get("similarity"),
+            "merge_threshold": whole.data.get("formed", {}).get("threshold"),
+            "final_cleanup_status": "completed",
+            "cleanup_timestamp": at,
+            "cleanup_error": None,
+        }
+        for commit, at, whole in account.explained.merges(limit, into)
+    ]

@@ -1,0 +1,300 @@
+"""What there is, as the command line shows it: a memory, a core, an assembly, what was recalled and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from octavo.documents.synthians.explaining import Explained
+from octavo.domain.brief import Brief
+from octavo.domain.lineage import Ancestor, Lineage
+from octavo.domain.memory import Memory
+from octavo.doors import plain
+from octavo.doors.render.console import write
+from octavo.doors.render.lists import span
+from octavo.doors.render.shapes import (
+    Line,
+    Page,
+    Shown,
+    Table,
+    dim,
+    grid,
+    line,
+    moment,
+    one_line,
+    plural,
+    said,
+    table,
+    topic,
+)
+from octavo.engine.explain import Assembly
+
+_STATUS = {"cycle_detected": "again: a cycle", "depth_limit_reached": "and further"}
+_FRESH = "the index holds this revision"
+_DRIFTED = "the index holds this revision; drifted: its vectors were last verified too long ago"
+_ABOVE = "newer than the index; found by looking at it directly"
+
+
+def memory_lines(memory: Memory) -> Iterator[Shown]:
+    """One memory, field by field."""
+    yield grid(
+        {
+            "id": line((memory.id, "bold")),
+            "kind": f"{memory.kind}, revision {memory.rev}, {memory.layer}",
+            "scope": memory.scope,
+            "topic": memory.topic,
+            "category": memory.category,
+            "tags": ", ".join(memory.tags),
+            "at": memory.at,
+            "by": f"{memory.actor}, {memory.source}",
+            "approved": memory.approved,
+            "sure": memory.confidence,
+            "matters": memory.salience,
+            "feels": memory.emotion.label if memory.emotion else None,
+            "links": [f"{link.name} {link.to}" for link in memory.links],
+            "sandbox": memory.sandbox,
+            "text": memory.text,
+            "data": plain.document(memory.data) if memory.data else None,
+        }
+    )
+
+
+def shown_lines(memory: Memory) -> Iterator[Shown]:
+    """A core or sphere as a page to read, any other memory field by field."""
+    if memory.kind not in ("core", "sphere"):
+        yield from memory_lines(memory)
+        return
+    yield _title(memory.id, span(memory), memory.scope)
+    yield ""
+    yield Page([_paragraph(part) for part in memory.text.split("\n\n")])
+    arc = memory.data.get("compressed_narrative", {}).get("emotional_arc", {})
+    felt = [arc.get(name) for name in ("start_state", "peak_emotion", "end_state")]
+    anchors = [anchor["phrase"] for anchor in memory.data.get("salience_anchors", ()) if anchor.get("phrase")]
+    yield grid(
+        {
+            "felt": " → ".join(dict.fromkeys(word for word in felt if word)),
+            "milestones": [one_line(f"“{phrase}”") for phrase in anchors[:3]],
+            "made of": f"{_sources(memory)}, {_method(memory)}",
+            "instead of": fallback(memory),
+        }
+    )
+
+
+def _title(name: str, more: str, scope: str) -> Line:
+    return line(
+        (one_line(name), "bold cyan"), (f"   {more}{f', {scope}' if scope != 'shared' else ''}", "dim")
+    )
+
+
+def _paragraph(text: str) -> Line:
+    """A paragraph; where a heading stands above lines, it is bold."""
+    first, newline, rest = text.partition("\n")
+    return line((first, "bold"), newline, rest) if newline else line(first)
+
+
+def _sources(memory: Memory) -> str:
+    if memory.kind == "sphere":
+        return plural("core", len(memory.linked("part")))
+    sessions = plural("session", len(memory.data.get("source_sessions", ())))
+    return f"{sessions}, {plural('episode', len(memory.linked('part')))}"
+
+
+def _method(memory: Memory) -> str:
+    meta = memory.data.get("meta", {})
+    model = f" by {meta['model']}" if meta.get("model") else ""
+    kept = meta.get("detail_retention")
+    share = f"; {kept:.0%} of their length" if isinstance(kept, float) and kept < 1 else ""
+    return f"{meta.get('compression_method', 'unknown')}{model}{share}"
+
+
+def fallback(memory: Memory) -> str | None:
+    """Why a core or sphere is told without the model that was asked."""
+    why = memory.data.get("meta", {}).get("fallback_reason")
+    return f"a model's summary: {why}" if why else None
+
+
+def assembly_lines(value: Assembly) -> Iterator[Shown]:
+    """An assembly as a page to read."""
+    yield _title(value.name, value.assembly_id, value.scope)
+    yield ""
+    members = table("id", "at", "text")
+    for member in value.members:
+        members.add(member.id, f"{member.at:%Y-%m-%d}", said(member))
+    yield members
+    yield ""
+    drift = f"nothing now ({value.drift_reason}); `octavo catch-up`, then `octavo upkeep`"
+    yield grid(
+        {
+            "topics": ", ".join(value.topics),
+            "tags": ", ".join(value.tags),
+            "feels": ", ".join(f"{name} {mean:+.2f}" for name, mean in value.emotion_profile.items()),
+            "formed": {name: one for name, one in value.formed.items() if one is not None},
+            "since": f"{moment(value.created_at)}, changed {moment(value.updated_at)}",
+            "lifts": "its members, when it fits a question" if value.is_synchronized else drift,
+            "activated": value.activation_count or None,
+            "merged from": ", ".join(value.merged_from),
+        }
+    )
+
+
+def explained_lines(value: Explained) -> Iterator[Shown]:
+    """An explanation, its names in words; what is part of another stands below that."""
+    flat = {key: item for key, item in value.items() if not isinstance(item, Mapping)}
+    parts = [item for item in value.values() if isinstance(item, Mapping)]
+    flat |= {key: item for inner in parts for key, item in inner.items()}
+    notes = flat.pop("notes")
+    yield grid({key.replace("_", " "): item for key, item in flat.items()} | {"notes": notes})
+
+
+def log_lines(value: Explained) -> Iterator[Shown]:
+    """The merges, newest first."""
+    rows = table("at", "into", "text", "alike")
+    for event in value["reconciled_log_entries"]:
+        sources, cosine = ", ".join(event["source_assembly_ids"]), event["similarity_at_merge"]
+        alike = "" if cosine is None else f"{cosine:.2f}"
+        rows.add(moment(event["creation_timestamp"]), event["target_assembly_id"], sources, alike)
+    yield rows if rows.rows else dim("nothing was merged yet")
+
+
+def lineage_lines(value: Lineage) -> Iterator[Shown]:
+    """A lineage as a tree: each assembly below the one it went into, with its size and its day."""
+    rows = {row.assembly_id: row for row in value.lineage if row.status != "cycle_detected"}
+    yield from _branch(value.target_assembly_id, rows, set(), "", "")
+    if value.max_depth_reached:
+        yield dim("there is more: --max-depth")
+
+
+def _branch(id_: str, rows: dict[str, Ancestor], shown: set[str], lead: str, below: str) -> Iterator[Shown]:
+    row, is_again = rows.get(id_), id_ in shown
+    yield line((lead, "dim"), _node(id_, row, is_again))
+    shown.add(id_)
+    if row is None or is_again or row.status == "depth_limit_reached":
+        return
+    for number, parent in enumerate(row.merged_from, start=1):
+        corner, stem = ("└─ ", "   ") if number == len(row.merged_from) else ("├─ ", "│  ")
+        yield from _branch(parent, rows, shown, below + corner, below + stem)
+
+
+def _node(id_: str, row: Ancestor | None, is_again: bool) -> Line:
+    if row is None or row.name is None:
+        return line((id_, "cyan"), ("  not found", "red"))
+    day = f"{row.created_at:%Y-%m-%d}" if row.created_at else ""
+    ended, again = "ended" if row.ended else "", "see above" if is_again else ""
+    told = [day, plural("memory", row.memory_count or 0), ended, _STATUS.get(row.status, ""), again]
+    about = ", ".join(part for part in told if part)
+    return line((one_line(row.name), "" if row.ended else "bold"), (f"  {id_}  {about}", "dim"))
+
+
+def recall_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
+    """Hits as a table; with their reasons and where they come from, if these were asked for."""
+    if not value["hits"]:
+        yield dim("nothing found")
+    else:
+        yield (_explained if value["explained"] else _listed)(value["hits"])
+    for order in value["orders"]:
+        yield line(("asked for  ", "bold"), f"{order.at:%Y-%m-%d}  {order.memory}  ", one_line(order.text))
+    for step in value["trail"]:
+        ending = "that sufficed" if step.sufficed else "that did not suffice"
+        yield dim(f"looked among {plural(step.layer, 2)[2:]}: best {step.best:.2f}, {ending}")
+    for note in value["notes"]:
+        # Beside the answer, not in it: a script that reads the hits does not want it.
+        write(line(("note  ", "yellow"), note), stderr=not value["explained"])
+
+
+def _listed(hits: list[dict[str, Any]]) -> Table:
+    rows = table("score", "at", "id", "kind", "text", numbers=("score",))
+    for hit in hits:
+        memory = hit["memory"]
+        rows.add(f"{hit['score']:.2f}", f"{memory.at:%Y-%m-%d}", memory.id, memory.kind, _matched(hit))
+    return rows
+
+
+def _explained(hits: list[dict[str, Any]]) -> Table:
+    """A line for the hit, one for each part of its score, and one each for its origin and its index."""
+    rows = table("hit", "score", "text", numbers=("hit", "score"))
+    for rank, hit in enumerate(hits, start=1):
+        memory = hit["memory"]
+        rows.add(line((str(rank), "bold")), line((f"{hit['score']:.2f}", "bold")), _matched(hit))
+        for reason in hit["reasons"]:
+            colour = "green" if reason["value"] > 0 else "red"
+            rows.add("", line((f"{reason['value']:+.2f}", colour)), dim(reason["part"]))
+        origin = (
+            f"{memory.kind} {memory.id}",
+            memory.sandbox or "written outside a session",
+            f"version {hit['version']}" if hit["version"] else "not yet consolidated",
+            memory.actor,
+        )
+        rows.add("", dim("from"), dim(f"{' → '.join(origin)}, {moment(memory.at)}"))
+        held = _ABOVE if not hit["is_fresh"] else _DRIFTED if hit["is_drifted"] else _FRESH
+        rows.add("", dim("index"), dim(held))
+        for note in hit["notes"]:
+            rows.add("", line(("note", "yellow")), line((note, "yellow")))
+        rows.add()
+    return rows
+
+
+def _matched(hit: Mapping[str, Any]) -> Line:
+    """What matched: one turn with its speaker, or the memory with its topic."""
+    memory, turn = hit["memory"], hit["turn"]
+    if turn is not None and memory.turns:
+        return line((f"{one_line(memory.turns[turn].speaker)}: ", "cyan"), one_line(hit["text"]))
+    held = hit["replaced"]
+    until = f"  {'until' if held.is_certain else 'perhaps until'} {held.at:%Y-%m-%d}" if held else ""
+    return line(topic(memory), one_line(hit["text"]), (until, "yellow"))
+
+
+def brief_lines(brief: Brief) -> Iterator[Shown]:
+    """The text for the prompt alone on standard output; what it costs and lacks beside it."""
+    yield brief.text if brief.text else dim("nothing to say")
+    left = brief.left_out
+    missing = {
+        "canon line": left.canon,
+        "register": left.registers,
+        "relevant memory": left.relevant,
+        "order": left.orders,
+    }
+    out = ", ".join(plural(noun, n) for noun, n in missing.items() if n)
+    told = f"about {plural('token', brief.tokens)}" + (f"; left out: {out}" if out else "")
+    write(dim(told), stderr=True)
+
+
+def freshness_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
+    """What the index holds of a memory, or how far it is behind."""
+    if "memory" not in value:
+        behind, without = value["versions"], value["passages"]
+        yield grid(
+            {
+                "version": value["version"],
+                "words": f"{plural('version', behind)} behind" if behind else "up to date",
+                "vectors": f"{plural('passage', without)} without" if without else "up to date",
+                "waiting": plural("passage", value["waiting"]) if value["waiting"] else None,
+                "given up": plural("passage", value["dead"]) if value["dead"] else None,
+                "verified": value["verified_at"] or "never",
+            }
+        )
+        return
+    held = value["indexed_rev"]
+    state = "fresh" if value["is_fresh"] else "drifted" if value["has_words"] else "newer than the index"
+    yield grid(
+        {
+            "memory": f"{value['memory']}, revision {value['rev']}",
+            "state": line((state, "green" if value["is_fresh"] else "yellow")),
+            "index": "holds nothing of it" if held is None else f"holds revision {held}",
+            "vectors": value["vector_index_updated_at"] or "none",
+            "verified": value["verified_at"],
+        }
+    )
+
+
+PAGES: dict[str, Callable[[Any], Iterator[Shown]]] = {
+    "get": memory_lines,
+    "show": shown_lines,
+    "assembly": assembly_lines,
+    "explain_activation": explained_lines,
+    "explain_merge": explained_lines,
+    "lineage": lineage_lines,
+    "merge_log": log_lines,
+    "recall": recall_lines,
+    "brief": brief_lines,
+    "freshness": freshness_lines,
+}
