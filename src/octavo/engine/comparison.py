@@ -52,11 +52,11 @@ class Held(Struct, frozen=True, kw_only=True):
 class Group(Struct, kw_only=True):
     """The files of one place: as a person left them, the revisions they showed, and what they ask for.
 
-    `moved` are those whose words belong to a file of another name, which takes their place.
+    `read` are those that say something; where another file says it from now on, they go.
     """
 
     place: Place
-    moved: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
     seen: dict[str, bytes | None] = field(default_factory=dict)
     members: Mapping[str, Memory] = field(default_factory=dict)
     base: Mapping[str, int] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class Comparison:
         if place.form == "run":
             self._take_run(group, found)
             return
-        group.moved = [one.path for one in found if not place.is_at(one.path)]
+        group.read = [one.path for one in found]
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         self._tell_apart(group, self._named(group, found, own))
