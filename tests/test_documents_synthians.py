@@ -160,6 +160,14 @@ def test_a_merge_that_was_not_finished_elsewhere_is_finished_and_no_member_is_lo
     assert account.unmerge("c") == ["a", "b"]
 
 
+def test_an_imported_merge_ends_assemblies_and_nothing_else_that_it_names(account, tmp_path):
+    entries = {f"{n}.mem.json": entry(n, text) for n, text in enumerate(POTTERY, start=1)}
+    ids = [f"mem_{n}" for n in (1, 2, 3)]
+    groups = {"c.asm.json": {"id": "c", "name": "C", "memory_ids": ids, "merged_from": ["mem_1"]}}
+    account.import_(store(tmp_path / "in", entries, groups), format="synthians")
+    assert account.get("mem_1") is not None
+
+
 def test_a_cycle_in_imported_files_is_said(account, tmp_path):
     entries = {f"{n}.mem.json": entry(n, text) for n, text in enumerate(POTTERY, start=1)}
     groups = {

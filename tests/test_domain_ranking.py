@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.domain import units
 from octavo.domain.dates import Interval
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.query import read_question
@@ -158,3 +159,13 @@ def test_a_text_is_about_the_one_spoken_to_as_far_as_it_says_you(text, share):
 @given(st.text(max_size=60) | st.lists(st.sampled_from(["you", "I", "our", "คุณ", "ฉัน", "tea"])).map(" ".join))
 def test_the_address_of_any_text_is_a_share(text):
     assert 0 <= address(text) <= 1
+
+
+@pytest.mark.parametrize("text", ["Noted.", "OK, thanks!", "รับทราบค่ะ", "จำได้แล้วค่ะ", "And you?"])
+def test_who_only_asks_or_says_that_they_heard_tells_nothing(text):
+    assert units.substance(text) == 8
+
+
+@pytest.mark.parametrize("text", ["Sure, the key is under the mat.", "ได้งานใหม่แล้วค่ะ", "Great Yarmouth"])
+def test_a_polite_beginning_is_not_all_of_a_turn(text):
+    assert not units.substance(text) & 8

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.cores import core_from_json, is_intact, sphere_from_json
+from octavo.engine import handle
+from octavo.engine.indexing import Indexing
 from octavo.errors import BadInput, ModelFailed, NotFound
 from octavo.models.summarisers import StatisticalSummariser
 from octavo.storage.stores.local import LocalStore
@@ -346,3 +348,23 @@ def test_cores_take_no_episodes_place_and_are_found_when_asked_for(opened, index
     found = account.recall("mango trees", k=10, streams=("words", "abstractions"))
     assert any(hit.parts.get("abstraction", 0) > 0 for hit in found)
     assert not any("abstraction" in h.parts for h in account.recall("mango trees", streams="words"))
+
+
+def test_words_follow_while_a_backlog_of_cores_is_made(opened, monkeypatch):
+    """Or every question would read all of them itself, and index them when they are many."""
+    monkeypatch.setattr(handle, "_CORES", 2)
+    before = opened(policy=MANUAL)
+    live(before, 40)
+    before.close()
+    account, behind = opened(policy=octavo.Policy(compression=CompressionPolicy(mode="background"))), []
+    follow = Indexing.add_words
+
+    def counted(indexing, *more):
+        behind.append(account.version - indexing.watermark().version)
+        return follow(indexing, *more)
+
+    monkeypatch.setattr(Indexing, "add_words", counted)
+    account.remember("the garden grows")
+    assert account.wait(60)
+    assert len(made(account)) == 5
+    assert behind[1:] == [2, 2, 0]  # after the first core everything is indexed, then two by two

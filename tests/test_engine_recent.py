@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from octavo.models.embedders import CallableEmbedder
 from octavo.storage import batches
 from octavo.storage.columns import writing
 from octavo.storage.state_db import StateDb
@@ -85,6 +86,24 @@ def test_the_turns_of_a_sandbox_are_analysed_once(still, monkeypatch):
         assert work.of(lambda: sandbox.recall("mangoes"))[0] == 0
         still.recall("mangoes")
     sandbox.discard()
+
+
+def test_what_is_written_is_embedded_once_whatever_was_asked_before(opened, root):
+    texts = []
+    name, embed = (
+        "counting",
+        lambda given: [texts.append(text) or [len(text), 1.0, 2.0, 3.0] for text in given],
+    )
+    account = opened(embedder=CallableEmbedder(name=name, dimension=4, function=embed))
+    account.remember("note 0 about the harbour")
+    account.catch_up()
+    (manifest,) = root.glob("*/index/recall/manifest.json")
+    with writing(manifest.parent):  # nobody indexes what comes now
+        for n in range(1, 9):
+            account.remember(f"note {n} about the harbour")
+            for _ in range(2):
+                assert len(account.recall("the harbour", k=20)) == n + 1
+    assert [texts.count(f"note {n} about the harbour") for n in range(9)] == [1] * 9
 
 
 def test_what_another_handle_wrote_is_read_as_ones_own_is(still, opened, monkeypatch):

@@ -20,6 +20,7 @@ from octavo.domain.brief_page import (
     FACTS,
     FORMATS,
     REGISTERS,
+    SAID,
     Counter,
     Item,
     Page,
@@ -41,6 +42,7 @@ _SILENT_CATEGORIES = ("state", "file")
 _SILENT_KINDS = ("assembly", "sphere")
 # The part of the budget that registers leave to what is relevant, and the most that the profile takes.
 _RESERVED, _PROFILE = 4, 2
+_KNOWN = ((FACTS, "fact"), (SAID, "episode"))  # what tells of the user: what was noted, what they said
 
 
 class LeftOut(Struct, frozen=True, kw_only=True):
@@ -92,10 +94,10 @@ def render(
     """The brief of standing and ranked relevant memories; `k` and `budget` are upper bounds.
 
     The budget covers the whole text. Canon takes what it needs, registers leave a quarter to the
-    relevant part, the `facts` of the profile, best first, take half of what is left at most, whether
-    anything is asked or not, and what is relevant fills the rest in the order of its rank. What was
-    replaced is told with the day `until` which it held; `orders` come after the fence. `grouped` memories
-    stand together below their name.
+    relevant part, the `facts` of the profile, best first, and then quotes of the user take half of what
+    is left at most, whether anything is asked or not, and what is relevant fills the rest in the order of
+    its rank. What was replaced is told with the day `until` which it held; `orders` come after the fence.
+    `grouped` memories stand together below their name.
     """
     if format not in FORMATS:
         raise BadInput(f"format {format!r} is unknown", hint=f"use one of {', '.join(FORMATS)}")
@@ -165,7 +167,7 @@ def _filled(
         return page.standing(
             (CANON, all_canon[:canon], len(all_canon) - canon),
             (REGISTERS, all_registers[:registers], len(all_registers) - registers),
-            (FACTS, sorted(facts[:known], key=lambda fact: (fact.at, fact.id)), 0),
+            *((heading, _of_kind(facts[:known], kind), 0) for heading, kind in _KNOWN),
         )
 
     def fits(text: str, keep: int = 0) -> bool:
@@ -184,7 +186,8 @@ def _filled(
             known = 1  # in little room too it says something
     standing = parts(canon, registers, known)
     seen = {m.id: m.id for m in (*all_canon[:canon], *all_registers[:registers], *facts[:known])}
-    left = [item for item in ranked if memory_of(item).id not in seen][:k]
+    quoted = {m.id for m in facts[:known] if m.kind == "episode"}  # one sentence of it
+    left = [item for item in ranked if memory_of(item).id not in seen.keys() - quoted][:k]
     taken = _taken(page, standing, left, budget)
     text = page.whole(standing, page.relevant(taken))
     return Brief(
@@ -199,6 +202,10 @@ def _filled(
             all_canon[canon:], all_registers[registers:], facts[known:], [i for i in left if i not in taken]
         ),
     )
+
+
+def _of_kind(memories: Iterable[Memory], kind: str) -> list[Memory]:
+    return sorted((m for m in memories if m.kind == kind), key=lambda m: (m.at, m.id, m.text))
 
 
 def _left_out(

@@ -31,6 +31,7 @@ ASKED_NOTICE = (
 CANON = "Canon"
 REGISTERS = "Active Registers"
 FACTS = "Known Facts"
+SAID = "What the User Said of Themselves"
 CONVERSATION = "Conversation of"
 
 # A relevant episode may be a whole transcript; a line of the brief is not.
@@ -213,7 +214,7 @@ class Page:
     def _part(self, heading: str, memories: Sequence[Memory], left_out: int) -> str:
         lines = [self.line(m) for m in memories]
         if self.is_json:
-            name = {CANON: "canon", REGISTERS: "registers"}.get(heading, "facts")
+            name = {CANON: "canon", REGISTERS: "registers", SAID: "said"}.get(heading, "facts")
             missing = f',\n"{name}_left_out":{left_out}' if left_out else ""
             return f'"{name}":[\n{_listed(lines)}\n]{missing}'
         if left_out:

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from octavo.domain.corrections import CERTAIN
 from octavo.domain.memory import Memory
-from octavo.domain.readings import Reading, classes, read
+from octavo.domain.readings import Reading, classes, objects_in, read
 from octavo.domain.replacing import both_hold, probability
 from octavo.domain.text import STOP_WORDS, words
 
@@ -24,8 +24,8 @@ _SHARED, _SHARED_THAI = 0.4, 0.2  # of the terms of the shorter of two facts, be
 _PRONOUNS = frozenset(("i", "my", "she", "her", "he", "his", "they", "their", "we", "our"))
 
 
-def profile(facts: Sequence[Memory], uses: Mapping[str, int]) -> list[Memory]:
-    """The facts that matter most, the best first."""
+def profile(facts: Sequence[Memory], uses: Mapping[str, int], *, is_talk: bool = False) -> list[Memory]:
+    """The facts that matter most, the best first; of talk only what says so itself replaces anything."""
     if not facts:
         return []
     newest = max(fact.at for fact in facts)
@@ -41,7 +41,7 @@ def profile(facts: Sequence[Memory], uses: Mapping[str, int]) -> list[Memory]:
         )
 
     weighed = sorted(((weight(fact), fact) for fact in facts), key=lambda pair: (-pair[0], pair[1].id))
-    replaced = _replaced([fact for _, fact in weighed[:_POOL]])
+    replaced = _replaced([fact for _, fact in weighed[:_POOL]], is_talk)
     return _spread([(value, fact) for value, fact in weighed[:_POOL] if fact.id not in replaced], main)
 
 
@@ -59,13 +59,14 @@ def _opening(fact: Memory) -> tuple[str, str]:
     return fact.text[:_PIECE], fact.text[_PIECE : 2 * _PIECE]
 
 
-def _replaced(facts: Sequence[Memory]) -> set[str]:
+def _replaced(facts: Sequence[Memory], is_talk: bool) -> set[str]:
     """Those that a newer one about the same took the place of, for certain."""
     told = [(fact, read(fact.text)) for fact in sorted(facts, key=lambda fact: (fact.at, fact.id))]
     return {
         older.id
         for (older, ours), (newer, theirs) in combinations(told, 2)
-        if (_says_much_alike(ours, theirs) or _says_it_changed(ours, theirs))
+        if (not is_talk or (theirs.changes - ours.changes and older.topic == newer.topic))
+        and (_says_much_alike(ours, theirs) or _says_it_changed(ours, theirs))
         and probability(older.text if ours.is_thai else "", older.text, newer.text) >= CERTAIN
         and not both_hold("", older.text, newer.text)
     }
@@ -80,7 +81,7 @@ def _says_it_changed(ours: Reading, theirs: Reading) -> bool:
     """Whether the newer tells a change of the same one in another word for it: "lives", "moved"."""
     if (
         not theirs.changes - ours.changes
-        or theirs.objects
+        or objects_in(theirs.text)
         or theirs.owned
         or ours.words[:1] != theirs.words[:1]
     ):

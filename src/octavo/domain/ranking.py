@@ -119,7 +119,7 @@ def substance(
     """
     told = 0.25 * names + (0.0 if is_list else 0.2) * number + (1.6 if is_list else 0.8) * rarity
     of_list = 0.4 * meaning - 0.3 * words if is_list else 0.0
-    return fullness * told - 0.16 * only_asks + 0.3 * meaning + of_list
+    return (1 - only_asks) * fullness * told - 0.16 * only_asks + 0.3 * meaning + of_list
 
 
 # The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order.

@@ -51,18 +51,26 @@ class Reading(Struct, frozen=True, kw_only=True, eq=False):
     pronouns: frozenset[int]
     owned: frozenset[tuple[str, str]]
     has_owner: bool
-    objects: tuple[tuple[str, ...], ...]
     renewed: frozenset[str]
     subject: str | None
     counted: Mapping[str, str]
     capitals: frozenset[str]
 
 
-def _cue(*names: str) -> re.Pattern[str]:
-    """One pattern of lists of cues: whole words of English in lower case, any stretch of Thai."""
-    english = "|".join(entry for name in names for entry in _ENGLISH.get(name, ()))
-    thai = "|".join(entry for name in names for entry in _IN_THAI.get(name, ()))
-    return pattern("|".join(filter(None, (rf"\b(?:{english})\b" if english else "", thai))))
+def _cue(name: str) -> re.Pattern[str]:
+    """One pattern of a list of cues: whole words of English in lower case, any stretch of Thai.
+
+    Those of one first letter stand together, so that of hundreds only a few are tried at a word.
+    """
+    by_letter: dict[str, list[str]] = {"": []}
+    for entry in _ENGLISH.get(name, ()):
+        is_plain = entry[0].isalpha() and entry[1:2] not in ("?", "*", "+")
+        by_letter.setdefault(entry[0] if is_plain else "", []).append(entry[is_plain:])
+    groups = (f"{letter}(?:{'|'.join(rest)})" for letter, rest in by_letter.items() if rest)
+    english = "|".join(groups)
+    return pattern(
+        "|".join(filter(None, (rf"\b(?:{english})\b" if english else "", *_IN_THAI.get(name, ()))))
+    )
 
 
 _CUES = {
@@ -130,6 +138,12 @@ def opposites() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     )
 
 
+@cache
+def opposed() -> frozenset[str]:
+    """All words that have an opposite."""
+    return frozenset().union(*(side for pair in opposites() for side in pair))
+
+
 @lru_cache(maxsize=4096)
 def read(text: str) -> Reading:
     """Take a text apart; the texts of an account come again and again, so a few thousand are kept."""
@@ -157,7 +171,6 @@ def read(text: str) -> Reading:
         pronouns=frozenset(i for i, group in enumerate(_PRONOUNS) if not group.isdisjoint(words)),
         owned=frozenset((a, b) for a, s, b in zip(tokens, tokens[1:], tokens[2:], strict=False) if s == "'s"),
         has_owner=_OWNER.search(text) is not None,
-        objects=tuple(_objects(text)),
         renewed=frozenset(stem_of(word.lower()) for word in _ANEW.findall(text)),
         subject=None if thai else _subject(bare),
         counted=_counted(tokens),
@@ -188,8 +201,13 @@ def _is_event(text: str) -> bool:
     return has(text, "event") or has(text, "visit") or (has(text, "event_time") and has(text, "event_verb"))
 
 
-def _objects(text: str) -> Iterable[tuple[str, ...]]:
+@lru_cache(maxsize=4096)
+def objects_in(text: str) -> Sequence[tuple[str, ...]]:
     """What each change in a text is a change of, as far as the words after it tell."""
+    return tuple(_objects(text))
+
+
+def _objects(text: str) -> Iterable[tuple[str, ...]]:
     for match in _OBJECT_AFTER.finditer(text):
         stems = tuple(stem_of(word.lower()) for word in match.groups() if word)
         if "mind" not in stems:

@@ -15,6 +15,7 @@ from octavo.domain.readings import (
     classes,
     cues_in,
     has,
+    opposed,
     opposites,
     read,
     stem_of,
@@ -169,6 +170,8 @@ def both_hold(asked: str, before: str, after: str) -> bool:
 
 def _turned(question: Reading, older: Reading, newer: Reading) -> frozenset[str]:
     """The words of the older whose opposite the newer has, of the same thing: "enabled", "disabled"."""
+    if older.stems.isdisjoint(opposed()):
+        return frozenset()
     words: set[str] = set()
     for pair in opposites():
         for one, other in (pair, pair[::-1]):
@@ -212,7 +215,9 @@ def _kept(question: Reading, older: Reading, newer: Reading) -> dict[str, float]
             lost_nouns += 1
             has_rival = has_rival or is_rival(term, older.tokens, newer.tokens, question.asked)
     together = (older.terms & newer.terms) - names
-    shared = bool(together) or any(g & older.terms and g & newer.terms for g in classes())
+    shared = bool(together) or any(
+        not (group.isdisjoint(older.terms) or group.isdisjoint(newer.terms)) for group in classes()
+    )
     size = max(1, len(had))
     return {
         "lost_nouns": lost_nouns / size,

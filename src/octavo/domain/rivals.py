@@ -17,6 +17,7 @@ from octavo.domain.readings import (
     Reading,
     classes,
     kind_of_key,
+    objects_in,
     stem_of,
     stems,
     without,
@@ -179,7 +180,8 @@ def has_new_object(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer tells a change of something that neither the question nor the older knows."""
     known = older.terms | question.asked
     related = known.union(*(group for group in classes() if group & known))
-    return bool(newer.objects) and all(related.isdisjoint(stems) for stems in newer.objects)
+    objects = objects_in(newer.text)
+    return bool(objects) and all(related.isdisjoint(stems) for stems in objects)
 
 
 def same_start(one: Sequence[str], other: Sequence[str]) -> int:

@@ -79,6 +79,11 @@ def holding(statements: Sequence[Statement]) -> list[Statement]:
     return [row for row in statements if row.text not in ended]
 
 
+def is_courtesy(text: str) -> bool:
+    """Whether what sounds like a preference is said to please, or of something uncertain."""
+    return _has(text, "reaction") or _has(text, "unsure")
+
+
 def _is_ended(earlier: Statement, later: Statement) -> bool:
     is_before = (earlier.at or "") < (later.at or "") and earlier.from_session != later.from_session
     if not is_before or earlier.speaker != later.speaker or not _matter(earlier.text) & _matter(later.text):

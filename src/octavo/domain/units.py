@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from octavo import words
 from octavo.domain.memory import Kind, Layer, Memory
 
 # Speakers that are roles, not names: nobody is looked for by them.
@@ -26,7 +27,7 @@ _THAI_PERSONS = re.compile("(?<!ขอบ)(คุณ)(?!ภาพ|ค่า|ส�
 # A capital inside a sentence, or something quoted.
 _NAMES = re.compile(r"(?<=[^.!?…\s] )[A-Z][a-z]+|[\"“][^\"”]{2,}[\"”]")
 _SENTENCES, _DIGIT = re.compile(r"(?<=[.!?…])\s+"), re.compile(r"\d")
-_SHORT = 15  # words
+_SHORT, _SHORTEST = 15, 40  # words, letters
 
 # Where cores and spheres quote people and name what was spoken of, the longest first.
 _QUOTED = (
@@ -112,12 +113,19 @@ def is_person(speaker: str | None) -> bool:
 def substance(text: str) -> int:
     """What tells an answer from small talk: names inside sentences (0 to 3), a number (4), no question (0).
 
-    A short text that only asks has 8.
+    A short text that only asks, or only says that it heard, has 8.
     """
     names = min(3, len(_NAMES.findall(text)))
     sentences = [part for part in _SENTENCES.split(text.strip()) if part]
     only_asks = text.count(" ") < _SHORT and all(part.endswith("?") for part in sentences)
-    return names | (4 if _DIGIT.search(text) else 0) | (8 if only_asks and sentences else 0)
+    is_empty = only_asks or (len(text) < _SHORTEST and _acknowledgement().fullmatch(text.lower()))
+    return names | (4 if _DIGIT.search(text) else 0) | (8 if is_empty and sentences else 0)
+
+
+@cache
+def _acknowledgement() -> re.Pattern[str]:
+    lists = (words.block("search.acknowledgement", language).strip() for language in ("en", "th"))
+    return re.compile(rf"(?:(?:{'|'.join(lists)})[\s,.!…]*)+")
 
 
 def address(text: str) -> float:

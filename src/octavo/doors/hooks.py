@@ -21,6 +21,7 @@ from typing import Any
 
 from octavo.domain import brief as pages
 from octavo.domain.memory import Turn
+from octavo.domain.orders import unconditional
 from octavo.domain.privacy import tellable
 from octavo.domain.profile import profile
 from octavo.doors import conversations, transcripts
@@ -170,12 +171,21 @@ def _start(account: Account) -> str:
     facts = account.memories(kind="fact", newest=True, limit=_FACTS)
     newest = account.memories(kind=("episode", "core"), newest=True, limit=_NEWEST)
     known = profile(facts, account.uses(*(fact.id for fact in facts)))
-    return pages.render(standing, newest, facts=known, budget=_BUDGET).text
+    orders = unconditional(account.orders())
+    return pages.render(
+        standing, newest, facts=[*known, *account.quotes()], orders=orders, budget=_BUDGET
+    ).text
 
 
 def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
     """What is relevant to a prompt; what stands was told at the start, unless this is it."""
-    told: Any = SimpleNamespace(memories=lambda **_: [], uses=lambda *_: {}, grouped=account.grouped)
+    told: Any = SimpleNamespace(
+        memories=lambda **_: [],
+        quotes=lambda **_: [],
+        orders=lambda **_: [],
+        uses=lambda *_: {},
+        grouped=account.grouped,
+    )
     reader = account if is_first else told
     return briefing.brief(reader, query, k=_RELEVANT, budget=_BUDGET, recall=account.recall).text
 

@@ -138,10 +138,10 @@ def assemble(
     if indexing.composing is None or spine.read_only or spine.policy.assemblies.mode == "off":
         return []
     indexing.compose()
-    first, total = indexing.composing.assembled(), _reach(indexing)
-    if total - first < least:
+    first = indexing.composing.assembled()
+    if _reach(indexing) - first < least:
         return []
-    while first < total and not is_stopping():
+    while first < _reach(indexing) and not is_stopping():
         units = indexing.units_now()
         vectors = indexing.embedded().up_to(units.manifest.rows)
         composing = indexing.composing  # of the index as it is now: another may have taken its place
@@ -152,7 +152,6 @@ def assemble(
             changed |= dict.fromkeys(m.id for m in new)
             indexing.follow_composites()
         composing.note(assembled=first)
-        total = _reach(indexing)
     return list(changed)
 
 
@@ -311,8 +310,9 @@ def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
     """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
 
     def changes(view: DbView) -> list[Memory]:
-        sources = [view.get(id_) for id_ in whole.linked(MERGED_FROM) if id_ != whole.id]
-        return [_ended(m, whole.id, actor) for m in sources if m and not m.gone]
+        named = [view.get(id_) for id_ in whole.linked(MERGED_FROM) if id_ != whole.id]
+        sources = [m for m in named if m and (m.kind, m.scope, m.gone) == (KIND, whole.scope, False)]
+        return [_ended(m, whole.id, actor) for m in sources]
 
     return [m.id for m in commit(spine, changes, f"finish merge {whole.id}", actor)]
 

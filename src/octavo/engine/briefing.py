@@ -10,7 +10,7 @@ from octavo.domain.brief import Brief, render
 from octavo.domain.brief_page import Counter, Item, Told
 from octavo.domain.hits import Hit, Hits
 from octavo.domain.memory import SHARED, Memory, check_scope
-from octavo.domain.orders import Order
+from octavo.domain.orders import Order, unconditional
 from octavo.domain.profile import profile
 from octavo.errors import BadInput
 
@@ -36,6 +36,14 @@ class Readable(Protocol):
 
     def uses(self, *ids: str) -> Mapping[str, int]:
         """How often memories were used."""
+        ...
+
+    def quotes(self, *, scope: str | Sequence[str] | None = None) -> list[Memory]:
+        """What the user said of themselves that still holds."""
+        ...
+
+    def orders(self, *, scope: str | Sequence[str] | None = None) -> list[Order]:
+        """What the user asked for once and for all."""
         ...
 
     def grouped(self, *ids: str) -> Mapping[str, str]:
@@ -79,10 +87,15 @@ def brief(
         until = {h.memory.id: h.replaced.at.date() for h in hits if h.replaced and h.replaced.is_certain}
         orders = hits.orders
         grouped = reader.grouped(*(i.id for i in relevant if isinstance(i, Memory) and i.kind == "fact"))
+    else:
+        orders = unconditional(reader.orders(scope=scopes))
     return render(
         standing,
         relevant,
-        facts=profile(known, reader.uses(*(m.id for m in known)) if known else {}),
+        facts=[
+            *profile(known, reader.uses(*(m.id for m in known)) if known else {}),
+            *reader.quotes(scope=scopes),
+        ],
         until=until,
         grouped=grouped,
         orders=orders,

@@ -35,14 +35,12 @@ MADE_FROM, REMOVED = "made_from", "removed"
 OWN = frozenset({MADE_FROM, REMOVED, RETIRED})  # what only the engine may say of a core
 
 
-def compress(spine: Spine, summariser: Summariser) -> list[Memory]:
+def compress(spine: Spine, summariser: Summariser) -> Iterator[Memory]:
     """Make every core and sphere that is due and not there, oldest first."""
-    made = []
     for due in _due(spine):
         memory = make(spine, summariser, due)
         if memory is not None:
-            made.append(memory)
-    return made
+            yield memory
 
 
 def remake(spine: Spine, summariser: Summariser, id_: str) -> Memory:

@@ -166,13 +166,17 @@ class Embedding(Following[Vectors]):
             raise ModelFailed(f"the embedder {name} gave {len(found)} vectors for {len(texts)} texts")
         return found
 
-    def held(self, told: Iterable[tuple[Memory, Unit]], ends: Set[tuple[str, int]]) -> Vectors:
-        """Vectors of what is not indexed, one a passage, in its order; what has ended has none."""
+    def held(
+        self, told: Iterable[tuple[Memory, Unit]], ends: Set[tuple[str, int]], begun: Vectors | None
+    ) -> Vectors:
+        """Vectors of what is not indexed, one a passage, behind those that are made; none of what ended."""
         passages = [(memory, text) for memory, unit in told for text in passages_of([unit])]
         live = [place for place, (memory, _) in enumerate(passages) if (memory.id, memory.rev) not in ends]
         vectors = np.zeros((len(passages), self.embedder.dimension), dtype=np.float32)
         if live:
             vectors[live] = self._embedded([passages[place] for place in live])
+        if begun is not None:
+            vectors = np.concatenate([begun.floats.astype(np.float32), vectors])
         return held_vectors(self.now(), vectors)
 
     def _embedded(self, passages: Sequence[tuple[Memory, str]]) -> Array:

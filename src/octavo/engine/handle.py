@@ -40,6 +40,7 @@ from octavo.models.rerank import Reranker, TokenReranker
 from octavo.models.summarisers import ModelSummariser, Summariser
 
 _TOGETHER_SECONDS = 0.25  # what is written within it is indexed together
+_CORES = 8
 _ENCODED = 64  # passages that are encoded for a second look before somebody may close the account
 
 
@@ -147,7 +148,7 @@ class Handle(Reader):
     def _work(self) -> None:
         """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
         if self.policy.compression.mode == "background":
-            compress.compress(self._spine, self._summariser)
+            self._compress()
             if isinstance(self._summariser, ModelSummariser):
                 self._judged = judging.judge(self._spine, self._summariser, self._judged)
         if self.policy.mirror.mode == "after_commit":
@@ -165,6 +166,12 @@ class Handle(Reader):
         while not self._worker.is_stopping and self._indexing.add_tokens(limit=_ENCODED):
             pass
         self._group()
+
+    def _compress(self) -> None:
+        """Make what is due; words follow every few cores, for what they lack every question reads itself."""
+        for made, _ in enumerate(compress.compress(self._spine, self._summariser)):
+            if made % _CORES == 0:
+                self._indexing.add_words()
 
     def _group(self) -> None:
         """Bring composites up to the vectors, and group what gathered meanwhile, as the policy says."""

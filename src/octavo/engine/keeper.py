@@ -75,7 +75,8 @@ class Keeper(Sandboxes):
         outside = projections.outside(spine)
         for projection in outside:
             projection.follow()
-        made = compress.compress(spine, self._summariser) if policy.compression.mode != "manual" else []
+        is_due = policy.compression.mode != "manual"
+        made = list(compress.compress(spine, self._summariser)) if is_due else []
         retired, contested = retirement.retire(spine), beliefs.contest(spine)
         expired = review.expire(spine, writing.Writer(spine=spine, actor="system", scope=SHARED))
         ended = assemble.end_small(spine)

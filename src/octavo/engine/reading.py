@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain import gate
 from octavo.domain import hits as hit_values
 from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import FORMATS, Counter, count_tokens
@@ -26,6 +27,7 @@ from octavo.domain.memory import (
 )
 from octavo.domain.orders import Order
 from octavo.domain.state import View
+from octavo.domain.themselves import TOPICS, holding, quotes_of
 from octavo.engine import briefing, counts, indexing, recall
 from octavo.engine.counts import Stats
 from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
@@ -39,6 +41,7 @@ Many = str | Sequence[str] | None
 Streams = str | Sequence[str] | Mapping[str, float] | None
 Question = Annotated[str, "The question, in any words and any language."]
 _EXPLAINED = 200
+_TELLING = 16  # memories of each topic in which the user tells of themselves, the newest
 DRIFTED = "its vectors were last verified longer ago than the policy allows"
 
 
@@ -210,6 +213,20 @@ class Reader:
         base = self._base()
         return self._recaller().orders(
             base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
+        )
+
+    def quotes(self, *, scope: Many = None) -> list[Memory]:
+        """What the user said of themselves that still holds, in their own words, the most telling first."""
+        base, view = self._base(), self._view()
+        rows = base.telling(TOPICS, self._scopes(recall.seen_by(scope, self.scope)), _TELLING)
+        told = [quote for _, _, memory in base.at_rows(rows) for quote in quotes_of(memory)]
+        gone = {id_ for id_ in {quote.id for quote in told} if (now := view.get(id_)) is None or now.gone}
+        keyed = self._spine.keyed
+        return holding(
+            quote
+            for quote in told
+            if quote.id not in gone
+            and not (view.has_refused() and gate.is_rejected(view, quote.text, quote.scope, keyed))
         )
 
     def explain(

@@ -14,7 +14,6 @@ from octavo.domain.memory import Memory
 from octavo.domain.names import called_in
 from octavo.domain.orders import holds_order
 from octavo.domain.units import Unit
-from octavo.engine.boosts import ABSTRACT
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
@@ -23,7 +22,7 @@ from octavo.storage.rows import Units, behind
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors
 
-NAMES, ORDERS, ABSTRACTIONS = "names", "orders", "abstractions"
+NAMES, ORDERS = "names", "orders"
 _MANY = 512  # revisions after which it is cheaper to begin anew than to read them all
 _TAILS = 4  # of the account, and of a few sandboxes that are asked by turns
 
@@ -34,8 +33,9 @@ Revision = tuple[str, int]
 class Tail:
     """What an index does not hold, as columns of the same shape that stand behind its own."""
 
-    def __init__(self, index: Units, told: Told, units: Units) -> None:
+    def __init__(self, index: Units, told: Told, units: Units, begun: Tail | None = None) -> None:
         self.index, self.told, self.units = index, told, units
+        self._begun = begun  # a shorter one that it begins with
         self._vectors: tuple[Embedding, Set[Revision], Vectors] | None = None
 
     def begins(self, index: Units, told: Told) -> bool:
@@ -45,10 +45,19 @@ class Tail:
 
     def vectors(self, source: Embedding, ends: Set[Revision]) -> Vectors:
         """One vector a passage, made for the first question that asks; what has ended has none."""
+        held = self._made(source, ends)
+        if held is None:
+            begun, new = None, self.told
+            if self._begun and (begun := self._begun._made(source, ends)):
+                new = self.told[len(self._begun.told) :]
+            held = source.held(new, ends, begun)
+            self._begun, self._vectors = None, (source, ends, held)
+        return held
+
+    def _made(self, source: Embedding, ends: Set[Revision]) -> Vectors | None:
+        """The vectors that were made already, if they are those and none is missing."""
         held = self._vectors
-        if held is None or held[0] is not source or not held[1] <= ends:
-            held = self._vectors = (source, ends, source.held(self.told, ends))
-        return held[2]
+        return held[2] if held is not None and held[0] is source and held[1] <= ends else None
 
 
 class Recent:
@@ -68,7 +77,7 @@ class Recent:
         self._ends: list[tuple[str, int, int]] = []
         self._places: dict[str, int] = {}
         self._tails: list[Tail] = []
-        self._changed = dict.fromkeys((NAMES, ORDERS, ABSTRACTIONS), version)
+        self._changed = dict.fromkeys((NAMES, ORDERS), version)
 
     def tail(self, units: Units, base: DbView, own: Sequence[Memory]) -> tuple[Tail, set[Revision]]:
         """What an index does not hold, and which revisions ended since.
@@ -96,7 +105,7 @@ class Recent:
         fitting = [tail for tail in self._tails if tail.begins(units, told)]
         tail = max(fitting, key=lambda tail: len(tail.told), default=Tail(units, [], behind(units)))
         if new := [unit for _, unit in told[len(tail.told) :]]:
-            tail = Tail(units, told, grown(tail.units, new))
+            tail = Tail(units, told, grown(tail.units, new), tail)
             self._tails = [*self._tails, tail][-_TAILS:]
         return tail
 
@@ -125,8 +134,6 @@ class Recent:
         for since, memory in state.revisions_since(before, version):
             said = list(self._indexing.units_of(memory, since, self._places, before))
             self._read += [(since, memory, unit) for unit in said if since > mark]
-            if memory.kind in ABSTRACT:
-                self._changed[ABSTRACTIONS] = since
             if memory.kind == "register" or any(called_in(memory)):
                 self._changed[NAMES] = since
             if memory.kind == "register" or holds_order(memory):

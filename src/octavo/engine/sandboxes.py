@@ -169,7 +169,7 @@ class Sandboxes(Handle):
         policy = self.policy.compression
         is_due = result.session is not None and result.session % policy.levels[0].radix == 0
         if is_due and policy.mode == "immediate":
-            compress.compress(self._spine, self._summariser)
+            list(compress.compress(self._spine, self._summariser))
         self._worker.wake()
 
 

@@ -143,7 +143,8 @@ def _must_be_whole(value: Any, name: str, depth: int) -> None:
                 raise BadInput(f"{name} is nested deeper than {MAX_DEPTH}", hint="flatten it")
             parts = [*value, *value.values()] if isinstance(value, Mapping) else value
             for part in parts:
-                if not isinstance(part, int | None):
+                is_sound = math.isfinite(part) if type(part) is float else part is None or type(part) is int
+                if not is_sound:  # a vector has hundreds of numbers
                     _must_be_whole(part, name, depth + 1)
 
 
@@ -193,7 +194,9 @@ def _fit(hint: Any) -> Fits:
 
 def _single(hint: Any) -> Fits:
     if hint is float:
-        return lambda value: _is_number(value) and math.isfinite(value) and abs(value) <= MAX_NUMBER
+        return lambda value: (
+            (type(value) is float or _is_number(value)) and math.isfinite(value) and abs(value) <= MAX_NUMBER
+        )
     if hint is int:
         return lambda value: isinstance(value, int) and _is_number(value)
     if hint is None or hint in _PLAIN:

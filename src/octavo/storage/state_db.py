@@ -322,7 +322,7 @@ class StateDb(StateLog):
                 "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
                 [(tag, codec.micros(memory.at), id_, row) for tag in memory.tags],
             )
-        for table in ("standing_order", "called"):  # our own table names
+        for table in ("standing_order", "told", "called"):  # our own table names
             rows = f"SELECT row FROM revision WHERE {own}"
             self._db.execute(f"DELETE FROM {table} WHERE row IN ({rows})", (id_, version))
         self._db.execute(

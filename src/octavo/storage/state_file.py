@@ -19,13 +19,14 @@ from octavo.domain.likeness import filed_under
 from octavo.domain.memory import COMPARED, Change, Memory
 from octavo.domain.names import called_in
 from octavo.domain.orders import holds_order
+from octavo.domain.themselves import topics_of
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec
 from octavo.storage.ledger import GENESIS
 from octavo.storage.state_log import OPEN
 from octavo.storage.state_view import ROW_BITS
 
-SCHEMA = 9
+SCHEMA = 10
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
 _CHECKSUM_BYTES = 8  # at the end of a page, which that layer goes by
 _MOST_BYTES_IN_MEMORY = 1 << 29
@@ -52,6 +53,7 @@ CREATE TABLE link (target TEXT NOT NULL, until INTEGER NOT NULL, name TEXT NOT N
 CREATE TABLE tagged (tag TEXT NOT NULL, at INTEGER NOT NULL, id TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (tag, at, id, row)) WITHOUT ROWID;
 CREATE TABLE standing_order (row INTEGER PRIMARY KEY);
+CREATE TABLE told (topic TEXT NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (topic, row)) WITHOUT ROWID;
 CREATE TABLE called (name TEXT NOT NULL, speaker TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (name, speaker, row)) WITHOUT ROWID;
 CREATE TABLE version (
@@ -262,6 +264,7 @@ def looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list
             [(tag, codec.micros(m.at), m.id, row) for row, m in rows for tag in m.tags],
         ),
         ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if holds_order(m)]),
+        ("INSERT INTO told VALUES (?, ?)", [(topic, row) for row, m in rows for topic in topics_of(m)]),
         (_CALL, [(n, who, row, n, who) for row, m in rows if m.turns for n, who in called_in(m)]),
         # In their order, because neighbours lie on one page.
         ("INSERT OR IGNORE INTO filed VALUES (?)", sorted(places)),

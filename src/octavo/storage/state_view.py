@@ -212,6 +212,17 @@ class DbView:
         )
         return [int(row) for (row,) in rows]
 
+    def telling(self, topics: Sequence[str], scopes: Sequence[str] | None, newest: int) -> list[int]:
+        """The rows of the newest live memories in which the user tells of themselves, of each topic a few."""
+        seen = "" if scopes is None else f"AND r.scope {AMONG}"
+        rows = self._db.rows(
+            "SELECT (SELECT group_concat(row) FROM (SELECT t.row FROM told t CROSS JOIN revision r "
+            f"USING (row) WHERE t.topic = named.value AND r.gone = 0 AND {_VALID} {seen} "
+            "ORDER BY t.row DESC LIMIT ?)) FROM json_each(?) AS named",
+            (*self._now, *(() if scopes is None else (listed(scopes),)), newest, listed(topics)),
+        )
+        return sorted({int(row) for (some,) in rows if some for row in some.split(",")})
+
     def at_rows(self, rows: Sequence[int]) -> list[tuple[int, int, Memory]]:
         """The memories of some rows, each with its row and the version it came in."""
         return self._db.told(f"row {AMONG}", (listed(rows),))

@@ -1,0 +1,136 @@
+"""What the user has said of themselves that holds longer than a day: quotes, under what they are about."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from functools import cache
+
+from msgspec.structs import replace
+
+from octavo import words as word_lists
+from octavo.domain import cues, statements
+from octavo.domain.cores import Statement
+from octavo.domain.memory import Memory
+from octavo.domain.orders import by_words, may_hold, said_by_user, sentences_of
+from octavo.domain.profile import profile
+from octavo.domain.sentences import content, is_question
+from octavo.domain.text import fold, words
+
+PLANS, LIKES, HOUSEHOLD = "plans", "likes", "household"
+_STATED = ("name", "health", "pets", "family", "home", "origin", "pursuits", "work", LIKES)
+TOPICS = (*_STATED, HOUSEHOLD, PLANS)
+_ONE = ("name", "home")  # of which only the newest holds
+_TURNING = (LIKES, "health")  # of which a later one may say the opposite
+_MOST, _OF_ONE = 14, 3  # lines that a brief may show, and of one topic
+_PLANNED_DAYS = 45  # a plan is told until the talk is so much further
+_SHORTEST, _LONGEST = 8, 200
+_TELLING = 3  # words with content that tell something by themselves
+_PLAINLY, _OPENING = 0.3, 16  # what it weighs that a sentence opens with it, and how far that reaches
+_TAKEN_BACK, _PASSING = cues.cue("themselves.taken_back"), cues.cue("themselves.passing_time")
+_AWAY = cues.cue("themselves.away")
+_CAPITAL = re.compile(r"\b(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
+_HINTS = ("planned", HOUSEHOLD)
+
+
+@cache
+def _pattern(*lists: str, language: str) -> re.Pattern[str]:
+    """One pattern of some lists of a language, each a group by its name."""
+    groups = (f"(?P<{name}>{'|'.join(word_lists.lines(f'themselves.{name}', language))})" for name in lists)
+    edge = r"\b" if language == "en" else ""
+    opens = word_lists.block("themselves.opens", language)
+    return re.compile(rf"{edge}(?={opens}{edge})(?:{'|'.join(groups)}){edge}")
+
+
+def _found(plain: str, *lists: str) -> re.Match[str] | None:
+    """The first that a text has of some lists."""
+    thai = None if plain.isascii() else _pattern(*lists, language="th").search(plain)
+    return thai or _pattern(*lists, language="en").search(plain)
+
+
+def topics_of(memory: Memory) -> set[str]:
+    """What the user tells of themselves in a memory, by what it is about."""
+    return {str(quote.topic) for quote in quotes_of(memory)}
+
+
+def quotes_of(memory: Memory) -> Iterator[Memory]:
+    """Each sentence of the user's turns that tells something lasting of them, as a memory of its own."""
+    for turn, text, at in said_by_user(memory):
+        may_tell = turn is not None and _found(_plain(text), *_STATED, *_HINTS)
+        for sentence in sentences_of(text) if may_tell else ():
+            topic, is_plain = _read(sentence)
+            if topic is not None:
+                salience = memory.salience + _PLAINLY * is_plain
+                told = {"text": sentence, "topic": topic, "at": at, "salience": salience}
+                yield replace(memory, **told, turns=(), data={}, tags=(), links=(), category=None)
+
+
+def holding(quotes: Iterable[Memory]) -> list[Memory]:
+    """The quotes to tell, the best first: what a later one replaces is left out, and so are plans of old."""
+    said = {fold(quote.text): quote for quote in sorted(quotes, key=lambda quote: (quote.at, quote.id))}
+    rows = list(said.values())
+    newest = {quote.topic: quote for quote in rows}
+    kept = {row.text for row in statements.holding([_statement(quote) for quote in rows])}
+    told = [
+        quote
+        for quote in rows
+        if quote.text in kept
+        and (quote.topic not in _ONE or newest[quote.topic] is quote)
+        and (quote.topic != PLANS or quote.at >= rows[-1].at - timedelta(days=_PLANNED_DAYS))
+    ]
+    count: Counter[str | None] = Counter()
+    known: set[str] = set()
+    chosen = []
+    for quote in sorted(profile(told, {}, is_talk=True), key=lambda quote: quote.topic == HOUSEHOLD):
+        mentioned = _found(_plain(quote.text), HOUSEHOLD)
+        if quote.topic == HOUSEHOLD and mentioned and mentioned[0] in known:
+            continue
+        known.update([mentioned[0]] if mentioned else [])
+        count[quote.topic] += 1
+        if count[quote.topic] <= _OF_ONE:
+            chosen.append(quote)
+    return chosen[:_MOST]
+
+
+def _plain(text: str) -> str:
+    """A text as the lists are written: "I", and what begins their lines, in small letters."""
+    return _CAPITAL.sub(lambda word: word[0].lower(), text.replace("’", "'"))
+
+
+def _statement(quote: Memory) -> Statement:
+    kind = "preference" if quote.topic in _TURNING else "commitment"
+    return Statement(kind=kind, text=quote.text, at=quote.at.isoformat(), from_session=quote.id)
+
+
+def _read(sentence: str) -> tuple[str | None, bool]:
+    """What a sentence tells of who says it, None if nothing that lasts; and whether it opens with that."""
+    plain = _plain(sentence)
+    if not _SHORTEST <= len(plain) <= _LONGEST:
+        return None, False
+    match = _found(plain, *_STATED)
+    hint = match or _found(plain, *_HINTS)
+    if hint is None or is_question(plain) or _is_order(sentence):
+        return None, False
+    topic, is_plain = hint.lastgroup, hint.start() <= _OPENING
+    if topic == "name":
+        return topic, is_plain
+    is_pointing = plain.isascii() and statements.is_pointing(sentence)
+    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)) or _PASSING.search(plain):
+        return None, False
+    if topic == LIKES:
+        is_courtesy = statements.is_courtesy(plain) or _AWAY.search(plain)
+        return (None if is_courtesy or len(content(plain)) < _TELLING - 1 else topic), is_plain
+    if match is None:
+        is_plan = statements.kind_of(sentence) in ("decision", "commitment")
+        is_there = topic == HOUSEHOLD and hint.start() <= 2 * _OPENING
+        return (PLANS if is_plan else HOUSEHOLD if is_there else None), False
+    is_taken_back = _TAKEN_BACK.search(plain[: match.start()].rstrip())
+    is_aside = not is_plain and len(content(plain)) < _TELLING
+    return (None if is_taken_back or is_aside else topic), is_plain
+
+
+def _is_order(sentence: str) -> bool:
+    order = by_words(sentence) if may_hold(sentence) else None
+    return order is not None and not order[0]

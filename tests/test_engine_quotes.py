@@ -1,0 +1,183 @@
+"""What a brief without a question tells of a person who never asked for anything to be remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from briefs import read
+from octavo import Account
+from octavo.domain.brief_page import SAID
+
+Opened = Callable[..., Account]
+BEGAN = datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+ENGLISH = (
+    ("My name is Ana Duarte.", "I work as a nurse at Saint Mary's."),
+    ("I live in Porto with my husband Rui.", "My daughter Mia starts school in September."),
+    ("I'm a vegetarian.", "We have two cats, Miso and Tofu."),
+    ("I'm so tired today.", "I love that!"),
+    ("I'm allergic to peanuts.", "What should I cook tonight?"),
+    ("I moved to Lisbon.", "If I lived in Rome I would eat ice cream all day."),
+    ("I'm not a vegetarian any more, I'm a pescatarian.", "Always answer in Portuguese."),
+    ("I'm learning Japanese.", "We're moving to a bigger flat in March."),
+)
+THAI = (
+    ("ผมชื่อต้น เป็นครูสอนวิทยาศาสตร์", "ผมอาศัยอยู่ที่เชียงราย"),
+    ("ฉันแพ้กุ้ง", "ลูกสาวของผมชื่อมายา อายุ 6 ขวบ"),
+    ("วันนี้ฝนตกทั้งวัน", "ผมชอบปีนเขามาก"),
+    ("ผมย้ายมาอยู่เชียงใหม่แล้ว", "พรุ่งนี้อากาศเป็นยังไงบ้าง"),
+    ("ต่อไปนี้ให้ตอบเป็นภาษาไทยเสมอ", "เราเลี้ยงแมวสองตัว"),
+)
+
+
+def live(account: Account, sessions: Sequence[Sequence[str]], scope: str = "shared", week: int = 0) -> None:
+    """Talk in one sandbox a week; the assistant says of itself what the user might."""
+    for number, said in enumerate(sessions, start=week):
+        at = BEGAN + timedelta(weeks=number)
+        with account.sandbox(scope=scope, started_at=at) as sandbox:
+            for text in said:
+                sandbox.turn("user", text, at=at)
+                sandbox.turn("assistant", "I live in the cloud and my name is Robo.", at=at)
+
+
+def quoted(account: Account, **asked: str) -> dict[str, str]:
+    """What stands under the heading of quotes: each text with its topic."""
+    sections = read(account.brief(**asked).standing).sections if account.brief(**asked).standing else {}
+    return {line[4]: line[3] or "" for line in sections.get(SAID, [])}
+
+
+@pytest.fixture
+def ana(opened: Opened) -> Account:
+    account = opened("agent:bot", "ana", embedder=False)
+    live(account, ENGLISH)
+    return account
+
+
+def episode(account: Account, text: str) -> str:
+    return next(m.id for m in account.memories(kind="episode") if text in m.text)
+
+
+def test_an_account_of_talk_only_tells_whom_the_agent_is_talking_to(ana: Account) -> None:
+    assert quoted(ana) == {
+        "My name is Ana Duarte.": "name",
+        "I work as a nurse at Saint Mary's.": "work",
+        "My daughter Mia starts school in September.": "family",
+        "We have two cats, Miso and Tofu.": "pets",
+        "I'm allergic to peanuts.": "health",
+        "I moved to Lisbon.": "home",
+        "I'm not a vegetarian any more, I'm a pescatarian.": "health",
+        "I'm learning Japanese.": "pursuits",
+        "We're moving to a bigger flat in March.": "plans",
+    }
+
+
+def test_each_quote_names_its_turn_and_day(ana: Account) -> None:
+    brief = ana.brief()
+    [line] = [line for line in read(brief.standing).sections[SAID] if "peanuts" in line[4]]
+    assert line[:3] == (episode(ana, "peanuts"), "episode", "2026-02-02")
+    assert brief.sources[line[0]] == line[0]
+
+
+def test_an_order_without_a_condition_is_told_without_a_question(ana: Account) -> None:
+    assert "Always answer in Portuguese." in ana.brief().orders
+    assert "Always answer in Portuguese." not in quoted(ana)
+
+
+def test_a_thai_account_tells_in_thai(opened: Opened) -> None:
+    account = opened("agent:bot", "ton", embedder=False)
+    live(account, THAI)
+    assert quoted(account) == {
+        "ผมชื่อต้น เป็นครูสอนวิทยาศาสตร์": "name",
+        "ฉันแพ้กุ้ง": "health",
+        "ลูกสาวของผมชื่อมายา อายุ 6 ขวบ": "family",
+        "ผมชอบปีนเขามาก": "likes",
+        "ผมย้ายมาอยู่เชียงใหม่แล้ว": "home",
+        "เราเลี้ยงแมวสองตัว": "pets",
+    }
+    assert "ให้ตอบเป็นภาษาไทยเสมอ" in account.brief().orders
+
+
+def test_it_is_the_same_with_a_question_and_after_small_talk(ana: Account) -> None:
+    before = ana.brief().standing
+    assert ana.brief("what may she eat?").standing == before
+    live(ana, [["Good morning!", "Thanks, that helps a lot."]], week=9)
+    assert ana.brief().standing == before
+
+
+def test_a_quoted_turn_can_still_be_relevant(ana: Account) -> None:
+    assert "peanuts" in ana.brief("what is she allergic to?").relevant
+
+
+def test_a_scope_hears_nothing_of_what_was_said_in_another(ana: Account, opened: Opened) -> None:
+    live(ana, [["I work for the secret service.", "I have three sons."]], scope="orion", week=10)
+    assert "I have three sons." in quoted(ana, scope="orion")
+    for other in (opened("agent:bot", "ana", scope="elysia"), opened("agent:bot", "ana", scope="shared")):
+        assert "I have three sons." not in quoted(other)
+        assert "I work for the secret service." not in quoted(other)
+        assert "I'm allergic to peanuts." in quoted(other)
+
+
+def test_many_words_in_another_scope_leave_room_for_ones_own(ana: Account, opened: Opened) -> None:
+    live(ana, [[f"I work for company number {n}." for n in range(40)]], scope="orion", week=10)
+    assert "I work as a nurse at Saint Mary's." in quoted(opened("agent:bot", "ana", scope="elysia"))
+
+
+def test_a_forgotten_turn_is_quoted_no_more_in_a_sandbox_either(ana: Account) -> None:
+    id_ = episode(ana, "peanuts")
+    with ana.sandbox() as sandbox:
+        sandbox.forget(id_)
+        assert "I'm allergic to peanuts." not in sandbox.brief().text
+    version = ana.version
+    assert "I'm allergic to peanuts." not in quoted(ana)
+    assert "I'm allergic to peanuts." in ana.at(version - 1).brief().text
+
+
+def test_a_redacted_turn_is_quoted_no_more_at_any_version(ana: Account, opened: Opened) -> None:
+    owner = opened("human:ana", "ana")
+    version = owner.version
+    owner.redact(episode(ana, "peanuts"), reason="private")
+    assert "peanuts" not in owner.brief().text + owner.at(version).brief().text
+    assert "peanuts" not in opened("agent:bot", "ana").brief().text
+
+
+def test_what_a_person_refused_is_not_quoted(ana: Account, opened: Opened) -> None:
+    owner = opened("human:ana", "ana")
+    owner.reject("I'm allergic to peanuts.", reason="a joke")
+    assert "I'm allergic to peanuts." not in quoted(ana)
+
+
+def test_assistants_tools_and_people_among_themselves_are_not_quoted(opened: Opened) -> None:
+    account = opened("agent:bot", "others", embedder=False)
+    with account.sandbox() as sandbox:
+        sandbox.turn("assistant", "I live in Paris.")
+        sandbox.turn("tool", "My name is Weather Service.")
+    with account.sandbox() as sandbox:
+        sandbox.turn("Melanie", "I live in Oslo with my son Tim.")
+        sandbox.turn("Caroline", "I moved to Bergen.")
+    account.remember("I live in Rome", confidence=0.9)
+    assert quoted(account) == {}
+
+
+def test_what_is_noted_goes_first_and_a_small_budget_cuts_the_quotes(ana: Account) -> None:
+    ana.remember("Ana leads the night shift", confidence=0.9)
+    brief = ana.brief(budget=260)
+    assert "Ana leads the night shift" in brief.text
+    assert brief.tokens <= 260
+    assert brief.left_out.facts > 0
+
+
+def test_what_it_reads_is_bounded(ana: Account) -> None:
+    live(ana, [[f"My sister number {n} lives in town {n}." for n in range(60)]], week=20)
+    assert len(ana.quotes()) <= 14
+    assert "My name is Ana Duarte." in [quote.text for quote in ana.quotes()]
+
+
+def test_a_state_that_is_made_anew_tells_the_same(ana: Account, opened: Opened) -> None:
+    before = ana.brief().text
+    ana.close()
+    again = opened("human:ana", "ana")
+    again.repair()
+    assert again.brief().text == before
