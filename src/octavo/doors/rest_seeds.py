@@ -135,11 +135,6 @@ def calculate_quickrecal(
     return {"memory_id": memory_id, **MemoryCore(account).calculate_quickrecal(memory_id, mode)}
 
 
-def check_index_integrity(account: Account) -> Any:
-    """Prove that the index holds what the ledger says."""
-    return MemoryCore(account).check_index_integrity()
-
-
 def repair_index(
     account: Account, repair_type: Literal["auto", "recreate_mapping", "rebuild_from_persistence"] = "auto"
 ) -> Any:
@@ -185,21 +180,6 @@ def memory_write(account: Account, level: str, path: str, content: str | dict[st
     return written
 
 
-def memory_consolidate(account: Account, max_age_days: float | None = None, promote: bool = False) -> Any:
-    """Carry what repeats up to knowledge."""
-    return FilesystemMemory(account).consolidate_memory(max_age_days, promote)
-
-
-def memory_stats(account: Account) -> Any:
-    """Count and weigh the levels."""
-    return FilesystemMemory(account).stats()
-
-
-def memory_retention(account: Account) -> Any:
-    """Show what is kept for how long."""
-    return FilesystemMemory(account).retention()
-
-
 def _plainly(value: Any) -> tuple[Any, int]:
     """A value as it is; what waits for a person is not done yet."""
     told = plain(value)
@@ -229,7 +209,7 @@ STRUCTURES: tuple[_Path, ...] = (
     ("GET", "/api/memories/{memory_id}", get_memory),
     ("POST", "/api/memories/update_quickrecal_score", update_quickrecal_score),
     ("POST", "/calculate_quickrecal", calculate_quickrecal),
-    ("GET", "/check_index_integrity", check_index_integrity),
+    ("GET", "/check_index_integrity", MemoryCore.check_index_integrity),
     ("POST", "/repair_index", repair_index),
     ("POST", "/diagnostics/trigger_retry_loop", trigger_retry_loop),
     ("GET", "/config/runtime/{service}", runtime_config),
@@ -243,18 +223,20 @@ VAULT_AND_LEVELS: tuple[_Path, ...] = (
     ("GET", "/api/memory/search", memory_search),
     ("GET", "/api/memory/read/{level}/{path:path}", memory_read),
     ("POST", "/api/memory/write/{level}/{path:path}", memory_write),
-    ("POST", "/api/memory/consolidate", memory_consolidate),
-    ("GET", "/api/memory/stats", memory_stats),
-    ("GET", "/api/memory/retention", memory_retention),
+    ("POST", "/api/memory/consolidate", FilesystemMemory.consolidate_memory),
+    ("GET", "/api/memory/stats", FilesystemMemory.stats),
+    ("GET", "/api/memory/retention", FilesystemMemory.retention),
 )
 
 
 def _operation(act: Any, method: str) -> Operation:
     if isinstance(act, str):
         return BY_NAME[act]
-    return Operation(
-        name=act.__name__, function=act, section="documents", example="", begins=method == "POST"
+    part = {"MemoryCore": MemoryCore, "FilesystemMemory": FilesystemMemory}.get(
+        act.__qualname__.partition(".")[0]
     )
+    how: dict[str, Any] = {"section": "documents", "example": "", "begins": method == "POST", "part": part}
+    return Operation(name=act.__name__, function=act, **how)
 
 
 PATHS = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Annotated
 
 from octavo.documents.synthians import explaining
@@ -10,10 +11,11 @@ from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
 from octavo.engine.explain import Explainer
 
+_explained = attrgetter("explained")
 _A, _B = "asm_01kajx2f6w9m4d8c7t5s", "asm_01kajx2f6w9m4d8c7t5t"
 
-assemblies = operation("octavo assemblies", part="explained", result="assemblies")(Explainer.assemblies)
-assembly = operation(f"octavo assembly {_A}", part="explained")(Explainer.assembly)
+assemblies = operation("octavo assemblies", part=_explained, result="assemblies")(Explainer.assemblies)
+assembly = operation(f"octavo assembly {_A}", part=_explained)(Explainer.assembly)
 
 
 @operation(
@@ -34,7 +36,7 @@ def assemble(
 
 merge_assemblies = operation(f"octavo merge-assemblies {_A} {_B}", writes=True)(Account.merge_assemblies)
 unmerge = operation(f"octavo unmerge {_A}", writes=True, result="revived")(Account.unmerge)
-lineage = operation(f"octavo lineage {_A}", part="explained")(Explainer.lineage)
+lineage = operation(f"octavo lineage {_A}", part=_explained)(Explainer.lineage)
 explain_activation = operation(f"octavo explain-activation {_A} 01kajx2f6w9m4d8c7t5s")(explaining.activation)
 explain_merge = operation(f"octavo explain-merge {_A}")(explaining.merge)
 merge_log = operation("octavo merge-log --limit 10")(explaining.log)

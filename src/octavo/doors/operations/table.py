@@ -102,8 +102,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     does without where it may not write; one that `begins` may make the first account of an empty folder.
     A `local` one takes files of this machine: no door but the command line and Python has it. A `human` one
     is for people only; the engine enforces it. `result` names what a bare value or list is. `asks` is what a
-    person is asked before it is done. A `long` one shows that it is at work. `part` is the account's part
-    whose method it is. One that is `like` a method takes what that is given, too.
+    person is asked before it is done. A `long` one shows that it is at work. `part` makes of an account
+    what has the method. One that is `like` a method takes what that is given, too.
     """
 
     name: str
@@ -118,12 +118,12 @@ class Operation(Struct, frozen=True, kw_only=True):
     long: bool = False
     asks: str | None = None
     result: str | None = None
-    part: str | None = None
+    part: Callable[[Any], Any] | None = None
     like: Callable[..., Any] | None = None
 
     def __call__(self, subject: Any, *args: Any, **values: Any) -> Any:
         """Do it on what is already open; what has a result and gives none gives what it was told first."""
-        asked = subject if self.part is None else getattr(subject, self.part)
+        asked = subject if self.part is None else self.part(subject)
         taken = inspect.signature(self.like or self.function).parameters
         names = {name.rstrip("_"): name for name in taken}
         told = {names.get(name, name): value for name, value in values.items()}
@@ -164,7 +164,7 @@ def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Oper
 
     The example names it, its section is its module. A function's first parameter says what it is asked of
     (the settings, an account, a sandbox, an older version, or several of these), the others what it is given:
-    what stands before the star is said in order. Of a method's parameters those with a sentence are given;
+    what stands before the star is said in order. Of a method of the engine those with a sentence are given;
     the others are for Python alone.
     """
 
@@ -181,6 +181,7 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
     function = inspect.unwrap(function)
     hints = get_type_hints(function, include_extras=True)
     first, *others = inspect.signature(function).parameters.values()
+    is_ours = first.name == "self" and function.__module__.startswith("octavo.engine.")
     if first.name == "self":
         subjects = _ASKED_OF.get(function.__qualname__.partition(".")[0], (Account,))
     else:
@@ -188,7 +189,7 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
     if subjects == (Reader,):
         subjects = _READERS
     assert subjects == (Settings,) or set(subjects) <= set(_READERS), function.__name__
-    given = [p for one in others for p in _given(one, hints[one.name]) if p.summary or first.name != "self"]
+    given = [p for one in others for p in _given(one, hints[one.name]) if p.summary or not is_ours]
     return subjects, tuple(given), any(one.name == "progress" for one in others)
 
 
