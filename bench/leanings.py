@@ -1,7 +1,7 @@
-"""Fit the directions in which orders and wishes lie among the offline embedder's vectors.
+"""Fit what tells orders and wishes, and what they are about, from the offline embedder's vectors.
 
-The sentences are our own (`leanings.json`, English with a little Thai, none of them from a set that recall is
-judged by): `python -m bench.leanings --write src/octavo/models/leanings.bin`.
+The sentences are our own (`leanings.json`, English and Thai, none of them from a set that recall is judged
+by): `python -m bench.leanings --write src/octavo/models/leanings.bin`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,36 +19,99 @@ import numpy as np
 
 from octavo.domain.query import read_question
 from octavo.models.embedders import offline_embedder
+from octavo.models.leanings import without
 
 SENTENCES = Path(__file__).with_name("leanings.json")
-STEPS, RATE, RIDGE = 1_500, 20.0, 1e-4
+STEPS, RATE, PUSH, RIDGE = 500, 9.0, 0.9, 1e-4
+LEFT_OUT = 5  # one of so many is left out to see how well the rest tells it
+Groups = Sequence[tuple[np.ndarray, float]]  # vectors, and what their group weighs
 
 
 def main() -> None:
-    """Fit, say how many of the sentences each direction tells apart, and write."""
+    """Fit, say how well each part tells what it was not fitted on, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, help="where the directions go")
+    parser.add_argument("--write", type=Path, help="where the table goes")
     options = parser.parse_args()
     given = json.loads(SENTENCES.read_text("utf-8"))
-    special, general, wishes, others = (vectors(list(some)) for some in sentences(given))
-    orders = np.concatenate([special, general])
-    rows = {
-        "order": fitted(orders, np.concatenate([wishes, others])),
-        "wish": fitted(wishes, np.concatenate([orders, others])),
-        "general": fitted(general, special),
-    }
-    for name, told, rest in (
-        ("order", orders, others),
-        ("wish", wishes, others),
-        ("general", general, special),
-    ):
-        line = rows[name]
-        right = (told @ line[:-1] + line[-1] > 0).mean(), (rest @ line[:-1] + line[-1] < 0).mean()
-        print(f"{name}: {len(told)} sentences, {right[0]:.3f} on its side, {right[1]:.3f} of the others not")
-    for mean in (orders, wishes, vectors(given["subjects"]), asked(given["questions"])):
-        rows[str(len(rows))] = np.append(mean.mean(axis=0), 0.0)
+    kinds = directions(given)
+    means, domains = subjects(given["domains"])
     if options.write:
-        options.write.write_bytes(np.array(list(rows.values())).astype("<f2").tobytes())
+        options.write.write_bytes(np.concatenate([kinds, means, domains]).astype("<f2").tobytes())
+
+
+def directions(given: dict[str, Any]) -> np.ndarray:
+    """The directions of orders, of wishes, and of those among them that are about every answer."""
+    special, general, wishes, others = (vectors(list(some)) for some in sentences(given))
+    said = {
+        (kind, form): vectors(
+            [t for d in given["domains"] if bool(d.get("form")) == form for t in d.get(kind, ())]
+        )
+        for kind in ("orders", "wishes")
+        for form in (False, True)
+    }
+    orders = [(special, 0.3), (said["orders", False], 0.35), (general, 0.1), (said["orders", True], 0.25)]
+    wished = [(wishes, 0.4), (np.concatenate([said["wishes", False], said["wishes", True]]), 0.6)]
+    asks = vectors([t for d in given["domains"] for t in d.get("requests", ()) if not t.endswith("?")])
+    told = [(others[: -len(given["others"])], 0.35), (others[-len(given["others"]) :], 0.6), (asks, 0.2)]
+    about_all = [(general, 0.4), (said["orders", True], 0.5), (said["wishes", True], 0.5)]
+    about_some = [(special, 0.5), (said["orders", False], 0.5), (said["wishes", False], 0.5)]
+    rows = []
+    for name, these, rest in (
+        ("order", orders, [(v, w / 2) for v, w in wished] + told),
+        ("wish", wished, [(v, w / 2) for v, w in orders] + told),
+        ("general", about_all, about_some),
+    ):
+        line = weighed(these, rest)
+        right = [np.concatenate([v for v, _ in side]) @ line[:-1] + line[-1] > 0 for side in (these, rest)]
+        print(f"{name}: {right[0].mean():.3f} on its side, {1 - right[1].mean():.3f} of the others not")
+        rows.append(line)
+    return np.array(rows)
+
+
+def subjects(given: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """The means of orders, wishes, conditions and questions; and a line for each domain they are about."""
+    kinds = ("orders", "wishes", "subjects", "requests")
+    names = list(dict.fromkeys(chain.from_iterable(group["about"] for group in given)))
+    seen, goals, means = [], [], []
+    for kind in kinds:
+        groups = [group for group in given if not group.get("form")]
+        texts = [text for group in groups for text in group.get(kind, ())]
+        found = asked(texts) if kind == "requests" else vectors(texts)
+        means.append(np.append(found.mean(axis=0), 0.0))
+        seen.append(without(found, means[-1][:-1]))
+        goals += [[n in group["about"] for n in names] for group in groups for _ in group.get(kind, ())]
+    every, goal = np.concatenate(seen), np.array(goals, dtype=np.float32)
+    out = np.random.default_rng(0).integers(0, LEFT_OUT, len(every)) == 0
+    lines = logistic(every[~out], goal[~out])
+    nearest = (every[out] @ lines[:, :-1].T + lines[:, -1]).argmax(axis=1)
+    right = [bool(g[n]) for g, n in zip(goal[out], nearest, strict=True) if g.any()]
+    print(
+        f"{len(names)} domains, {len(every)} texts: {np.mean(right):.3f} of those left out in the right one"
+    )
+    return np.array(means), logistic(every, goal)
+
+
+def logistic(seen: np.ndarray, goal: np.ndarray, share: np.ndarray | None = None) -> np.ndarray:
+    """A line and an offset for each column of a goal, fitted by gradient descent."""
+    seen = np.column_stack([seen, np.ones(len(seen))]).astype(np.float32)
+    share = np.full(len(seen), 1 / len(seen)) if share is None else share
+    weights, kept = share[:, None].astype(np.float32), np.array([RIDGE] * (seen.shape[1] - 1) + [0.0])
+    lines = np.zeros((goal.shape[1], seen.shape[1]), dtype=np.float32)
+    moving = np.zeros_like(lines)
+    for _ in range(STEPS):
+        error = (1 / (1 + np.exp(-(seen @ lines.T))) - goal) * weights
+        moving = PUSH * moving + error.T @ seen + kept.astype(np.float32) * lines
+        lines -= RATE * moving
+    return lines
+
+
+def weighed(these: Groups, rest: Groups) -> np.ndarray:
+    """A direction and a threshold that tell some groups of vectors from others."""
+    every = np.concatenate([found for found, _ in (*these, *rest)])
+    share = np.concatenate([np.full(len(found), weight / len(found)) for found, weight in (*these, *rest)])
+    goal = np.arange(len(every)) < sum(len(found) for found, _ in these)
+    line: np.ndarray = logistic(every, goal[:, None].astype(np.float64), share)[0]
+    return line
 
 
 def sentences(given: dict[str, Any]) -> Iterator[list[str]]:
@@ -105,19 +169,6 @@ def asked(questions: Sequence[str]) -> np.ndarray:
     read = [read_question(text, now=date(2026, 1, 1)).phrasings for text in questions]
     sums = np.array([vectors(phrasings).sum(axis=0) for phrasings in read])
     return sums / np.linalg.norm(sums, axis=1, keepdims=True)
-
-
-def fitted(told: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """A direction and a threshold that tell some vectors from others: logistic, both sides weighed alike."""
-    both = np.concatenate([told, rest])
-    goal = np.repeat([1.0, 0.0], [len(told), len(rest)])
-    share = np.repeat([1 / len(told), 1 / len(rest)], [len(told), len(rest)])
-    line, offset = np.zeros(both.shape[1]), 0.0
-    for _ in range(STEPS):
-        error = (1 / (1 + np.exp(-(both @ line + offset))) - goal) * share
-        line -= RATE * (both.T @ error + RIDGE * line)
-        offset -= RATE * error.sum()
-    return np.append(line, offset)
 
 
 if __name__ == "__main__":

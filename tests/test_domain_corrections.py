@@ -47,6 +47,7 @@ def facts(*texts: str, relevance: tuple[float, ...] = ()) -> list[Fact]:
             "The test was wrong, Ida is not allergic to nuts",
         ),
         ("ต้นอยู่ที่ไหน", "ต้นอยู่ที่ขอนแก่น", "ต้นย้ายไปอยู่ที่ภูเก็ตแล้ว"),
+        ("ฉันอยู่ที่ไหน", "ฉันอยู่เชียงใหม่", "ฉันย้ายไปกรุงเทพแล้ว"),
         ("นัดหมอวันไหน", "นัดหมอวันจันทร์", "นัดหมอเลื่อนเป็นวันพฤหัส"),
     ],
 )
@@ -88,6 +89,8 @@ def test_what_is_about_something_else_replaces_nothing(question, older, newer):
         ("where do I live?", "I live in Chiang Mai", "Ana moved to Rome"),
         ("where do we work?", "We work at Acme", "Tom works at Globex"),
         ("what is my favourite food?", "I love ramen", "Ana loves pizza"),
+        ("ฉันอยู่ที่ไหน", "ฉันอยู่เชียงใหม่", "แอนย้ายไปโรมแล้ว"),
+        ("ฉันอยู่ที่ไหน", "ฉันอยู่เชียงใหม่", "แอนอยู่ปารีส"),
     ],
 )
 def test_what_somebody_else_does_replaces_nothing_of_the_one_who_speaks(question, older, newer):

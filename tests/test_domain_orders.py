@@ -121,8 +121,7 @@ def test_the_orders_nearest_in_meaning_apply_and_the_later_comes_first():
         order("Never book early flights when I ask about travel", 1),
         order("Always add wine when I ask about dinner", 2),
     ]
-    likeness = [(0.4, 0.5), (0.42, 0.5), (0.1, 0.05)]
-    shown = applying("how do I get to Rome?", orders, likeness)
+    shown = applying("how do I get to Rome?", orders, [0.5, 0.5, 0.1])
     assert [o.memory for o in shown] == ["m1", "m0"]
 
 
@@ -131,13 +130,13 @@ def test_nothing_applies_below_the_floor_and_a_general_order_always_does():
         order("Always list the train first when I ask about travel"),
         order("Always answer in French", 1, general=True),
     ]
-    assert [o.memory for o in applying("what is my dog called?", orders, [(0.1, 0.1), (0.1, 0.1)])] == ["m1"]
+    assert [o.memory for o in applying("what is my dog called?", orders, [0.1, 0.1])] == ["m1"]
 
 
-def test_a_wish_counts_only_when_something_is_asked_for():
+def test_a_wish_counts_less_when_nothing_is_asked_for():
     orders = [order("I prefer window seats", wish=True)]
-    assert applying("can you book a flight?", orders, [(0.4, 0.4)])
-    assert not applying("where did I fly to?", orders, [(0.4, 0.4)])
+    assert applying("can you book a flight?", orders, [0.4])
+    assert not applying("where did I fly to?", orders, [0.4])
 
 
 def test_without_vectors_the_words_of_the_condition_decide():
@@ -180,9 +179,9 @@ def test_a_condition_with_what_to_do_is_an_order(text):
     assert read_as(text) == [text]
 
 
-def test_an_order_about_everything_keeps_a_place_among_those_that_fit():
+def test_orders_about_everything_and_those_that_fit_take_no_place_of_each_other():
     orders = [order(f"Always list train {n} when I ask about travel", n) for n in range(4)]
-    orders.append(order("Always answer in French", 9, general=True))
-    shown = applying("how do I get to Rome?", orders, [(0.5, 0.5)] * 5)
-    assert len(shown) == 3
-    assert "m9" in [o.memory for o in shown]
+    orders += [order(f"Keep answers below {n} lines", n, general=True) for n in range(9, 5, -1)]
+    shown = applying("how do I get to Rome?", orders, [0.5] * 8)
+    assert [o.memory for o in shown if o.is_general] == ["m9", "m8", "m7"]
+    assert len([o for o in shown if not o.is_general]) == 3

@@ -32,7 +32,7 @@ from octavo.domain.compression import CompressionPolicy
 from octavo.domain.cores import core_from_json
 from octavo.doors.models import endpoint, summariser
 from octavo.errors import BadInput
-from octavo.models import drafts
+from octavo.models import summarisers
 from octavo.models.llm import Endpoint
 from octavo.models.summarisers import ModelSummariser, StatisticalSummariser
 from seed_001 import SEED_CORE, SEED_SPHERE
@@ -225,7 +225,7 @@ def test_the_shipped_schemas_are_those_of_the_types_and_take_the_seeds_examples(
     name: str, example: Any
 ) -> None:
     shipped = schema(name)
-    assert shipped == json.loads(json.dumps({"$id": f"octavo:{name}", **drafts.schema(name)}))
+    assert shipped == json.loads(json.dumps({"$id": f"octavo:{name}", **summarisers.schema(name)}))
     jsonschema.validate(example, shipped, cls=jsonschema.Draft202012Validator)
     broken = {key: value for key, value in example.items() if key != "meta"}
     with pytest.raises(jsonschema.ValidationError):

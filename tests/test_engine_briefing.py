@@ -206,6 +206,13 @@ def test_the_profile_leaves_out_what_is_over_in_thai_too(account: Account) -> No
     assert "ลาออกจากงานบัญชี" in standing
 
 
+def test_the_profile_knows_a_move_in_thai(account: Account) -> None:
+    for day, text in enumerate(("ฉันอยู่เชียงใหม่", "แอนอยู่ปารีส", "ฉันแพ้กุ้ง", "ฉันย้ายไปกรุงเทพแล้ว"), 1):
+        account.remember(text, at=at(day))
+    told = {line[4] for line in read(str(account.brief())).sections["Known Facts"]}
+    assert told == {"แอนอยู่ปารีส", "ฉันแพ้กุ้ง", "ฉันย้ายไปกรุงเทพแล้ว"}
+
+
 def test_the_profile_holds_everything_that_is_true_at_once(account: Account) -> None:
     for day, text in enumerate(
         ("I am allergic to cashews", "I am allergic to cats", "แนนชอบปีนผา", "แนนชอบถักไหมพรม")

@@ -31,9 +31,8 @@ from octavo.domain.compression import due
 from octavo.domain.cores import Core, core_from_json, to_json
 from octavo.domain.summary import summarise_core
 from octavo.errors import BadInput, ModelFailed
-from octavo.models.drafts import schema
 from octavo.models.llm import Endpoint, chat, tokens
-from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser
+from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser, schema
 from seed_001 import SEED_CORE, SEED_SPHERE
 from talks import ENGLISH, THAI, sessions_of
 

@@ -60,6 +60,25 @@ def test_by_meaning_an_order_reaches_a_request_that_shares_no_word_with_it(opene
         ]
 
 
+def test_a_wish_reaches_a_request_of_its_domain_and_how_to_answer_reaches_every_one(opened):
+    meat, short = "I don't eat meat.", "Long answers annoy me."
+    with opened(embedder=None) as account:
+        talk(account, meat, short)
+        account.catch_up()
+        assert set(texts(account.recall("suggest a place for dinner tonight").orders)) == {meat, short}
+        assert texts(account.recall("help me choose a phone").orders) == [short]
+
+
+def test_an_order_about_one_thing_is_silent_for_a_question_about_another_in_a_small_account(opened):
+    places = "When I ask about restaurants, tell me whether they have a terrace."
+    with opened(embedder=None) as account:
+        talk(account, places, "My manager is called Petra.", "คุณสมชายเป็นหัวหน้าผม")
+        account.catch_up()
+        assert texts(account.recall("where can we eat on Friday?").orders) == [places]
+        for question in ("who is my manager?", "หัวหน้าผมชื่ออะไร", "when does the contract end?"):
+            assert texts(account.recall(question).orders) == []
+
+
 def test_the_brief_tells_orders_behind_the_fence_with_date_and_id(opened):
     with opened() as account:
         talk(account, FILMS)

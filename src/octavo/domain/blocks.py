@@ -19,12 +19,21 @@ _ID = re.compile(r"(.*)[ \n]\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})[ \t]*\Z", re.D
 _CONTROLS = (*range(9), *range(11, 32), 0x7F, 0x85, 0x2028, 0x2029, 0xFEFF)
 _CONTROL = re.compile(f"[{re.escape(''.join(map(chr, _CONTROLS)))}]")
 _ENTITY = re.compile(f"&((?:amp;)*)#({'|'.join(map(str, (9, 10, 32, *_CONTROLS)))});")
-_BULLETS, _INDENTED = ("- ", "* ", "+ "), ("  ", "\t")
 _BLANKS = " \t"
+# A heading; an item with its indented lines, and empty ones if more of it follows; a fence, which may hold
+# empty lines; else a paragraph or a table up to an empty line, a heading or an item.
+_BLOCK = re.compile(
+    r"""
+    ^ (?: (?P<heading> \#{1,2}[ ].* )
+        | (?P<item> [-*+] (?: [ ].* )? $ (?: \n (?: [^\S\n]*\n )* (?: [ ]{2} | \t ) .*\S.* )* )
+        | (?P<fence> `{3,} | ~{3,} ) (?: .*\n )*? (?: (?<=\n) (?P=fence) .* | .*\Z )
+        | .*\S.* (?: \n (?! \#{1,2}[ ] | [-*+][ ] | [^\S\n]*$ ) .* )* )
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
-_FENCE = re.compile(r"(`{3,}|~{3,})")
 
 
 def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, Any]) -> str:
@@ -51,48 +60,23 @@ def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, st
 
     A heading of the first order is a section like one of the second, unless it is one of the page's `titles`.
     """
-    lines = plain(text).split("\n")
-    section, at = "", len(lines) - front_of(text)[1].count("\n") - 1
+    whole = plain(text)
+    section, line, at = "", 1, 0
     own = {title.strip().casefold() for title in titles}
-    while at < len(lines):
-        line = lines[at]
-        if line.startswith(("# ", "## ")):
-            heading = unescaped(line.lstrip("#").strip(_BLANKS))
-            section = section if line.startswith("# ") and heading.strip().casefold() in own else heading
-            at += 1
-        elif not line.strip():
-            at += 1
-        else:
-            is_item = line.startswith(_BULLETS) or f"{line} " in _BULLETS
-            end = _end_of_item(lines, at) if is_item else _end_of_paragraph(lines, at)
-            inner = [one[1 if one.startswith("\t") else 2 :] if is_item else one for one in lines[at:end]]
-            said = "\n".join(one.rstrip(_BLANKS) for one in inner)
-            named = _ID.match(said)
-            if named or said:
-                text, id_ = named.groups() if named else (said, None)
-                yield section, unescaped(text), id_, at + 1, end
-            at = end
-
-
-def _end_of_item(lines: list[str], at: int) -> int:
-    """Where a list item ends: its lines are indented, and empty ones belong to it if more of it follows."""
-    end = at + 1
-    for place in range(at + 1, len(lines)):
-        if lines[place].strip() and not lines[place].startswith(_INDENTED):
-            break
-        end = place + 1 if lines[place].strip() else end
-    return end
-
-
-def _end_of_paragraph(lines: list[str], at: int) -> int:
-    """Where a paragraph, a table or a fence ends; a fence holds empty lines."""
-    fence = _FENCE.match(lines[at])
-    for place in range(at + 1, len(lines)):
-        if fence and lines[place].startswith(fence[1]):
-            return place + 1
-        if not fence and (not lines[place].strip() or lines[place].startswith(("# ", "## ", *_BULLETS))):
-            return place
-    return len(lines)
+    for block in _BLOCK.finditer(whole, len(whole) - len(front_of(text)[1])):
+        line, at = line + whole.count("\n", at, block.start()), block.start()
+        if block["heading"]:
+            heading = unescaped(block[0].lstrip("#").strip(_BLANKS))
+            section = section if block[0][1] == " " and heading.strip().casefold() in own else heading
+            continue
+        lines = block[0].split("\n")
+        if block["item"]:
+            lines = [one[1 if one.startswith("\t") else 2 :] for one in lines]
+        said = "\n".join(one.rstrip(_BLANKS) for one in lines)
+        named = _ID.match(said)
+        if named or said:
+            words, id_ = named.groups() if named else (said, None)
+            yield section, unescaped(words), id_, line, line + len(lines) - 1
 
 
 def front_of(text: str) -> tuple[Mapping[str, Any], str]:

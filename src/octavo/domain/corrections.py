@@ -13,9 +13,9 @@ from itertools import combinations
 from msgspec import Struct
 
 from octavo.domain.dates import Interval, find_times
-from octavo.domain.readings import PAST_NAME, classes, has, read, stems, without
+from octavo.domain.readings import PAST_NAME, classes, has, read, share_a_class, stems, without
 from octavo.domain.replacing import BE, FRAME, alike_in_order, both_hold, names_of, probability
-from octavo.domain.rivals import ENOUGH_GRAMS, same_start
+from octavo.domain.rivals import ENOUGH_GRAMS, SHORTEST_NAME, same_start
 
 REPLACES = 0.75  # from here on the newer goes first
 KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
@@ -215,9 +215,11 @@ def _share_a_matter(question: str, older: str, newer: str) -> bool:
     asked, before, after = read(question), read(older), read(newer)
     says_so = bool((after.changes - before.changes) or (after.negations - before.negations))
     if asked.is_thai:
-        head = 0 if says_so else same_start(older, newer)
+        start = same_start(older, newer)
+        head = 0 if says_so else start
         rest = read(older[head:]).terms & read(newer[head:]).terms
-        return len(rest) >= ENOUGH_GRAMS
+        is_of_one = says_so and start >= SHORTEST_NAME  # "ฉันอยู่…", "ฉันย้าย…"
+        return len(rest) >= ENOUGH_GRAMS or (is_of_one and share_a_class(question, older, newer))
     names = names_of(asked)
     ours, theirs = before.terms - names, after.terms - names
     shared = ours & theirs

@@ -112,9 +112,9 @@ class Place(Struct, frozen=True, kw_only=True):
         return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
 
     @property
-    def room(self) -> str:
-        """The part of the tree it lies in: a page may be renamed within it, and the folder of a skill."""
-        return "/".join(self.path.split("/")[:-2])
+    def room(self) -> tuple[str, ...]:
+        """What it is and where: a page may be renamed within its room, and the folder of a skill."""
+        return (self.form, self.kind, *self.path.split("/")[:-2])
 
     def is_at(self, path: str) -> bool:
         """Whether a path is its own, or that of a further page or file of it."""

@@ -23,7 +23,8 @@ ENDED = "order-ended"  # the category of a register that says that an order hold
 LONGEST = 400
 SHOWN, WISHES_SHOWN = 3, 2
 WORDS_APPLY = 0.15
-_NEAR_BEST = 0.15
+# So much less a wish fits what does not ask for something by its words, and a question about what was.
+_UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
 _SHARED_WORDS = 0.1
 _SAME_TOPIC = 0.1
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
@@ -167,7 +168,12 @@ def by_words(sentence: str) -> Reading | None:
     is_order = _cue("order").search(said) is not None
     if not is_order and not _cue("wish").search(said):
         return None
-    return not is_order, _cue("general").search(sentence) is not None
+    return not is_order, is_about_answers(sentence)
+
+
+def is_about_answers(sentence: str) -> bool:
+    """Whether a sentence tells by its words how to answer, whatever is asked."""
+    return _cue("general").search(sentence) is not None
 
 
 def is_quoting(sentence: str) -> bool:
@@ -190,49 +196,55 @@ def is_request(question: str) -> bool:
     return _cue("request").search(question) is not None and _cue("no_request").search(question) is None
 
 
-def score(question: str, order: Order, cosines: tuple[float, float] | None) -> float:
-    """How well an order fits a question, by the meaning of its sentence and condition and by shared words."""
+@lru_cache(maxsize=8192)
+def _less_a_wish(question: str) -> float:
+    if _cue("no_request").search(question):
+        return _ASKED_ABOUT
+    return 0.0 if is_request(question) else _UNCLEAR
+
+
+def score(question: str, order: Order, fit: float | None) -> float:
+    """How well an order applies to a question, by its meaning (`fit`) and by shared words."""
     stems = terms(order.condition or order.text)
     shared = len(terms(question) & stems)
     is_same = not topics_of(question).isdisjoint(topics_of(order.condition or order.text))
-    if cosines is None:
-        return WORDS_APPLY * (shared / max(1, len(stems)) / _SHARE_APPLIES + is_same)
-    return max(cosines) + _SHARED_WORDS * shared / (1 + len(stems)) + _SAME_TOPIC * is_same
+    less = _less_a_wish(question) if order.is_wish else 0.0
+    if fit is None:
+        return WORDS_APPLY * (shared / max(1, len(stems)) / _SHARE_APPLIES + is_same) - less
+    return fit + _SHARED_WORDS * shared / (1 + len(stems)) + _SAME_TOPIC * is_same - less
 
 
 def applying(
     question: str,
     orders: Sequence[Order],
-    cosines: Sequence[tuple[float, float]] | None,
+    fits: Sequence[float] | None,
     *,
     floors: tuple[float, float] = (WORDS_APPLY, WORDS_APPLY),
 ) -> list[Order]:
-    """The few orders that apply to a question, the later first; wishes only when something is asked for.
+    """The few orders that apply to a question, the later first.
 
-    `cosines` has, for each order, the question's likeness to its sentence and to its condition; `floors` are
-    what an order and a wish must reach. A wish takes no order's place.
+    `fits` tells for each order how well it applies by its meaning; `floors` are what an order and a wish must
+    reach. What is about every answer always applies; none of the three takes another's place.
     """
-    scored = [
-        (score(question, order, None if cosines is None else cosines[place]), order)
+    special = [
+        (score(question, order, None if fits is None else fits[place]), order)
         for place, order in enumerate(orders)
+        if not order.is_general
     ]
-    general = [order for _, order in scored if order.is_general and not order.is_wish]
-    special = [pair for pair in scored if not pair[1].is_general and not pair[1].is_wish]
-    wishes = [pair for pair in scored if pair[1].is_wish] if is_request(question) else []
-    shown = _nearest(special, floors[0], SHOWN - bool(general))
-    shown += general[: SHOWN - len(shown)]
-    return sorted(shown + _nearest(wishes, floors[1], WISHES_SHOWN), key=_later_first)
+    shown = unconditional(orders)
+    shown += _best([pair for pair in special if not pair[1].is_wish], floors[0], SHOWN)
+    shown += _best([pair for pair in special if pair[1].is_wish], floors[1], WISHES_SHOWN)
+    return sorted(shown, key=_later_first)
 
 
 def unconditional(orders: Sequence[Order]) -> list[Order]:
     """The few orders that hold whatever is asked, the later first."""
-    return [order for order in orders if order.is_general and not order.is_wish][:SHOWN]
+    return [order for order in orders if order.is_general][:SHOWN]
 
 
-def _nearest(scored: Sequence[tuple[float, Order]], floor: float, most: int) -> list[Order]:
-    """The few that reach the floor and come near the best."""
-    best = max((fit for fit, _ in scored), default=0.0)
-    fitting = [pair for pair in scored if pair[0] >= max(floor, best - _NEAR_BEST)]
+def _best(scored: Sequence[tuple[float, Order]], floor: float, most: int) -> list[Order]:
+    """The few that fit best, if they reach the floor."""
+    fitting = [pair for pair in scored if pair[0] >= floor]
     return [order for _, order in sorted(fitting, key=lambda pair: -pair[0])[:most]]
 
 

@@ -178,6 +178,11 @@ def read(text: str) -> Reading:
     )
 
 
+def share_a_class(*texts: str) -> bool:
+    """Whether texts in Thai all have a word of those that answer the same question."""
+    return any(all(words.search(text) for text in texts) for words in CLASSES_THAI)
+
+
 def stem_of(word: str) -> str:
     """The stem a word is compared by."""
     root = stem(word)

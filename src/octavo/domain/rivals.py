@@ -26,6 +26,7 @@ from octavo.domain.text import STOP_WORDS
 
 DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its", "my", "our", "your", "some"))
 ENOUGH_GRAMS = 3
+SHORTEST_NAME = 2  # letters of Thai
 _THIRD = frozenset(("he", "she", "they", "his", "her", "their", "it"))
 _POSSESSIVES = frozenset(("my", "our", "his", "her", "their"))
 _USES = frozenset(("for", "as"))

@@ -70,9 +70,8 @@ def told(session: SessionSource, milestone: float) -> list[Sentence]:
             if not (is_question(text) or is_thin(text) or key_of(text) in candidates):
                 is_news = is_person(turn.speaker) and not known.issuperset(content(text)) and not _asks(text)
                 opens, is_opened = is_news and not is_opened, is_opened or is_news
-                ends = 0 < place == len(joined) - 1
-                one = _sentence(session, turns, number, text, place, opens=opens, ends=ends)
-                candidates[key_of(text)] = one
+                marks = {"first_of_session": opens, "last_of_turn": 0 < place == len(joined) - 1}
+                candidates[key_of(text)] = _sentence(session, turns, number, text, place, **marks)
     return list(candidates.values())
 
 
@@ -163,10 +162,8 @@ def _sentence(
     number: int,
     text: str,
     place: int,
-    *,
-    opens: bool = False,
-    ends: bool = False,
     bonus: float = 0.0,
+    **marks: bool,
 ) -> Sentence:
     episode, turn = turns[number]
     one = Sentence(
@@ -177,12 +174,11 @@ def _sentence(
         episode=episode.id,
         turn=number,
         place=place,
-        ends=ends,
         salience=salience_of(episode, turn),
         is_milestone=bonus > 0,
         bag=frozenset(content(text)),
     )
-    return replace(one, score=round(_score(one, opens, len(turns)) + bonus, 6))
+    return replace(one, score=round(_score(one, len(turns), marks) + bonus, 6))
 
 
 def _joined(text: str, pieces: Sequence[str], names: frozenset[str]) -> list[str]:
@@ -226,14 +222,13 @@ def _worth_in_run(text: str) -> float:
     )
 
 
-def _score(one: Sentence, opens: bool, turns: int) -> float:
+def _score(one: Sentence, turns: int, told: Mapping[str, bool]) -> float:
     text, spoken = one.text.replace("’", "'"), words(one.text)
     is_thai = bool(_THAI.search(text))
     kind = kind_of(text)
     marks = {
-        "first_of_session": opens,
+        **told,
         "first_of_turn": one.place == 0,
-        "last_of_turn": one.ends,
         "past": cues.PAST.search(text),
         "news": cues.NEWS.search(text),
         "day": cues.WHEN.search(_DIGIT.sub("", text)),

@@ -56,7 +56,6 @@ class Sentence(Struct, frozen=True, kw_only=True):
     episode: str
     turn: int
     place: int = 0
-    ends: bool = False
     salience: float | None = None
     is_milestone: bool = False
     bag: frozenset[str] = frozenset()

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from msgspec import Struct
-
 from octavo.domain import pages
 from octavo.domain.compression import Due
 from octavo.domain.cores import (
@@ -42,23 +40,9 @@ _NAMED = 5
 _ALIKE = 0.3  # two statements this close by the words they share say the same of a person
 
 
-class _Thread(Struct, frozen=True, kw_only=True):
-    """What people spoke of over the cores: its concept in each core that has one, by the core's place."""
-
-    theme: str
-    concepts: list[tuple[int, Concept]]
-
-    @property
-    def places(self) -> list[int]:
-        return sorted({place for place, _ in self.concepts})
-
-    @property
-    def is_name(self) -> bool:
-        return any(concept.is_name for _, concept in self.concepts)
-
-    @property
-    def weight(self) -> float:
-        return sum(concept.weight for _, concept in self.concepts)
+# What people spoke of over the cores: its theme, its concept in each core that has one, by the core's place,
+# these places, and whether it is there throughout, new, ended or passing.
+_Thread = tuple[str, list[tuple[int, Concept]], list[int], str]
 
 
 def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
@@ -66,6 +50,7 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
     told = [core.compressed_narrative for core in cores]
     language = pages.language_of(event.event for one in told for event in one.key_events)
     threads = _threads(cores)
+    recurring = [thread for thread in threads if len(thread[2]) >= 2]
     said = sorted((row for one in told for row in one.statements), key=lambda row: row.at or "")
     beliefs = _beliefs(cores, {row.text for row in holding(said)})
     milestones = tuple(event for core in cores for event in _milestones(core))
@@ -86,10 +71,10 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
         abstracted_knowledge=AbstractedKnowledge(
             summary="\n".join(trace.sentence for trace in traces),
             core_beliefs=tuple(belief.belief for belief in beliefs),
-            behavioral_patterns=_patterns(cores, threads),
+            behavioral_patterns=tuple(_pattern(thread, cores) for thread in recurring[:_PATTERNS]),
             relationship_evolution=None,
             beliefs=beliefs,
-            trends=tuple(_trend(one, len(cores)) for one in threads[:_TRENDS] if len(one.places) >= 2),
+            trends=tuple(_trend(thread, len(cores)) for thread in threads[:_TRENDS] if thread in recurring),
             milestones=milestones,
             changed=tuple(
                 {late.text: Changed(earlier=early, later=late) for early, late in changes(said)}.values()
@@ -107,15 +92,23 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
 
 def _threads(cores: Sequence[Core]) -> list[_Thread]:
     """What people spoke of, heaviest first; a doubtful name counts where another core is sure of it."""
-    threads: dict[str, _Thread] = {}
+    themes: dict[str, str] = {}
+    concepts: dict[str, list[tuple[int, Concept]]] = {}
     for place, core in enumerate(cores):
         for concept in core.compressed_narrative.concept_clusters:
             if concept.first and concept.last:
                 theme = _short_name(concept)
                 key = " ".join(stem(part) for part in fold(theme).split())
-                threads.setdefault(key, _Thread(theme=theme, concepts=[])).concepts.append((place, concept))
-    sure = [one for one in threads.values() if any(row.is_name is not False for _, row in one.concepts)]
-    return sorted(sure, key=lambda one: (-round(one.weight, 4), one.theme))
+                themes.setdefault(key, theme)
+                concepts.setdefault(key, []).append((place, concept))
+    sure = [key for key, rows in concepts.items() if any(row.is_name is not False for _, row in rows)]
+    sure.sort(key=lambda key: (-round(sum(row.weight for _, row in concepts[key]), 4), themes[key]))
+    threads = []
+    for key in sure:
+        places = sorted({place for place, _ in concepts[key]})
+        is_name = any(row.is_name for _, row in concepts[key])
+        threads.append((themes[key], concepts[key], places, _direction(places, is_name, len(cores))))
+    return threads
 
 
 def _short_name(concept: Concept) -> str:
@@ -124,12 +117,11 @@ def _short_name(concept: Concept) -> str:
     return parts[0] if concept.is_name and len(parts) == 2 and not is_titled(concept.theme) else concept.theme
 
 
-def _direction(one: _Thread, cores: int) -> str:
+def _direction(places: Sequence[int], is_name: bool, cores: int) -> str:
     """Throughout (three quarters of the cores), new (a name that came and stayed), ended, or passing."""
-    places = one.places
     if len(places) >= 0.75 * cores:
         return "throughout"
-    if one.is_name and len(places) >= 3:
+    if is_name and len(places) >= 3:
         if places[0] >= 2 and len(places) >= 0.6 * (cores - places[0]) and places[-1] >= cores - 2:
             return "new"
         if places[-1] <= cores - 3:
@@ -137,11 +129,12 @@ def _direction(one: _Thread, cores: int) -> str:
     return "passing"
 
 
-def _trend(one: _Thread, cores: int) -> Trend:
+def _trend(thread: _Thread, cores: int) -> Trend:
+    theme, concepts, _, direction = thread
     weights = [0.0] * cores
-    for place, concept in one.concepts:
+    for place, concept in concepts:
         weights[place] = round(weights[place] + concept.weight, 4)
-    return Trend(theme=one.theme, direction=_direction(one, cores), weights=tuple(weights))
+    return Trend(theme=theme, direction=direction, weights=tuple(weights))
 
 
 def _opening(cores: Sequence[Core], threads: Sequence[_Thread], language: str) -> str:
@@ -152,23 +145,21 @@ def _opening(cores: Sequence[Core], threads: Sequence[_Thread], language: str) -
         span = pages.period(datetime.fromisoformat(first), datetime.fromisoformat(last), language)
     count = sum(core.session_count for core in cores)
     opening = pages.phrase("sphere", language, span=span, count=count, cores=len(cores))
-    by_direction: dict[str, list[_Thread]] = {}
-    for one in threads:
-        by_direction.setdefault(_direction(one, len(cores)), []).append(one)
     for direction in ("throughout", "new", "ended"):
-        rows = by_direction.get(direction, [])[:_NAMED]
-        names = [_since(one, direction, language) for one in rows]
+        rows = [thread for thread in threads if thread[-1] == direction][:_NAMED]
+        names = [_since(thread, language) for thread in rows]
         opening += pages.phrase(direction, language, names=pages.listed(names, language)) if names else ""
     return opening
 
 
-def _since(one: _Thread, direction: str, language: str) -> str:
+def _since(thread: _Thread, language: str) -> str:
+    theme, concepts, _, direction = thread
     if direction == "throughout":
-        return one.theme
-    days = [date.fromisoformat(day) for _, row in one.concepts for day in (row.first, row.last) if day]
+        return theme
+    days = [date.fromisoformat(day) for _, row in concepts for day in (row.first, row.last) if day]
     if direction == "new":
-        return pages.phrase("since", language, name=one.theme, day=pages.dated(min(days), language))
-    return f"{one.theme} ({pages.dated(max(days), language)})"
+        return pages.phrase("since", language, name=theme, day=pages.dated(min(days), language))
+    return f"{theme} ({pages.dated(max(days), language)})"
 
 
 def _milestones(core: Core) -> list[KeyEvent]:
@@ -179,7 +170,7 @@ def _milestones(core: Core) -> list[KeyEvent]:
     marked = sorted(marked, key=lambda event: -(event.ri or 0.0))[:_MILESTONES]
     if not marked:
         able = [event for event in events if event.event[1:] in told.summary] or events
-        marked = sorted(able, key=lambda event: -len(set(filter(is_telling, words(event.event)))))[:1]
+        marked = sorted(able, key=lambda event: -_telling(event.event))[:1]
     return sorted(marked, key=lambda event: event.at or "")
 
 
@@ -193,14 +184,15 @@ def _kept(
     rows: list[Statement] = []
     for kind, most in (("preference", _HOLDING), ("decision", _DECIDED)):
         telling = sorted(
-            (row for row in able if row.kind == kind), key=lambda row: (-_telling(row), row.at or "")
+            (row for row in able if row.kind == kind),
+            key=lambda row: (-min(6, _telling(row.text)), row.at or ""),
         )
         rows += sorted(telling[:most], key=lambda row: row.at or "")
     return tuple(rows)
 
 
-def _telling(row: Statement) -> int:
-    return min(6, len({word for word in words(row.text) if is_telling(word)}))
+def _telling(text: str) -> int:
+    return len(set(filter(is_telling, words(text))))
 
 
 def _summary(
@@ -218,19 +210,15 @@ def _summary(
     return (opening, *kept.values())
 
 
-def _patterns(cores: Sequence[Core], threads: Sequence[_Thread]) -> tuple[BehavioralPattern, ...]:
-    rows = []
-    for one in [one for one in threads if len(one.places) >= 2][:_PATTERNS]:
-        share = len(one.places) / len(cores)
-        rows.append(
-            BehavioralPattern(
-                pattern=one.theme,
-                frequency="high" if share >= 0.75 else "medium" if share >= 0.5 else "low",
-                context=f"{len(one.places)}/{len(cores)} cores",
-                evidence=tuple(cores[place].core_id for place in one.places),
-            )
-        )
-    return tuple(rows)
+def _pattern(thread: _Thread, cores: Sequence[Core]) -> BehavioralPattern:
+    theme, _, places, _ = thread
+    share = len(places) / len(cores)
+    return BehavioralPattern(
+        pattern=theme,
+        frequency="high" if share >= 0.75 else "medium" if share >= 0.5 else "low",
+        context=f"{len(places)}/{len(cores)} cores",
+        evidence=tuple(cores[place].core_id for place in places),
+    )
 
 
 _Said = tuple[int, Core, Statement, frozenset[str]]

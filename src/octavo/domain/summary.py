@@ -5,8 +5,10 @@ What it says is quoted, dated and traced to its episode; the same sessions give 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -89,8 +91,7 @@ def _narrative(
     every = [one for row in candidates for one in row]
     named = _named(sessions)
     name_cost = max((len(name) + 1 for name in named), default=0)
-    cost = _DATE + name_cost
-    language = _language(sessions)
+    cost, language = _DATE + name_cost, _language(sessions)
     opening = _opening(sessions, bool(every), shown, language)
     room = pages.CORE_CHARACTERS - len(opening.sentence) - _LISTS - len(", ".join(shown)) - 6 * len(shown)
     chosen = choose(every, room, cost + 2, more=name_cost + 3)
@@ -185,13 +186,16 @@ def _events(sessions: Sequence[SessionSource], chosen: Sequence[Sentence]) -> tu
             event=one.text,
             emotion=feeling_in(episodes[one.episode], one.text),
             ri=one.salience,
-            speaker=one.speaker,
-            at=one.at.isoformat(),
-            from_session=one.session,
-            episode=one.episode,
+            **_where(one),
         )
         for one in _joined(sessions, chosen)
     )
+
+
+def _where(one: Sentence) -> dict[str, Any]:
+    """Who said a sentence, when and where."""
+    at = one.at.isoformat()
+    return {"speaker": one.speaker, "at": at, "from_session": one.session, "episode": one.episode}
 
 
 def _anchors(
@@ -201,16 +205,12 @@ def _anchors(
     telling = {one.episode: one for row in candidates for one in row if one.is_milestone}
     anchors = []
     for session, episode in ((one, episode) for one in sessions for episode in one.episodes):
-        phrase_, impact = _recorded_anchor(episode)
+        said_so, impact = _recorded_anchor(episode)
         if max(impact or 0.0, episode.salience) > policy.milestone_salience:
-            run = telling.get(episode.id)
+            run, rim = telling.get(episode.id), impact if said_so else episode.salience
+            phrase = said_so or (run.text if run else shorten(text_of(episode), 280))
             anchors.append(
-                SalienceAnchor(
-                    phrase=phrase_ or (run.text if run else shorten(text_of(episode), 280)),
-                    rim=impact if phrase_ else episode.salience,
-                    from_session=session.id,
-                    episode=episode.id,
-                )
+                SalienceAnchor(phrase=phrase, rim=rim, from_session=session.id, episode=episode.id)
             )
     return tuple(sorted(anchors, key=lambda anchor: -(anchor.rim or 0.0)))
 
@@ -227,17 +227,9 @@ def _statements(sessions: Sequence[SessionSource]) -> tuple[Statement, ...]:
     """What people decide, plan and say of themselves, the most telling first; each once."""
     rows = [row for session in sessions for row in statements_of(session)]
     rows.sort(key=lambda row: (-row[1].score, row[1].at, row[1].turn, row[1].place))
-    count: dict[str, int] = {}
-    kept: dict[str, Statement] = {}
+    count, kept = Counter[str](), dict[str, Statement]()
     for kind, one in rows:
-        if one.text not in kept and count.get(kind, 0) < _STATEMENTS:
-            count[kind] = count.get(kind, 0) + 1
-            kept[one.text] = Statement(
-                kind=kind,
-                text=one.text,
-                speaker=one.speaker,
-                at=one.at.isoformat(),
-                from_session=one.session,
-                episode=one.episode,
-            )
+        if one.text not in kept and count[kind] < _STATEMENTS:
+            count[kind] += 1
+            kept[one.text] = Statement(kind=kind, text=one.text, **_where(one))
     return tuple(kept.values())

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, Literal
 
 from octavo.documents.brain import FilesystemMemory
-from octavo.documents.brain.levels import LEVELS
+from octavo.documents.brain.memory import LEVELS
 from octavo.documents.synthians import MemoryCore
 from octavo.doors.operations import Operation
 from octavo.doors.operations.memories import live

@@ -19,8 +19,8 @@ from octavo.domain.orders import (
     Reading,
     by_words,
     condition_of,
+    is_about_answers,
     is_quoting,
-    is_request,
     said_by_user,
     sentences_of,
 )
@@ -107,28 +107,28 @@ class Asking:
         if vector is None or not self.is_fitted:
             return told
         order, wish, general = leanings(vector[None, :])[0].tolist()
-        is_wish = wish > 0 and wish > order and not is_request(sentence)
+        is_wish = wish > 0 and wish > order
         if told is None and (is_quoting(sentence) or (order <= 0 and not is_wish)):
             return None
-        told = told or (is_wish, False)
-        is_general = not told[0] and general > 0 and condition_of(sentence) is None
+        told = told or (is_wish, not is_wish and is_about_answers(sentence))
+        is_general = general > 0 and condition_of(sentence) is None
         return told[0], told[1] or is_general
 
-    def cosines(self, orders: Sequence[Order], query: Array) -> list[tuple[float, float]]:
-        """How near the sentence and the condition of each order come to a question."""
+    def fits(self, orders: Sequence[Order], query: Array) -> list[float]:
+        """How well each order applies to a question by the meaning of its sentence and its condition."""
         texts = [text for order in orders for text in (order.text, order.condition or order.text)]
         with self._lock:
             if self._keep(texts):
                 self._write()
             near = np.array([self._known[_key(text)] for text in texts])
         said, when = near[::2], near[1::2]
+        asked = query / (float((query @ query) ** 0.5) or 1.0)
         if self.is_fitted:
             kinds = np.array([(order.is_wish, order.condition is None) for order in orders])
-            found = fits(query, said, when, kinds[:, 0], kinds[:, 1])
+            found = fits(asked, said, when, kinds[:, 0], kinds[:, 1])
         else:
-            asked = query / (float((query @ query) ** 0.5) or 1.0)
-            found = np.stack([product(said, asked), product(when, asked)], axis=1)
-        return [(one, other) for one, other in found.tolist()]
+            found = np.maximum(product(said, asked), product(when, asked))
+        return [float(fit) for fit in found]
 
     def _keep(self, texts: Iterable[str]) -> bool:
         """Keep the vectors of some sentences and of their conditions; False if all were kept already."""

@@ -19,15 +19,20 @@ _CHALLENGES, _CONTESTED_CONFIDENCE = 3, 0.4
 def contest(spine: Spine) -> list[str]:
     """Beliefs that several of the last sessions contradict lose their approval; returns their ids."""
     view = spine.head()
-    contested = []
-    for belief in view.memories(Filter(kinds=("canon",), category="worldview")):
-        if belief.data.get("epistemic_state") == "contested" or not belief.data.get("sphere"):
-            continue
-        if _challenges(spine, view, belief) >= _CHALLENGES:
-            contested.append(belief)
-    for belief in contested:
-        _commit_contested(spine, belief)
-    return [belief.id for belief in contested]
+    beliefs = view.memories(Filter(kinds=("canon",), category="worldview"))
+    held = [m for m in beliefs if m.data.get("sphere") and m.data.get("epistemic_state") != "contested"]
+    contested = [belief.id for belief in held if _challenges(spine, view, belief) >= _CHALLENGES]
+
+    def act(pending: Pending, now: DbView) -> None:
+        for _, belief in now.many(contested).values():
+            data = {**belief.data, "epistemic_state": "contested"}
+            doubted = replace(belief, confidence=_CONTESTED_CONFIDENCE, approved=None, data=data)
+            if not belief.gone:
+                pending.apply(replace(doubted, rev=belief.rev + 1, actor="system"))
+
+    if contested:
+        spine.commit(act, cause="contest beliefs", actor="system")
+    return contested
 
 
 def hypotheses(spine: Spine, view: DbView, sphere: Memory) -> list[Change]:
@@ -86,23 +91,3 @@ def _contradicts(spine: Spine, belief: str, memory: Memory) -> bool:
         likeness.is_near(belief, text, spine.policy.gate) and likeness.contrast(belief, text) == "negation"
         for text in texts
     )
-
-
-def _commit_contested(spine: Spine, belief: Memory) -> None:
-    def act(pending: Pending, view: DbView) -> None:
-        now = view.get(belief.id)
-        if now is None or now.gone:
-            return
-        data = {**now.data, "epistemic_state": "contested"}
-        pending.apply(
-            replace(
-                now,
-                rev=now.rev + 1,
-                actor="system",
-                approved=None,
-                confidence=_CONTESTED_CONFIDENCE,
-                data=data,
-            )
-        )
-
-    spine.commit(act, cause=f"contest {belief.id}", actor="system")

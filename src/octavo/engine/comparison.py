@@ -176,7 +176,11 @@ class Comparison:
         there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
-            if one.id in there and there[one.id] != one.path and self._is_said(group, one, one.id):
+            if (
+                one.id
+                and there.get(one.id, one.path) != one.path
+                and one.said in self._said(group, one.id)[-1:]
+            ):
                 continue  # the next file of the page shows it already, and this one could not be written
             if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(one)
@@ -185,25 +189,28 @@ class Comparison:
                 self._tell(group, one.id, one)
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
-            # taken in before and the file could not be written.
-            # A register is the one of its topic.
+            # taken in before and the file could not be written. A register is the one of its topic.
             missing = [memory for id_, memory in group.members.items() if id_ not in there]
             topic = one.said.get("topic") if group.place.kind == "register" else None
-            twins = (m for m in missing if (topic and m.topic == topic) or self._is_said(group, one, m.id))
-            twin = next(twins, None)
-            id_ = twin.id if twin else self._id_for(one, there) if group.place.form == "page" else None
-            if twin is not None:
+            twins = (
+                m for m in missing if mirror.says(group.place, m) == one.said or (topic and m.topic == topic)
+            )
+            if (twin := next(twins, None)) is not None:
                 self._tell(group, twin.id, one)
-            elif self._live(id_) is None:
+                there[twin.id] = one.path
+                continue
+            id_ = self._id_for(one, there) if group.place.form == "page" else None
+            if self._live(id_) is None:
                 self._edit(group, "remember", replace(one, id=id_), None)
             there[id_ or one.path] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._tell(group, id_, None)
 
-    def _is_said(self, group: Group, one: Found, id_: str) -> bool:
-        """Whether the account says of a memory what a file says."""
-        memory = self._live(id_)
-        return memory is not None and one.said == mirror.says(group.place, memory)
+    def _said(self, group: Group, id_: str) -> list[dict[str, Any]]:
+        """What the account has said of a memory, from what is known to have been shown until now."""
+        first = group.base.get(id_, 1)
+        revisions = (memory for _, memory in self._state.history(id_) if memory.rev >= first)
+        return [mirror.says(group.place, memory) for memory in revisions if not memory.gone]
 
     def _id_for(self, one: Found, there: Mapping[str, str]) -> str:
         """The id of a new block, the same as long as its file was not written: so it is taken in once.
@@ -231,11 +238,7 @@ class Comparison:
             return False
         memory = self._live(id_)
         before = self._tree.place_of(memory) if memory else None
-        if before is None or (before.form, before.kind, before.room) != (
-            group.place.form,
-            group.place.kind,
-            group.place.room,
-        ):
+        if before is None or before.room != group.place.room:
             return True
         bearing = self._bearing.get(id_, set())
         return any(before.is_at(path) for path in bearing) or not bearing.isdisjoint(self._tree.files(before))
@@ -250,11 +253,7 @@ class Comparison:
 
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
-        memory, is_shown = self._live(id_), id_ in group.base
-        # What the account has said of it, from what is known to have been shown until now.
-        first = group.base.get(id_, 1)
-        revisions = (m for _, m in self._state.history(id_) if m.rev >= first and not m.gone)
-        said = [mirror.says(group.place, revision) for revision in revisions]
+        memory, said, is_shown = self._live(id_), self._said(group, id_), id_ in group.base
         if one is None:
             if memory is None or id_ not in group.members or self._is_elsewhere(group, memory):
                 return

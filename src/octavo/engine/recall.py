@@ -19,7 +19,7 @@ from octavo.engine import boosts, standing
 from octavo.engine.boosts import ABSTRACT, Boost, Recalled
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
-from octavo.engine.recent import ABSTRACTIONS, NAMES, Recent, Tail
+from octavo.engine.recent import NAMES, Recent, Tail
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import Array
@@ -70,8 +70,6 @@ class Recaller:
         self._recent = Recent(spine, indexing)
         self._standing = standing.Standing(self._recent, indexing)
         self._named: tuple[object, dict[str, str], dict[str, str]] = (None, {}, {})
-        self._abstract: tuple[int, bool] = (-1, False)  # since a version: whether there are abstractions
-        self._used: tuple[int, bool] = (-1, False)  # the same of uses, which never go away
 
     def recall(self, base: DbView, view: View, query: Query) -> Hits:
         """The best hits among what the view holds.
@@ -120,7 +118,7 @@ class Recaller:
             version=query.version,
             limit=self._enough(query),
             least=query.k,
-            apart=ABSTRACT if query.filter.kinds is None and self._has_abstractions(base) else (),
+            apart=ABSTRACT if query.filter.kinds is None else (),
             each="turn" if query.unit == "turn" else "memory",
             ages=(query.now.timestamp(), self._factors),
             vectors=source.now() if source else None,
@@ -284,7 +282,7 @@ class Recaller:
     ) -> list[Hit]:
         """Units as hits, with the parts that come from the memory itself."""
         ids = {unit.memory for unit in scored}
-        used = base.uses(sorted(ids)) if ids and self._has_uses(base) else {}
+        used = base.uses(sorted(ids)) if ids and base.is_used() else {}
         known = view.many(ids)
         hits = []
         for unit in scored:
@@ -310,20 +308,6 @@ class Recaller:
                 )
             )
         return hits
-
-    def _has_abstractions(self, base: DbView) -> bool:
-        """Whether a version has any cores or spheres."""
-        since = self._recent.unchanged_since(ABSTRACTIONS, base.version)
-        if self._abstract[0] != since:
-            self._abstract = (since, any(kind in ABSTRACT for kind, *_ in base.tallies()))
-        return self._abstract[1]
-
-    def _has_uses(self, base: DbView) -> bool:
-        """Whether a version has any uses; in most accounts no memory need be asked about."""
-        since, is_used = self._used
-        if not (is_used and base.version >= since) and base.version != since:
-            self._used = (base.version, base.is_used())
-        return self._used[1]
 
 
 def _own(view: View) -> list[Memory]:

@@ -14,7 +14,6 @@ from octavo.domain.memory import Memory
 from octavo.domain.names import called_in
 from octavo.domain.orders import holds_order
 from octavo.domain.units import Unit
-from octavo.engine.boosts import ABSTRACT
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
@@ -23,7 +22,7 @@ from octavo.storage.rows import Units, behind
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors
 
-NAMES, ORDERS, ABSTRACTIONS = "names", "orders", "abstractions"
+NAMES, ORDERS = "names", "orders"
 _MANY = 512  # revisions after which it is cheaper to begin anew than to read them all
 _TAILS = 4  # of the account, and of a few sandboxes that are asked by turns
 
@@ -78,7 +77,7 @@ class Recent:
         self._ends: list[tuple[str, int, int]] = []
         self._places: dict[str, int] = {}
         self._tails: list[Tail] = []
-        self._changed = dict.fromkeys((NAMES, ORDERS, ABSTRACTIONS), version)
+        self._changed = dict.fromkeys((NAMES, ORDERS), version)
 
     def tail(self, units: Units, base: DbView, own: Sequence[Memory]) -> tuple[Tail, set[Revision]]:
         """What an index does not hold, and which revisions ended since.
@@ -135,8 +134,6 @@ class Recent:
         for since, memory in state.revisions_since(before, version):
             said = list(self._indexing.units_of(memory, since, self._places, before))
             self._read += [(since, memory, unit) for unit in said if since > mark]
-            if memory.kind in ABSTRACT:
-                self._changed[ABSTRACTIONS] = since
             if memory.kind == "register" or any(called_in(memory)):
                 self._changed[NAMES] = since
             if memory.kind == "register" or holds_order(memory):

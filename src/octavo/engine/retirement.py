@@ -142,7 +142,7 @@ def _routine(view: DbView, core: str, spine: Spine) -> list[Memory]:
 def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:
     """Write the originals where people can read them before they leave the live memory."""
     before = spine.store.read(f"archive/{core}.jsonl") or b""
-    lines = [codec.encode_json(codec.plain(m)) + b"\n" for m in episodes]
+    lines = [codec.encode_json(m) + b"\n" for m in episodes]
     spine.store.replace(f"archive/{core}.jsonl", before + b"".join(n for n in lines if n not in before))
 
 

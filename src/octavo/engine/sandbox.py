@@ -34,6 +34,7 @@ from octavo.engine.surface import public
 from octavo.engine.writing import Writer
 from octavo.errors import BadInput, Immutable, OctavoError, Refused, SandboxClosed, VersionConflict
 from octavo.storage.buffers import Buffer
+from octavo.storage.ledger import Version
 from octavo.storage.state_view import DbView
 
 E = TypeVar("E", Used, Wrote | SetState | Revised | Forgot)
@@ -199,16 +200,19 @@ class Sandbox(Reader):
             self._keep_uses(held)
             held.append(entries.Sealed(at=self._spine.now()))
         try:
-            self._commit(held.read())
+            version = self._commit(held.read())
         except OctavoError:
             held.append(entries.Reopened(at=self._spine.now()))
             raise
-        done = committed(self._spine, self.id)
-        self.result = done or Consolidation(version=self._spine.head().version)
+        if version is None:
+            done = committed(self._spine, self.id) or Consolidation(version=self._spine.head().version)
+        else:
+            done = summarise(version.header.version, version.changes(), version.header.session)
+        self.result = done
         held.delete()
         self._buffer = None
-        self._closed(self.result)
-        return self.result
+        self._closed(done)
+        return done
 
     def discard(self) -> None:
         """Throw the sandbox away; the account is as if it had never been."""
@@ -247,21 +251,22 @@ class Sandbox(Reader):
             held.append(Used(memories=tuple(self._recalled), actor=self._signature))
         self._recalled = []
 
-    def _commit(self, buffer: SessionBuffer) -> None:
+    def _commit(self, buffer: SessionBuffer) -> Version | None:
         def act(pending: Pending, view: DbView) -> int | None:
             done = max((last for _, last, _ in self._spine.state.commits_of(self.id)), default=0)
-            wanted = entries.candidates(entries.beyond(buffer, done))
-            if wanted and self._opened.strict and view.version != self.parent_version:
+            candidates = entries.candidates(entries.beyond(buffer, done))
+            if candidates and self._opened.strict and view.version != self.parent_version:
                 raise VersionConflict(
                     f"sandbox {self.id!r} began on version {self.parent_version}, "
                     f"the account is at {view.version}",
                     hint="look at the difference, then resume it without strict, or discard it",
                 )
-            rules.consolidate(pending, wanted, self._writer.context(parent=self._base()))
+            view.expect([wrote.memory for wrote in candidates if isinstance(wrote, Wrote)])
+            rules.consolidate(pending, candidates, self._writer.context(parent=self._base()))
             counted = rules.episodes_in(pending.changes)
             return view.sessions(self._opened.scope) + 1 if counted else None
 
-        self._spine.commit(
+        return self._spine.commit(
             act,
             cause="consolidate",
             actor=self._actor,

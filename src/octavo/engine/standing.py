@@ -9,12 +9,10 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.orders import (
     ENDED,
-    WORDS_APPLY,
     Order,
     applying,
     distinct,
     ended_in,
-    is_request,
     orders_of,
 )
 from octavo.engine.asking import Asking, Turn
@@ -25,7 +23,7 @@ from octavo.libraries import Array
 from octavo.storage.state_view import DbView
 
 _MOST, _WISHES = 2_000, 300  # of the newest memories that hold orders or wishes; and of wishes
-_FITTED = (0.10, 0.05)  # what an order and a wish must reach by the offline model's cosines
+_FITTED = (0.40, 0.30)  # what an order and a wish must reach by what the offline model was fitted for
 _OTHER_MODEL = (0.45, 0.45)  # the same for models that nobody has measured: few lines rather than idle ones
 
 
@@ -60,15 +58,13 @@ class Standing:
         self, question: str, orders: Sequence[Order], query: Array | None, asking: Asking | None
     ) -> list[Order]:
         """The few orders that apply to a question, by meaning if there is a vector of it, else by words."""
-        asks = is_request(question) if orders else False
-        fit = [order for order in orders if asks or not order.is_wish]
-        if fit and query is not None and asking is not None:
+        if orders and query is not None and asking is not None:
             try:
                 floors = _FITTED if asking.is_fitted else _OTHER_MODEL
-                return applying(question, fit, asking.cosines(fit, query), floors=floors)
+                return applying(question, orders, asking.fits(orders, query), floors=floors)
             except ModelFailed:
                 pass  # words alone decide, as they do for the hits
-        return applying(question, fit, None, floors=(WORDS_APPLY, WORDS_APPLY))
+        return applying(question, orders, None)
 
     def _all(self, base: DbView) -> list[Order]:
         """Every order at a version, read again only where that may have changed."""

@@ -1,7 +1,8 @@
-"""Leanings: how far a vector of the offline embedder leans towards a standing order or a wish.
+"""Leanings: whether a vector of the offline embedder is an order's or a wish's, and what it is about.
 
-"Mornings work best for me" is a wish without any word that says so. The directions in which orders and wishes
-lie were fitted once, on sentences of our own (`bench.leanings`); Thai leans the same way without being asked.
+"Mornings work best for me" is a wish without any word that says so, and it applies to "find a time for the
+dentist" though they share no word. The directions in which orders and wishes lie, and some forty domains that
+people ask about, were fitted once, on sentences of our own (`bench.leanings`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from importlib.resources import files
 
 from octavo.libraries import Array, np, product
 
-_LEAST = (0.0, 1.0, -0.4)  # how far a sentence must lean
+_LEAST = (0.0, 0.3, 0.0)  # how far a sentence must lean
 _PASSAGE = 3.5  # and how much less a passage that may hold such a sentence among others
 _CLASS = 0.75  # how much of what a class has in common says nothing about what a text of it is about
+_UNCLEAR = 0.25  # what is about nothing in particular shares no domain with anything
 
 
 def leanings(vectors: Array) -> Array:
@@ -30,24 +32,37 @@ def may_hold(vectors: Array) -> Array:
 
 
 def fits(question: Array, sentences: Array, conditions: Array, is_wish: Array, is_alone: Array) -> Array:
-    """How near orders come to a question in what they are about: cosines of what no class has in common.
+    """How far orders apply to a question (of length one): the domains they share, and how near they come.
 
-    Two columns: by the sentence and by its condition; where `is_alone`, that is the sentence again.
+    Where `is_alone`, an order has no condition beside its sentence.
     """
-    orders, wishes, subjects, questions = _CLASS * _rows()[3:, :-1]
-    said = _of_length_one(sentences - np.where(is_wish[:, None], wishes, orders))
-    when = np.where(is_alone[:, None], said, _of_length_one(conditions - subjects))
-    asked = _of_length_one(_of_length_one(question[None, :]) - questions)[0]
-    return np.stack([product(said, asked), product(when, asked)], axis=1)
+    orders, wishes, subjects, questions = _rows()[3:7, :-1]
+    said = without(sentences, np.where(is_wish[:, None], wishes, orders))
+    when = np.where(is_alone[:, None], said, without(conditions, subjects))
+    asked = without(question[None, :], questions)
+    near = np.maximum(product(said, asked[0]), product(when, asked[0]))
+    shared = product(_domains(said) + _domains(when), _domains(asked)[0]) / 2
+    found: Array = near + shared
+    return found
 
 
-def _of_length_one(vectors: Array) -> Array:
-    found: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+def without(vectors: Array, mean: Array) -> Array:
+    """Vectors of length one without most of what their class has in common."""
+    rest = vectors - _CLASS * mean
+    found: Array = rest / np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-9)
     return found.astype(np.float32)
+
+
+def _domains(vectors: Array) -> Array:
+    """How much vectors are about each domain, so that those about the same have a product near one."""
+    lines = _rows()[7:]
+    shares = 1 / (1 + np.exp(-(product(vectors, lines[:, :-1].T) + lines[:, -1])))
+    found: Array = shares / np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), _UNCLEAR)
+    return found
 
 
 @cache
 def _rows() -> Array:
-    """Three directions, each with its offset, then the means of orders, wishes, conditions and questions."""
+    """Three directions; the means of orders, wishes, conditions and questions; a line for each domain."""
     data = (files("octavo.models") / "leanings.bin").read_bytes()
-    return np.frombuffer(data, dtype="<f2").reshape(7, -1).astype(np.float32)
+    return np.frombuffer(data, dtype="<f2").reshape(-1, 513).astype(np.float32)

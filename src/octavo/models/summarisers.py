@@ -1,38 +1,63 @@
 """Summarisers: the deterministic one, and one that asks a model and falls back to it.
 
-A model replaces only what needs understanding (narrative, beliefs, patterns, relationship); counts, averages,
-anchors, milestones, sources and hashes are always computed.
+A model replaces only what needs understanding (narrative, beliefs, patterns, relationship), every claim with
+its sources; counts, averages, anchors, milestones, sources and hashes are always computed.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from hashlib import sha256
 from importlib.resources import files
-from typing import Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from octavo.domain import cores as records
 from octavo.domain.compression import DEFAULT, CompressionPolicy, Due
-from octavo.domain.cores import HYPOTHESIS, LLM, AbstractedKnowledge, Core, KeyEvent, Sphere
+from octavo.domain.cores import BehavioralPattern, Belief, Core, EmotionalArc, KeyEvent, Sphere, Trace
 from octavo.domain.episodes import recorded_salience
 from octavo.domain.pages import core_page, measured
 from octavo.domain.sentences import SessionSource, said, shorten
 from octavo.domain.spheres import summarise_sphere
 from octavo.domain.summary import summarise_core
 from octavo.errors import BadInput, ModelFailed
-from octavo.models.drafts import CoreDraft, SphereDraft, check, parse, schema
 from octavo.models.llm import Endpoint, Message, chat, tokens
 
-D = TypeVar("D", bound=CoreDraft | SphereDraft)
-T = TypeVar("T")
-
 _ECHO = 4_000
-_SHORTEST = 100
+_SHORTEST, _LONGEST, _MOST_SOURCES = 100, 400, 64
+
+Summary = Annotated[tuple[Trace, ...], Meta(min_length=1, max_length=12)]
+
+
+class CoreDraft(Struct, frozen=True, kw_only=True):
+    """What a model says of eight sessions; of an event its words, feeling and episode count."""
+
+    summary: Summary
+    key_events: Annotated[tuple[KeyEvent, ...], Meta(max_length=16)] = ()
+    recurring_themes: Annotated[tuple[str, ...], Meta(max_length=8)] = ()
+    emotional_arc: EmotionalArc = EmotionalArc()
+
+
+class SphereDraft(Struct, frozen=True, kw_only=True):
+    """What a model says of eight cores."""
+
+    summary: Summary
+    beliefs: Annotated[tuple[Belief, ...], Meta(max_length=8)] = ()
+    behavioral_patterns: Annotated[tuple[BehavioralPattern, ...], Meta(max_length=8)] = ()
+    relationship_evolution: records.RelationshipEvolution | None = None
+
+
+Draft = CoreDraft | SphereDraft
+D = TypeVar("D", bound=Draft)
+T = TypeVar("T")
+Made = TypeVar("Made", Core, Sphere)
+_TYPES = {"core": Core, "sphere": Sphere, "core_draft": CoreDraft, "sphere_draft": SphereDraft}
 
 
 class Summariser(Protocol):
@@ -72,22 +97,46 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
     def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
         """The core of these sessions, told by the model if it can."""
         plain = summarise_core(due, sessions, made_at=made_at, policy=self.policy)
-        lines = _session_lines(sessions)
-        try:
-            draft = self._ask("core", CoreDraft, lines, len(sessions), due.level.summary_length)
-        except ModelFailed as error:
-            return replace(plain, meta=replace(plain.meta, fallback_reason=error.message))
-        return _told_core(plain, draft, self.endpoint.model, sessions)
+        lines = [
+            (episode.id, f"{(turn.at or episode.at).date()} {turn.speaker}: {' '.join(turn.text.split())}")
+            for session in sessions
+            for episode, turn in said(session)
+        ]
+
+        def told(draft: CoreDraft) -> Core:
+            narrative = replace(
+                plain.compressed_narrative,
+                summary="\n".join(claim.sentence for claim in draft.summary),
+                key_events=_told_events(plain, draft, sessions),
+                recurring_themes=draft.recurring_themes or plain.compressed_narrative.recurring_themes,
+                emotional_arc=draft.emotional_arc,
+                traces=draft.summary,
+            )
+            return replace(plain, compressed_narrative=narrative)
+
+        made = self._told("core", CoreDraft, plain, told, lines, len(sessions), due.level.summary_length)
+        return measured(made, plain.meta.source_characters or 0)
 
     def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
         """The sphere of these cores, told by the model if it can."""
         plain = summarise_sphere(due, cores, made_at=made_at)
-        lines = [(core.core_id, " ".join(core_page(core).split())) for core in cores]
-        try:
-            draft = self._ask("sphere", SphereDraft, lines, len(cores), due.level.summary_length)
-        except ModelFailed as error:
-            return replace(plain, meta=replace(plain.meta, fallback_reason=error.message))
-        return _told_sphere(plain, draft, self.endpoint.model, sum(len(core_page(core)) for core in cores))
+        pages = [core_page(core) for core in cores]
+        lines = [(core.core_id, " ".join(page.split())) for core, page in zip(cores, pages, strict=True)]
+
+        def told(draft: SphereDraft) -> Sphere:
+            knowledge = records.AbstractedKnowledge(
+                summary="\n".join(claim.sentence for claim in draft.summary),
+                core_beliefs=tuple(row.belief for row in draft.beliefs),
+                behavioral_patterns=draft.behavioral_patterns,
+                relationship_evolution=draft.relationship_evolution,
+                beliefs=tuple(replace(row, epistemic_state=records.HYPOTHESIS) for row in draft.beliefs),
+                trends=plain.abstracted_knowledge.trends,
+                traces=draft.summary,
+            )
+            return replace(plain, abstracted_knowledge=knowledge)
+
+        made = self._told("sphere", SphereDraft, plain, told, lines, len(cores), due.level.summary_length)
+        return measured(made, sum(map(len, pages)))
 
     def replaced(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
         """Of which pairs the newer text makes the older one untrue, as the model says; or `ModelFailed`."""
@@ -95,23 +144,40 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
         messages = _messages("replaced", [(n, " ".join(text.split())) for n, text in lines], self.endpoint)
 
         def read(answer: str) -> list[int]:
-            numbers = parse(answer, dict[str, list[int]])
+            numbers = _parsed(answer, dict[str, list[int]])
             if set(numbers) != {"replaced"} or not set(numbers["replaced"]) <= set(range(len(pairs))):
                 raise BadInput(f"`replaced` must list numbers from 0 to {len(pairs) - 1}, and nothing else")
             return sorted(set(numbers["replaced"]))
 
         return self._answered(messages, read)
 
-    def _ask(self, name: str, kind: type[D], lines: Sequence[tuple[str, str]], count: int, limit: int) -> D:
+    def _told(
+        self,
+        name: str,
+        kind: type[D],
+        plain: Made,
+        told: Callable[[D], Made],
+        lines: Sequence[tuple[str, str]],
+        count: int,
+        limit: int,
+    ) -> Made:
+        """What a model makes of the plain one; why it made nothing of it, if it did not."""
         shape = json.dumps(schema(f"{name}_draft"), ensure_ascii=False)
         messages = _messages(name, lines, self.endpoint, count=count, limit=limit, schema=shape)
 
         def read(answer: str) -> D:
-            draft: D = parse(answer, kind)
-            check(draft, [source for source, _ in lines], limit)
+            draft: D = _parsed(answer, kind)
+            _check(draft, [source for source, _ in lines], limit)
             return draft
 
-        return self._answered(messages, read)
+        try:
+            made, how = (
+                told(self._answered(messages, read)),
+                {"compression_method": records.LLM, "model": self.endpoint.model},
+            )
+        except ModelFailed as error:
+            made, how = plain, {"fallback_reason": error.message}
+        return replace(made, meta=replace(made.meta, **how))
 
     def _answered(self, messages: list[Message], read: Callable[[str], T]) -> T:
         """What the model answers, as it is read; what cannot be read is told to it, a few times."""
@@ -122,10 +188,24 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
                 return read(answer)
             except BadInput as error:
                 reason = error.message
-            messages = [*messages[:2], *_rejection(answer, reason)]
+            again = f"This was rejected: {reason}. Answer again with the corrected JSON only."
+            said_before: Message = {"role": "assistant", "content": answer[:_ECHO]}
+            messages = [*messages[:2], said_before, {"role": "user", "content": again}]
         raise ModelFailed(
             f"model {self.endpoint.model!r} gave no valid answer in {self.attempts} attempts: {reason}"
         )
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of `core`, `sphere`, `core_draft` or `sphere_draft`."""
+    made = msgspec.json.schema(_TYPES[name])
+    for row in made["$defs"].values():
+        # In the JSON, fields that we do not know stand in the object itself, not in `extra`.
+        row.get("properties", {}).pop("extra", None)
+        for value in row.get("properties", {}).values():
+            if isinstance(value.get("default"), dict):
+                value["default"].pop("extra", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
 def _messages(
@@ -147,52 +227,63 @@ def _messages(
 def _fitted(lines: Sequence[tuple[str, str]], room: int) -> str:
     """The lines within a number of tokens: the longest are cut first, then every second one is left out."""
     longest = max((len(text) for _, text in lines), default=0)
-    body = _body(lines, longest)
-    while tokens(body) > room and longest > _SHORTEST:
-        longest = longest * 3 // 4
-        body = _body(lines, longest)
-    while tokens(body) > room and len(lines) > 1:
-        lines = lines[::2]
-        body = _body(lines, longest)
-    return body
+    while True:
+        body = "\n".join(f"[{source}] {shorten(text, longest)}" for source, text in lines)
+        if tokens(body) <= room or (longest <= _SHORTEST and len(lines) <= 1):
+            return body
+        longest, lines = (longest * 3 // 4, lines) if longest > _SHORTEST else (longest, lines[::2])
 
 
-def _body(lines: Sequence[tuple[str, str]], longest: int) -> str:
-    return "\n".join(f"[{source}] {shorten(text, longest)}" for source, text in lines)
+def _parsed(answer: str, kind: type[T]) -> T:
+    """Read a draft from a model's answer, or raise with the path of what is wrong.
+
+    Text around the JSON object (a fence, a preamble of thought) is left out.
+    """
+    start, end = answer.find("{"), answer.rfind("}")
+    if start < 0 or end < start:
+        raise BadInput("the answer holds no JSON object")
+    try:
+        return msgspec.json.decode(answer[start : end + 1].encode(), type=kind)
+    except msgspec.MsgspecError as error:
+        raise BadInput(f"the JSON does not fit the schema: {error}") from error
 
 
-def _session_lines(sessions: Sequence[SessionSource]) -> list[tuple[str, str]]:
-    return [
-        (episode.id, f"{(turn.at or episode.at).date()} {turn.speaker}: {' '.join(turn.text.split())}")
-        for session in sessions
-        for episode, turn in said(session)
-    ]
+def _check(draft: Draft, known: Iterable[str], limit: int) -> None:
+    """Raise unless every claim cites ids that exist, every text and number is in bounds, the summary too."""
+    for text in _texts(msgspec.to_builtins(draft)):
+        if not 0 < len(text) <= _LONGEST:
+            raise BadInput(f"a text has {len(text)} characters; 1 to {_LONGEST} are allowed")
+    cited = [claim.sources for claim in draft.summary]
+    if isinstance(draft, CoreDraft):
+        cited += [(event.episode or "",) for event in draft.key_events]
+    else:
+        cited += [belief.evidence for belief in draft.beliefs]
+        cited += [row.evidence for row in draft.behavioral_patterns]
+    names = set(known)
+    for sources in cited:
+        if not 0 < len(sources) <= _MOST_SOURCES:
+            raise BadInput(f"a claim cites {len(sources)} sources; 1 to {_MOST_SOURCES} are allowed")
+        if invented := [name for name in sources if name not in names]:
+            shown = ", ".join(repr(name[:40]) for name in dict.fromkeys(invented))
+            raise BadInput(f"these sources do not exist: {shown[:200]}")
+    length = sum(len(claim.sentence) + 1 for claim in draft.summary) - 1
+    if length > limit:
+        raise BadInput(f"the summary has {length} characters; at most {limit} are allowed")
 
 
-def _rejection(answer: str, reason: str) -> list[Message]:
-    return [
-        {"role": "assistant", "content": answer[:_ECHO]},
-        {
-            "role": "user",
-            "content": f"This was rejected: {reason}. Answer again with the corrected JSON only.",
-        },
-    ]
-
-
-def _told_core(plain: Core, draft: CoreDraft, model: str, sessions: Sequence[SessionSource]) -> Core:
-    told = plain.compressed_narrative
-    narrative = replace(
-        told,
-        summary="\n".join(claim.sentence for claim in draft.summary),
-        key_events=_told_events(plain, draft, sessions),
-        recurring_themes=draft.recurring_themes or told.recurring_themes,
-        emotional_arc=draft.emotional_arc,
-        traces=draft.summary,
-    )
-    meta = replace(plain.meta, compression_method=LLM, model=model)
-    return measured(
-        replace(plain, compressed_narrative=narrative, meta=meta), plain.meta.source_characters or 0
-    )
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of JSON values; a number that is no share is refused on the way."""
+    match value:
+        case str():
+            yield value
+        case float() | int() if not 0 <= value <= 1:
+            raise BadInput(f"{value} is no number between 0 and 1")
+        case dict():
+            if value.pop("extra", None):
+                raise BadInput("`extra` is not asked for")
+            yield from (text for item in value.values() for text in _texts(item))
+        case list() | tuple():
+            yield from (text for item in value for text in _texts(item))
 
 
 def _told_events(plain: Core, draft: CoreDraft, sessions: Sequence[SessionSource]) -> tuple[KeyEvent, ...]:
@@ -215,17 +306,3 @@ def _told_events(plain: Core, draft: CoreDraft, sessions: Sequence[SessionSource
         *events,
         *(event for event in plain.compressed_narrative.key_events if event.episode not in named),
     )
-
-
-def _told_sphere(plain: Sphere, draft: SphereDraft, model: str, source_characters: int) -> Sphere:
-    knowledge = AbstractedKnowledge(
-        summary="\n".join(claim.sentence for claim in draft.summary),
-        core_beliefs=tuple(row.belief for row in draft.beliefs),
-        behavioral_patterns=draft.behavioral_patterns,
-        relationship_evolution=draft.relationship_evolution,
-        beliefs=tuple(replace(row, epistemic_state=HYPOTHESIS) for row in draft.beliefs),
-        trends=plain.abstracted_knowledge.trends,
-        traces=draft.summary,
-    )
-    meta = replace(plain.meta, compression_method=LLM, model=model)
-    return measured(replace(plain, abstracted_knowledge=knowledge, meta=meta), source_characters)

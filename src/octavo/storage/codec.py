@@ -222,7 +222,7 @@ def decode_policy(text: bytes, name: str) -> Policy:
         found = tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadPolicy(f"{name} is not TOML: {error}") from error
-    merged = _merged(plain(Policy()), found, name, ())
+    merged = _merged(msgspec.to_builtins(Policy()), found, name, ())
     try:
         policy = msgspec.convert(merged, Policy)
     except msgspec.ValidationError as error:
@@ -244,11 +244,6 @@ def micros(moment: datetime) -> int:
 def moment_of(value: int) -> datetime:
     """Microseconds since 1970 as a moment."""
     return _EPOCH + timedelta(microseconds=value)
-
-
-def plain(value: Any) -> Any:
-    """Any of our values as plain JSON values (dicts, lists, strings, numbers)."""
-    return msgspec.to_builtins(value)
 
 
 def _joined(envelope: bytes, body: bytes | None) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Set
+from collections.abc import Set
 from datetime import UTC, date, datetime
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -82,7 +82,7 @@ class Search:
         With `ages` salience, age and layer count in the order too; they are no part of the scores.
         With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
-        self.each, self.ages, self.apart = each, ages, apart
+        self.each, self.ages = each, ages
         self.tokens, self.asked = tokens, asked
         self.recipe, self.wider, self.version = recipe, 1, version
         self.question, self.filter = question, filter_
@@ -94,21 +94,18 @@ class Search:
         self.words, self.sources = words, [self._source(0, units, stored)]
         if held is not None:
             self.sources.append(self._source(units.manifest.rows, *held))
+        may_be = apart and (held is not None or len(words.of_kinds(apart, version)))
+        self.apart = apart if may_be else ()
         self.allowed: Array | None = None
         if filter_.is_narrow:
-            allowed = [source.first + self._fitting(source, filter_) for source in self.sources]
-            self.allowed = np.sort(np.concatenate(allowed))
+            behind = [source.first + source.units.fitting(filter_) for source in self.sources[1:]]
+            indexed = np.array(words.all(filter_, version), dtype=np.int64)
+            self.allowed = np.sort(np.concatenate([indexed, *behind]))
         self.codes = np.array([code_of(term) for term in question.terms], dtype=np.uint32)
 
     def _source(self, first: int, units: Units, vectors: Vectors | None) -> Source:
         scopes, rows = units.scope_codes(self.filter.scopes), units.rows_until(self.version)
         return Source(first=first, units=units, vectors=vectors, scopes=scopes, rows=rows)
-
-    def _fitting(self, source: Source, filter_: Filter) -> Array:
-        """Every row of a source that passes a filter."""
-        if source is self.sources[0]:
-            return np.array(self.words.all(filter_, self.version), dtype=np.int64)
-        return source.units.fitting(filter_)
 
     def run(self, limit: int, least: int) -> list[ScoredUnit]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
@@ -193,13 +190,13 @@ class Search:
         kept[nearby.holding(near)] = True
         kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
         if self.apart:
-            kept[chosen[self._is_apart(nearby, chosen)]] = True
+            kept[chosen[self._is_apart(nearby.firsts[chosen])]] = True
         return np.flatnonzero(kept[chosen])
 
     def _listed(self, source: Source) -> Array:
-        """The rows held in memory that share words with the question, or lie in the time it names."""
+        """The rows held in memory that share words with the question or its time, or are found apart."""
         records = source.units.column("rows")
-        found = np.zeros(len(records), dtype=bool)
+        found = self._is_apart(records)
         found[occurrences_in(source.units.column("terms"), records["length"], self.codes).row] = True
         for first, last in self._spans():
             found |= (records["at"] >= first) & (records["at"] <= last)
@@ -228,38 +225,26 @@ class Search:
         return np.concatenate([np.array(found, dtype=np.int64), *map(self._listed, self.sources[1:])])
 
     def _near(self, limit: int) -> Array:
-        """The rows nearest by meaning, and the nearest of those that are found apart."""
+        """The rows nearest by meaning, and those of the index's that are found apart."""
+        if self.query is None:
+            return np.empty(0, dtype=np.int64)
         most = max(self.wider * _MEANING, limit) + 4 * len(self.ends)
-        rows, cosines = self._nearest(self._allowed_in, limit=most)
+        near = [self._nearest(source, most, *self._allowed_in(source)) for source in self.sources]
+        rows, cosines = (np.concatenate(some) for some in zip(*near, strict=True))
         self.is_cut |= len(rows) >= most
         best = rows[np.argsort(-cosines, kind="stable")[:most]]
         if self.apart:
-            more, _ = self._nearest(lambda source: (self._of_kinds(source), 0.0), limit=_APART)
-            best = np.concatenate([best, more])
+            among = self.words.of_kinds(self.apart, self.version)
+            best = np.concatenate([best, self._nearest(self.sources[0], _APART, among, 0.0)[0]])
         return distinct(best)
 
-    def _nearest(
-        self, among: Callable[[Source], tuple[Array | None, float]], *, limit: int
-    ) -> tuple[Array, Array]:
-        """The findable rows of every source that are nearest to the question, and their cosines.
-
-        `among` says which rows of a source these can be (None: any), and how large a share of it they are.
-        """
-        rows, cosines = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.float32)]
-        for source in self.sources:
-            if source.vectors is not None:
-                some, share = among(source)
-                visible = partial(self._findable, source)
-                found = source.vectors.nearest(self.query, visible, limit=limit, share=share, among=some)
-                rows.append(source.first + found[0])
-                cosines.append(found[1])
-        return np.concatenate(rows), np.concatenate(cosines)
-
-    def _of_kinds(self, source: Source) -> Array:
-        """Every row of a source of the kinds that are found apart; the index's are looked up once."""
-        if source is self.sources[0]:
-            return self.words.of_kinds(self.apart, self.version)
-        return source.units.fitting(Filter(kinds=self.apart))
+    def _nearest(self, source: Source, limit: int, among: Array | None, share: float) -> tuple[Array, Array]:
+        """The findable rows of a source that are nearest to the question, and their cosines."""
+        if source.vectors is None:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        visible = partial(self._findable, source)
+        rows, cosines = source.vectors.nearest(self.query, visible, limit=limit, share=share, among=among)
+        return source.first + rows, cosines
 
     def _allowed_in(self, source: Source) -> tuple[Array | None, float]:
         """Which of a source's rows the filter lets through, None for all, and what share may be seen."""
@@ -330,14 +315,14 @@ class Search:
         order = np.lexsort((nearby.rows[nearby.starts[chosen]], -score))
         beside = order[:0]
         if self.apart:
-            is_apart = self._is_apart(nearby, chosen[order])
+            is_apart = self._is_apart(nearby.firsts[chosen[order]])
             order, beside = order[~is_apart], order[is_apart][:_APART]
         if self.each == "memory":
             order = order[_first_of_each(nearby.firsts["key"][chosen[order]], limit)]
         return order[:limit], beside
 
-    def _is_apart(self, nearby: Surroundings, units: Array) -> Array:
-        return np.asarray(np.array([kind in self.apart for kind in KINDS])[nearby.firsts["kind"][units]])
+    def _is_apart(self, records: Array) -> Array:
+        return np.asarray(np.array([kind in self.apart for kind in KINDS])[records["kind"]])
 
     def _scored(
         self, nearby: Surroundings, units: Array, score: Array, parts: dict[str, Array], matched: Array

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import apsw
 
@@ -243,7 +243,7 @@ class StateDb(StateLog):
             self._newest(self._ledger)
             return True
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a query; a file that turns out to be damaged is made anew and asked again."""
         with self._lock:
             try:
@@ -253,9 +253,9 @@ class StateDb(StateLog):
                     raise
                 return self._rows(sql, values)
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
-            return cast(list[tuple[Any, ...]], self._db.execute(sql, values).fetchall())
+            return self._db.execute(sql, values).fetchall()
         except apsw.Error as error:
             raise failure(self.path, error) from error
 

@@ -37,8 +37,13 @@ class StateLog(ABC):
     """The questions about history; who keeps the file answers their queries."""
 
     @abstractmethod
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a query."""
+
+    def told(self, where: str, values: Sequence[Any]) -> list[tuple[int, int, Memory]]:
+        """Revisions under a condition, each with its row and the version it came in."""
+        rows = self.rows(f"SELECT row, since, envelope, body FROM revision WHERE {where}", values)
+        return [(row, since, codec.decode_memory(envelope, body)) for row, since, envelope, body in rows]
 
     def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """The first value of a query's first row, None if there is none."""
@@ -52,8 +57,7 @@ class StateLog(ABC):
 
     def lines_in(self, version: int) -> list[tuple[bytes, bytes | None]]:
         """Envelope and body of each memory of a version, as they stand in the file."""
-        sql = "SELECT envelope, body FROM revision WHERE since = ? ORDER BY row"
-        return [(envelope, body) for envelope, body in self.rows(sql, (version,))]
+        return self.rows("SELECT envelope, body FROM revision WHERE since = ? ORDER BY row", (version,))
 
     def version_at(self, moment: datetime) -> int:
         """The newest version committed at or before a moment."""
@@ -105,13 +109,10 @@ class StateLog(ABC):
 
     def commits_of(self, sandbox: str) -> list[tuple[int, int, int | None]]:
         """The versions a sandbox went into: version, last buffer line, session ordinal."""
-        return [
-            (int(version), int(last or 0), session)
-            for version, last, session in self.rows(
-                "SELECT version, last_line, session FROM version WHERE sandbox = ? ORDER BY version",
-                (sandbox,),
-            )
-        ]
+        sql = (
+            "SELECT version, coalesce(last_line, 0), session FROM version WHERE sandbox = ? ORDER BY version"
+        )
+        return self.rows(sql, (sandbox,))
 
     def changes_in(self, version: int) -> list[Change]:
         """Every change of a version: memories first, then the rest."""
@@ -124,16 +125,11 @@ class StateLog(ABC):
     def revisions_since(self, after: int, upto: int) -> Iterator[tuple[int, Memory]]:
         """Revisions that became valid in (after, upto], in order, with their version; read some at a time."""
         first = "SELECT row FROM revision WHERE since > ? AND since <= ? ORDER BY since, row LIMIT 1"
-        some = (
-            "SELECT row, since, envelope, body FROM revision "
-            "WHERE row >= ? AND +since <= ? ORDER BY row LIMIT ?"
-        )
         place = self.one(first, (after, upto))
         while place is not None:
-            rows = self.rows(some, (place, upto, _AT_ONCE))
-            for _, since, envelope, body in rows:
-                yield int(since), codec.decode_memory(envelope, body)
-            place = rows[-1][0] + 1 if len(rows) == _AT_ONCE else None
+            some = self.told("row >= ? AND +since <= ? ORDER BY row LIMIT ?", (place, upto, _AT_ONCE))
+            yield from ((since, memory) for _, since, memory in some)
+            place = some[-1][0] + 1 if len(some) == _AT_ONCE else None
 
     def version_after(self, version: int, revisions: int, limit: int) -> int:
         """The last version within about so many revisions after one, at least the next."""
@@ -153,37 +149,30 @@ class StateLog(ABC):
     def ended(self, after: int, upto: int) -> list[tuple[str, int, int]]:
         """Revisions that ceased to be valid in (after, upto]: id, revision and the version that ended it."""
         # The bound is spelt out because SQLite finds a partial index by the words of its condition.
-        rows = self.rows(
+        return self.rows(
             f"SELECT id, rev, until FROM revision WHERE until > ? AND until <= ? AND until < {OPEN}",
             (after, upto),
         )
-        return [(str(id_), int(rev), int(until)) for id_, rev, until in rows]
 
     def revision(self, id_: str, rev: int) -> Memory:
         """One revision of a memory, or NotFound."""
-        rows = self.rows("SELECT envelope, body FROM revision WHERE id = ? AND rev = ?", (id_, rev))
-        if not rows:
-            raise NotFound(f"there is no revision {rev} of {id_}")
-        return codec.decode_memory(*rows[0])
+        for _, _, memory in self.told("id = ? AND rev = ?", (id_, rev)):
+            return memory
+        raise NotFound(f"there is no revision {rev} of {id_}")
 
     def turns_of(self, session: str, upto: int) -> int:
         """How many turns of a session came in by a version."""
-        rows = self.rows(
-            "SELECT envelope, body FROM revision "
-            "WHERE session = ? AND since <= ? AND kind = 'episode' AND rev = 1",
-            (session, upto),
-        )
-        return sum(len(codec.decode_memory(*row).turns) for row in rows)
+        first = "session = ? AND since <= ? AND kind = 'episode' AND rev = 1"
+        return sum(len(episode.turns) for _, _, episode in self.told(first, (session, upto)))
 
     def history(self, id_: str) -> list[tuple[int, Memory]]:
         """Every revision of a memory with the version it came in."""
-        rows = self.rows("SELECT since, envelope, body FROM revision WHERE id = ? ORDER BY rev", (id_,))
-        return [(int(since), codec.decode_memory(e, b)) for since, e, b in rows]
+        return [(since, memory) for _, since, memory in self.told("id = ? ORDER BY rev", (id_,))]
 
     def order_of(self, ids: Collection[str]) -> dict[str, int]:
         """Places in the order in which memories were first committed."""
         sql = f"SELECT id, min(row) FROM revision WHERE id {AMONG} GROUP BY id"
-        return {str(id_): int(row) for id_, row in self.rows(sql, (listed(ids),))}
+        return dict(self.rows(sql, (listed(ids),)))
 
     def ids_in(self, kind: str, scope: str, category: str | None, unnamed: str, upto: int) -> dict[str, bool]:
         """All memories that by a version ever were in a kind, scope and category (None: any), in their order.

@@ -188,12 +188,11 @@ class DbView:
 
     def wholes_of(self, ids: Collection[str], kinds: Collection[str]) -> list[tuple[str, int, str, str]]:
         """Live memories of some kinds that others are parts of: id, revision and scope, and the part."""
-        rows = self._db.rows(
+        return self._db.rows(
             "SELECT r.id, r.rev, r.scope, l.target FROM link l JOIN revision r USING (row, until) "
             f"WHERE l.target {AMONG} AND l.name = 'part' AND r.kind {AMONG} AND r.gone = 0 AND {_VALID}",
             (listed(ids), listed(kinds), *self._now),
         )
-        return [(str(id_), int(rev), str(scope), str(part)) for id_, rev, scope, part in rows]
 
     def assemblies_of(self, ids: Collection[str]) -> list[tuple[str, int, str, str]]:
         """The live assemblies that some memories belong to: its id, revision and scope, and the member."""
@@ -226,20 +225,16 @@ class DbView:
 
     def at_rows(self, rows: Sequence[int]) -> list[tuple[int, int, Memory]]:
         """The memories of some rows, each with its row and the version it came in."""
-        found = self._db.rows(
-            f"SELECT row, since, envelope, body FROM revision WHERE row {AMONG}", (listed(rows),)
-        )
-        return [(row, since, decode_memory(envelope, body)) for row, since, envelope, body in found]
+        return self._db.told(f"row {AMONG}", (listed(rows),))
 
     def called(self, scopes: Sequence[str] | None) -> list[tuple[str, str, int]]:
         """The names that speakers were called by, with who was meant and how often, as some scopes see it."""
         seen = "" if scopes is None else f"AND r.scope {AMONG}"
-        rows = self._db.rows(
+        return self._db.rows(
             "SELECT c.name, c.speaker, count(*) FROM called c CROSS JOIN revision r USING (row) "
             f"WHERE r.gone = 0 AND {_VALID} {seen} GROUP BY c.name, c.speaker",
             (*self._now, *(() if scopes is None else (listed(scopes),))),
         )
-        return [(str(name), str(speaker), int(count)) for name, speaker, count in rows]
 
     def memories(self, wanted: Filter) -> list[Memory]:
         """Live memories that pass a filter, oldest event first (or newest)."""
@@ -275,11 +270,8 @@ class DbView:
 
     def many(self, ids: Collection[str]) -> dict[str, tuple[int, Memory]]:
         """The current revisions of several memories and the versions they came in, by one query."""
-        rows = self._db.rows(
-            f"SELECT id, since, envelope, body FROM revision WHERE id {AMONG} AND {_VALID}",
-            (listed(ids), *self._now),
-        )
-        return {id_: (since, decode_memory(envelope, body)) for id_, since, envelope, body in rows}
+        valid = self._db.told(f"id {AMONG} AND {_VALID}", (listed(ids), *self._now))
+        return {memory.id: (since, memory) for _, since, memory in valid}
 
     def uses(self, ids: Sequence[str]) -> dict[str, tuple[int, float]]:
         """How often memories were used and the feedback they got, up to this version."""
@@ -293,7 +285,7 @@ class DbView:
 
     def tallies(self) -> list[tuple[str, str, str, int]]:
         """Live memories by kind, scope and category: the counters of now, less what has happened since."""
-        rows = self._db.rows(
+        return self._db.rows(
             "SELECT kind, scope, category, sum(n) FROM ("
             "SELECT kind, scope, category, live AS n FROM tally UNION ALL "
             "SELECT kind, scope, coalesce(category, ''), -1 FROM revision INDEXED BY revision_since "
@@ -302,11 +294,9 @@ class DbView:
             f"WHERE gone = 0 AND {_ENDED}) GROUP BY 1, 2, 3 HAVING sum(n) > 0",
             (self.version, *self._now),
         )
-        return [(str(k), str(s), str(c), int(n)) for k, s, c, n in rows]
 
     def _memory(self, where: str, values: Sequence[Any]) -> Memory | None:
-        rows = self._db.rows(f"SELECT envelope, body FROM revision WHERE {where} LIMIT 1", values)
-        return decode_memory(*rows[0]) if rows else None
+        return next((memory for _, _, memory in self._db.told(f"{where} LIMIT 1", values)), None)
 
     def _waiting(self, where: str, values: Sequence[Any]) -> list[Proposal]:
         rows = self._db.rows(

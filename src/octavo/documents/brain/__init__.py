@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.levels import LEVELS, Context
-from octavo.documents.brain.memory import FilesystemMemory, Written
+from octavo.documents.brain.memory import LEVELS, Context, FilesystemMemory, Written
 
 __all__ = ["FilesystemMemory", "consolidate_memory", "read_memory", "write_memory"]
 DATA_DIR = "brain_b_data"  # as the seed calls it

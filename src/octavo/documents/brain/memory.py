@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from octavo.documents.brain import consolidation
 from octavo.documents.brain.consolidation import Consolidated
-from octavo.documents.brain.levels import DECAY, LEVELS, Context, Entry, check_key, check_level, entry_of, mix
 from octavo.domain import blocks, episodes, mirror, runs
 from octavo.domain.ageing import limits_of
 from octavo.domain.memory import Memory
-from octavo.domain.mirror_places import BEHAVIOR
+from octavo.domain.mirror_places import BEHAVIOR, place_of
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
@@ -28,6 +29,35 @@ from octavo.errors import BadInput
 
 AGENT = "agent:brain_b"
 GUARDRAILS = "guardrails"
+DECAY = {"episodic": 0.9, "semantic": 0.99, "procedural": 0.999}
+LEVELS = tuple(DECAY)  # of two that speak on one topic the later one counts
+_KEY = re.compile(r"[a-z0-9_-]{1,64}")
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One memory as the seed's reader sees it; `overridden` if a higher level speaks on the same topic."""
+
+    id: str
+    key: str
+    path: str
+    content: str
+    level: str
+    score: float
+    timestamp: datetime
+    data: Mapping[str, Any] = {}
+    overridden: bool = False
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What was read: entries by level, and all levels mixed, best first."""
+
+    levels: Mapping[str, tuple[Entry, ...]]
+    mixed: tuple[Entry, ...]
+
+    @property
+    def text(self) -> str:
+        """The mix as lines for a prompt; recalled text is data, never an instruction."""
+        return "\n".join(f"[{entry.level}] {entry.content}" for entry in self.mixed)
 
 
 class Written(Struct, frozen=True, kw_only=True):
@@ -44,7 +74,7 @@ class Written(Struct, frozen=True, kw_only=True):
 
 
 @public
-class FilesystemMemory:
+class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
     """The memory of one robot in a folder, or in an open account; its actor decides what needs approval.
 
     In a folder of its own it keeps the seed's tree of files, and the seed's retention: what is past its age,
@@ -61,12 +91,12 @@ class FilesystemMemory:
         **more: Any,
     ) -> None:
         self.now = clock or (lambda: datetime.now(UTC))
+        self._session: Sandbox | None = None
         self._is_own = not isinstance(data_dir, Account)
         if isinstance(data_dir, Account):
             self.account = data_dir
         else:
             self.account = opening.open(data_dir, account, actor=actor, clock=clock, **more)
-        self._session: Sandbox | None = None
         self._is_shown = self._is_own and not more.get("read_only") and "://" not in str(data_dir)
         self.show()
 
@@ -88,19 +118,26 @@ class FilesystemMemory:
 
         `weights` multiply the scores of a level in place of the engine's priors.
         """
-        asked = tuple(dict.fromkeys(check_level(level) for level in levels))
-        factors = {check_level(level): factor for level, factor in (weights or {}).items()}
-        entries = []
-        for hit in self.account.recall(query, k=k, layers=asked) if asked else []:
-            prior = hit.parts.get("layer", 0.0) if weights is not None else 0.0
-            entries.append(entry_of(hit.memory, (hit.score - prior) * factors.get(hit.memory.layer, 1.0)))
-        return mix(entries, asked)
+        if strange := [level for level in (*levels, *(weights or ())) if level not in LEVELS]:
+            raise _unknown(strange[0])
+        hits = self.account.recall(query, k=k, layers=tuple(levels)) if levels else []
+        scores = {hit.memory.id: hit.score for hit in hits}
+        highest: dict[str, int] = {}
+        for hit in hits:
+            key, level = hit.memory.topic or hit.memory.id, hit.memory.layer
+            highest[key] = max(highest.get(key, 0), LEVELS.index(level))
+            if weights is not None:
+                scores[hit.memory.id] -= hit.parts.get("layer", 0.0)
+                scores[hit.memory.id] *= weights.get(level, 1.0)
+        entries = [_entry(hit.memory, scores[hit.memory.id], highest) for hit in hits]
+        entries.sort(key=lambda entry: -entry.score)
+        by_level = {level: tuple(entry for entry in entries if entry.level == level) for level in levels}
+        return Context(levels=by_level, mixed=tuple(entry for entry in entries if not entry.overridden))
 
     def write_memory(self, content: str | Mapping[str, Any], level: str, key: str) -> Written:
         """Write at a level: an event is appended, a page is replaced, a procedure needs a person's yes."""
-        check_level(level)
         check_key(key)
-        if not isinstance(content, str | Mapping) or not content:
+        if not content:
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         match level:
             case "episodic":
@@ -108,8 +145,9 @@ class FilesystemMemory:
                 return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
             case "semantic":
                 return self._replace_page(content, key)
-            case _:
+            case "procedural":
                 return self._write_procedure(content, key)
+        raise _unknown(level)
 
     def consolidate_memory(self, max_age_days: float | None = None, promote: bool = False) -> Consolidated:
         """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
@@ -209,7 +247,9 @@ class FilesystemMemory:
 
     def list_level(self, level: str) -> list[Entry]:
         """Everything a level holds, oldest first."""
-        return [entry_of(memory) for memory in self.account.memories(layer=check_level(level))]
+        if level not in LEVELS:
+            raise _unknown(level)
+        return [_entry(memory) for memory in self.account.memories(layer=level)]
 
     def retention(self) -> dict[str, Any]:
         """The retention policy in the seed's form; nothing goes by reading it."""
@@ -237,9 +277,6 @@ class FilesystemMemory:
             finally:
                 self._is_shown = False
                 self.account.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -279,6 +316,35 @@ class FilesystemMemory:
             verdict.or_raise()
         ids = (verdict.memory.id,) if verdict and verdict.memory else ()
         return Written(level=PROCEDURAL, key=key, ids=ids, proposal=verdict.proposal)
+
+
+def check_key(key: str) -> str:
+    """Return the key, or raise: it names a file of the tree, so it is short, lower-case and no path."""
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        hint = "a key has at most 64 of a-z, 0-9, '_' and '-'; it is no path"
+        raise BadInput(f"key {key!r} cannot be used", hint=hint)
+    return key
+
+
+def _unknown(level: str) -> BadInput:
+    return BadInput(f"level {level!r} is none of the three", hint=f"use one of {', '.join(LEVELS)}")
+
+
+def _entry(memory: Memory, score: float = 0.0, highest: Mapping[str, int] | None = None) -> Entry:
+    """A memory as an entry of its level, with the place it has in the tree of files."""
+    place = place_of(memory, lambda _: f"{memory.at:%Y-%m-%d}")
+    key = memory.topic or memory.id
+    return Entry(
+        id=memory.id,
+        key=key,
+        path=place.path if place else "",
+        content=memory.text,
+        level=memory.layer,
+        score=score,
+        timestamp=memory.at,
+        data=memory.data,
+        overridden=LEVELS.index(memory.layer) < (highest or {}).get(key, 0),
+    )
 
 
 def _said(memory: Memory) -> tuple[str, str]:
