@@ -61,6 +61,7 @@ READING: dict[str, Callable[[World], dict[str, Any]]] = {
     "memories": lambda w: {},
     "orders": lambda w: {},
     "recall": lambda w: {"query": "tea"},
+    "quotes": lambda w: {},
     "referring": lambda w: {"id_": w.fact},
     "revisions": lambda w: {},
     "sees": lambda w: {"scope": "shared"},

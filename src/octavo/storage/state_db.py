@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 
 from octavo.domain.memory import Memory, Redaction
+from octavo.domain.themselves import topics_of
 from octavo.errors import IndexDamaged, LedgerTruncated, StoreFull
 from octavo.storage import codec
 from octavo.storage.codec import Header
@@ -322,7 +323,9 @@ class StateDb(StateLog):
                 "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
                 [(tag, codec.micros(memory.at), id_, row) for tag in memory.tags],
             )
-        for table in ("standing_order", "told", "called"):  # our own table names
+            told = [(topic, row) for topic in topics_of(memory)]
+            self._db.executemany("DELETE FROM told WHERE topic = ? AND row = ?", told)
+        for table in ("standing_order", "called"):  # our own table names
             rows = f"SELECT row FROM revision WHERE {own}"
             self._db.execute(f"DELETE FROM {table} WHERE row IN ({rows})", (id_, version))
         self._db.execute(
