@@ -148,6 +148,23 @@ def test_a_link_of_the_gate_alone_moves_nothing(lived):
         assert dentist in [hit.memory.id for hit in hits]
 
 
+@pytest.mark.parametrize(
+    ("older", "other", "newer"),
+    [
+        ("I live in Chiang Mai", "Ana lives in Paris", "I moved to Bangkok"),
+        ("ฉันอยู่เชียงใหม่", "แอนอยู่ปารีส", "ฉันย้ายไปกรุงเทพแล้ว"),
+    ],
+)
+def test_the_verdict_names_what_a_change_told_in_other_words_is_of(lived, older, other, newer):
+    open_, _ = lived
+    with open_() as account:
+        old = account.remember(older).memory.id
+        account.remember(other)
+        verdict = account.remember(newer)
+        assert [c.id for c in verdict.contrasts] == [old]
+        assert f"supersedes='{old}'" in verdict.advice
+
+
 def test_the_verdict_names_what_a_new_fact_contrasts_with_and_the_way_to_replace_it(lived):
     open_, write = lived
     with open_() as account:

@@ -352,3 +352,8 @@ def test_unlike_detect_secrets_a_digest_in_a_sentence_is_no_secret_but_after_a_n
     assert hexadecimal.calculate_shannon_entropy(digest) > 3.0
     assert find(f"the file's sha256 is {digest}", ALLOW) == ()
     assert found(f"api_token={digest}") == [("api_key", digest)]
+
+
+def test_digits_of_several_lines_are_no_number_and_need_no_closer_look() -> None:
+    assert not is_suspect("bought 1234\nซื้อ 5678 ชิ้น\n90 left", ALLOW)
+    assert is_suspect("bought 1234\ncard 4111 1111 1111 1111", ALLOW)

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from octavo.domain import likeness
-from octavo.domain.corrections import is_change, may_replace
+from octavo.domain.corrections import is_change, may_replace, tells_a_change
+from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Kind, Memory
+from octavo.domain.readings import read
+from octavo.domain.rivals import SHORTEST_NAME
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.domain.verdicts import Contrast, RuleContext
 
 _MOST = 3
 _COMPARED = 4  # look-alikes, the nearest first
+_NEWEST, _FEW = 24, 8  # facts that are looked at, beside so many written at once
 _CHANGING = ("fact", "register")
 _STATED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
 
@@ -24,11 +28,24 @@ def contrasts_of(pending: Pending, memory: Memory, like: Memory | None) -> tuple
     """A look-alike that says otherwise, and what the new fact's own words seem to change."""
     found = {like.id: like} if like is not None else {}
     if memory.kind in _CHANGING and is_change(memory.text):
-        for other in pending.alike(memory.kind, memory.scope, memory.text)[:_COMPARED]:
-            is_known = other.id == memory.id or other.id in found or len(found) >= _MOST
-            if not is_known and may_replace(other.text, memory.text):
-                found[other.id] = other
+        alike = pending.alike(memory.kind, memory.scope, memory.text)[:_COMPARED]
+        for other in (*(m for m in alike if may_replace(m.text, memory.text)), *_changed(pending, memory)):
+            if other.id != memory.id and len(found) < _MOST:
+                found.setdefault(other.id, other)
     return tuple(Contrast(id=m.id, text=m.text) for m in found.values())
+
+
+def _changed(pending: Pending, memory: Memory) -> list[Memory]:
+    """Of the newest facts those that the new one tells a change of in other words: "lives", "moved".
+
+    Not among many written at once: there nobody waits for advice.
+    """
+    if len(pending.own) > _FEW:
+        return []
+    wanted = Filter(kinds=(memory.kind,), scopes=(memory.scope,), limit=_NEWEST, newest=True)
+    first, told = memory.text[:SHORTEST_NAME], read(memory.text)
+    newest = (m for m in pending.parent.memories(wanted) if m.text.startswith(first))
+    return [m for m in newest if tells_a_change(read(m.text), told)]
 
 
 def way_to_replace(contrasts: Sequence[Contrast]) -> str:

@@ -13,9 +13,19 @@ from itertools import combinations
 from msgspec import Struct
 
 from octavo.domain.dates import Interval, find_times
-from octavo.domain.readings import PAST_NAME, classes, has, read, share_a_class, stems, without
+from octavo.domain.readings import (
+    PAST_NAME,
+    Reading,
+    classes,
+    has,
+    objects_in,
+    read,
+    share_a_class,
+    stems,
+    without,
+)
 from octavo.domain.replacing import BE, FRAME, alike_in_order, both_hold, names_of, probability
-from octavo.domain.rivals import ENOUGH_GRAMS, SHORTEST_NAME, same_start
+from octavo.domain.rivals import ENOUGH_GRAMS, SHORTEST_NAME, same_start, shared_head
 
 REPLACES = 0.75  # from here on the newer goes first
 KEEPS = 0.25  # up to here the older does; between them whichever fits the question better
@@ -66,6 +76,19 @@ def is_change(text: str) -> bool:
 def may_replace(older: str, newer: str) -> bool:
     """Whether a fact may take another's place, before anybody asked; too weak to decide anything by."""
     return probability(older, older, newer) > MAY_REPLACE
+
+
+def tells_a_change(ours: Reading, theirs: Reading) -> bool:
+    """Whether the newer tells a change of the same one in another word for it: "lives", "moved"."""
+    if not theirs.changes - ours.changes or objects_in(theirs.text) or theirs.owned:
+        return False
+    if ours.is_thai:
+        start = shared_head(ours.text, theirs.text)
+        return len(start) >= SHORTEST_NAME and share_a_class(ours.text, theirs.text)
+    is_of_one = ours.subject == theirs.subject or bool(ours.pronouns & theirs.pronouns)
+    said, says = ours.terms - {ours.subject}, theirs.terms - {theirs.subject}
+    is_same = any(group & said and group & says for group in classes())
+    return is_of_one and is_same and ours.words[:1] == theirs.words[:1]
 
 
 def is_about_the_past(question: str) -> bool:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from octavo.domain.corrections import CERTAIN
+from octavo.domain.corrections import CERTAIN, tells_a_change
 from octavo.domain.memory import Memory
-from octavo.domain.readings import Reading, classes, objects_in, read, share_a_class
+from octavo.domain.readings import Reading, read
 from octavo.domain.replacing import both_hold, probability
-from octavo.domain.rivals import SHORTEST_NAME, shared_head
+from octavo.domain.rivals import shared_head
 from octavo.domain.text import STOP_WORDS, words
 
 MOST = 40  # facts that are chosen; how many stand is the budget's
@@ -75,25 +75,12 @@ def _replaced(facts: Sequence[Memory], is_talk: bool) -> set[str]:
 
 def _asked_of(ours: Reading, theirs: Reading) -> str | None:
     """What two facts are compared for; None if they are about two things."""
-    if _says_it_changed(ours, theirs):
+    if tells_a_change(ours, theirs):
         return shared_head(ours.text, theirs.text) if ours.is_thai else ""
     enough = min(len(ours.terms), len(theirs.terms)) * (_SHARED_THAI if ours.is_thai else _SHARED)
     if len(ours.terms & theirs.terms) < max(1, enough):
         return None
     return ours.text if ours.is_thai else ""
-
-
-def _says_it_changed(ours: Reading, theirs: Reading) -> bool:
-    """Whether the newer tells a change of the same one in another word for it: "lives", "moved"."""
-    if not theirs.changes - ours.changes or objects_in(theirs.text) or theirs.owned:
-        return False
-    if ours.is_thai:
-        start = shared_head(ours.text, theirs.text)
-        return len(start) >= SHORTEST_NAME and share_a_class(ours.text, theirs.text)
-    is_of_one = ours.subject == theirs.subject or bool(ours.pronouns & theirs.pronouns)
-    said, says = ours.terms - {ours.subject}, theirs.terms - {theirs.subject}
-    is_same = any(group & said and group & says for group in classes())
-    return is_of_one and is_same and ours.words[:1] == theirs.words[:1]
 
 
 def _spread(weighed: Sequence[tuple[float, Memory]], main: frozenset[str]) -> list[Memory]:
