@@ -53,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     bench.note(
         "Facts a CPU-second of the whole process: gate, rules, ledger (synced), state and words, by "
         f"`remember_many` of {_AT_ONCE:,} and `catch_up`; no embedding. SQLite's table has no gate. Beside "
-        "the peers, which keep vectors, Octavo keeps them too; what embedding takes is taken off for all."
+        "the peers, which keep vectors, Octavo keeps them too; what embedding takes is taken off for all, "
+        "and nothing is grouped into assemblies."
     )
     bench.finish()
 

@@ -345,3 +345,26 @@ def test_who_it_was_before_is_who_did_this_and_not_the_like():
         "Priya took over the billing service",
     )
     assert arrange("who maintained billing before?", facts(*texts))[0][0] == "m0"
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("what is Marta's job?", "Marta is a bus driver", "Marta retrained and works as an electrician"),
+        ("what does Ayla study?", "Ayla studies biology in Leeds", "Ayla switched to economics last year"),
+        ("ก้อยทำงานที่ไหน", "ก้อยทำงานที่ธนาคาร", "ก้อยลาออกไปเปิดร้านกาแฟ"),
+    ],
+)
+def test_news_of_the_one_asked_about_replaces_though_no_word_is_shared(question, older, newer):
+    assert arrange(question, facts(older, newer))[0] == ["m1", "m0"]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("what causes the fault?", "The fault is caused by the cable", "The cable was moved to the cellar"),
+        ("ลิฟต์ใช้ได้ไหม", "ลิฟต์เสีย", "ประตูซ่อมเสร็จแล้ว"),
+    ],
+)
+def test_news_of_something_else_replaces_nothing(question, older, newer):
+    assert arrange(question, facts(older, newer))[0] == ["m0", "m1"]

@@ -33,7 +33,7 @@ TABLE = {
         "stats", "uses", "versions", "upkeep", "check", "forget", "remember", "remember_many", "write_many",
         "revise",
         "reject", "sandbox", "history", "get", "drifted", "retire_aged", "explain", "orders", "alias",
-        "aged", "referring",
+        "aged", "referring", "quotes",
     },
     "owner": {"backup", "export", "repair", "restore", "salvage", "mirror", "sync", "revert"},
     "absent": {

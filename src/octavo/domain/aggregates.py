@@ -19,7 +19,6 @@ Feeling = tuple[str, float]
 _STRESS = ("stress", "stress_load", "avg_stress")
 _WARMTH = ("warmth", "social_warmth", "avg_warmth")
 _NEGATED = pattern(r"\b(not|never|no|isn't|wasn't|aren't|don't|didn't)\b|ไม่", re.IGNORECASE)
-_THAI = pattern("[\u0e00-\u0e7f]")
 _FRAMES = 12
 _NEAR = 5
 
@@ -107,7 +106,7 @@ def _named_in(sentence: str) -> Iterator[str]:
     for label, cue in cues.FEELINGS.items():
         named = cue.search(sentence)
         before = words(sentence[: named.start()])[-_NEAR:] if named else []
-        if named and (_THAI.search(sentence) or not cues.FIRST_PERSON.isdisjoint(before)):
+        if named and (cues.THAI.search(sentence) or not cues.FIRST_PERSON.isdisjoint(before)):
             yield label
 
 

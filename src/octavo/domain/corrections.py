@@ -36,6 +36,7 @@ SHARE = 0.2  # of the best one's relevance that the others need
 _FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
 _FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
+_NAME_THAI = 2  # letters that the shortest names have
 _NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
 _AS_MUCH = 0.8  # of the grams of a question that any fact has
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
@@ -123,14 +124,17 @@ def arrange(
     for older, newer in combinations(sorted(top, key=_age), 2):
         sure = probability(asked, older.text, newer.text)
         near = nearness(older.id, newer.id) if nearness else None
-        is_same = sure > KEEPS and _is_same_matter(asked, older, newer, near)
-        is_over = is_same and sure > REPLACES
+        fits = (
+            sure > KEEPS and older.relevance >= _ANSWERS * newer.relevance and (near is None or near >= _FAR)
+        )
+        is_same = fits and _is_same_matter(asked, older, newer, near)
+        is_over = sure > REPLACES and (is_same or (fits and _tells_its_news(asked, older.text, newer.text)))
         is_late = is_over and _is_too_late(question, older, newer, day)  # not yet so on the day asked about
         if is_over and not is_late:
             replaced.add((newer.id, older.id))
         elif is_late or (sure < KEEPS and (near is None or near >= _FAR)):
             kept.append((older, newer))
-        if (newer.id, older.id) in replaced or (is_past and is_same):
+        if is_same and ((newer.id, older.id) in replaced or is_past):
             certainty[older.id, newer.id] = sure
             if _is_ended(asked, older, newer, top):
                 ended.add((older.id, newer.id))
@@ -180,8 +184,6 @@ def _compared(facts: Sequence[Fact], nearness: Nearness | None) -> list[Fact]:
 
 def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None) -> bool:
     """Whether both could answer the question: what is said of something else replaces nothing."""
-    if older.relevance < _ANSWERS * newer.relevance or (near is not None and near < _FAR):
-        return False
     if _share_a_matter(question, older.text, newer.text):
         return True
     enough = _NEAR if question.isascii() else _NEAR_THAI
@@ -214,6 +216,21 @@ def _answers(question: str, fact: str) -> bool:
     words = asked.asked - names_of(asked)
     alike = words.union(*(group for group in classes() if group & words))
     return not alike.isdisjoint(said.terms) or not stems("light").isdisjoint(asked.stems & said.stems)
+
+
+def _tells_its_news(question: str, older: str, newer: str) -> bool:
+    """Whether all are about the same one, and the newer says that something changed.
+
+    That puts it first; what it ends is another matter.
+    """
+    asked, before, after = read(question), read(older), read(newer)
+    if not (after.changes - before.changes or after.negations - before.negations):
+        return False
+    if asked.is_thai:
+        return min(same_start(older, newer), same_start(question, older)) >= _NAME_THAI
+    return (
+        before.subject is not None and before.subject == after.subject and before.subject in names_of(asked)
+    )
 
 
 def _share_a_matter(question: str, older: str, newer: str) -> bool:

@@ -39,4 +39,5 @@ WISH_TH = cue("talk.wish")
 ADDRESSED_TH = pattern(words.block("talk.second_person", "th"))
 FEELINGS = {label: cue(f"feelings.{label}") for label in words.languages()["en"]["feelings"]}
 
+THAI = pattern("[\u0e00-\u0e7f]")
 THAI_SMALL_TALK = pattern("|".join(words.block("talk.small_talk", "th").split()))

@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from octavo import words
+from octavo.domain import cues
 from octavo.domain.cores import STATISTICAL, SYNTHESIS, Core, KeyEvent, Sphere, Statement
 from octavo.domain.patterns import pattern
 from octavo.domain.sentences import is_person, shorten
@@ -18,7 +19,6 @@ Made = TypeVar("Made", Core, Sphere)
 
 CORE_CHARACTERS = 1_200
 _LISTED = 4
-_THAI = pattern("[\u0e00-\u0e7f]")
 _LETTER = pattern(r"[^\W\d_]")
 
 
@@ -26,7 +26,7 @@ def language_of(texts: Iterable[str]) -> str:
     """The language of a frame: that of most of the words it holds."""
     thai = letters = 0
     for text in texts:
-        thai += len(_THAI.findall(text))
+        thai += len(cues.THAI.findall(text))
         letters += len(_LETTER.findall(text))
     return "th" if thai > 0.5 * letters else "en"
 

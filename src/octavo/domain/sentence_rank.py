@@ -47,7 +47,6 @@ _CANDIDATES = 600
 _WINDOW, _SHORT, _JOINED = 130, 30, 120
 _DIGIT = pattern(r"\d")
 _NUMBER = pattern(rf"\d|\b(?:{'|'.join(word_lists.valued('numbers.counts', 'en'))})\b", re.IGNORECASE)
-_THAI = pattern("[\u0e00-\u0e7f]")
 
 
 def told(session: SessionSource, milestone: float) -> list[Sentence]:
@@ -224,7 +223,7 @@ def _worth_in_run(text: str) -> float:
 
 def _score(one: Sentence, turns: int, told: Mapping[str, bool]) -> float:
     text, spoken = one.text.replace("’", "'"), words(one.text)
-    is_thai = bool(_THAI.search(text))
+    is_thai = bool(cues.THAI.search(text))
     kind = kind_of(text)
     marks = {
         **told,

@@ -22,7 +22,6 @@ _ENDS = pattern(
     r"(?<=[.!?…])(?<!\.\.\.)\s+|(?:(?<=\.\.\.)|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])|\n+"
 )
 _ABBREVIATION = pattern(r"\b(mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|[a-z])\.$", re.IGNORECASE)
-_THAI = pattern("[\u0e00-\u0e7f]")
 _THAI_ENDS = pattern(r"(?:(?<=ครับ)|(?<=ค่ะ)|(?<=คะ)|(?<=จ้ะ)|(?<=จ้า))\s+")
 _LEAD = pattern(rf"^((?:{'|'.join(cues.OPENERS)})\b(\s+\w+)?\s*[,!.…-]+\s+)+", re.IGNORECASE)
 _BARE_LEAD = pattern(
@@ -84,7 +83,7 @@ def split(text: str) -> list[str]:
         if pieces and whole and len(pieces[-1]) < _LONGEST and _ABBREVIATION.search(pieces[-1]):
             pieces[-1] = f"{pieces[-1]} {whole}"
         elif whole:
-            pieces.extend(_clauses(whole) if _THAI.search(whole) else [whole])
+            pieces.extend(_clauses(whole) if cues.THAI.search(whole) else [whole])
     return [shorten(_without_lead(piece), _LONGEST) for piece in pieces]
 
 
@@ -118,9 +117,9 @@ def is_empty(word: str) -> bool:
 
 def is_thin(text: str) -> bool:
     """Whether a text is nothing but small talk, or a word."""
-    if _THAI.search(text):
+    if cues.THAI.search(text):
         rest = cues.THAI_SMALL_TALK.sub("", text)
-        return len(_THAI.findall(rest)) + len(_PLAIN.findall(rest)) < 6
+        return len(cues.THAI.findall(rest)) + len(_PLAIN.findall(rest)) < 6
     spoken = words(text)
     return len(spoken) < 2 or (len(spoken) < 3 and all(map(is_empty, spoken)))
 

@@ -21,7 +21,6 @@ NAME = pattern(rf"(?<=[\w,;:–-] )(?!{_NO_NAME})[A-ZÀ-Ý][\w'’À-ÿ]+")
 _CUE = {name: cues.cue(f"statements.{name}") for name in word_lists.languages()["en"]["statements"]}
 _MATTER = word_lists.valued("statements.matter")
 _NO_MATTER = word_lists.listed("statements.no_matter")
-_THAI = pattern("[\u0e00-\u0e7f]")
 _NAMING = pattern(r"\b(?:called|named)\b")
 _OPENS_AWAY = frozenset("it its that thats this they them those these".split())  # noqa: SIM905
 _LEAST_THAI = 14
@@ -32,7 +31,7 @@ _LONGEST = 160
 def kind_of(text: str) -> str | None:
     """Whether a sentence tells a decision, a commitment or a preference of its speaker."""
     plain = text.replace("’", "'")
-    is_thai = bool(_THAI.search(plain))
+    is_thai = bool(cues.THAI.search(plain))
     telling = set(content(plain))
     if is_question(plain) or not telling or _is_small(plain, is_thai):
         return None
@@ -68,7 +67,7 @@ def changes(statements: Sequence[Statement]) -> list[tuple[Statement | None, Sta
     for later in preferences:
         if _has(later.text, "both_sides"):
             pairs[later.text] = (None, later)
-        elif not _THAI.search(later.text):
+        elif not cues.THAI.search(later.text):
             pairs |= {earlier.text: (earlier, later) for earlier in preferences if _is_ended(earlier, later)}
     return list(pairs.values())
 
@@ -100,7 +99,7 @@ def _matter(text: str) -> set[str]:
 def _is_small(text: str, is_thai: bool) -> bool:
     """Whether a sentence only encourages, or is too short to tell anything."""
     if is_thai:
-        return len(_THAI.findall(cues.THAI_SMALL_TALK.sub("", text))) < _LEAST_THAI
+        return len(cues.THAI.findall(cues.THAI_SMALL_TALK.sub("", text))) < _LEAST_THAI
     return bool(cues.VAGUE.search(text))
 
 

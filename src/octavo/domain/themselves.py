@@ -62,7 +62,7 @@ def quotes_of(memory: Memory) -> Iterator[Memory]:
         for sentence in sentences_of(text) if may_tell else ():
             topic, is_plain = _read(sentence)
             if topic is not None:
-                salience = memory.salience + _PLAINLY * is_plain
+                salience = min(1.0, memory.salience + _PLAINLY * is_plain)
                 told = {"text": sentence, "topic": topic, "at": at, "salience": salience}
                 yield replace(memory, **told, turns=(), data={}, tags=(), links=(), category=None)
 
