@@ -723,6 +723,24 @@ def test_a_redaction_keeps_what_a_person_wrote_beside_the_text_and_has_not_synce
     assert any("blue key" in memory.text for memory in account.memories())
 
 
+def test_a_redaction_on_a_page_that_is_behind_takes_no_older_words_for_an_edit(
+    account: Account, tree: Path
+) -> None:
+    secret = account.remember("น้องสาวจะแต่งงานเงียบ ๆ", category="objects").or_raise()
+    account.mirror()
+    (lava,) = [m for m in account.memories(category="objects") if "ลาวา" in m.text]
+    edit(tree, OBJECTS, "red key", "blue key")
+    account.revise(lava.id, text="ลาวาเย็นแล้ว")
+    account.mirror()  # the file is the person's, and does not show it
+    account.redact(secret.id, reason="told in confidence")
+    assert "แต่งงาน" not in (tree / OBJECTS).read_text()
+    assert [e.action for e in account.sync(commit=True).edits] == ["revise"]
+    assert account.get(lava.id).text == "ลาวาเย็นแล้ว"  # type: ignore[union-attr]
+    shown = (tree / OBJECTS).read_text()
+    assert "blue key" in shown
+    assert "ลาวาเย็นแล้ว" in shown
+
+
 def test_a_page_that_cannot_be_read_is_left_to_the_person_and_holds_a_redaction_up(
     account: Account, tree: Path
 ) -> None:

@@ -453,3 +453,21 @@ def test_a_block_that_the_next_file_of_a_long_page_shows_already_is_no_copy(
     told = [memory.text for memory in account.memories()]
     assert len(told) == len(set(told)) == 5
     assert account.sync().edits == ()
+
+
+def test_a_page_whose_first_file_shows_nothing_any_more_leaves_no_file_of_what_was_taken_in(
+    account: Account, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", 2)
+    for text in ("the oak is old", "ต้นไทรอยู่หน้าบ้าน"):
+        account.forget(account.remember(text, category="trees").or_raise().id)
+    (tree / "semantic/knowledge/trees.md").write_text("- a person saw a palm\n")
+    account.remember("the birch is white", category="trees")
+    account.remember("มะม่วงออกผลแล้ว", category="trees")
+    account.sync(commit=True)
+    shown = "".join(file.read_text() for file in (tree / "semantic/knowledge").glob("trees*.md"))
+    assert shown.count("a person saw a palm") == 1
+    assert account.sync().edits == ()
+    assert sorted(m.text for m in account.memories(category="trees")) == [
+        "a person saw a palm", "the birch is white", "มะม่วงออกผลแล้ว"
+    ]  # fmt: skip

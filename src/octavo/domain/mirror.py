@@ -80,12 +80,6 @@ def _block(kind: str, section: str, text: str) -> dict[str, Any]:
     return {"text": text, **({"data": said} if name == "section" else said)}
 
 
-def heading_of(said: Mapping[str, Any]) -> str:
-    """The heading that a block says it stands under."""
-    own = {**said, **said.get("data", {})}
-    return str(own.get("section") or own.get("category") or own.get("topic") or "")
-
-
 def says(place: Place, memory: Memory) -> dict[str, Any]:
     """What a file says of a memory, to be compared with what `read` finds there."""
     match place.form:

@@ -135,14 +135,8 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
             topics = {"run": memory.id, "talk": memory.sandbox}
             topics |= dict.fromkeys(("json", "text", "skill"), memory.topic)
-            return Place(
-                path=inside,
-                form=form,
-                kind=kind,
-                scope=memory.scope,
-                category=category,
-                topic=topics.get(form),
-            )
+            own, topic = memory.scope, topics.get(form)
+            return Place(path=inside, form=form, kind=kind, scope=own, category=category, topic=topic)
     return None
 
 

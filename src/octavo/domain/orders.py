@@ -219,12 +219,12 @@ def applying(
     orders: Sequence[Order],
     fits: Sequence[float] | None,
     *,
-    floors: tuple[float, float] = (WORDS_APPLY, WORDS_APPLY),
+    floor: float = WORDS_APPLY,
 ) -> list[Order]:
     """The few orders that apply to a question, the later first.
 
-    `fits` tells for each order how well it applies by its meaning; `floors` are what an order and a wish must
-    reach. What is about every answer always applies; none of the three takes another's place.
+    `fits` tells for each order how well it applies by its meaning; `floor` is what it must reach. What is
+    about every answer always applies. Those, other orders and wishes take no place of each other.
     """
     special = [
         (score(question, order, None if fits is None else fits[place]), order)
@@ -232,8 +232,8 @@ def applying(
         if not order.is_general
     ]
     shown = unconditional(orders)
-    shown += _best([pair for pair in special if not pair[1].is_wish], floors[0], SHOWN)
-    shown += _best([pair for pair in special if pair[1].is_wish], floors[1], WISHES_SHOWN)
+    shown += _best([pair for pair in special if not pair[1].is_wish], floor, SHOWN)
+    shown += _best([pair for pair in special if pair[1].is_wish], floor, WISHES_SHOWN)
     return sorted(shown, key=_later_first)
 
 

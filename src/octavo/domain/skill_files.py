@@ -42,7 +42,9 @@ def render(memory: Memory, name: str) -> str:
     marks = {**others.pop(_METADATA, {}), "octavo-id": memory.id, "octavo-rev": str(memory.rev)}
     marks |= {"octavo-approved": memory.approved} if memory.approved else {}
     marks |= {_PLAIN: title} if is_plain else {}
-    fields = {"name": name, "description": description_of(memory)}
+    own = memory.data.get("description")
+    description = (_shortened(own) if isinstance(own, str) else "") or _derived(memory.text)
+    fields = {"name": name, "description": description}
     fields |= {"license": str(licensed)} if licensed else {}
     body = f"{_wrapping(title) if is_plain else ''}{blocks.escaped(memory.text)}"
     return f"{blocks.front_matter({**fields, **others, _METADATA: marks})}\n{body}\n"
@@ -68,12 +70,6 @@ def parse(text: str) -> tuple[dict[str, Any], str | None]:
         _FRONT: msgspec.to_builtins(others, str_keys=True) or None,
     }
     return {"text": text, "data": data}, str(marks["octavo-id"]) if marks.get("octavo-id") else None
-
-
-def description_of(memory: Memory) -> str:
-    """What the skill is for, in at most 1,024 characters on one line."""
-    own = memory.data.get("description")
-    return (_shortened(own) if isinstance(own, str) else "") or _derived(memory.text)
 
 
 def _derived(text: str) -> str:

@@ -23,6 +23,7 @@ from octavo.storage.mirror_tree import hash_of
 Take = Literal["ours", "theirs"]
 Action = Literal["remember", "revise", "forget"]
 _SHOWN = 80
+_STRANGE = "it is no file of the mirror"
 _BORNE = re.compile(rb"(?: \^|octavo-id: ['\"]?)([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 # What a person did to a memory, and why it waits if the account has changed it too.
 _REMEMBER: tuple[Action, str] = ("remember", "it was forgotten meanwhile, and changed here")
@@ -51,11 +52,11 @@ class Held(Struct, frozen=True, kw_only=True):
 class Group(Struct, kw_only=True):
     """The files of one place: as a person left them, the revisions they showed, and what they ask for.
 
-    `moved` are those whose words belong to a file of another name, which takes their place.
+    `read` are those that say something; where another file says it from now on, they go.
     """
 
     place: Place
-    moved: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
     seen: dict[str, bytes | None] = field(default_factory=dict)
     members: Mapping[str, Memory] = field(default_factory=dict)
     base: Mapping[str, int] = field(default_factory=dict)
@@ -87,11 +88,9 @@ class Comparison:
             is_same = shown is not None and data is not None and hash_of(data) == shown.sha256
             if is_same or mirror_places.is_copy(path) or path.startswith(hidden):
                 continue
-            if (place := self._place(path, data)) is None:
-                self.alone.append(Held(path=path, reason="it is no file of the mirror"))
-            elif shown is None and (other := self._copied(path, place, data)):
-                why = f"it is a copy of {other}; without its `page` property it would be a page of its own"
-                self.alone.append(Held(path=path, reason=why))
+            place = self._place(path)
+            if isinstance(place, str):
+                self.alone.append(Held(path=path, reason=place))
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
@@ -110,19 +109,18 @@ class Comparison:
                 bearing.setdefault(id_.decode(), set()).add(path)
         return bearing
 
-    def _place(self, path: str, data: bytes | None) -> Place | None:
-        """What a file is: by the memories it showed, or by its name."""
-        shown = self.manifest.files.get(path)
-        for id_, rev in (shown.ids if shown else {}).items():
-            return self._tree.place_of(self._state.revision(id_, rev))
-        return mirror_places.recognise(path, (data or b"").decode("utf-8", "replace"))
-
-    def _copied(self, path: str, place: Place, data: bytes | None) -> str | None:
-        """The page that a file is a copy of, made by whatever shares a folder between machines."""
-        said = mirror_places.said_page((data or b"").decode("utf-8", "replace"))
+    def _place(self, path: str) -> Place | str:
+        """What a file is, by the memories it showed or by its name; or why it is left alone."""
+        shown, text = self.manifest.files.get(path), self._disk.get(path, b"").decode("utf-8", "replace")
+        if shown and shown.ids:
+            id_, rev = next(iter(shown.ids.items()))
+            return self._tree.place_of(self._state.revision(id_, rev)) or _STRANGE
+        place, said = mirror_places.recognise(path, text), mirror_places.said_page(text)
         other = str(PurePosixPath(path).with_name(f"{mirror_places.safe(said)}.md"))
-        is_other = said and place.kind == "fact" and other != place.path
-        return other if is_other and other in self._disk else None
+        if said and place and place.kind == "fact" and other != place.path and other in self._disk:
+            # Whatever shares a folder between machines makes such copies.
+            return f"it is a copy of {other}; without its `page` property it would be a page of its own"
+        return place or _STRANGE
 
     def _compare(self, group: Group) -> None:
         """Find a group's edits and conflicts."""
@@ -146,7 +144,7 @@ class Comparison:
         if place.form == "run":
             self._take_run(group, found)
             return
-        group.moved = [one.path for one in found if not place.is_at(one.path)]
+        group.read = [one.path for one in found]
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         self._tell_apart(group, self._named(group, found, own))
@@ -248,8 +246,8 @@ class Comparison:
         if group.place.form not in ("page", "skill"):
             return False
         others = self._bearing.get(memory.id, set()) - group.seen.keys()
-        places = (self._place(path, self._disk[path]) for path in others)
-        return any(p is None or (p.kind, p.scope) == (memory.kind, memory.scope) for p in places)
+        places = map(self._place, others)
+        return any(isinstance(p, str) or (p.kind, p.scope) == (memory.kind, memory.scope) for p in places)
 
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
@@ -281,7 +279,9 @@ class Comparison:
         fields |= {"id": one.id} if action == "remember" and one.id else {}
         text = str(fields.get("text") or (memory.text if memory else ""))
         if action == "revise" and memory and text == memory.text and group.place.form == "page":
-            text = f"{_short(text)} → {mirror.heading_of(one.said) or group.place.page}"
+            own = {**one.said, **one.said.get("data", {})}
+            heading = own.get("section") or own.get("category") or own.get("topic") or group.place.page
+            text = f"{_short(text)} → {heading}"
         id_ = memory.id if memory else None
         group.edits.append(
             (Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text)), fields)

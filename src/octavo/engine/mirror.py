@@ -109,14 +109,14 @@ class Mirror:
         self,
         seen: Mapping[str, bytes | None] | None = None,
         at: Iterable[Place] = (),
-        moved: Iterable[str] = (),
+        read: Iterable[str] = (),
         *,
         anew: bool = False,
     ) -> list[str]:
         """Write what changed since it was last shown, or everything `anew`; returns the paths.
 
         A file is written only over what was shown there, or over what the caller has `seen` and taken in `at`
-        some places; what was `moved` into a file of another name goes.
+        some places; what was `read` from a file that shows nothing now is in another one, and the file goes.
         """
         manifest, seen = self.base(), seen or {}
         files, is_whole = dict(manifest.files), anew or not manifest.files
@@ -130,7 +130,7 @@ class Mirror:
             ours |= self.rendered(place)
         affected = {id_ for one in ours.values() for id_ in one.ids} | changed
         gone = (p for p in files if p in seen or not affected.isdisjoint(files[p].ids))
-        paths = dict.fromkeys([*ours, *gone, *moved])
+        paths = dict.fromkeys([*ours, *gone, *read])
         written = [path for path in paths if self._put(path, ours.get(path), files, seen)]
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)

@@ -23,8 +23,8 @@ from octavo.libraries import Array
 from octavo.storage.state_view import DbView
 
 _MOST, _WISHES = 2_000, 300  # of the newest memories that hold orders or wishes; and of wishes
-_FITTED = (0.40, 0.30)  # what an order and a wish must reach by what the offline model was fitted for
-_OTHER_MODEL = (0.45, 0.45)  # the same for models that nobody has measured: few lines rather than idle ones
+_FITTED = 0.35  # what an order must reach to apply, by the domains fitted for the offline model
+_OTHER_MODEL = 0.45  # the same for models that nobody has measured: few lines rather than idle ones
 
 
 class Standing:
@@ -60,8 +60,8 @@ class Standing:
         """The few orders that apply to a question, by meaning if there is a vector of it, else by words."""
         if orders and query is not None and asking is not None:
             try:
-                floors = _FITTED if asking.is_fitted else _OTHER_MODEL
-                return applying(question, orders, asking.fits(orders, query), floors=floors)
+                floor = _FITTED if asking.is_fitted else _OTHER_MODEL
+                return applying(question, orders, asking.fits(orders, query), floor=floor)
             except ModelFailed:
                 pass  # words alone decide, as they do for the hits
         return applying(question, orders, None)

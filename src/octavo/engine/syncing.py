@@ -91,8 +91,8 @@ def sync(
 
 def _bring_up(tree: Mirror, taken: list[Group]) -> list[str]:
     seen = {path: data for group in taken for path, data in group.seen.items()}
-    moved = [path for group in taken for path in group.moved]
-    return tree.bring_up(seen, [group.place for group in taken], moved)
+    read = [path for group in taken for path in group.read]
+    return tree.bring_up(seen, [group.place for group in taken], read)
 
 
 def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None:
