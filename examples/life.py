@@ -339,7 +339,7 @@ def found_and_explained(orion: octavo.Account) -> None:
     for query in ("mother's knee surgery", "งานปั้นดินเผา"):
         say(f"“{query}”")
         with shown():
-            render.show("recall", recall.recall(orion, query, k=2, why=True))
+            render.show("recall", recall.recall(orion, query=query, k=2, why=True))
 
 
 def for_a_prompt(orion: octavo.Account) -> None:
