@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import shutil
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -369,3 +371,16 @@ def test_an_index_that_another_octavo_made_is_made_anew(root, index, monkeypatch
         account.catch_up()
         assert account.check().problems == ()
     assert open_units(current(index)).manifest.rows == 1
+
+
+def test_threads_that_catch_up_together_try_a_passage_once(opened, clock, monkeypatch):
+    embed, embedder = Fragile.embed, Fragile(TEXTS[0])
+    monkeypatch.setattr(Fragile, "embed", lambda self, texts: time.sleep(0.05) or embed(self, texts))
+    account = opened(embedder=embedder, clock=clock)
+    filled(account)
+    together = [threading.Thread(target=account.catch_up) for _ in range(4)]
+    for thread in together:
+        thread.start()
+    for thread in together:
+        thread.join()
+    assert sum(asked == [TEXTS[0]] for asked in embedder.asked) == 1

@@ -106,6 +106,28 @@ def test_what_is_written_is_embedded_once_whatever_was_asked_before(opened, root
     assert [texts.count(f"note {n} about the harbour") for n in range(9)] == [1] * 9
 
 
+@pytest.mark.parametrize(("missing", "embedded"), [(20, 21), (200, 1)])
+def test_a_question_embeds_what_little_is_missing_and_leaves_a_pile_to_the_background(
+    opened, missing, embedded
+):
+    texts = []
+
+    def embed(given):
+        if threading.current_thread() is threading.main_thread():
+            texts.extend(given)
+        return [[len(text), 1.0, 2.0, 3.0] for text in given]
+
+    before = opened(embedder=False)
+    before.remember_many([{"text": f"note {n} about the {THINGS[n % 8]}"} for n in range(missing)])
+    before.catch_up()
+    before.close()
+    account = opened(embedder=CallableEmbedder(name="counting", dimension=4, function=embed))
+    assert account.recall("harbour")
+    assert len(texts) == embedded
+    assert account.wait(60)
+    assert not account._indexing.missing()
+
+
 def test_what_another_handle_wrote_is_read_as_ones_own_is(still, opened, monkeypatch):
     still.recall("violin")
     other = opened("agent:other", embedder=False)

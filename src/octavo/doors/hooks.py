@@ -19,11 +19,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from octavo.domain import brief as pages
 from octavo.domain.memory import Turn
-from octavo.domain.orders import unconditional
 from octavo.domain.privacy import tellable
-from octavo.domain.profile import profile
 from octavo.doors import conversations, transcripts
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
@@ -48,7 +45,7 @@ EVENTS = {
 }
 SECONDS = 20
 _BUDGET = 1_500  # tokens of a brief; clients cut what is longer than 10,000 characters
-_NEWEST, _FACTS, _RELEVANT, _QUERY = 6, 200, 12, 2_000
+_NEWEST, _RELEVANT, _QUERY = 6, 12, 2_000
 _SESSION = re.compile(r"[\w-][\w.-]{0,79}")
 _PAYLOAD = (
     Parameter(name="event", summary=f"One of {', '.join(EVENTS)}."),
@@ -167,14 +164,8 @@ def _conversation(event: str, payload: Any) -> str:
 
 def _start(account: Account) -> str:
     """What stands and is known of the user, and the newest of what was said."""
-    standing = account.memories(kind=("canon", "register"))
-    facts = account.memories(kind="fact", newest=True, limit=_FACTS)
     newest = account.memories(kind=("episode", "core"), newest=True, limit=_NEWEST)
-    known = profile(facts, account.uses(*(fact.id for fact in facts)))
-    orders = unconditional(account.orders())
-    return pages.render(
-        standing, newest, facts=[*known, *account.quotes()], orders=orders, budget=_BUDGET
-    ).text
+    return briefing.brief(account, budget=_BUDGET, newest=newest).text
 
 
 def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:

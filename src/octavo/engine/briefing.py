@@ -64,18 +64,20 @@ def brief(
     format: str = "markdown",  # noqa: A002  # the glossary's word
     count: Counter | None = None,
     recall: Recall | None = None,
+    newest: Sequence[Memory] = (),
 ) -> Brief:
     """The standing memories and what `recall` finds for the query, as seen by a scope.
 
     A scope sees `shared` and its own. Without a query, or without a way to recall, only the standing
-    part is told. `recall` is asked as `recall(query, k=…, scope=…)` and may not widen what is seen.
+    part is told, and then the `newest` memories. `recall` is asked as `recall(query, k=…, scope=…)` and
+    may not widen what is seen.
     """
     if k < 0:
         raise BadInput(f"k {k} is negative")
     scopes = None if scope is None else tuple(dict.fromkeys((SHARED, check_scope(scope))))
     standing = reader.memories(kind=_STANDING, scope=scopes)
     known = reader.memories(kind="fact", scope=scopes, limit=_NEWEST, newest=True)
-    relevant: list[Item] = []
+    relevant: list[Item] = [*newest]
     until: dict[str, date] = {}
     orders: Sequence[Order] = ()
     grouped: Mapping[str, str] = {}

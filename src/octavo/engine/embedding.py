@@ -51,7 +51,7 @@ class Following(Generic[V]):
 
     def __init__(self, spine: Spine, index: Path, what: str, model: str) -> None:
         self._spine = spine
-        self._lock = threading.RLock()
+        self._lock, self._adding = threading.RLock(), threading.Lock()
         self._held: tuple[object, V] | None = None
         self.index = index
         self.folder = index / f"{what}-{re.sub(r'[^A-Za-z0-9._-]', '_', model)[:80]}"
@@ -74,21 +74,22 @@ class Following(Generic[V]):
     def add(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Make what is missing for passages that are indexed; returns how many could be tried still.
 
-        The model works outside the write lock: nobody waits for it. Whoever was quicker wins, and what
-        belongs to an index that is no more is thrown away.
+        The model works outside the write lock: nobody who indexes waits for it, and no two threads ask it
+        the same. Whichever process was quicker wins; what belongs to an index that is no more is thrown away.
         """
         done = 0
         while True:
-            before, total = self._healed(), open_units(self.index).manifest.rows
-            again, new = self._work(before, total)
-            if not (again or new) or (limit is not None and done >= limit):
-                return len(again) + len(new)
-            rows = (again or new)[: BATCH if limit is None else min(BATCH, limit - done)]
-            made = self._made(rows)
-            with writing(self.index):
-                now = self._healed()
-                if now.manifest == before.manifest and open_units(self.index).manifest.rows >= total:
-                    self._keep(now, rows, made)
+            with self._adding:
+                before, total = self._healed(), open_units(self.index).manifest.rows
+                again, new = self._work(before, total)
+                if not (again or new) or (limit is not None and done >= limit):
+                    return len(again) + len(new)
+                rows = (again or new)[: BATCH if limit is None else min(BATCH, limit - done)]
+                made = self._made(rows)
+                with writing(self.index):
+                    now = self._healed()
+                    if now.manifest == before.manifest and open_units(self.index).manifest.rows >= total:
+                        self._keep(now, rows, made)
             done += len(rows)
             if progress:
                 progress(rows[-1] + 1, total)

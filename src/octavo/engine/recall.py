@@ -248,7 +248,11 @@ class Recaller:
         return look.now(), asked
 
     def _embed_some(self) -> ModelFailed | None:
-        """Embed what little is missing while the question waits, and leave the rest to the worker."""
+        """Embed what is missing while the question waits, if it is little; else that is the worker's."""
+        if self._indexing.missing() > _EMBED_INLINE:
+            self._indexing.is_used = True
+            self._wake()
+            return None
         try:
             left = self._indexing.add_vectors(limit=_EMBED_INLINE)
             if left or self._indexing.add_orders(limit=_LOOK_INLINE):
