@@ -38,6 +38,7 @@ _FILE = "orders.bin"
 _AT_ONCE, _EMBEDDED = 512, 16  # rows looked at, sentences embedded
 _NOTED = 4_096  # so many rows looked at without finding anything are noted only then
 _MOST = 2_000  # turns, the newest
+_WISH_GENERAL = 0.7  # so much further a wish must lean to be about every answer
 
 Turn = tuple[str, int, int | None]  # a memory, its revision, and which of its turns
 _Kept = tuple[int, list[Turn], dict[bytes, bytes]]
@@ -111,7 +112,7 @@ class Asking:
         if told is None and (is_quoting(sentence) or (order <= 0 and not is_wish)):
             return None
         told = told or (is_wish, not is_wish and is_about_answers(sentence))
-        is_general = general > 0 and condition_of(sentence) is None
+        is_general = general > (_WISH_GENERAL if told[0] else 0) and condition_of(sentence) is None
         return told[0], told[1] or is_general
 
     def fits(self, orders: Sequence[Order], query: Array) -> list[float]:

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from octavo.libraries import Array, np, product
 
-_LEAST = (0.0, 0.3, 0.0)  # how far a sentence must lean
+_LEAST = (-0.3, -0.3, 0.3)  # how far a sentence must lean
 _PASSAGE = 3.5  # and how much less a passage that may hold such a sentence among others
 _CLASS = 0.75  # how much of what a class has in common says nothing about what a text of it is about
 _UNCLEAR = 0.25  # what is about nothing in particular shares no domain with anything
