@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct, field
 
+from octavo.domain.records import shape_of
 from octavo.errors import BadInput
 
 Method = Literal["statistical_aggregation", "llm_summarization", "multi_core_synthesis"]
@@ -301,7 +302,7 @@ def to_json(value: Any) -> Any:
 def read(kind: type[T], data: Mapping[str, Any], path: str) -> T:
     """Read a record from plain JSON values, or raise with the path of what is wrong."""
     try:
-        return msgspec.convert(_gathered(kind, data), kind)
+        return msgspec.convert(_gathered(kind, data), shape_of(kind))
     except msgspec.ValidationError as error:
         raise BadInput(str(error).replace("$", path, 1)) from error
 

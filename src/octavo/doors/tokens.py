@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from octavo.domain.memory import check_actor, check_scope, is_human
+from octavo.domain.records import shape_of
 from octavo.errors import BadInput, Busy, Damaged, HumanOnly, NotFound
 from octavo.storage.stores.places import place_of
 
@@ -75,7 +76,7 @@ class Tokens:
         data = self._store.read(FILE) or b"[]"
         if data != self._read[0]:
             try:
-                self._read = data, msgspec.json.decode(data, type=list[Token])
+                self._read = data, msgspec.json.decode(data, type=shape_of(list[Token]))
             except msgspec.DecodeError as error:
                 hint = "restore the file, or remove it and give new ones"
                 raise Damaged(f"{FILE} cannot be read: {error}", hint=hint) from error

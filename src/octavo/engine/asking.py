@@ -42,6 +42,7 @@ _WISH_GENERAL = 0.7  # so much further a wish must lean to be about every answer
 
 Turn = tuple[str, int, int | None]  # a memory, its revision, and which of its turns
 _Kept = tuple[int, list[Turn], dict[bytes, bytes]]
+_kept = msgspec.msgpack.Decoder(_Kept)
 
 
 class Asking:
@@ -165,7 +166,7 @@ def _key(text: str) -> bytes:
 def _read_file(embedding: Embedding) -> _Kept:
     """What is kept; nothing if there is nothing, or if it is not what was written."""
     try:
-        kept = msgspec.msgpack.decode(Disk().read(embedding.folder / _FILE), type=_Kept)
+        kept = _kept.decode(Disk().read(embedding.folder / _FILE))
     except (FileNotFoundError, msgspec.DecodeError):
         return 0, [], {}
     size, vectors = 2 * embedding.embedder.dimension, kept[2].values()

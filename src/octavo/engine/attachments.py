@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
+from octavo.domain.records import shape_of
 from octavo.domain.text import key_of
 from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
@@ -89,7 +90,7 @@ class Attachments:
             known = msgspec.json.decode(data, type=dict[str, Any])
             if set(known) != {"format", "files"} or known["format"] > _FORMAT:
                 raise NewerFormat(f"{KEY} has format {known.get('format')} and {', '.join(known)}")
-            files = msgspec.convert(known["files"], list[Attached], str_keys=True)
+            files = msgspec.convert(known["files"], shape_of(list[Attached]), str_keys=True)
         except (msgspec.ValidationError, TypeError) as error:
             raise NewerFormat(f"{KEY} holds what this Octavo does not know: {error}") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -22,6 +22,7 @@ from octavo.domain import screening
 from octavo.domain.memory import Change, Memory, Refusal
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
+from octavo.domain.records import shape_of
 from octavo.domain.state import Pending
 from octavo.errors import (
     Busy,
@@ -284,7 +285,7 @@ def identify(store: Store, account: str, now: datetime, *, create: bool) -> Iden
     if data is None:
         raise NotFound(f"there is no account {account!r}", hint="`octavo accounts` lists those there are")
     try:
-        identity = msgspec.json.decode(data, type=Identity)
+        identity = msgspec.json.decode(data, type=shape_of(Identity))
     except msgspec.ValidationError as error:
         raise NewerFormat(f"account.json holds what this Octavo does not know: {error}") from error
     except msgspec.DecodeError as error:

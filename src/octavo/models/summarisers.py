@@ -23,6 +23,7 @@ from octavo.domain.compression import DEFAULT, CompressionPolicy, Due
 from octavo.domain.cores import BehavioralPattern, Belief, Core, EmotionalArc, KeyEvent, Sphere, Trace
 from octavo.domain.episodes import recorded_salience
 from octavo.domain.pages import core_page, measured
+from octavo.domain.records import shape_of
 from octavo.domain.sentences import SessionSource, said, shorten
 from octavo.domain.spheres import summarise_sphere
 from octavo.domain.summary import summarise_core
@@ -243,7 +244,7 @@ def _parsed(answer: str, kind: type[T]) -> T:
     if start < 0 or end < start:
         raise BadInput("the answer holds no JSON object")
     try:
-        return msgspec.json.decode(answer[start : end + 1].encode(), type=kind)
+        return msgspec.json.decode(answer[start : end + 1].encode(), type=shape_of(kind))
     except msgspec.MsgspecError as error:
         raise BadInput(f"the JSON does not fit the schema: {error}") from error
 

@@ -14,6 +14,7 @@ import msgspec
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain import runs
 from octavo.domain.patterns_found import Outcome, condition
+from octavo.domain.records import shape_of
 from octavo.robotgrid import episodes
 from octavo.robotgrid import world as grid
 from octavo.robotgrid.levels import Level
@@ -139,7 +140,7 @@ def outcomes_in(data: Mapping[str, Any]) -> list[Outcome]:
     many = data.get("outcomes")
     for told in (data.get("outcome"), *(many if isinstance(many, list | tuple) else ())):
         with suppress(msgspec.ValidationError):  # what somebody else's skill says may be anything
-            outcomes.append(msgspec.convert(told, Outcome))
+            outcomes.append(msgspec.convert(told, shape_of(Outcome)))
     return outcomes
 
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain.records import shape_of
 from octavo.errors import BadInput
 
 Action = Literal["forward", "backward", "left", "right", "look", "wait"]
@@ -147,7 +148,7 @@ def to_dict(world: World) -> dict[str, Any]:
 def from_dict(given: Mapping[str, Any]) -> World:
     """The world that `to_dict` wrote, or BadInput with the place of what is wrong."""
     try:
-        return msgspec.convert(dict(given), World)
+        return msgspec.convert(dict(given), shape_of(World))
     except msgspec.ValidationError as error:
         raise BadInput(f"this is no RobotGrid world: {error}") from error
 

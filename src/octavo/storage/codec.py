@@ -17,6 +17,7 @@ from octavo.domain import buffer as entries
 from octavo.domain import memory as records
 from octavo.domain.memory import Change, Memory
 from octavo.domain.policy import Policy
+from octavo.domain.records import shape_of
 from octavo.errors import BadPolicy, IndexDamaged, NewerFormat
 
 FORMAT = 1
@@ -224,7 +225,7 @@ def decode_policy(text: bytes, name: str) -> Policy:
         raise BadPolicy(f"{name} is not TOML: {error}") from error
     merged = _merged(msgspec.to_builtins(Policy()), found, name, ())
     try:
-        policy = msgspec.convert(merged, Policy)
+        policy = msgspec.convert(merged, shape_of(Policy))
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise BadPolicy(f"{name}: {path.rstrip('`')}: {message}") from error

@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain.records import shape_of
 from octavo.errors import Damaged, OctavoError, StoreFull
 from octavo.libraries import Array, np
 from octavo.storage.stores.disk import Disk, failure
@@ -74,7 +75,7 @@ class Columns(Generic[M]):
             raise damaged(path, "its hash is wrong")
         if body.pop("format") != cls.FORMAT:
             raise damaged(path, f"it has another format than the {cls.FORMAT} that this Octavo reads")
-        manifest = msgspec.convert(body, type=type(fresh))
+        manifest = msgspec.convert(body, type=shape_of(type(fresh)))
         is_ours = all(getattr(manifest, name) == getattr(fresh, name) for name in cls.OWNER)
         return manifest if is_ours else fresh
 

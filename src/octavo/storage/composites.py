@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from octavo.domain.records import shape_of
 from octavo.domain.units import Watermark
 from octavo.libraries import Array, np
 from octavo.storage.columns import replace_file
@@ -87,7 +88,7 @@ class Composites:
 def read(folder: Path, embedder: str, dimension: int) -> Composites:
     """The composites as last published; none if they are damaged, or of another embedder."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
-        told = msgspec.json.decode(Disk().read(folder / ROWS), type=CompositeManifest)
+        told = msgspec.json.decode(Disk().read(folder / ROWS), type=shape_of(CompositeManifest))
         data = Disk().read(folder / VALUES)
         if (told.embedder, told.dimension, told.checksum) == (embedder, dimension, zlib.crc32(data)):
             return Composites(told, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))

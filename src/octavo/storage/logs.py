@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from octavo.domain.memory import Refusal
 from octavo.domain.ports import Store
+from octavo.domain.records import shape_of
 from octavo.errors import Damaged, NotFound, SandboxBusy
 from octavo.storage import codec
 
@@ -90,7 +91,7 @@ class Log(Generic[R]):
 
     def _of(self, line: bytes) -> R | str:
         try:
-            return msgspec.json.decode(line, type=self._record)
+            return msgspec.json.decode(line, type=shape_of(self._record))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return str(error)
 

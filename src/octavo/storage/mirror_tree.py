@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from octavo.domain.mirror_places import RESERVED
+from octavo.domain.records import shape_of
 from octavo.errors import BadInput, NewerFormat
 from octavo.storage import codec
 from octavo.storage.stores.disk import TEMPORARY, Disk, failure, make_folders, replace_file, saying
@@ -127,7 +128,7 @@ class Tree:
     def manifest(self) -> Manifest | None:
         """What the mirror was; None if nobody knows, which costs a closer look and no edit."""
         try:
-            known = msgspec.json.decode(self.read(MANIFEST) or b"", type=Manifest)
+            known = msgspec.json.decode(self.read(MANIFEST) or b"", type=shape_of(Manifest))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
         if known.format > _FORMAT:

@@ -10,6 +10,7 @@ from itertools import accumulate
 import msgspec
 
 from octavo.domain.ports import Store
+from octavo.domain.records import shape_of
 from octavo.errors import LedgerDamaged, NewerFormat
 from octavo.storage.stores.entries import every
 
@@ -53,7 +54,7 @@ def unpack(key: str, data: bytes) -> tuple[Index, list[bytes]]:
     """The index of a segment, and the bytes of each of its versions."""
     line, _, packed = data.partition(b"\n")
     try:
-        index = msgspec.json.decode(line, type=Index)
+        index = msgspec.json.decode(line, type=shape_of(Index))
         whole = zlib.decompress(packed)
     except msgspec.ValidationError as error:
         raise NewerFormat(f"{key}, line 1: {error}") from error

@@ -16,6 +16,7 @@ from octavo.documents import trees
 from octavo.documents.transfer import Imported, Tally
 from octavo.domain import runs
 from octavo.domain.memory import Memory
+from octavo.domain.records import shape_of
 from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput, OctavoError, Unavailable
 
@@ -134,7 +135,7 @@ def import_(account: Account, path: str | Path) -> Imported:
 def _chosen(account: Account, choice: Mapping[str, Any]) -> tuple[list[Memory], Any]:
     """The episodes that are chosen, oldest first, and by what; BadInput with what there is to choose."""
     try:
-        rule = msgspec.convert(choice, Choice, strict=True)
+        rule = msgspec.convert(choice, shape_of(Choice), strict=True)
     except msgspec.ValidationError as error:
         hint = f"choose by {', '.join(Choice.__struct_fields__)}"
         raise BadInput(f"episodes cannot be chosen so: {error}", hint=hint) from error

@@ -15,6 +15,7 @@ from octavo.documents.vault.lines import TIERS
 from octavo.domain import likeness
 from octavo.domain.memory import Memory, check_scope, is_human
 from octavo.domain.policy import Policy
+from octavo.domain.records import shape_of
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict, refused
 from octavo.errors import BadFile, BadInput, NotFound
@@ -50,7 +51,7 @@ def read_profile(path: Path) -> Profile:
     try:
         written = msgspec.yaml.decode(trees.read_bytes(path, _MOST_BYTES))
         section = written.get("memory") if isinstance(written, dict) else None
-        profile = msgspec.convert({} if section is None else section, Profile)
+        profile = msgspec.convert({} if section is None else section, shape_of(Profile))
         allowed(profile.actions, "agent")
         scopes = profile.scopes and tuple(dict.fromkeys(check_scope(n.lower()) for n in profile.scopes))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -25,6 +25,7 @@ from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.episodes import iso, moment
 from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_id, check_scope, is_human
 from octavo.domain.policy import Policy
+from octavo.domain.records import shape_of
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.engine.reading import Revision
@@ -85,7 +86,7 @@ class VaultMemory(Struct, frozen=True, kw_only=True):
                 known[name] = known[name].strip().lower()
         extra = {name: value for name, value in given.items() if name not in _NAMES}
         try:
-            return msgspec.convert({**known, "extra": extra}, cls)
+            return msgspec.convert({**known, "extra": extra}, shape_of(cls))
         except msgspec.ValidationError as error:
             raise BadInput(str(error)) from error
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from octavo.domain.ports import Store
+from octavo.domain.records import shape_of
 from octavo.errors import LeaseLost, NotFound, SandboxBusy, Unavailable
 from octavo.storage.stores.entries import checked, every, whole_lines
 
@@ -86,7 +87,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 def _read(data: bytes) -> tuple[_Mark, bytes]:
     line, _, rest = data.partition(b"\n")
-    return msgspec.json.decode(line, type=_Mark), rest
+    return msgspec.json.decode(line, type=shape_of(_Mark)), rest
 
 
 class _Series:
