@@ -122,17 +122,17 @@ def arrange(
     ended: set[tuple[str, str]] = set()
     kept: list[tuple[Fact, Fact]] = []
     for older, newer in combinations(sorted(top, key=_age), 2):
-        sure = probability(asked, older.text, newer.text)
         near = nearness(older.id, newer.id) if nearness else None
-        fits = (
-            sure > KEEPS and older.relevance >= _ANSWERS * newer.relevance and (near is None or near >= _FAR)
-        )
+        if near is not None and near < _FAR:
+            continue  # they are of two matters
+        sure = probability(asked, older.text, newer.text)
+        fits = sure > KEEPS and older.relevance >= _ANSWERS * newer.relevance
         is_same = fits and _is_same_matter(asked, older, newer, near)
         is_over = sure > REPLACES and (is_same or (fits and _tells_its_news(asked, older.text, newer.text)))
         is_late = is_over and _is_too_late(question, older, newer, day)  # not yet so on the day asked about
         if is_over and not is_late:
             replaced.add((newer.id, older.id))
-        elif is_late or (sure < KEEPS and (near is None or near >= _FAR)):
+        elif is_late or sure < KEEPS:
             kept.append((older, newer))
         if is_same and ((newer.id, older.id) in replaced or is_past):
             certainty[older.id, newer.id] = sure

@@ -90,10 +90,10 @@ def probability(question: str, older: str, newer: str) -> float:
 
 def features(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
     """What speaks for and against the newer fact, by name."""
-    kept = _kept_in_thai(question, older, newer) if question.is_thai else _kept(question, older, newer)
+    turned, is_thai = _turned(question, older, newer), question.is_thai
+    kept = _kept_in_thai(question, older, newer) if is_thai else _kept(question, older, newer, turned)
     plan = newer.is_plan and not older.is_plan
     change = not plan and bool(newer.changes - older.changes or newer.renewed & question.asked)
-    turned = _turned(question, older, newer)
     negation = bool(turned or newer.negations - older.negations) or _is_affirmed(older, newer)
     says_so = change or negation
     value = older.terms - question.asked
@@ -195,11 +195,10 @@ def _named(question: Reading, older: Reading) -> frozenset[str]:
     return frozenset(stem_of(name) for name in older.names - question.names if name not in question.capitals)
 
 
-def _kept(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
+def _kept(question: Reading, older: Reading, newer: Reading, turned: frozenset[str]) -> dict[str, float]:
     """Which words of the question the older has and the newer drops, by what kind of words they are."""
     names = names_of(question)
     had = (question.asked & older.terms) - names - _named(question, older)
-    turned = _turned(question, older, newer)
     verbs = _verbs(question, older)
     is_do = not _DO.isdisjoint(question.words)
     lost_nouns = lost_verbs = 0

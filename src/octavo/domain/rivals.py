@@ -61,6 +61,8 @@ def _neighbour(token: str, tokens: Sequence[str], step: int) -> tuple[str, tuple
 
 def is_narrower(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer says of what is asked about which one it is: "the library", "the library café"."""
+    if question.asked.isdisjoint(older.tokens) or set(newer.tokens) <= set(older.tokens):
+        return False
     for tag, place, _, first, last in _changes(older.tokens, newer.tokens):
         before, after = older.tokens[place - 1 : place], older.tokens[place : place + 1]
         is_inside = question.asked.issuperset(after) and (question.asked | DETERMINERS).issuperset(before)
