@@ -235,6 +235,16 @@ def test_a_mood_moves_scores_by_resonance_and_the_gate_names_what_it_leaves_out(
     assert resonance(None, Emotion(label="joy")) == 0.5
 
 
+def test_quickrecal_compares_with_no_memory_of_another_scope(opened, account):
+    (shared,) = remember(account, POTTERY[0])
+    account.remember(POTTERY[0], scope="orion")
+    twin = account.remember(f"{POTTERY[0]}!", scope="elysia").memory.id
+    assert account.wait(30)
+    alone = quickrecal.calculate(account, twin)["factors"]
+    assert alone["causal_novelty"] == 1.0  # the others are of other scopes
+    assert quickrecal.calculate(account, shared)["factors"]["causal_novelty"] == 1.0
+
+
 def test_quickrecal_is_the_same_every_time_and_novelty_rises_with_distance(account):
     ids = remember(account, *POTTERY, "the printer is out of paper")
     account.assemble()

@@ -175,7 +175,7 @@ def test_every_other_handle_has_only_what_an_account_has_or_is_listed_here():
     assert methods(Explainer) == {
         "alike", "assemblies", "assembly", "composite",
         "found", "freshness", "lineage", "merges", "must_explain",
-        "stats", "vector", "vectors",
+        "nearness", "now", "stats", "vector", "vectors",
     }  # fmt: skip
 
 

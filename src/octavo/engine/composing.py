@@ -23,7 +23,7 @@ from octavo.storage.codec import micros, moment_of
 from octavo.storage.columns import stamp_of, writing
 from octavo.storage.composites import Composite, CompositeManifest, Composites
 from octavo.storage.projections import Progress
-from octavo.storage.rows import Units
+from octavo.storage.rows import OPEN, Units
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors, checked_vectors
 
@@ -181,6 +181,29 @@ class Composing:
     def vectors_of(self, memories: Iterable[Memory]) -> dict[str, Array]:
         """The vectors of some memories as composites use them, of those that have one."""
         return _vectors(memories, *self._now())
+
+    def nearness(self, memory: Memory) -> dict[str, float]:
+        """A memory's cosine with the mean vector, its best with an older one of its scope and a composite."""
+        units, vectors = self._now()
+        vector = _vectors([memory], units, vectors).get(memory.id)
+        if vector is None:
+            return {}
+        held, asked, ends = self.held(), vector.astype(np.float32), units.valid_to
+        first = min(row for row, _ in units.rows_of([(memory.id, memory.rev)]))
+        scopes, (scope,) = units.column("rows")["scope"], units.scope_codes((memory.scope,))
+
+        def is_older(rows: Array) -> Array:
+            older: Array = (rows < first) & (ends[rows] == OPEN) & (scopes[rows] == scope)
+            return older
+
+        mean = vectors.mean(units.manifest.rows)
+        _, cosines = vectors.nearest(asked, is_older, limit=1)
+        own = [place for place, row in enumerate(held.manifest.rows) if row.scope == memory.scope]
+        return {
+            "mean": float(mean @ asked) / (float(np.linalg.norm(mean)) or 1.0),
+            "older": float(cosines[0]) if len(cosines) else 0.0,
+            "composite": float((held.floats[own] @ asked).max()) if own else 0.0,
+        }
 
     def _due(self, manifest: CompositeManifest, view: DbView) -> dict[str, Memory]:
         """The assemblies whose rows are to be made: they or members of theirs changed, or a vector lacked."""

@@ -157,6 +157,15 @@ class Explainer:
         others = self._spine.head().alike(memory.kind, memory.scope, memory.text) if memory else ()
         return [(other, likeness(memory.text, other.text)) for other in others if memory and other.id != id_]
 
+    def nearness(self, id_: str) -> dict[str, float]:
+        """How near a memory is to the mean, to an older one and to a composite; empty without a vector."""
+        memory = self._reader.get(id_)
+        return self._composing.nearness(memory) if self._composing and memory else {}
+
+    def now(self) -> datetime:
+        """The moment by the account's clock."""
+        return self._spine.now()
+
     def freshness(self, memory: Memory) -> Freshness:
         """Whether the index holds an assembly's composite, of the members as they are now."""
         if self._composing is not None:

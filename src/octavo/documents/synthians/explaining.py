@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -48,7 +47,7 @@ def activation(
             f"it {'lifts this member' if is_member else 'is activated, but the memory is no member of it'}"
         )
     return asked | {
-        "check_timestamp": datetime.now(UTC),
+        "check_timestamp": explained.now(),
         "trigger_context": "the memory itself" if query is None else "a question",
         "assembly_state_before_check": {
             "memory_count": len(told.memory_ids),

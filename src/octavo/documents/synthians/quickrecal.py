@@ -6,10 +6,9 @@ It is a diagnosis and no part of the ranking; what recall counts is salience aft
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from octavo.documents.synthians.records import dot
 from octavo.domain.memory import Memory
 from octavo.domain.text import words
 from octavo.engine.account import Account
@@ -40,7 +39,6 @@ MODES: Mapping[str, Mapping[str, float]] = {"hpc_qr": HPC_QR, "standard": STANDA
 OPPOSITES = (("increase", "decrease"), ("up", "down"), ("positive", "negative"), ("high", "low"))
 _RECENT_DAYS, _DECAY_A_DAY, _LEAST = 3.0, 0.1, 0.02
 _ALIKE, _SHARED = 0.75, 0.3
-_MEANT, _NEAR = 1_000, 20
 
 
 def calculate(account: Account, id_: str, mode: str = "hpc_qr") -> dict[str, Any]:
@@ -49,30 +47,9 @@ def calculate(account: Account, id_: str, mode: str = "hpc_qr") -> dict[str, Any
     if memory is None:
         raise NotFound(f"there is no memory {id_!r} to look at")
     duplicate = max((likeness for _, likeness in explained.alike(id_)), default=0.0)
-    (newest,) = account.versions(after=account.version - 1)
-    days = max(0.0, (newest.at - memory.at).total_seconds() / 86_400)
-    own = explained.vectors([id_]).get(id_)
-    near = {} if own is None else _cosines(account, memory, own)
-    found = factors(memory, days=days, duplicate=duplicate, **near)
+    days = max(0.0, (explained.now() - memory.at).total_seconds() / 86_400)
+    found = factors(memory, days=days, duplicate=duplicate, **explained.nearness(id_))
     return {"quickrecal_score": score(found, mode), "factors": found}
-
-
-def _cosines(account: Account, memory: Memory, own: Sequence[float]) -> dict[str, float]:
-    """How near a memory is to the mean of the first ones, to an older one, and to an assembly."""
-    explained = account.explained
-    first = [m.id for m in account.memories(kind=("fact", "episode"), limit=_MEANT)]
-    mean = [sum(values) for values in zip(*explained.vectors(first).values(), strict=True)]
-    hits = account.recall(
-        memory.text, k=_NEAR, kinds=("fact", "episode"), until=memory.at, streams=("meaning",)
-    )
-    older = explained.vectors([hit.memory.id for hit in hits if hit.memory.id != memory.id])
-    near = [m.id for id_ in (memory.id, *older) for m in account.referring(id_) if m.kind == "assembly"]
-    composites = [explained.composite(id_) for id_ in dict.fromkeys(near)]
-    return {
-        "mean": dot(mean, own) / (math.hypot(*mean) or 1.0),
-        "older": max((dot(one, own) for one in older.values()), default=0.0),
-        "composite": max((dot(one, own) for one in composites if one), default=0.0),
-    }
 
 
 def contradictions(account: Account) -> list[dict[str, Any]]:
