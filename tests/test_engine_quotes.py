@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +11,8 @@ import pytest
 from briefs import read
 from octavo import Account
 from octavo.domain.brief_page import SAID
+from octavo.domain.memory import Memory, Turn
+from octavo.domain.themselves import topics_of
 
 Opened = Callable[..., Account]
 BEGAN = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -181,3 +184,15 @@ def test_a_state_that_is_made_anew_tells_the_same(ana: Account, opened: Opened) 
     again = opened("human:ana", "ana")
     again.repair()
     assert again.brief().text == before
+
+
+@pytest.mark.parametrize("said", ["i used to walk ", "i really ", "my ", "I live. ", "ฉันอยู่"])
+def test_a_huge_turn_is_looked_at_as_far_as_a_person_writes(said):
+    turn = Turn(speaker="user", text=said * 20_000, at=BEGAN)
+    memory = Memory(
+        id="m", rev=1, kind="episode", scope="shared", source="turn", actor="human:you", at=BEGAN,
+        salience=0.5, confidence=1.0, text=turn.text, turns=(turn,),
+    )  # fmt: skip
+    begun = time.process_time()
+    topics_of(memory)
+    assert time.process_time() - begun < 5  # it took minutes; a thousandth of this is enough

@@ -26,7 +26,7 @@ _ONE = ("name", "home")  # of which only the newest holds
 _TURNING = (LIKES, "health")  # of which a later one may say the opposite
 _MOST, _OF_ONE = 14, 3  # lines that a brief may show, and of one topic
 _PLANNED_DAYS = 45  # a plan is told until the talk is so much further
-_SHORTEST, _LONGEST = 8, 200
+_SHORTEST, _LONGEST, _LOOKED_AT = 8, 200, 10_000
 _TELLING = 3  # words with content that tell something by themselves
 _PLAINLY, _OPENING = 0.3, 16  # what it weighs that a sentence opens with it, and how far that reaches
 _TAKEN_BACK, _PASSING = cues.cue("themselves.taken_back"), cues.cue("themselves.passing_time")
@@ -57,7 +57,8 @@ def topics_of(memory: Memory) -> set[str]:
 
 def quotes_of(memory: Memory) -> Iterator[Memory]:
     """Each sentence of the user's turns that tells something lasting of them, as a memory of its own."""
-    for turn, text, at in said_by_user(memory):
+    for turn, whole, at in said_by_user(memory):
+        text = whole[:_LOOKED_AT]  # behind that a document that somebody pasted tells nothing of them
         may_tell = turn is not None and _found(_plain(text), *_STATED, *_HINTS)
         for sentence in sentences_of(text) if may_tell else ():
             topic, is_plain = _read(sentence)
