@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain import runs
-from octavo.domain.patterns_found import Outcome, condition
 from octavo.domain.records import shape_of
+from octavo.domain.runs import Outcome
 from octavo.robotgrid import world as grid
 from octavo.robotgrid.levels import Level
 from octavo.robotgrid.world import ACTIONS, DIRECTIONS, REWARDS, TILES, Action, Place, World
@@ -110,7 +110,7 @@ class Learner:
     def _recalled(self, tile: str, holding: bool) -> tuple[str | None, float]:
         if self._memory is None:
             return None, 0.0
-        votes, asked = Counter[str](), condition("forward", tile, holding)
+        votes, asked = Counter[str](), runs.condition("forward", tile, holding)
         for entry in self._memory.read_memory(asked, self._levels, k=_RECALLED).mixed:
             told = [o.result for o in outcomes_in(entry.data) if (o.tile, o.holding) == (tile, holding)]
             votes.update(told)

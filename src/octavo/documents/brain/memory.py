@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from octavo.documents.brain import consolidation
-from octavo.documents.brain.consolidation import Consolidated
+from octavo.documents.brain import patterns
+from octavo.documents.brain.patterns import Consolidated
 from octavo.domain import blocks, episodes, mirror, runs
 from octavo.domain.ageing import limits_of
 from octavo.domain.memory import Memory
@@ -154,7 +154,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         policy = self.account.policy.patterns
         if max_age_days is not None:
             policy = msgspec.structs.replace(policy, days=float(max_age_days))
-        done = consolidation.consolidate(self.account, self.now(), policy, promote=promote)
+        done = patterns.consolidate(self.account, self.now(), policy, promote=promote)
         if self._is_own or self.account.policy.retention.mode == "on":
             self.account.retire_aged()
         self.show()
