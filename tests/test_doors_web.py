@@ -26,7 +26,7 @@ from octavo.domain.policy import Policy
 from octavo.doors import cli, rest
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
-from octavo.doors.tokens import Tokens
+from octavo.doors.visitors import Tokens
 from octavo.doors.web import pages as routes
 from octavo.doors.web import views
 from octavo.doors.web.pages import HEADERS, pages

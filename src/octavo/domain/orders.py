@@ -103,7 +103,7 @@ def orders_of(
     found = []
     for turn, text, at in said_by_user(memory):
         for sentence in sentences_of(text) if read or may_hold(text) else ():
-            reading = (read or by_words)(sentence)
+            reading = read(sentence) if read else may_hold(sentence) and by_words(sentence) or None
             if reading is not None:
                 found.append(
                     Order(
@@ -119,12 +119,6 @@ def orders_of(
                     )
                 )
     return found
-
-
-def holds_order(memory: Memory) -> bool:
-    """Whether a memory holds an order or a wish by its words."""
-    said = (text for _, text, _ in said_by_user(memory) if may_hold(text))
-    return any(may_hold(sentence) and by_words(sentence) for text in said for sentence in sentences_of(text))
 
 
 def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
