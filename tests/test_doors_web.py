@@ -27,7 +27,7 @@ from octavo.domain.policy import Policy
 from octavo.doors import cli, rest
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
-from octavo.doors.tokens import Tokens
+from octavo.doors.visitors import Tokens
 from octavo.doors.web import pages
 from octavo.doors.web.visits import HEADERS
 
