@@ -103,7 +103,8 @@ def orders_of(
     found = []
     for turn, text, at in said_by_user(memory):
         for sentence in sentences_of(text) if read or may_hold(text) else ():
-            reading = read(sentence) if read else may_hold(sentence) and by_words(sentence) or None
+            told = by_words(sentence) if read is None and may_hold(sentence) else None
+            reading = read(sentence) if read else told
             if reading is not None:
                 found.append(
                     Order(
