@@ -32,6 +32,7 @@ _PLAINLY, _OPENING = 0.3, 16  # what it weighs that a sentence opens with it, an
 _TAKEN_BACK, _PASSING = cues.cue("themselves.taken_back"), cues.cue("themselves.passing_time")
 _AWAY = cues.cue("themselves.away")
 _CAPITAL = re.compile(r"\b(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
+_NAME = re.compile(r"\b[A-Z]")
 _HINTS = ("planned", HOUSEHOLD)
 
 
@@ -118,7 +119,10 @@ def _read(sentence: str) -> tuple[str | None, bool]:
     if topic == "name":
         return topic, is_plain
     is_pointing = plain.isascii() and statements.is_pointing(sentence)
-    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)) or _PASSING.search(plain):
+    is_named = topic in ("family", "pets") and _NAME.search(hint[0])  # who they are outlasts the day
+    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)):
+        return None, False
+    if _PASSING.search(plain) and not is_named:
         return None, False
     if topic == LIKES:
         is_courtesy = statements.is_courtesy(plain) or _AWAY.search(plain)

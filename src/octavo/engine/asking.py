@@ -23,6 +23,7 @@ from octavo.domain.orders import (
     is_quoting,
     said_by_user,
     sentences_of,
+    shape_of,
 )
 from octavo.engine.embedding import Embedding, names_of
 from octavo.engine.spine import Spine
@@ -108,7 +109,7 @@ class Asking:
         told, vector = by_words(sentence), self._known.get(_key(sentence))
         if vector is None or not self.is_fitted:
             return told
-        order, wish, general = leanings(vector[None, :])[0].tolist()
+        order, wish, general = leanings(vector[None, :], [shape_of(sentence)])[0].tolist()
         is_wish = wish > 0 and wish > order
         if told is None and (is_quoting(sentence) or (order <= 0 and not is_wish)):
             return None
