@@ -17,7 +17,7 @@ import pytest
 import npm
 import octavo
 from claude_api import Api, Block, calls, messages_api, says
-from octavo.doors.tokens import Tokens
+from octavo.doors.visitors import Tokens
 from test_doors_servers import served
 
 REMEMBER, RECALL = "mcp__octavo__memory_remember", "mcp__octavo__memory_recall"

@@ -10,12 +10,11 @@ import pytest
 from octavo.documents.brain import (
     FilesystemMemory,
     consolidate_memory,
-    consolidation,
+    patterns,
     read_memory,
     write_memory,
 )
-from octavo.domain.patterns_found import PatternPolicy
-from octavo.domain.policy import Policy, RetentionPolicy
+from octavo.domain.policy import PatternPolicy, Policy, RetentionPolicy
 from octavo.errors import BadInput
 from octavo.testing.clocks import SettableClock
 
@@ -306,9 +305,22 @@ def test_a_declined_promotion_is_recorded_and_not_asked_again(brain, person, clo
 
 
 def test_a_day_too_young_or_a_use_too_few_is_not_proposed(brain, clock):
+    fact = stable(brain, clock)
+    clock.advance(seconds=-1)
+    assert brain.consolidate_memory(promote=True).proposals == ()
+    clock.advance(seconds=1)
+    brain.account.revise(fact.id, data={**fact.data, "consistency": 0.89})
+    assert brain.consolidate_memory(promote=True).proposals == ()
+    brain.account.revise(fact.id, data=fact.data)
+    assert len(brain.consolidate_memory(promote=True).proposals) == 1
+
+
+def test_knowledge_that_was_used_twice_is_not_proposed(brain, clock):
     for number in range(3):
         brain.save_episode(run(number, at=clock()))
     brain.consolidate_memory()
+    for _ in range(2):
+        brain.use([brain.account.memories(topic="pattern/actions/forward-left-forward")[0].id])
     clock.advance(days=40)
     assert brain.consolidate_memory(promote=True).proposals == ()
 
@@ -406,7 +418,7 @@ def test_thresholds_can_be_set(tmp_path, clock):
     policy = Policy(patterns=PatternPolicy(min_count=1, min_sources=1))
     with FilesystemMemory(tmp_path / "eager", clock=clock, policy=policy, embedder=False) as eager:
         eager.save_episode(run(1, at=clock()))
-        found = consolidation.find(eager.account, clock(), policy.patterns)
+        found = patterns.find(eager.account, clock(), policy.patterns)
         assert [p.key for p in found if p.is_firm and p.kind == "actions"] == ["forward-left-forward"]
 
 

@@ -173,6 +173,7 @@ def test_explicit_denial_wins_and_limits_hold():
     assert denial_of("microphone", 0, {"sensors_denied": ["microphone"]})[0] == "sensors_denied"
     assert denial_of("speed fast", 0, {"max_speed": 0.5})[0] == "max_speed"
     assert denial_of("speed 0.5", 0, {"max_speed": 0.5}) is None
+    assert denial_of("left", 0, {"deny": "left"})[0] == "deny", "a rule of one name need not be a list"
     assert denial_of("left", 100)[0] == "max_actions"
     assert denial_of("left", 2, {"max_actions": 2})[0] == "max_actions"
     assert denial_of("left", 0, {}, {}) is None

@@ -312,6 +312,17 @@ def test_a_line_is_kept_once_also_where_the_conversation_is_taken_up_again(
     assert sorted(episodes(settings)) == sorted([*WHOLE, "Here I am again.", "Welcome back."])
 
 
+def test_what_a_killed_hook_could_not_note_is_kept_once(settings: Settings, transcript: Path) -> None:
+    tell(settings, "pre-compact", transcript_path=str(transcript))
+    for noted in (settings.root / ".hooks").rglob("s-1"):
+        noted.unlink()
+    with transcript.open("a") as more:
+        more.write(entry("assistant", "A fine name."))  # it may well be said twice
+    for event in ("pre-compact", "stop"):
+        tell(settings, event, transcript_path=str(transcript))
+    assert episodes(settings) == [*WHOLE, "A fine name."]
+
+
 def test_an_answer_that_the_transcript_does_not_hold_yet_is_kept_once(
     settings: Settings, transcript: Path
 ) -> None:

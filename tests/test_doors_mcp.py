@@ -33,8 +33,7 @@ from octavo.doors import conversations, mcp, rest, serving, tools
 from octavo.doors.pool import Pool
 from octavo.doors.rest_guard import Limits
 from octavo.doors.settings import Settings
-from octavo.doors.tokens import Tokens
-from octavo.doors.visitors import Visitors
+from octavo.doors.visitors import Tokens, Visitors
 
 NAMES = (
     *("memory_recall", "memory_brief", "memory_remember", "memory_get", "memory_list", "memory_history"),

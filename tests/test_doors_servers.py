@@ -19,8 +19,7 @@ import pytest
 
 import octavo
 from octavo.doors import cli, serving
-from octavo.doors.tokens import Tokens
-from octavo.doors.visitors import SAME_ORIGIN
+from octavo.doors.visitors import SAME_ORIGIN, Tokens
 
 PATH = "/accounts/User01/memories"
 

@@ -15,8 +15,7 @@ import octavo
 from octavo.doors import cli, hooks, rest, rest_seeds
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
-from octavo.doors.tokens import Tokens
-from octavo.doors.visitors import SAME_ORIGIN, Visitors
+from octavo.doors.visitors import SAME_ORIGIN, Tokens, Visitors
 from octavo.errors import BadInput, HumanOnly, NotFound
 
 HERE = "http://127.0.0.1:8787"

@@ -228,7 +228,7 @@ def test_work_on_an_index_that_others_throw_away_meanwhile_is_done_again_and_nob
     def thrown_away(*args, **named):
         calls.append(name)
         if len(calls) == 1:
-            other._indexing.discard()
+            other._indexing.clear()
             raise Damaged("the index file rows.bin cannot be used: it is missing")
         return whole(*args, **named)
 

@@ -23,7 +23,7 @@ import octavo
 from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.events import EventLog
 from octavo.documents.brain.teaching import Teaching
-from octavo.domain import blocks, mirror, mirror_places, skill_files
+from octavo.domain import blocks, mirror, mirror_places
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
@@ -103,12 +103,15 @@ def test_a_page_says_exactly_what_its_memories_say_whatever_they_say(texts: list
 def test_a_skill_file_says_exactly_what_the_skill_says(text: str, description: str | None) -> None:
     data = {} if description is None else {"description": description}
     memory = Memory(id="m1", kind="skill", text=text, at=AT, topic="skills/dance", data=data)
-    file = skill_files.render(memory, "dance")
-    assert skill_files.render(memory, "dance") == file
-    said, id_ = skill_files.parse(file)
-    assert (said["text"], id_) == (text, "m1")
-    kept = {name: value for name, value in said["data"].items() if value is not None}
-    assert skill_files.render(replace(memory, text=said["text"], data=kept), "dance") == file
+    place = mirror_places.place_of(memory)
+    assert place is not None
+    file = mirror.render(place, place.path, [memory], {})
+    assert mirror.render(place, place.path, [memory], {}) == file
+    (one,) = mirror.read(place, place.path, file.decode())
+    assert (one.said["text"], one.id) == (text, "m1")
+    kept = {name: value for name, value in one.said["data"].items() if value is not None}
+    again = replace(memory, text=one.said["text"], data=kept)
+    assert mirror.render(place, place.path, [again], {}) == file
 
 
 PLAIN = st.recursive(

@@ -9,7 +9,7 @@ import pytest
 import octavo
 from octavo import Account
 from octavo.domain.brief_page import ASKED_FOR
-from octavo.engine import standing
+from octavo.engine import asking
 from octavo.errors import HumanOnly, NotFound
 
 FILMS = "Always include platform availability when I ask about films."
@@ -175,7 +175,7 @@ def test_an_order_said_later_in_a_scope_one_does_not_see_hides_nothing(opened):
 
 
 def test_many_wishes_push_no_order_out(opened, monkeypatch):
-    monkeypatch.setattr(standing, "_WISHES", 5)
+    monkeypatch.setattr(asking, "_WISHES", 5)
     with opened() as account:
         talk(account, FILMS, *(f"I prefer tea number {n}." for n in range(9)))
         held = account.orders()

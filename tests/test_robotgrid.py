@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 from contextlib import suppress
@@ -14,11 +15,11 @@ from gymnasium.utils.env_checker import check_env
 import octavo
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain import runs
-from octavo.doors import cli, robots
+from octavo.doors import cli
 from octavo.errors import BadInput, NotFound
-from octavo.robotgrid import environment, episodes, levels
+from octavo.robotgrid import environment, levels
 from octavo.robotgrid import world as grid
-from octavo.robotgrid.learner import Learner, bring_skill, outcomes_in
+from octavo.robotgrid.learner import Learner, bring_skill, outcomes_in, surprise
 from octavo.testing.clocks import SettableClock
 
 
@@ -52,7 +53,7 @@ def test_a_key_is_collected_and_lies_there_no_longer():
 def test_a_door_needs_a_key_and_consumes_it():
     assert after("D S G", "forward").result == "locked"
     moment = after("D K S G", "forward", "forward")
-    assert (moment.world.keys, moment.world.doors_opened, moment.world.tile((0, 0))) == (0, 1, ".")
+    assert (moment.world.keys, moment.world.tile((0, 0))) == (0, ".")
 
 
 def test_the_goal_completes_and_a_finished_world_stays():
@@ -180,19 +181,20 @@ def test_the_environment_rewards_as_the_document_says_and_tells_of_denials():
 
 
 def test_an_episode_ends_when_the_steps_run_out():
-    env = environment.RobotGrid("tutorial", max_steps=2)
+    env = gymnasium.make(environment.ID, level="tutorial", max_episode_steps=2)
     env.reset()
     assert [env.step(5)[3] for _ in range(2)] == [False, True]
     assert environment.RobotGrid(difficulty=4).reset(seed=3)[1]["level"].startswith("generated-4-")
 
 
 def test_a_person_plays_line_by_line_and_wrong_letters_do_nothing(monkeypatch, capsys):
-    typed = iter(["d", "x", "wwww"])
+    typed = iter(["d", "x", "wwwwww"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
-    moments = robots.play(levels.level("tutorial"))
-    assert moments[-1].world.done
-    assert len(moments) == 5
-    assert "'x' is no action" in capsys.readouterr().out
+    assert cli.run(["robotgrid", "play", "tutorial", "--json"]) == 0
+    told = capsys.readouterr().out
+    assert "'x' is no action" in told
+    done = json.loads(told[told.rindex("{") :])
+    assert done == {"level": "tutorial", "solved": True, "actions": 5, "denials": 0}
 
 
 def test_the_command_line_plays_a_level_and_lists_those_there_are(monkeypatch, capsys):
@@ -221,6 +223,7 @@ def test_a_record_has_its_closing_step_and_predictions_made_before_the_action():
     assert steps[-1]["action"] is None
     assert steps[-1]["is_terminal"] == metadata["success"]
     assert metadata["total_moves"] == len(steps) - 1
+    assert metadata["duration_s"] * 1_000_000 == steps[-1]["timestamp_us"]
     assert metadata["schema_version"] == "1.1"
     bumped = [s for s in steps if s["info"].get("result") == "blocked"]
     assert bumped, "nothing was met that the robot could not know"
@@ -229,9 +232,9 @@ def test_a_record_has_its_closing_step_and_predictions_made_before_the_action():
 
 def test_surprise_weighs_place_direction_and_keys():
     here = {"x": 1, "y": 1, "direction": "north", "keys": 0}
-    assert episodes.surprise(here, here) == 0
-    assert episodes.surprise(here, {**here, "x": 2}) == 0.5
-    assert episodes.surprise(here, {**here, "direction": "east", "keys": 1}) == 0.5
+    assert surprise(here, here) == 0
+    assert surprise(here, {**here, "x": 2}) == 0.5
+    assert surprise(here, {**here, "direction": "east", "keys": 1}) == 0.5
 
 
 @pytest.fixture
@@ -253,7 +256,7 @@ def test_the_learner_knows_nothing_but_what_its_memory_recalls(robot):
     assert learner.believe("~", False)[0] == "denied"
     assert learner.believe("~", True)[0] is None
     world = grid.parse("~\nS\nG")
-    assert learner.predict(world, "forward")[0] == episodes.state_of(world)
+    assert learner.predict(world, "forward")[0] == grid.state_of(world)
 
 
 def test_what_a_robot_learns_in_some_levels_helps_it_in_another_and_helps_another_robot(robot, tmp_path):

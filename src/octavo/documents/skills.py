@@ -7,14 +7,13 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.transfer import Exported, Imported, Tally
-from octavo.domain import mirror, skill_files
-from octavo.domain.mirror_places import BEHAVIOR, Place
+from octavo.domain import mirror
+from octavo.domain.mirror_places import BEHAVIOR, SKILLS, Place, skill_name
 from octavo.engine.account import Account
 from octavo.errors import OctavoError
 
-FILE, TAUGHT = "SKILL.md", "behaviors.json"
+FILE, TAUGHT = "SKILL.md", mirror.TAUGHT.path
 _SKILL = Place(path=f"semantic/skills/x/{FILE}", form="skill", kind="skill")
-_TAUGHT = Place(path=TAUGHT, form="behaviors", kind="skill")
 
 
 def export(account: Account, path: Path) -> Exported:
@@ -23,12 +22,12 @@ def export(account: Account, path: Path) -> Exported:
     taught = account.memories(kind="skill", category=BEHAVIOR)
     files: dict[str, bytes] = {}
     for memory in skills:
-        name = skill_files.name_of(memory.topic or memory.id)
+        name = skill_name(memory.topic or memory.id)
         names = (f"{name}{number}/{FILE}" for number in ("", *(f"-{n}" for n in range(2, len(skills) + 1))))
         file = next(file for file in names if file not in files)
         files[file] = mirror.render(_SKILL, file, [memory], {})
     if taught:
-        files[TAUGHT] = mirror.render(_TAUGHT, TAUGHT, taught, account.uses(*(m.id for m in taught)))
+        files[TAUGHT] = mirror.render(mirror.TAUGHT, TAUGHT, taught, account.uses(*(m.id for m in taught)))
     trees.write_all(path, files)
     counts = {"skill": len(skills), BEHAVIOR: len(taught)}
     return Exported(
@@ -44,13 +43,13 @@ def import_(account: Account, path: Path) -> Imported:
         try:
             text = trees.read_bytes(path / name).decode()
             if Path(name).name == FILE:
-                topic = f"{skill_files.PREFIX}{Path(name).parent.name or path.name}"
-                said, _ = skill_files.parse(text)
-                items.append({**mirror.fields_of(_SKILL, said, None), "topic": topic})
+                topic = f"{SKILLS}{Path(name).parent.name or path.name}"
+                (one,) = mirror.read(_SKILL, name, text)
+                items.append({**mirror.fields_of(_SKILL, one.said, None), "topic": topic})
                 approved += [topic] * ("octavo-approved:" in text.partition("\n---")[0])
             elif Path(name).name == TAUGHT:
-                found = mirror.read(_TAUGHT, name, text)
-                items += [mirror.fields_of(_TAUGHT, one.said, None) for one in found]
+                found = mirror.read(mirror.TAUGHT, name, text)
+                items += [mirror.fields_of(mirror.TAUGHT, one.said, None) for one in found]
         except (OctavoError, UnicodeDecodeError) as error:
             tally.leave_out(name, getattr(error, "message", "it is not UTF-8"))
     learner = account.intake.as_agent()

@@ -14,15 +14,21 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.domain import blocks, skill_files
+from octavo.domain import blocks
 from octavo.domain.memory import Memory
-from octavo.domain.mirror_places import BEHAVIOR, GENERAL, STEPS, Place
+from octavo.domain.mirror_places import BEHAVIOR, GENERAL, STEPS, Place, skill_name
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.errors import BadInput
 
 _CREATED, _COUNTED = "created_at", "times_invoked"
 _FRONT = ("page", "updated", "episodes")
 _MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
+_CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
+_OWN, _METADATA, _OTHERS = ("name", "description", "license"), "metadata", "front"
+_PLAIN = "octavo-plain"  # set where the skill is one text, and its headings are the file's alone
+_LONGEST_DESCRIPTION = 1024
+TAUGHT = Place(path="behaviors.json", form="behaviors", kind="skill")
 _SECTIONS = {"fact": "section", "canon": "category", "register": "topic"}  # what a page's headings are
 
 
@@ -33,7 +39,7 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
         case "page" | "listed":
             said = _page(place.page, memories)
         case "skill":
-            said = skill_files.render(first, path.split("/")[-2])
+            said = _skill(first, path.split("/")[-2])
         case "text":
             said = f"{blocks.escaped(first.text)}\n"
         case "told":
@@ -111,8 +117,7 @@ def read(place: Place, path: str, text: str) -> list[Found]:
         case "page":
             return _read_page(place, path, text)
         case "skill":
-            skill, id_ = skill_files.parse(text)
-            return [Found(said=skill, path=path, id=id_)]
+            return [_read_skill(path, text)]
         case "text":
             plain = blocks.plain(text).removesuffix("\n")
             return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
@@ -153,6 +158,61 @@ def _read_page(place: Place, path: str, text: str) -> list[Found]:
     ]
 
 
+def _skill(memory: Memory, name: str) -> str:
+    """The file of a skill; what else its front matter said, `allowed-tools` for instance, is kept."""
+    title = " ".join(word.capitalize() for word in name.split("-"))
+    is_plain = not _HEADING.search(memory.text)
+    front, licensed = memory.data.get(_OTHERS), memory.data.get("license")
+    others = dict(front) if isinstance(front, Mapping) else {}
+    marks = {**others.pop(_METADATA, {}), "octavo-id": memory.id, "octavo-rev": str(memory.rev)}
+    marks |= {"octavo-approved": memory.approved} if memory.approved else {}
+    marks |= {_PLAIN: title} if is_plain else {}
+    own = memory.data.get("description")
+    description = (_shortened(own) if isinstance(own, str) else "") or _derived(memory.text)
+    fields = {"name": name, "description": description}
+    fields |= {"license": str(licensed)} if licensed else {}
+    body = f"{_wrapping(title) if is_plain else ''}{blocks.escaped(memory.text)}"
+    return f"{blocks.front_matter({**fields, **others, _METADATA: marks})}\n{body}\n"
+
+
+def _read_skill(path: str, text: str) -> Found:
+    """What a file says of its skill, and the id it bears; one without front matter is read too.
+
+    It says no `description` where that follows from the text.
+    """
+    fields, body = blocks.front_of(text)
+    others = {key: value for key, value in fields.items() if key not in _OWN}
+    marks = metadata if isinstance(metadata := others.pop(_METADATA, None), Mapping) else {}
+    body = body.removeprefix("\n").removesuffix("\n") if fields else body.strip("\n")
+    plain = body.removeprefix(_wrapping(str(marks.get(_PLAIN))))
+    text = blocks.unescaped(body if _HEADING.search(plain) else plain)
+    if theirs := {key: value for key, value in marks.items() if not str(key).startswith("octavo-")}:
+        others[_METADATA] = theirs
+    description = str(fields.get("description") or "")
+    data = {
+        "description": description if description not in ("", _derived(text)) else None,
+        "license": str(fields.get("license") or "") or None,
+        _OTHERS: msgspec.to_builtins(others, str_keys=True) or None,
+    }
+    return Found(said={"text": text, "data": data}, path=path, id=str(marks.get("octavo-id") or "") or None)
+
+
+def _derived(text: str) -> str:
+    """The description that a text gives itself: its capability, else its first words."""
+    capability = _CAPABILITY.search(text)
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    return _shortened(capability[1] if capability else lines[0] if lines else "") or "A skill."
+
+
+def _shortened(text: str) -> str:
+    line = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
+    return line if len(line) <= _LONGEST_DESCRIPTION else f"{line[: _LONGEST_DESCRIPTION - 1]}…"
+
+
+def _wrapping(title: str) -> str:
+    return f"# {title} Skill\n\n## Capability\n\n"
+
+
 def named(one: Found, lost: Collection[str], is_known: Callable[[str], bool]) -> Found:
     """A block of a page with the id of its memory; what is nobody's id is text.
 
@@ -184,7 +244,7 @@ def fields_of(
         case "page" if place.kind == "fact":
             is_general = place.category == GENERAL and not (old and old.category)
             fields["category"] = None if is_general else place.category
-        case "skill" if old and skill_files.name_of(old.topic or old.id) != place.path.split("/")[-2]:
+        case "skill" if old and skill_name(old.topic or old.id) != place.path.split("/")[-2]:
             fields["topic"] = place.topic
         case "json" if place.kind == "skill":
             fields["text"] = _line(said["data"])

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from octavo.domain import blocks, skill_files
+from octavo.domain import blocks
 from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, STATE, Kind, Memory
 from octavo.errors import BadInput
@@ -25,12 +25,14 @@ EDITABLE: tuple[Form, ...] = ("page", "skill", "text", "json", "behaviors")
 BEHAVIOR = "behavior"
 BLOCKS = 1000  # on one page; more go to a second one
 GENERAL, STEPS = "general", "steps.jsonl"
+SKILLS = "skills/"  # how the topic of a skill begins
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # as a name, on some systems
 _RULES = ("capabilities", "guardrails", "sandbox_rules", "mcp")
 _POINTS = ("ckpt_latest", "ckpt_backup")
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*^#\[\]]")
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _NUMBERED = re.compile(r"(.*/)([^/]+?)(/SKILL\.md|\.\w+)")
+_LONGEST_SKILL = 64
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 # What every tree has, from the first day on.
@@ -75,11 +77,23 @@ def safe(name: str) -> str:
     return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
+def skill_name(topic: str) -> str:
+    """The name that a topic has as a folder: lower-case letters, digits and hyphens, kept apart by a hash."""
+    said = topic.removeprefix(SKILLS)
+    plain = said.replace("_", "-")
+    slug = unicodedata.normalize("NFKC", said).lower()
+    slug = re.sub("-+", "-", "".join(c if c.isalnum() else "-" for c in slug)).strip("-")
+    if slug == plain and len(slug) <= _LONGEST_SKILL:
+        return slug
+    mark = hashlib.sha256(said.encode()).hexdigest()[:6]
+    return f"{slug[: _LONGEST_SKILL - 7].strip('-')}-{mark}".removeprefix("-")
+
+
 # What a memory gives a path for its variable; nothing if it has no such thing.
 _NAMES: dict[str, Callable[[Memory, Callable[[str], str]], str]] = {
     "category": lambda memory, _: safe(memory.category or GENERAL),
     "topic": lambda memory, _: safe(memory.topic) if memory.topic else "",
-    "skill": lambda memory, _: skill_files.name_of(memory.topic or memory.id),
+    "skill": lambda memory, _: skill_name(memory.topic or memory.id),
     "id": lambda memory, _: safe(memory.id),
     "session": lambda memory, named: safe(
         named(memory.sandbox) if memory.sandbox else f"{memory.at:%Y-%m-%d}"
@@ -161,7 +175,7 @@ def recognise(path: str, text: str) -> Place | None:
                 if kind == "fact":  # a page is what its front matter says, unless it was renamed since
                     first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
                     name = said if said and safe(said) in (name, first) else first
-                made |= {"topic": f"skills/{name}"} if variable[1] == "skill" else {variable[1]: name}
+                made |= {"topic": f"{SKILLS}{name}"} if variable[1] == "skill" else {variable[1]: name}
             place = place_of(Memory(**made))
             return place if place and (place.is_at(path) or is_alias or kind == "fact") else None
     return None

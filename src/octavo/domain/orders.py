@@ -119,11 +119,6 @@ def orders_of(
     return found
 
 
-def holds_order(memory: Memory) -> bool:
-    """Whether a memory holds an order or a wish by its words."""
-    return bool(orders_of(memory))
-
-
 def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
     """What the user themselves said: never an assistant's words, a tool's or a document's."""
     if memory.gone or memory.source == "tool":

@@ -8,7 +8,6 @@ from msgspec import Struct, field
 
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.memory import Kind
-from octavo.domain.patterns_found import PatternPolicy
 
 Rule = Literal["append_all", "validate_and_merge", "latest_wins", "careful_merge", "made"]
 Treatment = Literal["allow", "mask", "refuse"]
@@ -125,6 +124,20 @@ class RetentionPolicy(Struct, frozen=True, kw_only=True):
     run_days: float | None = 90.0
     run_files: int | None = 1000
     versions_shown: int = 10
+
+
+class PatternPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When something seen again counts: the seed's look-back and thresholds."""
+
+    days: float = 7.0
+    min_count: int = 3
+    min_sources: int = 2
+    min_denials: int = 2
+    min_outcomes: int = 2
+    consistency: float = 0.9
+    denial_confidence: float = 0.9
+    stable_days: float = 30.0
+    min_uses: int = 3
 
 
 class MirrorPolicy(Struct, frozen=True, kw_only=True):

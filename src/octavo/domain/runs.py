@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from octavo.domain import episodes, privacy
-from octavo.domain.patterns_found import Outcome
 from octavo.domain.policy import PrivacyPolicy
 from octavo.errors import BadInput
 
@@ -14,6 +15,30 @@ CATEGORY = "rlds"
 SCHEMA, FIRST_SCHEMA = "1.1", "1.0"
 _STRICT = PrivacyPolicy(phone="mask", email="mask")
 _MOST_STEPS = 100_000
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a command led to: the tile ahead, whether a key was in hand, and the result."""
+
+    command: str
+    tile: str
+    holding: bool
+    result: str
+
+    @property
+    def key(self) -> str:
+        """What it depends on, as a key."""
+        return f"{self.command}-{self.tile}-{'holding' if self.holding else 'empty'}"
+
+    @property
+    def text(self) -> str:
+        """The outcome in words; a question about the condition shares all but the last."""
+        return f"{condition(self.command, self.tile, self.holding)}: {self.result}"
+
+
+def condition(command: str, tile: str, holding: bool) -> str:
+    """What an outcome depends on, in words."""
+    return f"{command} onto {tile} {'with' if holding else 'without'} a key"
 
 
 def fields_of(metadata: Any, steps: Any) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def taken_up(account: Account, id_: str) -> Iterator[Sandbox]:
 @contextmanager
 def held(account: Account, name: str) -> Iterator[Sandbox]:
     """The conversation's sandbox, taken up again or begun; let go afterwards, for the next call."""
-    open_ = _open(account, name)
+    open_ = open_ids(account, name)
     if not open_:
         with closing(account.sandbox(name, scope=account.scope or SHARED)) as begun:
             open_ = [begun.id]
@@ -58,9 +58,9 @@ def held(account: Account, name: str) -> Iterator[Sandbox]:
         yield sandbox
 
 
-def is_open(account: Account, name: str) -> bool:
-    """Whether a conversation has begun and is not over."""
-    return bool(_open(account, name))
+def open_ids(account: Account, name: str) -> list[str]:
+    """The sandboxes of a conversation that has begun and is not over; two calls at once may begin two."""
+    return [info.id for info in account.sandboxes() if info.name == name]
 
 
 def turns(buffer: SessionBuffer) -> list[Turn]:
@@ -71,7 +71,7 @@ def turns(buffer: SessionBuffer) -> list[Turn]:
 def end(account: Account, name: str) -> Consolidation | None:
     """Make a conversation part of the memory; None if none of that name is open."""
     done = None
-    for id_ in _open(account, name):  # two calls that began at once have opened two
+    for id_ in open_ids(account, name):
         with taken_up(account, id_) as sandbox:
             done = sandbox.consolidate()
     return done
@@ -97,7 +97,3 @@ def end_idle(account: Account, *, now: datetime | None = None) -> list[str]:
     """End the conversations in which nothing was said for a while; returns their names."""
     moment = now or datetime.now(UTC)
     return end_those(account, lambda _, latest: moment - latest > IDLE)
-
-
-def _open(account: Account, name: str) -> list[str]:
-    return [info.id for info in account.sandboxes() if info.name == name]

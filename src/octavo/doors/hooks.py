@@ -1,40 +1,46 @@
 """Hooks of coding agents: the brief goes in at the start and with each prompt, what was said is kept.
 
 What was said is what the client sends: the prompt, and the assistant's last message when it has answered.
-The command also reads the transcript that the client names, for what no event tells. A hook never breaks its
-client: whatever goes wrong is a line in `hooks.log` beside the accounts, the answer is nothing and the exit
-code 0, within a bounded time. It loads no model: words alone find what is needed. The running server answers
-the same by HTTP, and reads no file.
+The command also reads the transcript that the client names, for what no event tells: texts between tool
+calls, and whatever a hook that was killed did not keep. A hook never breaks its client: whatever goes wrong
+is a line in `hooks.log` beside the accounts, the answer is nothing and the exit code 0, within a bounded
+time. It loads no model: words alone find what is needed. The running server answers the same by HTTP, and
+reads no file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import re
 import signal
 import sys
+from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeGuard
 
 from octavo.domain.memory import Turn
 from octavo.domain.privacy import tellable
-from octavo.doors import conversations, transcripts
+from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import open_account
+from octavo.doors.operations.values import time_of
 from octavo.doors.pool import Pool
 from octavo.doors.rest_routes import add_route
 from octavo.doors.rest_routes import answer as rest_answer
 from octavo.doors.settings import Settings
-from octavo.doors.transcripts import LONGEST, MOST_BYTES, Kept, is_said
 from octavo.doors.visitors import Visitors
 from octavo.engine import briefing
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, OctavoError, Refused
+from octavo.storage.stores.disk import Disk, replace_file
+from octavo.storage.stores.names import folder_of
 
 LOG = logging.getLogger(__name__)
 EVENTS = {
@@ -46,7 +52,12 @@ EVENTS = {
 SECONDS = 20
 _BUDGET = 1_500  # tokens of a brief; clients cut what is longer than 10,000 characters
 _NEWEST, _RELEVANT, _QUERY = 6, 12, 2_000
+_MOST_BYTES, _LONGEST = 4_000_000, 20_000
 _SESSION = re.compile(r"[\w-][\w.-]{0,79}")
+# What a client says in the user's name: commands, their output, reminders.
+_NOT_SAID = re.compile(
+    r"\s*(<(command|local-command|system-reminder|bash|task-notification)|\[Request interrupted)"
+)
 _PAYLOAD = (
     Parameter(name="event", summary=f"One of {', '.join(EVENTS)}."),
     Parameter(name="session_id", summary="Which conversation.", is_required=True),
@@ -58,21 +69,17 @@ _PAYLOAD = (
 
 def answer(settings: Settings, event: str) -> None:
     """Read the client's JSON from standard input and answer in its form; never fails."""
-    others = os.umask(
-        0o077
-    )  # the log, which comes to be when there is something to say, is its owner's alone
+    others = os.umask(0o077)  # the log, which comes to be with its first line, is its owner's alone
     handler = _log_to(settings.local)
     previous = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        payload = json.loads(sys.stdin.buffer.read(MOST_BYTES))
-        name = _conversation(event, payload)
+        payload = json.loads(sys.stdin.buffer.read(_MOST_BYTES))
+        session = _session(event, payload)
+        notes = settings.local / ".hooks" / folder_of(settings.account) / session
         how = {"writes": True, "indexes": True, "begins": True, "words": True}
         with open_account(agent_settings(settings, "hook"), **how) as account:
-            kept = Kept(settings, name.removeprefix(conversations.HOOK))
-            reply = respond(account, event, payload, name, kept=kept)
-        if event == "stop":
-            kept.forget_heard()
+            reply = respond(account, event, payload, session, notes)
         if reply:
             sys.stdout.write(json.dumps(reply, ensure_ascii=False) + "\n")
     except (Exception, _OutOfTime) as error:  # the client goes on, whatever happened here
@@ -92,11 +99,9 @@ def add(app: Any, pool: Pool, visitors: Visitors) -> None:
 
     def hook(request: Any, who: Settings, payload: dict[str, Any]) -> Any:
         event = payload.pop("event")
-        name = _conversation(event, payload)
+        session = _session(event, payload)
         with pool.account(agent_settings(who, "hook"), begins=True) as account:
-            # Clients tell no server that a conversation starts; its first prompt does.
-            is_first = not conversations.is_open(account, name)
-            return rest_answer(respond(account, event, payload, name, is_first=is_first) or {})
+            return rest_answer(respond(account, event, payload, session) or {})
 
     add_route(
         app,
@@ -113,59 +118,49 @@ def add(app: Any, pool: Pool, visitors: Visitors) -> None:
 
 
 def respond(
-    account: Account,
-    event: str,
-    payload: dict[str, Any],
-    name: str,
-    *,
-    is_first: bool = False,
-    kept: Kept | None = None,
+    account: Account, event: str, payload: dict[str, Any], session: str, notes: Path | None = None
 ) -> dict[str, Any] | None:
     """What goes into the client's context, in its form; what the event says is kept in the conversation.
 
-    With a place to note what was `kept`, the transcript is read as well.
+    With a file for notes of what was kept, the transcript is read as well.
     """
-    speaker, said = "user", payload.get("prompt")
-    text = ""
+    name, text = conversations.HOOK + session, ""
+    is_open = bool(conversations.open_ids(account, name))
+    is_first = notes is None and not is_open  # clients tell no server that a conversation starts
     if event == "session-start" or is_first:
         conversations.end_idle(account)
+    said = payload.get("prompt" if event == "prompt" else "last_assistant_message")
     if event == "session-start":
-        text = _start(account)
+        newest = account.memories(kind=("episode", "core"), newest=True, limit=_NEWEST)
+        text = briefing.brief(account, budget=_BUDGET, newest=newest).text
     elif event == "prompt":
-        text = _relevant(account, said[:_QUERY] if is_said(said) else None, is_first=is_first)
+        text = _relevant(account, said[:_QUERY] if _is_said(said) else None, is_first=is_first)
+        _keep_event(account, name, "user", said, notes)
     else:
-        speaker, said = "assistant", payload.get("last_assistant_message")
-    if kept is not None and event in ("pre-compact", "stop") and (path := _transcript(payload)):
-        transcripts.keep(account, name, kept, path, _say)
-        if is_said(said) and (transcripts.last_answer(path) or "").strip() == said.strip():
-            said = None  # it stands there already
-    is_over = event == "stop" and not conversations.is_open(account, name)
-    if event != "session-start" and not is_over and is_said(said):
-        is_new = _keep(account, name, speaker, said[:LONGEST])
-        if is_new and kept is not None:
-            kept.hear(speaker, said[:LONGEST])
-    if event == "stop":
-        conversations.end(account, name)
+        path, line, last = payload.get("transcript_path"), 0, ""
+        if notes is not None:
+            line, last = _keep_transcript(account, name, path, notes)
+        is_over = event == "stop" and not conversations.open_ids(account, name)
+        if not is_over and _is_said(said) and said.strip() != last.strip():
+            _keep_event(account, name, "assistant", said, notes)
+        if event == "stop":
+            conversations.end(account, name)
+            if notes is not None and notes.exists():  # no trace of what was said stays there
+                _note(notes, line, [])
     if not text:
         return None
     called = payload.get("hook_event_name", EVENTS[event])
     return {"hookSpecificOutput": {"hookEventName": called, "additionalContext": text}}
 
 
-def _conversation(event: str, payload: Any) -> str:
-    """The name of the conversation that an event is of."""
+def _session(event: str, payload: Any) -> str:
+    """Which conversation an event is of, both of which must be known."""
     if event not in EVENTS:
         raise BadInput(f"hook event {event[:40]!r} is unknown", hint=f"use one of {', '.join(EVENTS)}")
     session = payload.get("session_id") if isinstance(payload, dict) else None
     if not isinstance(session, str) or not _SESSION.fullmatch(session):
         raise BadInput("the hook's JSON has no usable session_id")
-    return conversations.HOOK + session
-
-
-def _start(account: Account) -> str:
-    """What stands and is known of the user, and the newest of what was said."""
-    newest = account.memories(kind=("episode", "core"), newest=True, limit=_NEWEST)
-    return briefing.brief(account, budget=_BUDGET, newest=newest).text
+    return session
 
 
 def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
@@ -181,30 +176,107 @@ def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
     return briefing.brief(reader, query, k=_RELEVANT, budget=_BUDGET, recall=account.recall).text
 
 
-def _keep(account: Account, name: str, speaker: str, text: str) -> bool:
-    """Keep what was said, once: a client says an answer with every event until the next one."""
+def _keep_event(account: Account, name: str, speaker: str, said: Any, notes: Path | None) -> None:
+    """Keep what an event says, once: a client says an answer with every event until the next one."""
+    if not _is_said(said):
+        return
+    turn = Turn(speaker=speaker, text=said[:_LONGEST])
     with conversations.held(account, name) as sandbox:
-        said = conversations.turns(sandbox.buffer)
-        is_new = not said or (said[-1].speaker, said[-1].text.strip()) != (speaker, text.strip())
-        if is_new:
-            _say(sandbox, Turn(speaker=speaker, text=text))
-        return is_new
+        spoken = conversations.turns(sandbox.buffer)
+        if spoken and _mark(spoken[-1]) == _mark(turn):
+            return
+        _say(sandbox, turn)
+    if notes is not None:  # the transcript will say it again
+        line, marks = _noted(notes)
+        _note(notes, line, [*marks, _mark(turn)])
+
+
+def _keep_transcript(account: Account, name: str, path: Any, notes: Path) -> tuple[int, str]:
+    """Keep what a transcript says and nobody heard; returns how far it goes, and the last answer in it.
+
+    What stands up to the noted line was consolidated, and perhaps forgotten by a person: it does not come
+    back. What is kept of the rest has its mark in the notes, or stands in the sandbox if a hook was killed
+    before it could note that.
+    """
+    line, marks = _noted(notes)
+    turns = _turns(path)
+    new = [turn for number, turn in turns if number > line]
+    if new:
+        with conversations.held(account, name) as sandbox:
+            kept = Counter(marks) | Counter(map(_mark, conversations.turns(sandbox.buffer)))
+            for turn in new:
+                if kept[_mark(turn)]:
+                    kept[_mark(turn)] -= 1
+                else:
+                    _say(sandbox, turn)
+                    marks.append(_mark(turn))
+        _note(notes, line, marks)
+    answers = [turn.text for _, turn in turns if turn.speaker == "assistant"]
+    return max([line, *(number for number, _ in turns)]), answers[-1] if answers else ""
 
 
 def _say(sandbox: Sandbox, turn: Turn) -> None:
     try:
-        sandbox.turn(turn.speaker, turn.text, at=turn.at, data=turn.data or None)
+        sandbox.turn(turn.speaker, turn.text, at=turn.at)
     except Refused as refusal:  # the client is briefed all the same
         LOG.warning("turn refused speaker=%s error=%s", turn.speaker, type(refusal).__name__)
 
 
-def _transcript(payload: dict[str, Any]) -> Path | None:
-    """The transcript that a client names, if there is one; not every client keeps any."""
-    said = payload.get("transcript_path")
+def _noted(notes: Path) -> tuple[int, list[str]]:
+    """Up to which line a conversation's transcript is consolidated, and the marks of what is kept since."""
+    line, *marks = notes.read_text().split() if notes.exists() else ["0"]
+    return int(line) if line.isdecimal() else 0, marks
+
+
+def _note(notes: Path, line: int, marks: list[str]) -> None:
+    notes.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace_file(Disk(), notes, "\n".join([str(line), *marks]).encode())
+
+
+def _mark(turn: Turn) -> str:
+    return hashlib.sha256(f"{turn.speaker}\n{turn.text.strip()}".encode()).hexdigest()[:16]
+
+
+def _turns(path: Any) -> list[tuple[int, Turn]]:
+    """What is said in a transcript, each with its line; not every client keeps one."""
     try:
-        path = Path(said) if isinstance(said, str) and said else None
-        return path if path and path.is_file() else None
-    except (OSError, ValueError):  # no name of a file at all
+        transcript = Path(path)
+        if not path or not transcript.is_file():
+            return []
+    except (OSError, TypeError, ValueError):  # no name of a file at all
+        return []
+    with transcript.open("rb") as lines:
+        said = ((number, _turn(line)) for number, line in enumerate(lines, 1))
+        return [(number, turn) for number, turn in said if turn is not None]
+
+
+def _turn(line: bytes) -> Turn | None:
+    """What a line of a transcript says, None if nobody says anything in it."""
+    if len(line) > _MOST_BYTES:
+        return None  # a picture or the like
+    try:
+        entry = json.loads(line)
+        role, content = entry["message"]["role"], entry["message"]["content"]
+    except (ValueError, KeyError, TypeError):
+        return None  # a line of another sort, or one that is still being written
+    is_spoken = role in ("user", "assistant") and role == entry.get("type")
+    if not is_spoken or entry.get("isMeta") or entry.get("isSidechain"):
+        return None
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
+    text = "\n".join(text for text in texts if _is_said(text))[:_LONGEST]
+    return Turn(speaker=role, text=text, at=_time(entry.get("timestamp"))) if text else None
+
+
+def _is_said(text: object) -> TypeGuard[str]:
+    """Whether somebody says a text, and not the client in their name."""
+    return isinstance(text, str) and bool(text.strip()) and not _NOT_SAID.match(text)
+
+
+def _time(said: Any) -> datetime | None:
+    try:
+        return time_of(said) if isinstance(said, str) else None
+    except BadInput:
         return None
 
 

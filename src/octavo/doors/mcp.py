@@ -29,7 +29,6 @@ from octavo.doors.settings import Settings
 from octavo.doors.tools import INSTRUCTIONS, TOOLS, Tool, advice
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
-from octavo.engine.sandboxes import SandboxInfo
 from octavo.errors import BadInput, NotFound, OctavoError, Unavailable
 
 LOG = logging.getLogger(__name__)
@@ -44,13 +43,12 @@ Holding = Callable[[str, Any], AbstractContextManager[Account]]
 def server(holding: Holding) -> Any:
     """An MCP server (the SDK's low-level one) whose requests are answered from what `holding` hands out."""
     try:
-        from anyio import to_thread
         from mcp import types
         from mcp.server.lowlevel import Server
     except ImportError as error:
         hint = "install the extra: pip install 'octavo[mcp]'"
         raise Unavailable("the MCP door needs the package mcp", hint=hint) from error
-    answers = _Answers(holding, types, to_thread.run_sync)
+    answers = _Answers(holding, types)
     acts = ("list_tools", "call_tool", "list_resources", "read_resource", "list_prompts", "get_prompt")
     return Server(
         "octavo",
@@ -62,34 +60,53 @@ def server(holding: Holding) -> Any:
 
 
 class _Answers:
-    """What is said to each request of the protocol, each in a thread of its own."""
+    """What is said to each request of the protocol."""
 
-    def __init__(self, holding: Holding, types: Any, in_thread: Any) -> None:
-        self._holding, self._types, self._in_thread = holding, types, in_thread
+    def __init__(self, holding: Holding, types: Any) -> None:
+        self._holding, self._types = holding, types
 
     async def _asked(self, ctx: Any, act: Callable[[Account], Any]) -> Any:
-        """What an account answers, in a thread of its own."""
+        """What an account answers, in a thread of its own; an expected error as the protocol says it."""
+        from anyio import to_thread
+        from mcp import MCPError
+
         client = ctx.session.client_params
+        name = "client" if client is None else client.client_info.name
 
         def acted() -> Any:
-            with self._holding(
-                "client" if client is None else client.client_info.name, ctx.request
-            ) as account:
+            with self._holding(name, ctx.request) as account:
                 return act(account)
 
-        return await self._in_thread(acted)
+        try:
+            return await to_thread.run_sync(acted)
+        except OctavoError as error:
+            code = -32602 if isinstance(error, BadInput | NotFound) else -32603
+            raise MCPError(code=code, message=advice(error)) from error
 
     async def list_tools(self, ctx: Any, params: Any) -> Any:
-        return self._types.ListToolsResult(tools=[_described(self._types, tool) for tool in TOOLS])
+        return self._types.ListToolsResult(tools=[self._described(tool) for tool in TOOLS])
+
+    def _described(self, tool: Tool) -> Any:
+        """A tool with all four annotations; the world it changes is one account."""
+        hints = self._types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.is_read,
+            destructive_hint=tool.ends,
+            idempotent_hint=tool.is_read or tool.repeats,
+            open_world_hint=False,
+        )
+        told = {"name": tool.name, "title": tool.title, "description": tool.description}
+        return self._types.Tool(**told, input_schema=tool.schema, annotations=hints)
 
     async def call_tool(self, ctx: Any, params: Any) -> Any:
+        from mcp import MCPError
+
         is_error = True
         try:
-            tool = _tool(params.name)
-            answer = await self._asked(ctx, lambda account: tool(account, params.arguments or {}))
+            answer = await self._asked(ctx, lambda account: _called(account, params))
             text, is_error = json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
-        except OctavoError as error:
-            text = advice(error)
+        except MCPError as error:
+            text = error.message
         except Exception as error:  # the outermost door: the client must stay connected
             # Its message may hold a memory's text.
             LOG.error("tool failed name=%s error=%s", params.name, type(error).__name__)
@@ -98,70 +115,40 @@ class _Answers:
         return self._types.CallToolResult(content=[content], is_error=is_error)
 
     async def list_resources(self, ctx: Any, params: Any) -> Any:
-        with _as_protocol_error():
-            pages = await self._asked(ctx, _pages)
-        return self._types.ListResourcesResult(
-            resources=[
-                self._types.Resource(uri=uri, name=_path(uri), mime_type=_media(uri), description=what)
-                for uri, what in pages.items()
-            ]
-        )
+        resources = [
+            self._types.Resource(uri=uri, name=_path(uri), mime_type=_media(uri), description=what)
+            for uri, what in (await self._asked(ctx, _pages)).items()
+        ]
+        return self._types.ListResourcesResult(resources=resources)
 
     async def read_resource(self, ctx: Any, params: Any) -> Any:
         uri = str(params.uri)
-        with _as_protocol_error():
-            text = await self._asked(ctx, lambda account: _text_of(account, uri))
+        text = await self._asked(ctx, lambda account: _text_of(account, uri))
         contents = self._types.TextResourceContents(uri=params.uri, mime_type=_media(uri), text=text)
         return self._types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, ctx: Any, params: Any) -> Any:
         query = self._types.PromptArgument(name="query", description="What it shall be relevant to.")
         what = "What Octavo remembers: what stands, and what is relevant to a question."
-        return self._types.ListPromptsResult(
-            prompts=[self._types.Prompt(name="brief", description=what, arguments=[query])]
-        )
+        prompt = self._types.Prompt(name="brief", description=what, arguments=[query])
+        return self._types.ListPromptsResult(prompts=[prompt])
 
     async def get_prompt(self, ctx: Any, params: Any) -> Any:
-        with _as_protocol_error():
+        def told(account: Account) -> str:
             if params.name != "brief":
                 raise NotFound(f"there is no prompt {params.name[:80]}", hint="there is one: brief")
-            query = (params.arguments or {}).get("query")
-            told = await self._asked(ctx, lambda account: call(brief, account, {"query": query}))
-        content = self._types.TextContent(type="text", text=told.text or "Nothing is remembered yet.")
+            return str(call(brief, account, {"query": (params.arguments or {}).get("query")}).text)
+
+        text = await self._asked(ctx, told) or "Nothing is remembered yet."
+        content = self._types.TextContent(type="text", text=text)
         return self._types.GetPromptResult(messages=[self._types.PromptMessage(role="user", content=content)])
 
 
-def _tool(name: str) -> Tool:
-    tool = next((one for one in TOOLS if one.name == name), None)
-    if tool is None:
-        there = ", ".join(one.name for one in TOOLS)
-        raise NotFound(f"there is no tool {name[:80]!r}", hint=f"there are {there}")
-    return tool
-
-
-def _described(types: Any, tool: Tool) -> Any:
-    """A tool as the protocol has it, with all four annotations; the world it changes is one account."""
-    hints = types.ToolAnnotations(
-        title=tool.title,
-        read_only_hint=tool.is_read,
-        destructive_hint=tool.ends,
-        idempotent_hint=tool.is_read or tool.repeats,
-        open_world_hint=False,
-    )
-    told = {"name": tool.name, "title": tool.title, "description": tool.description}
-    return types.Tool(**told, input_schema=tool.schema, annotations=hints)
-
-
-@contextmanager
-def _as_protocol_error() -> Iterator[None]:
-    """Say an expected error as the protocol does where there is no tool to say it."""
-    from mcp.shared.exceptions import MCPError
-
-    try:
-        yield
-    except OctavoError as error:
-        code = -32602 if isinstance(error, BadInput | NotFound) else -32603
-        raise MCPError(code=code, message=advice(error)) from error
+def _called(account: Account, params: Any) -> Any:
+    tools = {tool.name: tool for tool in TOOLS}
+    if params.name not in tools:
+        raise NotFound(f"there is no tool {params.name[:80]!r}", hint=f"there are {', '.join(tools)}")
+    return tools[params.name](account, params.arguments or {})
 
 
 def _pages(account: Account) -> dict[str, str]:
@@ -183,9 +170,9 @@ def _files(account: Account) -> dict[str, tuple[Place, list[Memory]]]:
 
 
 def _text_of(account: Account, uri: str) -> str:
-    if not uri.startswith(_FILE):
-        return str(call(show, account, {"id": _path(uri)}).text)
     path = _path(uri)
+    if not uri.startswith(_FILE):
+        return str(call(show, account, {"id": path}).text)
     place, some = _files(account).get(path, (None, []))
     if place is None:
         raise NotFound(f"there is no file {path[:200]!r}", hint="list the resources to see which there are")
@@ -279,9 +266,12 @@ class Held:
         who, self._who = self._who, None
         if who is not None:
             with self._pool.account(who) as account:
-                conversations.end_those(account, lambda info, _: self._is_mine(info, who.actor))
+                conversations.end_those(
+                    account,
+                    lambda info, _: (
+                        info.name.startswith(conversations.MCP)
+                        and info.actor == who.actor
+                        and info.started_at >= self._since
+                    ),
+                )
         self._pool.close()
-
-    def _is_mine(self, info: SandboxInfo, actor: str) -> bool:
-        is_named = info.name.startswith(conversations.MCP)
-        return is_named and info.actor == actor and info.started_at >= self._since

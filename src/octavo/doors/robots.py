@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from octavo.doors.operations.table import Operation, operation
 from octavo.doors.settings import Settings
 from octavo.robotgrid import levels
 from octavo.robotgrid import world as grid
-from octavo.robotgrid.world import Moment
 
 _KEYS = dict(zip("wsadl.", grid.ACTIONS, strict=True))
 _HELP = "w forward, s backward, a left, d right, l look, . wait, q quit; then Enter"
@@ -26,31 +26,19 @@ def robotgrid(
     if action == "levels":
         known = levels.builtin().values()
         return {"levels": [f"{one.id}: {one.name}, {one.shortest} actions" for one in known]}
-    moments = play(levels.level(level))
-    denials = sum(moment.result == "denied" for moment in moments)
-    is_solved = bool(moments) and moments[-1].world.done
-    return {"level": level, "solved": is_solved, "actions": len(moments), "denials": denials}
-
-
-def play(level: levels.Level) -> list[Moment]:
-    """Play a level line by line in the terminal; returns what happened."""
-    world, moments = level.start, list[Moment]()
-    print(f"{level.name} ({level.id}), {level.shortest} actions at best.\n{_HELP}\n{grid.draw(world)}")
-    while not world.done:
-        try:
-            typed = input("> ").strip().lower()
-        except EOFError:
-            typed = "q"
-        if typed == "q":
-            break
-        for letter in typed:
-            if letter not in _KEYS:
-                print(f"{letter!r} is no action. {_HELP}")
-                continue
-            moments.append(grid.act(world, _KEYS[letter]))
-            world = moments[-1].world
-            print(f"{grid.draw(world)}\n{moments[-1].message}")
-    return moments
+    chosen, denials = levels.level(level), 0
+    world = chosen.start
+    print(f"{chosen.name} ({chosen.id}), {chosen.shortest} actions at best.\n{_HELP}\n{grid.draw(world)}")
+    with suppress(EOFError):
+        while not world.done and (typed := input("> ").strip().lower()) != "q":
+            for letter in typed:
+                if letter not in _KEYS:
+                    print(f"{letter!r} is no action. {_HELP}")
+                elif not world.done:
+                    moment = grid.act(world, _KEYS[letter])
+                    world, denials = moment.world, denials + (moment.result == "denied")
+                    print(f"{grid.draw(world)}\n{moment.message}")
+    return {"level": level, "solved": world.done, "actions": world.moves, "denials": denials}
 
 
 COMMANDS: tuple[Operation, ...] = (robotgrid,)

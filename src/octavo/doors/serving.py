@@ -17,8 +17,7 @@ from octavo.doors import hooks, mcp, rest, rest_seeds
 from octavo.doors.operations.table import Operation, operation
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
-from octavo.doors.tokens import Token, Tokens
-from octavo.doors.visitors import Visitors
+from octavo.doors.visitors import Token, Tokens, Visitors
 from octavo.doors.web import pages
 from octavo.errors import BadInput, Unavailable
 from octavo.storage.stores.places import place_of

@@ -1,23 +1,101 @@
-"""Who asks by HTTP: a token's account, actor and scope, or on this machine alone the person at it."""
+"""Who may come in by HTTP: a token's account, actor and scope, or on this machine alone the person at it."""
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain.memory import check_actor, check_scope, is_human
+from octavo.domain.records import shape_of
 from octavo.doors.settings import Settings
-from octavo.doors.tokens import Tokens
-from octavo.errors import NotAllowed, OutOfScope, Stranger
+from octavo.errors import BadInput, Busy, Damaged, HumanOnly, NotAllowed, NotFound, OutOfScope, Stranger
+from octavo.storage.stores.places import place_of
 
 SAME_ORIGIN = "X-Octavo-Origin"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_READS = ("GET", "HEAD", "OPTIONS")
+_PLACE, _FILE = ".tokens", "tokens.json"  # beside the accounts, in whatever holds them
+_WAIT_SECONDS = 10.0
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+
+
+class Token(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is kept of a token: never its secret; scope None is the owner's, which only a person's may be."""
+
+    id: str
+    hash: str
+    account: str
+    actor: str
+    scope: str | None = None
+    created: datetime
+    by: str
+
+
+class Tokens:
+    """The tokens of a place of accounts; one that is revoked in another process is refused at once."""
+
+    def __init__(self, root: Path | str) -> None:
+        self._store = place_of(root).open(_PLACE)
+        self._read: tuple[bytes, list[Token]] = (b"", [])
+
+    def add(self, account: str, actor: str, scope: str | None, *, by: str) -> tuple[Token, str]:
+        """Make a token and return it with its text, which is told this once."""
+        if scope is None and not is_human(check_actor(actor)):
+            raise BadInput(f"{actor} cannot see every scope", hint="bind its token to one; a person's may")
+        bound = None if scope is None else check_scope(scope)
+        id_ = secrets.token_hex(4)
+        text = f"octavo_{id_}_{secrets.token_urlsafe(32)}"
+        whose: dict[str, Any] = {"account": account, "actor": actor, "scope": bound}
+        token = Token(id=id_, hash=_hash(text), created=datetime.now(UTC), by=by, **whose)
+        self._change(lambda tokens: [*tokens, token], by)
+        return token, text
+
+    def revoke(self, id_: str, *, by: str) -> Token:
+        """Take a token back; who holds it is a stranger from now on."""
+        gone = next((token for token in self.all() if token.id == id_), None)
+        if gone is None:
+            raise NotFound(f"there is no token {id_!r}", hint="`octavo token list` shows their ids")
+        self._change(lambda tokens: [token for token in tokens if token.id != id_], by)
+        return gone
+
+    def all(self) -> list[Token]:
+        """Every token, oldest first, as they are kept now."""
+        data = self._store.read(_FILE) or b"[]"
+        if data != self._read[0]:
+            try:
+                self._read = data, msgspec.json.decode(data, type=shape_of(list[Token]))
+            except msgspec.DecodeError as error:
+                hint = "restore the file, or remove it and give new ones"
+                raise Damaged(f"{_FILE} cannot be read: {error}", hint=hint) from error
+        return self._read[1]
+
+    def of(self, text: str) -> Token | None:
+        """The token of a text, None if there is none."""
+        hashed = _hash(text)
+        return next((token for token in self.all() if hmac.compare_digest(token.hash, hashed)), None)
+
+    def _change(self, change: Callable[[list[Token]], list[Token]], by: str) -> None:
+        if not is_human(by):
+            raise HumanOnly(f"{by} tried to say who may come in")
+        with self._store.lock(_WAIT_SECONDS) as is_ours:
+            if not is_ours:
+                raise Busy("the tokens are being changed by somebody else")
+            written = msgspec.json.encode(change(self.all()))
+            self._store.replace(_FILE, msgspec.json.format(written) + b"\n")
+
+
+def _hash(text: str) -> str:
+    """A token has 256 random bits, so that one round of a fast hash keeps it."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Visitors:
@@ -32,8 +110,7 @@ class Visitors:
 
     def must_know_host(self, host: str) -> None:
         """Raise if a request was meant for a name that is not ours: a page elsewhere may have led it here."""
-        name = urlsplit(f"//{host}").hostname or ""
-        if name not in self._hosts:
+        if urlsplit(f"//{host}").hostname not in self._hosts:
             raise NotAllowed(f"this server is not {host!r}", hint="start it with --allow-host if it is")
 
     def of(
@@ -43,11 +120,10 @@ class Visitors:
 
         `proof` is what a form of our own page carries: forms cannot send headers, as a script would.
         """
-        bearer = request.headers.get("authorization")
-        who = self._person(request, proof) if bearer is None else self._holder(bearer)
-        is_bound = bearer is not None
+        is_here = self.is_person_here(request)
+        who = self._person(request, proof) if is_here else self._holder(request.headers["authorization"])
         if account is not None and account != who.account:
-            if is_bound:
+            if not is_here:
                 raise OutOfScope(f"this token is for another account than {account!r}")
             who = replace(who, account=account)
         if scope is not None and scope != who.scope:
@@ -57,8 +133,8 @@ class Visitors:
         return who
 
     def is_person_here(self, request: Any) -> bool:
-        """Whether the request comes from this machine without a token."""
-        return request.headers.get("authorization") is None
+        """Whether the request comes without a token, as only the person at this machine may."""
+        return "authorization" not in request.headers
 
     def _holder(self, bearer: str) -> Settings:
         kind, _, text = bearer.partition(" ")
@@ -68,15 +144,16 @@ class Visitors:
         return replace(self.settings, account=token.account, actor=token.actor, scope=token.scope)
 
     def _person(self, request: Any, proof: str | None) -> Settings:
-        client = request.client.host if request.client else ""
-        is_near = client in LOOPBACK and not any(name in request.headers for name in _FORWARDED)
+        client, headers = request.client.host if request.client else "", request.headers
+        is_near = client in LOOPBACK and not any(name in headers for name in _FORWARDED)
         if not (self._is_local and is_near):
             raise Stranger("without a token only this machine is served")
-        origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
             raise NotAllowed(f"a page of {origin} may not ask here", hint="use a token")
-        sent = request.headers.get(SAME_ORIGIN, "") if proof is None else proof
-        if request.method not in _READS and not hmac.compare_digest(sent.encode(), self.same_origin.encode()):
+        sent = headers.get(SAME_ORIGIN, "") if proof is None else proof
+        is_read = request.method in ("GET", "HEAD", "OPTIONS")
+        if not is_read and not hmac.compare_digest(sent.encode(), self.same_origin.encode()):
             hint = f"send the header {SAME_ORIGIN} with what GET /session gives, or use a token"
             raise NotAllowed("a write without a token must come from our own page", hint=hint)
         return self.settings

@@ -22,7 +22,6 @@ except ModuleNotFoundError as error:
 
 ID = "octavo/RobotGrid-v0"
 _CODES = {tile: code for code, tile in enumerate(TILES)}
-_MOST_KEYS = 16
 _PAINTS = "f4f1ea 4a4a55 e4572e f2c14e 8d6b4b 76b041 c9a66b 7fb7be e6e3dc 2e86ab"
 _COLOURS = {tile: tuple(bytes.fromhex(p)) for tile, p in zip(".#~KDGBO?^", _PAINTS.split(), strict=True)}
 _SCALE = 8  # pixels for each of the 3 × 3 dots of a tile
@@ -32,10 +31,7 @@ _MILLISECONDS = 220  # that a frame of an animation stands
 class RobotGrid(gymnasium.Env[dict[str, Any], int]):
     """One level, or with `difficulty` a new one at each reset; it is always the level that is reset to."""
 
-    metadata: dict[str, Any] = {  # noqa: RUF012  # Gymnasium declares it so
-        "render_modes": ["ansi", "rgb_array"],
-        "render_fps": 4,
-    }
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
@@ -43,14 +39,13 @@ class RobotGrid(gymnasium.Env[dict[str, Any], int]):
         *,
         difficulty: int | None = None,
         observation: str = "view",
-        max_steps: int = 200,
         render_mode: str | None = None,
     ) -> None:
         if observation not in ("view", "grid"):
             raise BadInput(f"observation {observation!r} is unknown", hint="use 'view' or 'grid'")
         self.render_mode = render_mode
         self._level = levels.level(level) if difficulty is None else levels.generate(difficulty, 0)
-        self._difficulty, self._max_steps = difficulty, max_steps
+        self._difficulty = difficulty
         self._seen = grid.whole if observation == "grid" else grid.view
         self._world = self._level.start
         rows = self._seen(self._world)
@@ -61,7 +56,7 @@ class RobotGrid(gymnasium.Env[dict[str, Any], int]):
                 "ahead": spaces.MultiDiscrete([len(TILES), LARGEST + 1]),
                 "position": spaces.MultiDiscrete([LARGEST, LARGEST]),
                 "direction": spaces.Discrete(4),
-                "keys": spaces.Discrete(_MOST_KEYS),
+                "keys": spaces.Discrete(LARGEST),
             }
         )
 
@@ -80,8 +75,7 @@ class RobotGrid(gymnasium.Env[dict[str, Any], int]):
         moment = grid.act(self._world, ACTIONS[int(action)])
         self._world = moment.world
         info = {**grid.told(moment), "tile": TILES[moment.tile]}
-        ended = self._world.moves >= self._max_steps and not self._world.done
-        return self._observed(), REWARDS[moment.result], self._world.done, ended, info
+        return self._observed(), REWARDS[moment.result], self._world.done, False, info
 
     def render(self) -> Any:
         """The world as text, or as an array of colours."""
@@ -96,7 +90,7 @@ class RobotGrid(gymnasium.Env[dict[str, Any], int]):
             "ahead": np.array([_CODES[tile], distance], np.int64),
             "position": np.array([world.x, world.y], np.int64),
             "direction": world.direction,
-            "keys": min(world.keys, _MOST_KEYS - 1),
+            "keys": min(world.keys, LARGEST - 1),
         }
 
 
@@ -121,5 +115,4 @@ def animate(start: World, actions: Iterable[str], path: Path) -> None:
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=_MILLISECONDS, loop=0)
 
 
-if ID not in gymnasium.registry:
-    gymnasium.register(id=ID, entry_point="octavo.robotgrid.environment:RobotGrid")
+gymnasium.register(id=ID, entry_point="octavo.robotgrid.environment:RobotGrid", max_episode_steps=200)

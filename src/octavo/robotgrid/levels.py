@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tomllib
 from collections import deque
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from msgspec import Struct
@@ -22,26 +22,29 @@ _MOVES: tuple[Action, ...] = ("forward", "left", "right")
 
 
 class Level(Struct, frozen=True, kw_only=True):
-    """A level: its id, how hard it is, its map, and the fewest actions that solve it."""
+    """A level: its id, how hard it is, and its map."""
 
     id: str
     name: str
     difficulty: int
     map: str
-    shortest: int
 
     @property
     def start(self) -> World:
         """The world it begins with, always the same."""
         return grid.parse(self.map)
 
+    @property
+    def shortest(self) -> int:
+        """The fewest actions that solve it; none if nothing does."""
+        return len(solve(self.map) or ())
+
 
 @cache
 def builtin() -> dict[str, Level]:
     """The levels that come with the game, by id, easiest first."""
     told = tomllib.loads(resources.files("octavo.robotgrid").joinpath("levels.toml").read_text("utf-8"))
-    made = [_level(id_, row["name"], row["difficulty"], row["map"]) for id_, row in told.items()]
-    return {level.id: level for level in made if level}
+    return {id_: Level(id=id_, **row) for id_, row in told.items()}
 
 
 def level(id_: str) -> Level:
@@ -63,12 +66,13 @@ def generate(difficulty: int, seed: int, *, tries: int = 300) -> Level:
     chance = random.Random(f"{difficulty}/{seed}/{_SIZE}")  # noqa: S311  # a game's dice keep no secret
     id_, name = f"generated-{difficulty}-{seed}", f"Generated {difficulty}/{seed}"
     for _ in range(tries):
-        drawn = _level(id_, name, difficulty, _drawn(difficulty, chance))
-        if drawn and drawn.shortest >= _SIZE - 2 + difficulty // 3 and needs_puzzle(drawn):
+        drawn = Level(id=id_, name=name, difficulty=difficulty, map=_drawn(difficulty, chance))
+        if drawn.shortest >= _SIZE - 2 + difficulty // 3 and needs_puzzle(drawn):
             return drawn
     raise BadInput(f"{tries} maps were drawn and none needs its puzzle", hint="take another seed")
 
 
+@lru_cache(maxsize=64)
 def solve(map_: str) -> tuple[Action, ...] | None:
     """The fewest actions to the goal of a map, or None if there is no way that a search finds."""
     start = grid.parse(map_)
@@ -77,7 +81,7 @@ def solve(map_: str) -> tuple[Action, ...] | None:
     while queue and len(reached) < _SEARCHED:
         here, way = queue.popleft()
         for action in _MOVES:
-            after = replace(grid.act(here, action).world, moves=0, doors_opened=0)
+            after = replace(grid.act(here, action).world, moves=0)
             if after.done:
                 return (*way, action)
             if after not in reached:
@@ -90,16 +94,7 @@ def needs_puzzle(level: Level) -> bool:
     """Whether each thing on the map that makes a puzzle must be dealt with to reach the goal."""
     if any(tile in level.map and solve(level.map.replace(tile, "#")) for tile in "DB"):
         return False
-    if "~" not in level.map:
-        return True
-    direct = solve(level.map.replace("~", "."))
-    return direct is not None and level.shortest > len(direct)
-
-
-def _level(id_: str, name: str, difficulty: int, text: str) -> Level | None:
-    """The level of a map, or None if it cannot be solved."""
-    way = solve(text)
-    return Level(id=id_, name=name, difficulty=difficulty, map=text, shortest=len(way)) if way else None
+    return "~" not in level.map or level.shortest > len(solve(level.map.replace("~", ".")) or ())
 
 
 def _drawn(difficulty: int, chance: random.Random) -> str:

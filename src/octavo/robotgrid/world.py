@@ -35,7 +35,6 @@ class World(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     y: int
     direction: int = 0
     keys: int = 0
-    doors_opened: int = 0
     moves: int = 0
     done: bool = False
 
@@ -119,8 +118,7 @@ def around(place: Place) -> list[Place]:
 
 def view(world: World) -> list[list[str]]:
     """The 3×3 tiles around the robot, north above."""
-    tiles = [world.tile(place) for place in around((world.x, world.y))]
-    return [tiles[:3], tiles[3:6], tiles[6:]]
+    return [[world.tile((world.x + dx, world.y + dy)) for dx in (-1, 0, 1)] for dy in (-1, 0, 1)]
 
 
 def whole(world: World) -> list[list[str]]:
@@ -138,6 +136,21 @@ def draw(world: World) -> str:
 def told(moment: Moment) -> dict[str, Any]:
     """What an action led to, as environments and records tell it."""
     return {"result": moment.result, "message": moment.message, "sandbox_denied": moment.result == "denied"}
+
+
+def state_of(world: World) -> dict[str, Any]:
+    """The robot's own state, as records have it."""
+    return {"x": world.x, "y": world.y, "direction": DIRECTIONS[world.direction], "keys": world.keys}
+
+
+def observation_of(world: World) -> dict[str, Any]:
+    """What the robot sees, as records have it: itself, the tiles around it, and the first thing ahead."""
+    tile, distance = look(world)
+    return {
+        "robot_state": state_of(world),
+        "visible_tiles": [[TILES[c] for c in row] for row in view(world)],
+        "look_ahead": {"tile": TILES[tile], "distance": distance},
+    }
 
 
 def to_dict(world: World) -> dict[str, Any]:
@@ -174,8 +187,8 @@ def _move(world: World, distance: int) -> Moment:
         case "D" if not world.keys:
             return Moment(world, "locked", tile, "The door is locked; find a key.")
         case "D":
-            opened = replace(here, keys=here.keys - 1, doors_opened=here.doors_opened + 1)
-            return Moment(_cleared(opened), "moved", tile, "Opened the door with a key.")
+            opened = _cleared(replace(here, keys=here.keys - 1))
+            return Moment(opened, "moved", tile, "Opened the door with a key.")
         case "G":
             return Moment(replace(here, done=True), "goal", tile, "Level complete!")
         case _:

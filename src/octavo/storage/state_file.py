@@ -18,7 +18,7 @@ from apsw import sqlite_extra
 from octavo.domain.likeness import filed_under
 from octavo.domain.memory import COMPARED, Change, Memory
 from octavo.domain.names import called_in
-from octavo.domain.orders import holds_order
+from octavo.domain.orders import orders_of
 from octavo.domain.themselves import topics_of
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec
@@ -263,7 +263,7 @@ def looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list
             "INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)",
             [(tag, codec.micros(m.at), m.id, row) for row, m in rows for tag in m.tags],
         ),
-        ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if holds_order(m)]),
+        ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if orders_of(m)]),
         ("INSERT INTO told VALUES (?, ?)", [(topic, row) for row, m in rows for topic in topics_of(m)]),
         (_CALL, [(n, who, row, n, who) for row, m in rows if m.turns for n, who in called_in(m)]),
         # In their order, because neighbours lie on one page.

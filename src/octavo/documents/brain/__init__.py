@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from octavo.documents.brain.consolidation import Consolidated
 from octavo.documents.brain.memory import LEVELS, Context, FilesystemMemory, Written
+from octavo.documents.brain.patterns import Consolidated
 
 __all__ = ["FilesystemMemory", "consolidate_memory", "read_memory", "write_memory"]
 DATA_DIR = "brain_b_data"  # as the seed calls it

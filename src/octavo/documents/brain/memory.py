@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from octavo.documents.brain import consolidation
-from octavo.documents.brain.consolidation import Consolidated
+from octavo.documents.brain import patterns
+from octavo.documents.brain.patterns import Consolidated
 from octavo.domain import blocks, episodes, mirror, runs
 from octavo.domain.ageing import limits_of
 from octavo.domain.memory import Memory
-from octavo.domain.mirror_places import BEHAVIOR, place_of
+from octavo.domain.mirror_places import place_of
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
@@ -118,8 +118,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
 
         `weights` multiply the scores of a level in place of the engine's priors.
         """
-        if strange := [level for level in (*levels, *(weights or ())) if level not in LEVELS]:
-            raise _unknown(strange[0])
+        check_levels(*levels, *(weights or ()))
         hits = self.account.recall(query, k=k, layers=tuple(levels)) if levels else []
         scores = {hit.memory.id: hit.score for hit in hits}
         highest: dict[str, int] = {}
@@ -137,24 +136,32 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
     def write_memory(self, content: str | Mapping[str, Any], level: str, key: str) -> Written:
         """Write at a level: an event is appended, a page is replaced, a procedure needs a person's yes."""
         check_key(key)
+        check_levels(level)
         if not content:
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
-        match level:
-            case "episodic":
-                event = {"payload": content} if isinstance(content, str) else content
-                return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
-            case "semantic":
-                return self._replace_page(content, key)
-            case "procedural":
-                return self._write_procedure(content, key)
-        raise _unknown(level)
+        if level == "semantic":
+            return self._replace_page(content, key)
+        if level == "episodic":
+            event = {"payload": content} if isinstance(content, str) else content
+            return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
+        verdict = self.account.remember(
+            content if isinstance(content, str) else msgspec.json.encode(content).decode(),
+            kind="skill",
+            category=GUARDRAIL if key == GUARDRAILS else PROCEDURAL,
+            topic=key,
+            data={} if isinstance(content, str) else content,
+        )
+        if verdict.outcome == "refused":
+            verdict.or_raise()
+        ids = (verdict.memory.id,) if verdict and verdict.memory else ()
+        return Written(level=level, key=key, ids=ids, proposal=verdict.proposal)
 
     def consolidate_memory(self, max_age_days: float | None = None, promote: bool = False) -> Consolidated:
         """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
         policy = self.account.policy.patterns
         if max_age_days is not None:
             policy = msgspec.structs.replace(policy, days=float(max_age_days))
-        done = consolidation.consolidate(self.account, self.now(), policy, promote=promote)
+        done = patterns.consolidate(self.account, self.now(), policy, promote=promote)
         if self._is_own or self.account.policy.retention.mode == "on":
             self.account.retire_aged()
         self.show()
@@ -210,11 +217,10 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         """Keep a behaviour as a learned skill, in a commit of its own or `within` a sandbox."""
         if not name or len(name) > 64 or not actions:
             raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and actions")
-        data: dict[str, Any] = {"name": name, "actions": list(actions), "created_at": self.now().isoformat()}
-        data |= {"description": description, "times_invoked": 0}
-        said, topic = f"{name}: {' -> '.join(actions)}", f"{BEHAVIOR}/{name}"
-        place = self.account if within is None else within
-        return place.remember(said, kind="skill", category=BEHAVIOR, topic=topic, data=data)
+        first = {"created_at": self.now().isoformat(), "times_invoked": 0}
+        data = {"name": name, "actions": list(actions), "description": description}
+        fields = mirror.fields_of(mirror.TAUGHT, {"data": data}, None, first)
+        return (self.account if within is None else within).remember(**fields)
 
     def get_capabilities(self) -> dict[str, Any]:
         """The approved capabilities, or none."""
@@ -234,21 +240,17 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes by level, with the decay a day."""
-        rows = {}
-        for level in LEVELS:
+        rows, files, size = {}, 0, 0
+        for level, decay in DECAY.items():
             memories = self.account.memories(layer=level)
-            size = sum(len(m.text.encode()) + len(msgspec.json.encode(m.data)) for m in memories)
-            rows[level] = {"file_count": len(memories), "total_size_bytes": size, "decay_rate": DECAY[level]}
-        return {
-            "levels": rows,
-            "total_files": sum(row["file_count"] for row in rows.values()),
-            "total_size_bytes": sum(row["total_size_bytes"] for row in rows.values()),
-        }
+            sizes = [len(m.text.encode()) + len(msgspec.json.encode(m.data)) for m in memories]
+            rows[level] = {"file_count": len(sizes), "total_size_bytes": sum(sizes), "decay_rate": decay}
+            files, size = files + len(sizes), size + sum(sizes)
+        return {"levels": rows, "total_files": files, "total_size_bytes": size}
 
     def list_level(self, level: str) -> list[Entry]:
         """Everything a level holds, oldest first."""
-        if level not in LEVELS:
-            raise _unknown(level)
+        check_levels(level)
         return [_entry(memory) for memory in self.account.memories(layer=level)]
 
     def retention(self) -> dict[str, Any]:
@@ -303,20 +305,6 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
             refused=tuple(f"{one.check}: {one.detail}" for one in refused),
         )
 
-    def _write_procedure(self, content: str | Mapping[str, Any], key: str) -> Written:
-        text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
-        verdict = self.account.remember(
-            text,
-            kind="skill",
-            category=GUARDRAIL if key == GUARDRAILS else PROCEDURAL,
-            topic=key,
-            data={} if isinstance(content, str) else content,
-        )
-        if verdict.outcome == "refused":
-            verdict.or_raise()
-        ids = (verdict.memory.id,) if verdict and verdict.memory else ()
-        return Written(level=PROCEDURAL, key=key, ids=ids, proposal=verdict.proposal)
-
 
 def check_key(key: str) -> str:
     """Return the key, or raise: it names a file of the tree, so it is short, lower-case and no path."""
@@ -326,8 +314,12 @@ def check_key(key: str) -> str:
     return key
 
 
-def _unknown(level: str) -> BadInput:
-    return BadInput(f"level {level!r} is none of the three", hint=f"use one of {', '.join(LEVELS)}")
+def check_levels(*levels: str) -> None:
+    """Raise unless each is one of the three."""
+    for level in levels:
+        if level not in LEVELS:
+            hint = f"use one of {', '.join(LEVELS)}"
+            raise BadInput(f"level {level!r} is none of the three", hint=hint)
 
 
 def _entry(memory: Memory, score: float = 0.0, highest: Mapping[str, int] | None = None) -> Entry:

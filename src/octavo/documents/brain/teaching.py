@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -38,7 +40,7 @@ _LINES: tuple[tuple[str, Intent, str], ...] = (
 _ALWAYS = ("DONE", "CANCEL", "LIST")  # whatever a behaviour is called
 _SHOWN = 5
 _SANDBOX = "teach "
-_NOT_RECORDING = "Not currently recording."
+_SPEED = re.compile(r"\d+(\.\d+)?")
 _MOST_ACTIONS = 100  # of one behaviour, unless the rules say otherwise
 
 
@@ -59,7 +61,11 @@ class Teaching:
 
     def __init__(self, memory: FilesystemMemory, executor: Executor = lambda action: None) -> None:
         self._memory, self._account, self._executor = memory, memory.account, executor
-        self._recording: Sandbox | None = self._resumed()
+        self._recording: Sandbox | None = None
+        left = [info.id for info in self._account.sandboxes() if info.name.startswith(_SANDBOX)]
+        while left and self._recording is None:
+            with suppress(SandboxBusy):  # another teacher is at it
+                self._recording = self._account.resume(left.pop(0))
 
     @property
     def recording(self) -> str | None:
@@ -73,11 +79,8 @@ class Teaching:
         match intent:
             case "START_TEACHING":
                 text = self._start(what)
-            case "DONE":
-                text = self._done()
-            case "CANCEL":
-                text = f"Cancelled recording '{self.recording}'." if self._recording else _NOT_RECORDING
-                self._drop()
+            case "DONE" | "CANCEL":
+                text = self._end(intent)
             case "LIST":
                 text = f"I know: {', '.join(known)}." if known else "I know no behaviors yet."
             case "FORGET" if what in known or what == "all":
@@ -122,24 +125,19 @@ class Teaching:
         self._recording = self._account.sandbox(f"{_SANDBOX}{name}")
         return f"Ready to learn '{name}'. Show me what to do."
 
-    def _done(self) -> str:
-        """End the recording; what was shown becomes a learned skill in the same commit."""
+    def _end(self, intent: Intent) -> str:
+        """End the recording; what was shown becomes a learned skill in the same commit, or nothing."""
         if self._recording is None:
-            return _NOT_RECORDING
+            return "Not currently recording."
         name, actions = self.recording or "", _shown(self._recording)
-        if not actions:
-            self._drop()
-            return "Nothing recorded. Cancelled."
         sandbox, self._recording = self._recording, None
+        if intent == "CANCEL" or not actions:
+            sandbox.discard()
+            return f"Cancelled recording '{name}'." if intent == "CANCEL" else "Nothing recorded. Cancelled."
         self._memory.save_behavior(name, actions, within=sandbox)
         sandbox.consolidate()
         more = f" ... ({len(actions)} total)" if len(actions) > _SHOWN else ""
         return f"Learned '{name}': {' -> '.join(actions[:_SHOWN])}{more}"
-
-    def _drop(self) -> None:
-        if self._recording is not None:
-            self._recording.discard()
-            self._recording = None
 
     def _act(self, intent: Intent, action: str) -> Reply:
         """Do one action; while a behaviour is taught it is kept, durable on return."""
@@ -158,16 +156,6 @@ class Teaching:
             payload = {"action": action, "rule": denied[0], "detail": denied[1], "sandbox_denied": True}
             self._memory.log_event({"event_type": "sandbox_denied", "payload": payload})
         return denied
-
-    def _resumed(self) -> Sandbox | None:
-        """A recording that an earlier process left behind."""
-        for info in self._account.sandboxes():
-            if info.name.startswith(_SANDBOX):
-                try:
-                    return self._account.resume(info.id)
-                except SandboxBusy:
-                    continue  # another teacher is at it
-        return None
 
 
 def understand(line: str, known: Collection[str] = ()) -> tuple[Intent, str]:
@@ -196,11 +184,10 @@ def denial_of(action: str, place: int, *files: Mapping[str, Any]) -> tuple[str, 
         if command in _names(rules, "sensors_denied"):
             return "sensors_denied", f"{command} reads a denied sensor"
         limit = rules.get("max_speed")
-        if command == "speed" and isinstance(limit, int | float) and not _is_within(rest, limit):
+        speed = float(rest) if _SPEED.fullmatch(rest) else math.inf  # one that nobody can read is not safe
+        if command == "speed" and isinstance(limit, int | float) and speed > limit:
             return "max_speed", f"{action} is above the limit of {limit:g}"
-    most = min(
-        (int(rules["max_actions"]) for rules in files if "max_actions" in rules), default=_MOST_ACTIONS
-    )
+    most = min([int(rules["max_actions"]) for rules in files if "max_actions" in rules] or [_MOST_ACTIONS])
     return ("max_actions", f"more than {most} actions") if place >= most else None
 
 
@@ -234,12 +221,6 @@ def _plain(said: str) -> str:
 
 
 def _names(rules: Mapping[str, Any], name: str) -> set[str]:
-    listed = rules.get(name)
-    return set(map(str, listed)) if isinstance(listed, list | tuple) else set()
-
-
-def _is_within(speed: str, limit: float) -> bool:
-    try:
-        return float(speed) <= limit
-    except ValueError:
-        return False  # a speed nobody can read is no safe one
+    """The names that a rule lists; one alone need not be a list."""
+    listed = rules.get(name, ())
+    return set(map(str, listed)) if isinstance(listed, list | tuple) else {str(listed)}

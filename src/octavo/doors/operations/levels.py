@@ -7,10 +7,10 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from octavo.documents.brain import FilesystemMemory, consolidation
-from octavo.documents.brain.consolidation import Consolidated
+from octavo.documents.brain import FilesystemMemory
+from octavo.documents.brain import patterns as found
+from octavo.documents.brain.patterns import Consolidated, Pattern
 from octavo.documents.brain.teaching import Reply, Teaching, behaviors_of
-from octavo.domain.patterns_found import Pattern
 from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
 
@@ -18,7 +18,7 @@ from octavo.engine.account import Account
 @operation("octavo patterns", result="patterns")
 def patterns(account: Account) -> list[Pattern]:
     """List what repeats in recent episodes, how often, and where it was seen."""
-    return consolidation.find(account, datetime.now(UTC), account.policy.patterns)
+    return found.find(account, datetime.now(UTC), account.policy.patterns)
 
 
 @operation("octavo learn --promote", writes=True)
@@ -28,7 +28,7 @@ def learn(
     promote: Annotated[bool, "Also ask a person about knowledge that has stood for long."] = False,
 ) -> Consolidated:
     """Make knowledge of what repeats; running again revises and never doubles."""
-    return consolidation.consolidate(account, datetime.now(UTC), account.policy.patterns, promote=promote)
+    return found.consolidate(account, datetime.now(UTC), account.policy.patterns, promote=promote)
 
 
 @operation("octavo retention", writes=True, result="aged")

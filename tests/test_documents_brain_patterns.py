@@ -8,15 +8,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain.patterns_found import (
-    PAGES,
-    Outcome,
-    PatternPolicy,
-    find,
-    is_stable,
-    plain_key,
-    triples,
-)
+from octavo.documents.brain.patterns import patterns_of, triples
+from octavo.domain.policy import PatternPolicy
+from octavo.domain.runs import Outcome
 
 NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
 WALK = ("forward", "left", "forward")
@@ -32,7 +26,7 @@ def trace(source="e1", days=1.0, *, actions=(), intents=(), denials=(), outcomes
 
 
 def found(*traces):
-    return find([sighting for trace in traces for sighting in trace], NOW, PatternPolicy())
+    return patterns_of([sighting for trace in traces for sighting in trace], NOW, PatternPolicy())
 
 
 def lava(result="denied", holding=False):
@@ -51,7 +45,7 @@ def test_a_triple_seen_three_times_in_two_episodes_is_firm_with_its_count_times_
     assert (pattern.first, pattern.last) == (NOW - timedelta(days=3), NOW - timedelta(days=1))
     assert pattern.sources == ("e1", "e2", "e3")
     assert pattern.topic == "pattern/actions/forward-left-forward"
-    assert PAGES[pattern.kind] == "strategies"
+    assert pattern.page == "strategies"
 
 
 def test_below_the_threshold_or_within_one_episode_a_triple_is_only_found():
@@ -76,12 +70,12 @@ def test_a_run_of_repeats_tells_its_triple_once():
 def test_intents_of_a_person_pair_up():
     traces = [trace(f"s{n}", intents=("START_TEACHING", "DONE")) for n in range(3)]
     (pattern,) = firm(*traces)
-    assert (PAGES[pattern.kind], pattern.count) == ("interaction_patterns", 3)
+    assert (pattern.page, pattern.count) == ("interaction_patterns", 3)
 
 
 def test_a_denial_seen_twice_is_firm_and_one_is_not():
     (pattern,) = firm(trace(denials=("forward-lava", "forward-lava")))
-    assert (pattern.confidence, PAGES[pattern.kind]) == (0.9, "safety_constraints")
+    assert (pattern.confidence, pattern.page) == (0.9, "safety_constraints")
     assert firm(trace(denials=("forward-lava",))) == []
 
 
@@ -100,22 +94,14 @@ def test_five_sources_at_most_are_named_the_newest_first():
     assert pattern.sources == ("e0", "e1", "e2", "e3", "e4")
 
 
-def test_knowledge_is_stable_after_thirty_days_of_being_so_and_three_uses():
-    policy = PatternPolicy()
-    old = NOW - timedelta(days=30)
-    assert is_stable(old, NOW, 0.9, 3, policy)
-    assert not is_stable(old + timedelta(seconds=1), NOW, 0.9, 3, policy)
-    assert not is_stable(old, NOW, 0.89, 3, policy)
-    assert not is_stable(old, NOW, 0.9, 2, policy)
-
-
-def test_a_key_can_be_no_path_in_any_language():
-    assert plain_key("forward-left") == "forward-left"
-    for wild in ("../../etc/passwd", "C:\\x", "เดินหน้า", "a\x00b", "", "x" * 500, "A"):
-        safe = plain_key(wild)
-        assert set(safe) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")
-        assert 0 < len(safe) <= 64
-    assert plain_key("เดินหน้า") != plain_key("ถอยหลัง")
+def test_a_topic_can_be_no_path_in_any_language():
+    wild = ("../../etc/passwd", "C:\\x", "เดินหน้า", "ถอยหลัง", "a\x00b", "", "x" * 500, "A")
+    topics = [firm(trace(denials=(key, key)))[0].topic for key in (*wild, "forward-left")]
+    assert topics[-1] == "pattern/denials/forward-left"
+    keys = {topic.removeprefix("pattern/denials/") for topic in topics}
+    assert set("".join(keys)) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")
+    assert all(0 < len(key) <= 64 for key in keys)
+    assert len(keys) == len(wild) + 1
 
 
 @given(st.lists(st.sampled_from(["forward", "left", "right"]), max_size=60))
