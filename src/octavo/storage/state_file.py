@@ -118,11 +118,11 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         db = connected(str(path))
         db.set_busy_timeout(_BUSY_MILLISECONDS)
-        if db.pragma("schema_version") and not _is_laid(db):
-            db.close()
-            remove(path)  # of another Octavo; it is derived, so nothing is lost
-            return opened(path, read_only=False)
         if not _is_laid(db):
+            if db.pragma("schema_version") and not _is_laid(db):  # others may lay it at this moment
+                db.close()
+                remove(path)  # of another Octavo; it is derived, so nothing is lost
+                return opened(path, read_only=False)
             db.reserve_bytes("main", _CHECKSUM_BYTES)
             _log_ahead(db)
             _create(db)
