@@ -100,7 +100,7 @@ class DbView:
         sought = [sought_under(*text) for text in wanted]
         numbers = encode_json(sorted(set().union(*sought)))
         filed = {number: rows.split(",") for number, rows in self._db.rows(_FILED, (numbers,)) if rows}
-        best = [most_shared([filed[n] for n in some if n in filed]) for some in sought]
+        best = [most_shared([filed[n] for n in some if n in filed], len(some)) for some in sought]
         rows = ",".join(set().union(*best))
         found = self._db.rows(_VALID_ROWS, (f"[{rows}]", *self._now)) if rows else ()
         lines = {str(row): (envelope, body) for row, envelope, body in found}
