@@ -107,7 +107,7 @@ def test_a_skill_file_says_exactly_what_the_skill_says(text: str, description: s
     assert place is not None
     file = mirror.render(place, place.path, [memory], {})
     assert mirror.render(place, place.path, [memory], {}) == file
-    (one,) = mirror.read(place, place.path, file.decode())
+    (one,) = mirror.read(place, place.path, file)
     assert (one.said["text"], one.id) == (text, "m1")
     kept = {name: value for name, value in one.said["data"].items() if value is not None}
     again = replace(memory, text=one.said["text"], data=kept)
@@ -141,7 +141,7 @@ def test_what_is_read_from_any_file_that_can_be_edited_is_what_its_memory_says(
         assert place is not None
         file = mirror.render(place, place.path, [memory], {})
         assert file == mirror.render(place, place.path, [memory], {})
-        (found,) = mirror.read(place, place.path, file.decode())
+        (found,) = mirror.read(place, place.path, file)
         assert found.said == mirror.says(place, memory)
         assert mirror_places.recognise(place.path, file.decode()) == place
         changed = mirror.fields_of(place, found.said, memory)
@@ -507,6 +507,10 @@ def test_json_files_and_behaviours_are_edited_whole_and_a_broken_one_is_never_ov
         (rule,) = account.memories(kind="skill", layer="procedural")
         assert (rule.data, rule.approved) == ({"never": ["fly", "swim"]}, "human:nok")
         assert set(json.loads(taught.read_text())) == {"wave", "bow"}
+        account.remember("idle", kind="skill", category="behavior", topic="behavior/idle")
+        account.mirror()
+        taught.write_text(taught.read_text().replace("down", "deep down"))
+        assert not account.sync(commit=True).refused, "one that does nothing shuts nobody out of the file"
         taught.write_text("{broken")
         account.remember(
             "x", kind="skill", category="behavior", topic="behavior/x", data=actions | {"name": "x"}

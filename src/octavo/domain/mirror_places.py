@@ -193,11 +193,6 @@ def is_copy(path: str) -> bool:
     return re.search(r"\.octavo-\d+(\.\w+)?$", path) is not None
 
 
-def is_markdown(path: str) -> bool:
-    """Whether a file may be a page of a person's: no backup of an editor, no copy of ours."""
-    return path.endswith(".md") and not is_copy(path) and not path.rsplit("/", maxsplit=1)[-1].startswith(".")
-
-
 def apart(place: Place, memories: Sequence[Memory]) -> dict[str, list[Memory]]:
     """The files of a place: one each where two memories would share a name, two for a robot's run."""
     if place.form in ("skill", "json", "text") and (named := _NUMBERED.fullmatch(place.path)):

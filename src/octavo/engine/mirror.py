@@ -247,8 +247,8 @@ class Mirror:
         """Take out of a page the blocks that are or hold what is erased; make any other file anew."""
         clean, shown = ours.data if ours else None, files.get(path)
         if ours and ours.place.form == "page" and data != ours.data:
-            text = data.decode("utf-8", "replace")
-            mirror.read(ours.place, path, text)
+            mirror.read(ours.place, path, data)
+            text = data.decode()
             lines = blocks.plain(text).split("\n")
             for _, said, id_, first, last in reversed(list(blocks.blocks_of(text))):
                 if id_ in erasure.ids or erasure.is_in(said.encode()):

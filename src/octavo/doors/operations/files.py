@@ -40,13 +40,11 @@ def sync(
     if not watch:
         return account.sync(path, commit=yes, take=take, delete=delete)
     last = account.sync(path, commit=True, take=take, endings=False)
-    try:
+    with suppress(KeyboardInterrupt):
         _tell_of_waiting(last)
         for _ in rested(Path(last.folder)):
             before, last = last, account.sync(path, commit=True, take=take, endings=False)
             _tell_of_waiting(last, before)
-    except KeyboardInterrupt:
-        return last
     return last
 
 
