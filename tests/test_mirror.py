@@ -380,7 +380,7 @@ def test_a_long_page_is_several_files_and_one_again(tmp_path: Path, monkeypatch:
         assert sorted(p.name for p in tree.iterdir()) == names
         account.forget("m3", "m4", "m5")
         account.revise("m0", category="general")  # the page it is on already
-        assert account.mirror().written == ("semantic/knowledge/general-0002.md",)
+        assert account.mirror().removed == ("semantic/knowledge/general-0002.md",)
         assert sorted(p.name for p in tree.iterdir()) == ["general-0003.md", "general.md"]
         account.forget("m1", "m2")
         account.mirror()
@@ -660,6 +660,7 @@ def test_a_watch_takes_in_what_is_saved_and_ends_when_told(
     with subprocess.Popen(
         [sys.executable, *words, "sync", "--watch"],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # a shell's background ignores it
     ) as watch:
@@ -672,9 +673,11 @@ def test_a_watch_takes_in_what_is_saved_and_ends_when_told(
             time.sleep(2)  # it is at rest again
         finally:
             watch.send_signal(signal.SIGINT)
-        told = watch.communicate(timeout=120)[0]
+        told, meanwhile = watch.communicate(timeout=120)
     assert any("blue" in m.text for m in account.memories())
     assert "mirror" in told
+    assert f"watching folder={tree}" in meanwhile
+    assert f"edit taken in action=revise path={OBJECTS}" in meanwhile
 
 
 # Redaction

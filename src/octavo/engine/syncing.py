@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -34,10 +34,11 @@ class Synced(Struct, frozen=True, kw_only=True):
     refused: tuple[Held, ...] = ()
     left_alone: tuple[Held, ...] = ()
     written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     is_done: bool = False
 
 
-def told(tree: Mirror, compared: Comparison, *, written: Iterable[str] = (), is_done: bool = False) -> Synced:
+def told(tree: Mirror, compared: Comparison, touched: Sequence[str] = (), *, is_done: bool = False) -> Synced:
     """What a sync did or, as long as nothing is done, would do."""
     groups = compared.groups
     return Synced(
@@ -47,7 +48,8 @@ def told(tree: Mirror, compared: Comparison, *, written: Iterable[str] = (), is_
         conflicts=tuple(held for group in groups for held in group.conflicts),
         refused=tuple(held for group in groups for held in group.refused),
         left_alone=tuple(compared.alone),
-        written=tuple(written),
+        written=tuple(path for path in touched if tree.tree.read(path) is not None),
+        removed=tuple(path for path in touched if tree.tree.read(path) is None),
         is_done=is_done,
     )
 
@@ -80,10 +82,10 @@ def sync(
         taken = [group for group in compared.groups if not (group.is_held or (group.edits and not writer))]
         seen = {path: data for group in taken for path, data in group.seen.items()}
         read = [path for group in taken for path in group.read]
-        written = tree.bring_up(seen, [group.place for group in taken], read)
+        touched = tree.bring_up(seen, [group.place for group in taken], read)
         if writer is not None:
             _keep_copies(tree, compared)
-        return told(tree, compared, written=written, is_done=writer is not None)
+        return told(tree, compared, touched, is_done=writer is not None)
 
 
 def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None:
