@@ -125,4 +125,4 @@ PIECES = [
 def test_a_text_that_is_passed_over_holds_no_time_expression(pieces):
     text = "".join(piece + gap for piece, gap in pieces)
     if not dates._is_hinted(text):
-        assert [form.pattern for form, _ in dates._READERS if form.search(text)] == []
+        assert [form.pattern for _, form in dates._FORMS if form.search(text)] == []

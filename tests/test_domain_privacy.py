@@ -31,7 +31,7 @@ from detect_secrets.plugins import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain import named_secrets, numbers, privacy, tokens
+from octavo.domain import named_secrets, numbers, privacy, screening, tokens
 from octavo.domain.patterns import Pattern
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import NAMES, clean_data, find, is_suspect, mask, masked
@@ -357,3 +357,19 @@ def test_unlike_detect_secrets_a_digest_in_a_sentence_is_no_secret_but_after_a_n
 def test_digits_of_several_lines_are_no_number_and_need_no_closer_look() -> None:
     assert not is_suspect("bought 1234\nซื้อ 5678 ชิ้น\n90 left", ALLOW)
     assert is_suspect("bought 1234\ncard 4111 1111 1111 1111", ALLOW)
+
+
+@given(
+    st.from_regex(
+        screening._OWN.pattern, fullmatch=True, alphabet=string.ascii_lowercase + string.digits + "_-"
+    )
+)
+def test_a_name_that_is_let_through_by_its_form_holds_no_secret(name: str) -> None:
+    """Short words and numbers are not looked at any closer; the engine's own long ids are random."""
+    if len(name) < 20:
+        assert not [what for what, *_ in find(name, privacy.HARD) if what not in ("email", "phone")]
+
+
+@pytest.mark.parametrize("name", ["pin1234", "otp-123456", "cvv123", "cvc_1234"])
+def test_a_short_name_that_says_a_number_to_keep_is_looked_at(name: str) -> None:
+    assert screening._OWN.fullmatch(name) is None

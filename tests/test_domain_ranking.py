@@ -111,14 +111,6 @@ def test_a_month_reaches_farther_than_a_day():
     assert reach(1, RECIPE) < reach(31, RECIPE)
 
 
-@pytest.mark.parametrize("boost", [-1.0, 0.0, 0.5, 7.0])
-def test_an_assembly_boost_is_clamped(boost):
-    parts = importance(
-        salience=0.5, retained=1.0, layer=RECIPE.layers["semantic"], recipe=RECIPE, boost=boost
-    )
-    assert 0 <= parts["assembly"] <= 1
-
-
 def test_at_equal_relevance_procedural_comes_before_semantic_before_episodic():
     worth = [
         sum(importance(salience=0.5, retained=1.0, layer=RECIPE.layers[layer], recipe=RECIPE).values())

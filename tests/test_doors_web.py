@@ -15,6 +15,7 @@ from zipfile import ZipFile
 
 import httpx2 as httpx
 import pytest
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -27,9 +28,8 @@ from octavo.doors import cli, rest
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Tokens
-from octavo.doors.web import pages as routes
-from octavo.doors.web import views
-from octavo.doors.web.pages import HEADERS, pages
+from octavo.doors.web import pages
+from octavo.doors.web.visits import HEADERS
 
 CANARY = "<script>alert('ได้')</script><img src=x onerror=alert(1)>"
 
@@ -52,10 +52,23 @@ def settings(root):
     return Settings(root=root, account="User01", actor="human:nok")
 
 
+class Anybody:
+    """Takes every request for the same person's; the pages themselves must prove what a form sends."""
+
+    same_origin = "a token of this server"
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def of(self, request, account=None, proof=None):
+        return replace(self.settings, account=account or self.settings.account)
+
+
 @pytest.fixture
 def client(opened, settings):
-    routes = pages(Held(opened), lambda request, token: settings, "a token of this server")
-    with TestClient(Starlette(routes=routes), base_url="http://127.0.0.1") as client:
+    app = Starlette()
+    pages.add(app, Held(opened), Anybody(settings))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
         yield client
 
 
@@ -144,7 +157,7 @@ def test_a_question_is_answered_with_its_reasons_and_where_it_comes_from(client,
 def test_hits_that_share_no_word_and_little_meaning_are_said_to_be_no_answer(client, orion, monkeypatch):
     life(orion)
     assert "The best" in words(seen(client, "ask", q="mother's knee"))
-    monkeypatch.setattr(views, "_HOLDS", 2.0)
+    monkeypatch.setattr(pages, "_HOLDS", 2.0)
     monkeypatch.setattr(Hit, "shares_words", False)
     page = words(seen(client, "ask", q="mother's knee"))
     assert "Nothing you remember answers this well. What comes nearest:" in page
@@ -454,7 +467,7 @@ def test_reading_a_page_never_writes_and_an_act_is_never_a_link(client, orion, n
 def served(settings):
     """The pages as the server has them, for a person on this machine."""
     pool = Pool()
-    app = rest.app(pool, settings, mounts=(routes.add,))
+    app = rest.app(pool, settings, mounts=(pages.add,))
     return TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 50_000))
 
 

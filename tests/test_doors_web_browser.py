@@ -25,7 +25,7 @@ import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.memory import Link
 from octavo.doors.settings import Settings
-from octavo.doors.web.pages import pages
+from octavo.doors.web import pages
 from octavo.testing import SettableClock
 
 YEAR = Path(__file__).parent.parent / "examples" / "year.txt"
@@ -111,9 +111,15 @@ def served(root, account):
         def account(self, who):
             yield account
 
-    settings = Settings(root=root, account="nok", actor="human:nok")
-    routes = pages(Held(), lambda request, token: settings, "the token of this test")
-    server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), port=0, log_level="warning"))
+    class Nok:
+        same_origin = "the token of this test"
+
+        def of(self, request, account=None, proof=None):
+            return Settings(root=root, account="nok", actor="human:nok")
+
+    app = Starlette()
+    pages.add(app, Held(), Nok())
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

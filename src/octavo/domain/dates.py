@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from functools import partial
 from itertools import chain
@@ -47,13 +47,6 @@ class Times(NamedTuple):
     rest: str
 
 
-class _Frame(NamedTuple):
-    """What an expression is relative to: the day of asking and the years it may speak of."""
-
-    now: date
-    lived: Interval
-
-
 _ANY_YEAR = r"(?:1[89]|2[0-6])\d\d"
 
 
@@ -67,104 +60,82 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
     text = query.translate(_PLAIN)
     if not _is_hinted(text):
         return Times(intervals=(), rest=query)
-    frame = _Frame(now, lived or Interval(first=_shift_years(now, -3), last=_shift_years(now, 1)))
-    named_times: list[Interval] = []
-    for form, read in _READERS:
-        text = form.sub(partial(_take, read=read, frame=frame, named_times=named_times), text)
-    rest = re.sub(r"\s+", " ", text).strip() if named_times else query
-    return Times(intervals=tuple(dict.fromkeys(named_times)), rest=rest)
+    known = lived or Interval(first=_shift_years(now, -3), last=_shift_years(now, 1))
+    found: list[Interval] = []
+
+    def taken(match: re.Match[str], kind: str) -> str:
+        named = {name: value.lower() for name, value in match.groupdict().items() if value}
+        meant = [x for x in _read(kind, named, now, known) if x.first <= known.last and known.first <= x.last]
+        found.extend(meant)
+        return " " if meant else match.group()
+
+    for kind, form in _FORMS:
+        text = form.sub(partial(taken, kind=kind), text)
+    rest = re.sub(r"\s+", " ", text).strip() if found else query
+    return Times(intervals=tuple(dict.fromkeys(found)), rest=rest)
 
 
-def _take(
-    match: re.Match[str],
-    read: Callable[[dict[str, str], _Frame], Iterator[Interval]],
-    frame: _Frame,
-    named_times: list[Interval],
-) -> str:
-    named = {name: value.lower() for name, value in match.groupdict().items() if value}
-    intervals = [interval for interval in read(named, frame) if _meets(interval, frame.lived)]
-    named_times.extend(intervals)
-    return " " if intervals else match.group()
+def _read(kind: str, named: dict[str, str], now: date, lived: Interval) -> Iterator[Interval]:
+    """What an expression of some kind may mean, by its parts."""
+    year = _year(named["year"]) if "year" in named else None
+    match kind:
+        case "date":
+            month = int(named["month"]) if named["month"].isdigit() else _MONTHS[named["month"]]
+            for each in range(lived.first.year, lived.last.year + 1) if year is None else [year]:
+                if "day" in named:
+                    yield from _day(each, month, int(named["day"]))
+                elif 1 <= month <= 12:
+                    yield _month(each, month)
+        case "slashes" if year is not None:
+            one, two = int(named["one"]), int(named["two"])
+            yield from _day(year, two, one)
+            if one != two:
+                yield from _day(year, one, two)
+        case "year" if year is not None:
+            yield Interval(first=date(year, 1, 1), last=date(year, 12, 31))
+        case "season":
+            yield _meant_season(named, year, now)
+        case _:
+            yield _relative(kind, named, now)
 
 
-def _meets(interval: Interval, lived: Interval) -> bool:
-    return interval.first <= lived.last and lived.first <= interval.last
+def _relative(kind: str, named: dict[str, str], now: date) -> Interval:
+    """What an expression means that is relative to the day of asking."""
+    shift = _SHIFTS[named["shift"]] if "shift" in named else 0
+    unit, written = _UNITS.get(named.get("unit", ""), ""), named.get("count", "0")
+    count = int(written) if written.isdigit() else _NUMBERS[written]
+    match kind:
+        case "ago":
+            return _period(unit, -count, now, around=True)
+        case "past":
+            return Interval(first=_moved(now, unit, -count), last=now)
+        case "shifted":
+            return _period(unit, shift, now, around=False)
+        case "shifted_month":
+            month = _MONTHS[named["month"]]
+            passed = -1 if shift < 0 and month >= now.month else 0
+            return _month(now.year + (1 if shift > 0 and month <= now.month else passed), month)
+        case "weekday":
+            ahead = (_WEEKDAYS[named["weekday"]] - now.weekday()) % 7
+            days = ahead - 7 if shift < 0 else (ahead or 7) if shift > 0 else ahead
+        case _:
+            days = _DAYS[named["name"]]
+    return Interval(first=now + timedelta(days=days), last=now + timedelta(days=days))
 
 
-def _read_date(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    month = _MONTHS[named["month"]] if not named["month"].isdigit() else int(named["month"])
-    years = [_year(named["year"])] if "year" in named else _years(frame)
-    for year in years:
-        if "day" in named:
-            yield from _day(year, month, int(named["day"]))
-        elif 1 <= month <= 12:
-            yield _month(year, month)
-
-
-def _read_slashes(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    year, one, two = _year(named["year"]), int(named["one"]), int(named["two"])
-    yield from _day(year, two, one)
-    if one != two:
-        yield from _day(year, one, two)
-
-
-def _read_year(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    year = _year(named["year"])
-    yield Interval(first=date(year, 1, 1), last=date(year, 12, 31))
-
-
-def _read_day(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    day = frame.now + timedelta(days=_DAYS[named["name"]])
-    yield Interval(first=day, last=day)
-
-
-def _read_ago(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    yield _period(_UNITS[named["unit"]], -_count(named["count"]), frame.now, around=True)
-
-
-def _read_past(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    unit, count = _UNITS[named["unit"]], _count(named["count"])
-    yield Interval(first=_moved(frame.now, unit, -count), last=frame.now)
-
-
-def _read_shifted(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    yield _period(_UNITS[named["unit"]], _SHIFTS[named["shift"]], frame.now, around=False)
-
-
-def _read_weekday(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    ahead = (_WEEKDAYS[named["weekday"]] - frame.now.weekday()) % 7
-    shift = _SHIFTS[named["shift"]]
-    days = ahead - 7 if shift < 0 else (ahead or 7) if shift > 0 else ahead
-    day = frame.now + timedelta(days=days)
-    yield Interval(first=day, last=day)
-
-
-def _read_shifted_month(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
-    month, shift = _MONTHS[named["month"]], _SHIFTS[named["shift"]]
-    year = frame.now.year
-    if shift < 0 and month >= frame.now.month:
-        year -= 1
-    if shift > 0 and month <= frame.now.month:
-        year += 1
-    yield _month(year, month)
-
-
-def _read_season(named: dict[str, str], frame: _Frame) -> Iterator[Interval]:
+def _meant_season(named: dict[str, str], year: int | None, now: date) -> Interval:
     """The season of a year, the one that is over, this year's, or the next to begin."""
-    if "year" in named:
-        yield _season(named["season"], _year(named["year"]))
-        return
-    year, shift = frame.now.year, _SHIFTS[named["shift"]]
+    if year is not None:
+        return _season(named["season"], year)
+    shift = _SHIFTS[named["shift"]]
     if "of" in named:  # the season of last year, not the last one
-        yield _season(named["season"], year + shift)
-        return
-    nearby = [_season(named["season"], each) for each in (year - 2, year - 1, year, year + 1)]
+        return _season(named["season"], now.year + shift)
+    nearby = [_season(named["season"], now.year + each) for each in (-2, -1, 0, 1)]
     if shift < 0:
-        yield max((one for one in nearby if one.last < frame.now), key=lambda one: one.last)
-    elif shift > 0:
-        yield min((one for one in nearby if one.first > frame.now), key=lambda one: one.first)
-    else:
-        yield next((one for one in nearby if one.first <= frame.now <= one.last), nearby[2])
+        return max((one for one in nearby if one.last < now), key=lambda one: one.last)
+    if shift > 0:
+        return min((one for one in nearby if one.first > now), key=lambda one: one.first)
+    return next((one for one in nearby if one.first <= now <= one.last), nearby[2])
 
 
 def _season(name: str, year: int) -> Interval:
@@ -226,14 +197,6 @@ def _year(written: str) -> int:
     return year - _BUDDHIST_OFFSET if year >= _BUDDHIST_FROM else year
 
 
-def _years(frame: _Frame) -> range:
-    return range(frame.lived.first.year, frame.lived.last.year + 1)
-
-
-def _count(written: str) -> int:
-    return int(written) if written.isdigit() else _NUMBERS[written]
-
-
 def _alternatives(names: Iterable[str]) -> str:
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
@@ -260,23 +223,8 @@ def _is_hinted(text: str) -> bool:
     return is_said or bool(_YEAR_HINT.search(text) or _HINT.search(text))
 
 
-_Reader = Callable[[dict[str, str], _Frame], Iterator[Interval]]
-_READER_OF: dict[str, _Reader] = {
-    "date": _read_date,
-    "slashes": _read_slashes,
-    "year": _read_year,
-    "name": _read_day,
-    "ago": _read_ago,
-    "past": _read_past,
-    "shifted": _read_shifted,
-    "weekday": _read_weekday,
-    "shifted_month": _read_shifted_month,
-    "season": _read_season,
-}
-
-
-def _forms(language: str) -> Iterator[tuple[re.Pattern[str], _Reader]]:
-    """How a language writes times, in its order, each with what reads it."""
+def _forms(language: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """How a language writes times, in its order, each with its kind."""
     lists = ("month", "weekday", "unit", "day", "shift", "season")
     parts = {key: f"(?P<{key}>{_alternatives(words.valued(f'dates.{key}s', language))})" for key in lists}
     parts["name"] = parts.pop("day").replace("<day>", "<name>")
@@ -284,9 +232,8 @@ def _forms(language: str) -> Iterator[tuple[re.Pattern[str], _Reader]]:
     parts["count"] = rf"(?P<count>\d{{1,3}}|{_alternatives(few)})"
     parts["day"], parts["year"] = r"(?P<day>[0-3]?\d)", f"(?P<year>{_ANY_YEAR})"
     for line in words.lines("dates.forms", language):
-        reader, _, form = line.partition(" ")
-        source = re.sub(r"\{([a-z]+)\}", lambda match: parts[match[1]], form)
-        yield pattern(source, re.IGNORECASE), _READER_OF[reader]
+        kind, _, form = line.partition(" ")
+        yield kind, pattern(re.sub(r"\{([a-z]+)\}", lambda match: parts[match[1]], form), re.IGNORECASE)
 
 
-_READERS = tuple(chain.from_iterable(map(_forms, words.languages())))
+_FORMS = tuple(chain.from_iterable(map(_forms, words.languages())))

@@ -42,11 +42,13 @@ def called_in(memory: Memory) -> Iterator[tuple[str, str]]:
     speakers = list(dict.fromkeys(turn.speaker for turn in memory.turns))
     if len(speakers) != 2:
         return
-    for turn in memory.turns:
+    named = [speaker for speaker in speakers if speaker.casefold() not in ROLES]
+    for turn in memory.turns if named else ():
         other = speakers[1 - speakers.index(turn.speaker)]
-        for match in _CALLED.finditer(turn.text) if _GREETING.search(turn.text) else ():
+        is_called = other in named and _GREETING.search(turn.text)
+        for match in _CALLED.finditer(turn.text) if is_called else ():
             name = match["name"] or match["thai"]
-            if name.casefold() not in _NOBODY | STOP_WORDS and other.casefold() not in ROLES:
+            if name.casefold() not in _NOBODY | STOP_WORDS:
                 yield name, other
 
 

@@ -33,6 +33,7 @@ _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
 # What is quoted was said by somebody else: marks around more than a word or two, a block of code, a mail's >.
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|[\"“”«„][^\"“”»]{12,}[\"”»]", re.DOTALL | re.MULTILINE)
+_MARK = re.compile('[`>"“”«„]')  # most texts have none
 _CONDITION_END = re.compile(r"[,;:.!?]|\b(?:please|always|never|then|make sure)\b", re.IGNORECASE)
 _QUOTE = "\ue000"  # what stands for the characters of a quote
 
@@ -81,8 +82,9 @@ def _cue(name: str) -> re.Pattern[str]:
 
 
 @cache
-def _hints() -> tuple[str, ...]:
-    return tuple(hint for lists in word_lists.section("orders").values() for hint in lists["hints"])
+def _hints(is_ascii: bool) -> list[str]:
+    hints = (hint for lists in word_lists.section("orders").values() for hint in lists["hints"])
+    return [hint for hint in hints if hint.isascii() or not is_ascii]
 
 
 @cache
@@ -94,6 +96,18 @@ def _topics() -> tuple[tuple[frozenset[str], ...], tuple[re.Pattern[str], ...]]:
     )
 
 
+@cache
+def _shapes() -> tuple[re.Pattern[str], ...]:
+    """What may be seen of a sentence whatever it is about, each in the words of every language."""
+    lists = (language["shape"] for language in word_lists.section("orders").values())
+    return tuple(re.compile("|".join(filter(None, some)), re.IGNORECASE) for some in zip(*lists, strict=True))
+
+
+def shape_of(sentence: str) -> list[bool]:
+    """How a sentence is built: whom it speaks of, and when; whether it asks, denies, likes or orders."""
+    return [shape.search(sentence) is not None for shape in _shapes()]
+
+
 def orders_of(
     memory: Memory, version: int = 0, read: Callable[[str], Reading | None] | None = None
 ) -> list[Order]:
@@ -101,7 +115,8 @@ def orders_of(
     found = []
     for turn, text, at in said_by_user(memory):
         for sentence in sentences_of(text) if read or may_hold(text) else ():
-            reading = (read or by_words)(sentence)
+            told = by_words(sentence) if read is None and may_hold(sentence) else None
+            reading = read(sentence) if read else told
             if reading is not None:
                 found.append(
                     Order(
@@ -117,11 +132,6 @@ def orders_of(
                     )
                 )
     return found
-
-
-def holds_order(memory: Memory) -> bool:
-    """Whether a memory holds an order or a wish by its words."""
-    return bool(orders_of(memory))
 
 
 def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
@@ -146,7 +156,10 @@ def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
 def may_hold(text: str) -> bool:
     """Whether a text may hold an order by its words; most do not, at a glance."""
     lowered = text.lower()
-    return any(hint in lowered for hint in _hints())
+    for hint in _hints(text.isascii()):  # noqa: SIM110 - a generator costs more than the searches
+        if hint in lowered:
+            return True
+    return False
 
 
 def sentences_of(text: str) -> Iterator[str]:
@@ -154,7 +167,7 @@ def sentences_of(text: str) -> Iterator[str]:
 
     No question is one, nor what the user quotes: that is told, not asked for.
     """
-    own, begin = _QUOTED.sub(lambda quote: _QUOTE * len(quote[0]), text), 0
+    own, begin = _without_quotes(text, _QUOTE), 0
     for said in _SENTENCE_END.split(own):
         begin = own.index(said, begin)
         told = text[begin : begin + len(said)].strip()
@@ -162,9 +175,14 @@ def sentences_of(text: str) -> Iterator[str]:
             yield told
 
 
+def _without_quotes(text: str, sign: str) -> str:
+    """A text with a sign for each character that is quoted."""
+    return _QUOTED.sub(lambda quote: sign * len(quote[0]), text) if _MARK.search(text) else text
+
+
 def by_words(sentence: str) -> Reading | None:
     """Whether a sentence is a wish, and whether it holds for every answer; None if its words tell neither."""
-    said = _QUOTED.sub(lambda quote: "q" * len(quote[0]), sentence)
+    said = _without_quotes(sentence, "q")
     is_order = _cue("order").search(said) is not None
     if not is_order and not _cue("wish").search(said):
         return None

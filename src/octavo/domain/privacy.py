@@ -161,12 +161,12 @@ _PHONE = pattern(
 )
 _EMAIL = pattern(r"(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}", re.ASCII)
 _NAME_STEMS = (
-    "pass", "pw", "secret", "key", "token", "phrase", "mnemonic", "signature", "login", "log in",
-    "logged in", "cred", "wort", "contrase", "senha", "woord", "senord", "hasł", "haslo", "heslo",
-    "adgang", "salasana", "jelsz", "parol", "ifre", "sandi", "t khẩu", "t khau", "sig=", "session", "auth\"",
-    "auth:", "recovery code", "backup code",
+    "pass", "pw", "secret", "key", "token", "phrase", "mnemonic", "signature", "log", "cred", "wort",
+    "contrase", "senha", "woord", "senord", "haslo", "heslo", "adgang", "salasana", "jelsz", "parol", "ifre",
+    "sandi", "t khau", "sig=", "session", "auth",
 )  # fmt: skip
-_THAI_NAME_STEMS = ("รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน")
+_CODE_STEMS = ("recovery code", "backup code")
+_OTHER_NAME_STEMS = ("รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน", "hasł", "t khẩu")
 _ABROAD_STEMS = (
     "密", "口令", "令牌", "验证码", "驗證碼", "パスワード", "暗証番号", "合言葉", "apiキー",
     "비밀번호", "패스워드", "비번", "암호", "пapoл", "пиh", "kлюч", "kωδik",
@@ -183,7 +183,7 @@ def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
     """
     found: list[Detector] = []
     data = plain.encode(errors="replace")
-    if "://" in plain or " -u " in plain or " -p" in plain or "--user" in plain:
+    if "://" in plain or ("-" in plain and _holds(plain, (" -u ", " -p", "--user"))):
         found.append(logins)
     if _SIXTEEN in data.translate(_TOKEN_CHARACTERS) or "-----BEGIN" in plain:
         found.append(tokens)
@@ -192,11 +192,14 @@ def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
         found.append(numbers)
     if "bearer" in low or "basic" in low:
         found.append(bearers)
+    is_ascii = len(data) == len(plain)
     if _holds(low, _PIN_STEMS):
         found.append(pins)
-    if _holds(low, _NAME_STEMS) or (len(data) > len(plain) and _holds(low, _THAI_NAME_STEMS)):
+    # A code is a hint of a PIN, too, so where nothing was found yet there is none.
+    is_named = _holds(low, _NAME_STEMS) or (bool(found) and _holds(low, _CODE_STEMS))
+    if is_named or (not is_ascii and _holds(low, _OTHER_NAME_STEMS)):
         found.append(named)
-    if len(data) > len(plain) and _holds(low, _ABROAD_STEMS):
+    if not is_ascii and _holds(low, _ABROAD_STEMS):
         found.append(abroad)
     if policy.email != "allow" and "@" in plain:
         found.append(_emails)

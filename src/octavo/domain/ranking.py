@@ -67,18 +67,14 @@ def term_weights(
     Overlapping grams of one word tell the same thing again when they occur equally often: such a gram
     counts less, or long words would outvote short ones.
     """
-    return [
-        idf(total, containing[term], recipe)
-        * (1 - recipe.overlap * _likeness(containing, term, previous.get(term)))
-        for term in terms
-    ]
-
-
-def _likeness(containing: Mapping[str, int], term: str, before: str | None) -> float:
-    if before is None:
-        return 0.0
-    one, two = containing[term] + 0.5, containing[before] + 0.5
-    return min(one, two) / max(one, two)
+    weights = []
+    for term in terms:
+        weight = idf(total, containing[term], recipe)
+        if before := previous.get(term):
+            one, two = containing[term] + 0.5, containing[before] + 0.5
+            weight *= 1 - recipe.overlap * min(one, two) / max(one, two)
+        weights.append(weight)
+    return weights
 
 
 def frequency(count: Numbers, length: Numbers, average: float, recipe: Recipe) -> Numbers:
@@ -131,9 +127,7 @@ def retention(factor: Numbers, days: Numbers, maximum: Any = max) -> Numbers:
     return maximum(LEAST_RETAINED, factor ** maximum(0.0, days))
 
 
-def importance(
-    *, salience: Numbers, retained: Numbers, layer: Numbers, recipe: Recipe, boost: float = 0.0
-) -> dict[str, Numbers]:
+def importance(*, salience: Numbers, retained: Numbers, layer: Numbers, recipe: Recipe) -> dict[str, Numbers]:
     """The parts of a score that do not come from the query: small, so that relevance decides.
 
     `layer` is what the recipe gives the memory's layer.
@@ -142,5 +136,4 @@ def importance(
         "salience": recipe.salience * (salience - 0.5),
         "age": -recipe.decay * (1 - retained),
         "layer": layer,
-        "assembly": min(max(boost, 0.0), 1.0),
     }

@@ -27,8 +27,11 @@ NAMES = frozenset({
     "id", "memory", "memories", "episode", "sandbox", "session", "alias", "to", "proposal",
     "into", "look", "actor", "by", "approved", "scope", "key", "fields", "commit", "policy", "salts",
 })  # fmt: skip
-# Ids that the engine makes hold no secret; nearly all are of these forms.
-_OWN = pattern(r"(?:sandbox_)?[0-9a-z]{20}|key_[0-9a-f]{24}|[0-9a-f]{64}|[0-9a-f]{32}|[a-z_]{1,12}")
+# Ids that the engine makes hold no secret, nor do short words and numbers; nearly all are of these forms.
+_OWN = pattern(
+    r"(?:sandbox_)?[0-9a-z]{20}|key_[0-9a-f]{24}|[0-9a-f]{64}|[0-9a-f]{32}|[a-z_]{1,12}"
+    r"|(?!pin|otp|cv[vc])[a-z]{1,7}(?:[_-]?[0-9]{1,4}){1,2}"
+)
 _PERSONAL = frozenset({"email", "phone"})
 
 _JUDGED = (Memory, Turn)

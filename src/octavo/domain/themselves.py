@@ -31,12 +31,16 @@ _TELLING = 3  # words with content that tell something by themselves
 _PLAINLY, _OPENING = 0.3, 16  # what it weighs that a sentence opens with it, and how far that reaches
 _TAKEN_BACK, _PASSING = cues.cue("themselves.taken_back"), cues.cue("themselves.passing_time")
 _AWAY = cues.cue("themselves.away")
-_CAPITAL = re.compile(r"\b(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
+# Without an edge before it, which would cost three times as much: an end of another word that is made small
+# begins no line of the lists.
+_CAPITAL = re.compile(r"(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
+_NAME = re.compile(r"\b[A-Z]")
 _HINTS = ("planned", HOUSEHOLD)
+_TELLING_LISTS = (*_STATED, *_HINTS)
 
 
 @cache
-def _pattern(*lists: str, language: str) -> re.Pattern[str]:
+def _pattern(lists: tuple[str, ...], language: str) -> re.Pattern[str]:
     """One pattern of some lists of a language, each a group by its name."""
     groups = (f"(?P<{name}>{'|'.join(word_lists.lines(f'themselves.{name}', language))})" for name in lists)
     edge = r"\b" if language == "en" else ""
@@ -44,10 +48,10 @@ def _pattern(*lists: str, language: str) -> re.Pattern[str]:
     return re.compile(rf"{edge}(?={opens}{edge})(?:{'|'.join(groups)}){edge}")
 
 
-def _found(plain: str, *lists: str) -> re.Match[str] | None:
+def _found(plain: str, lists: tuple[str, ...]) -> re.Match[str] | None:
     """The first that a text has of some lists."""
-    thai = None if plain.isascii() else _pattern(*lists, language="th").search(plain)
-    return thai or _pattern(*lists, language="en").search(plain)
+    thai = None if plain.isascii() else _pattern(lists, "th").search(plain)
+    return thai or _pattern(lists, "en").search(plain)
 
 
 def topics_of(memory: Memory) -> set[str]:
@@ -59,7 +63,7 @@ def quotes_of(memory: Memory) -> Iterator[Memory]:
     """Each sentence of the user's turns that tells something lasting of them, as a memory of its own."""
     for turn, whole, at in said_by_user(memory):
         text = whole[:_LOOKED_AT]  # behind that a document that somebody pasted tells nothing of them
-        may_tell = turn is not None and _found(_plain(text), *_STATED, *_HINTS)
+        may_tell = turn is not None and _found(_plain(text), _TELLING_LISTS)
         for sentence in sentences_of(text) if may_tell else ():
             topic, is_plain = _read(sentence)
             if topic is not None:
@@ -85,7 +89,7 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
     known: set[str] = set()
     chosen = []
     for quote in sorted(profile(told, {}, is_talk=True), key=lambda quote: quote.topic == HOUSEHOLD):
-        mentioned = _found(_plain(quote.text), HOUSEHOLD)
+        mentioned = _found(_plain(quote.text), (HOUSEHOLD,))
         if quote.topic == HOUSEHOLD and mentioned and mentioned[0] in known:
             continue
         known.update([mentioned[0]] if mentioned else [])
@@ -108,17 +112,19 @@ def _statement(quote: Memory) -> Statement:
 def _read(sentence: str) -> tuple[str | None, bool]:
     """What a sentence tells of who says it, None if nothing that lasts; and whether it opens with that."""
     plain = _plain(sentence)
-    if not _SHORTEST <= len(plain) <= _LONGEST:
+    is_fit = _SHORTEST <= len(plain) <= _LONGEST
+    if not is_fit or not (hint := _found(plain, _TELLING_LISTS)) or is_question(plain) or _is_order(sentence):
         return None, False
-    match = _found(plain, *_STATED)
-    hint = match or _found(plain, *_HINTS)
-    if hint is None or is_question(plain) or _is_order(sentence):
-        return None, False
+    match = _found(plain, _STATED)  # what is told comes before what is only mentioned
+    hint = match or hint
     topic, is_plain = hint.lastgroup, hint.start() <= _OPENING
     if topic == "name":
         return topic, is_plain
     is_pointing = plain.isascii() and statements.is_pointing(sentence)
-    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)) or _PASSING.search(plain):
+    is_named = topic in ("family", "pets") and _NAME.search(hint[0])  # who they are outlasts the day
+    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)):
+        return None, False
+    if _PASSING.search(plain) and not is_named:
         return None, False
     if topic == LIKES:
         is_courtesy = statements.is_courtesy(plain) or _AWAY.search(plain)

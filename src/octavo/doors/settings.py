@@ -70,7 +70,7 @@ def read(given: Mapping[str, str | None] | None = None) -> Settings:
 
 def of_models() -> dict[str, str]:
     """The variables that name an embedder, a reranker or a summariser's model, as found."""
-    return {name: value for name, value in os.environ.items() if name.startswith(_OF_MODELS)}
+    return {name: os.environ[name] for name in os.environ if name.startswith(_OF_MODELS)}
 
 
 def client_home(client: str) -> Path:

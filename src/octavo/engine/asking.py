@@ -1,8 +1,8 @@
-"""Asking: what the user asked for once and for all, found by meaning among what is embedded.
+"""What the user asked for once and for all: the orders that hold, and which of them apply to a question.
 
 Words find most orders the moment they are written (`domain.orders`). What is said in other words is found
-here, when its passage has a vector. The vectors of such sentences, and of their conditions, lie beside the
-others; the file holds no text and is made anew when it is lost.
+by its meaning, when its passage has a vector. The vectors of such sentences, and of their conditions, lie
+beside the others; the file holds no text and is made anew when it is lost.
 """
 
 from __future__ import annotations
@@ -10,34 +10,32 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from octavo.domain.orders import (
-    Order,
-    Reading,
-    by_words,
-    condition_of,
-    is_about_answers,
-    is_quoting,
-    said_by_user,
-    sentences_of,
-)
+from octavo.domain import orders as told
+from octavo.domain.filters import Filter
+from octavo.domain.memory import Memory
+from octavo.domain.orders import Order, Reading, by_words, condition_of, orders_of, said_by_user, sentences_of
 from octavo.engine.embedding import Embedding, names_of
 from octavo.engine.spine import Spine
+from octavo.errors import ModelFailed
 from octavo.libraries import Array, np, product
 from octavo.models.embedders import OFFLINE_NAME
 from octavo.models.leanings import fits, leanings, may_hold
 from octavo.storage.columns import replace_file
 from octavo.storage.rows import Units
+from octavo.storage.state_view import DbView
 from octavo.storage.stores.disk import Disk
 
 _log = logging.getLogger("octavo.asking")
 _FILE = "orders.bin"
 _AT_ONCE, _EMBEDDED = 512, 16  # rows looked at, sentences embedded
 _NOTED = 4_096  # so many rows looked at without finding anything are noted only then
-_MOST = 2_000  # turns, the newest
+_MOST, _WISHES = 2_000, 300  # of the newest turns and memories that hold orders or wishes; and of wishes
+_FITTED = 0.35  # what an order must reach to apply, by the domains fitted for the offline model
+_OTHER_MODEL = 0.45  # the same for models that nobody has measured: few lines rather than idle ones
 _WISH_GENERAL = 0.7  # so much further a wish must lean to be about every answer
 
 Turn = tuple[str, int, int | None]  # a memory, its revision, and which of its turns
@@ -53,15 +51,11 @@ class Asking:
         self._lock, self._following = threading.RLock(), threading.Lock()
         self.is_fitted = embedding.embedder.name == OFFLINE_NAME
         # Up to which row passages were looked at, the turns that hold something, vectors by their texts.
-        self._rows, self._turns, self._vectors = _read_file(embedding)
+        self._rows, self.turns, self._vectors = _read_file(embedding)
         self._noted, self._is_new = self._rows, False
         self._known = {
             key: np.frombuffer(data, "<f2").astype(np.float32) for key, data in self._vectors.items()
         }
-
-    def turns(self) -> Sequence[Turn]:
-        """The turns that hold an order or a wish by their meaning, oldest first."""
-        return self._turns
 
     def behind(self, rows: int) -> int:
         """How many of the embedded passages nobody looked at yet."""
@@ -71,18 +65,18 @@ class Asking:
     def follow(self, units: Units, limit: int | None = None) -> None:
         """Look at what was embedded since, or at some of it; nobody who asks waits for it."""
         with self._following:
-            vectors, before = self.embedding.now().up_to(units.manifest.rows), len(self._turns)
+            vectors, before = self.embedding.now().up_to(units.manifest.rows), len(self.turns)
             total = vectors.manifest.rows
             if self._rows > total:  # they were made anew
-                self._rows, self._turns = 0, []
+                self._rows, self.turns = 0, []
             last = total if limit is None else min(total, self._rows + limit)
             for first in range(self._rows, last, _AT_ONCE):
                 some = vectors.floats[first : min(last, first + _AT_ONCE)].astype(np.float32)
                 self._look(units, first + np.flatnonzero(may_hold(some)), some, first)
             with self._lock:
-                self._rows, self._turns = last, self._turns[-_MOST:]
+                self._rows, self.turns = last, self.turns[-_MOST:]
                 self._known = {key: self._known[key] for key in self._vectors}
-                self._is_new |= len(self._turns) != before
+                self._is_new |= len(self.turns) != before
                 if (self._is_new and last == total) or last - self._noted >= _NOTED:
                     self._write()
 
@@ -92,8 +86,8 @@ class Asking:
         for row, (memory, rev, turn, _) in zip(rows.tolist(), names_of(units, rows.tolist()), strict=True):
             if (memory, rev, turn) in said:
                 continue
-            told = said_by_user(self._spine.state.revision(memory, rev))
-            said[memory, rev, turn] = [s for t, text, _ in told if t == turn for s in sentences_of(text)]
+            turns = said_by_user(self._spine.state.revision(memory, rev))
+            said[memory, rev, turn] = [s for t, text, _ in turns if t == turn for s in sentences_of(text)]
             if len(said[memory, rev, turn]) == 1:  # its passage is the sentence
                 self._known.setdefault(_key(said[memory, rev, turn][0]), vectors[row - first])
         self._embed([sentence for sentences in said.values() for sentence in sentences])
@@ -101,20 +95,20 @@ class Asking:
             held = [sentence for sentence in sentences if self.read(sentence) is not None]
             if held:
                 self._keep(held)
-                self._turns.append(name)
+                self.turns.append(name)
 
     def read(self, sentence: str) -> Reading | None:
         """Whether a sentence is a wish, and whether it is about everything; None if it is no order at all."""
-        told, vector = by_words(sentence), self._known.get(_key(sentence))
+        reading, vector = by_words(sentence), self._known.get(_key(sentence))
         if vector is None or not self.is_fitted:
-            return told
-        order, wish, general = leanings(vector[None, :])[0].tolist()
+            return reading
+        order, wish, general = leanings(vector[None, :], [told.shape_of(sentence)])[0].tolist()
         is_wish = wish > 0 and wish > order
-        if told is None and (is_quoting(sentence) or (order <= 0 and not is_wish)):
+        if reading is None and (told.is_quoting(sentence) or (order <= 0 and not is_wish)):
             return None
-        told = told or (is_wish, not is_wish and is_about_answers(sentence))
-        is_general = general > (_WISH_GENERAL if told[0] else 0) and condition_of(sentence) is None
-        return told[0], told[1] or is_general
+        is_wish, is_general = reading or (is_wish, not is_wish and told.is_about_answers(sentence))
+        leans = general > (_WISH_GENERAL if is_wish else 0) and condition_of(sentence) is None
+        return is_wish, is_general or leans
 
     def fits(self, orders: Sequence[Order], query: Array) -> list[float]:
         """How well each order applies to a question by the meaning of its sentence and its condition."""
@@ -151,11 +145,84 @@ class Asking:
         """Keep it all beside the vectors; an index that is not there yet has no place for it."""
         if not self._spine.read_only and self.embedding.folder.exists():
             self._noted, self._is_new = self._rows, False
-            kept = (self._rows, self._turns, self._vectors)
+            kept = (self._rows, self.turns, self._vectors)
             try:
                 replace_file(self.embedding.folder / _FILE, msgspec.msgpack.encode(kept))
             except OSError as error:  # it can be made anew: no question fails for it
                 _log.warning("orders not kept error=%s", type(error).__name__)
+
+
+class Standing:
+    """The orders of one account, each memory's read once: by its words, and by its meaning once indexed."""
+
+    def __init__(self, changed: Callable[[int], int], asking: Callable[[], Asking | None]) -> None:
+        """`changed` tells since which version up to another one no order came or went by its words."""
+        self._changed, self._asking = changed, asking
+        self._lock = threading.Lock()
+        self._held: tuple[object, list[Order]] = (None, [])
+        self._by_row: dict[int, list[Order]] = {}
+        self._by_turn: dict[Turn, list[Order]] = {}
+        self._ends: list[Memory] = []
+
+    def orders(self, base: DbView, own: Sequence[Memory], scopes: Sequence[str] | None) -> list[Order]:
+        """The orders that hold at a version and in a sandbox's own writes, as some scopes see them."""
+        held = self._all(base)
+        if not held and not own:
+            return []
+        changed = {memory.id for memory in own}
+        held = [order for order in held if order.memory not in changed]
+        held += [order for memory in own for order in orders_of(memory)]
+        known = [memory for memory in (*self._ends, *own) if scopes is None or memory.scope in scopes]
+        ended = told.ended_in(memory for memory in known if memory in own or memory.id not in changed)
+        seen = told.distinct((order for order in held if scopes is None or order.scope in scopes), ended)
+        wishes = {order.key for order in [order for order in seen if order.is_wish][_WISHES:]}
+        return [order for order in seen if order.key not in wishes] if wishes else seen
+
+    def applying(
+        self, question: str, orders: Sequence[Order], query: Array | None, asking: Asking | None
+    ) -> list[Order]:
+        """The few orders that apply to a question, by meaning if there is a vector of it, else by words."""
+        if orders and query is not None and asking is not None:
+            try:
+                floor = _FITTED if asking.is_fitted else _OTHER_MODEL
+                return told.applying(question, orders, asking.fits(orders, query), floor=floor)
+            except ModelFailed:
+                pass  # words alone decide, as they do for the hits
+        return told.applying(question, orders, None)
+
+    def _all(self, base: DbView) -> list[Order]:
+        """Every order at a version, read again only where that may have changed."""
+        asking = self._asking()
+        turns = asking.turns if asking is not None else []
+        with self._lock:
+            key = (self._changed(base.version), id(asking), len(turns), turns[-1:])
+            if self._held[0] != key:
+                found = self._of_rows(base) + (self._of_turns(base, asking) if asking else [])
+                self._ends = base.memories(Filter(kinds=("register",), category=told.ENDED)) if found else []
+                self._held = (key, list({(o.memory, o.turn, o.text): o for o in found}.values()))
+            return self._held[1]
+
+    def _of_rows(self, base: DbView) -> list[Order]:
+        """Those that the state knows by their words."""
+        rows = base.with_orders(_MOST)
+        new = [row for row in rows if row not in self._by_row]
+        read = {row: orders_of(memory, since) for row, since, memory in base.at_rows(new)}
+        self._by_row = {row: self._by_row[row] if row in self._by_row else read[row] for row in rows}
+        return [order for orders in self._by_row.values() for order in orders]
+
+    def _of_turns(self, base: DbView, asking: Asking) -> list[Order]:
+        """Those that the index knows by their meaning, as far as they are valid."""
+        live = base.many({memory for memory, *_ in asking.turns})
+        kept: dict[Turn, list[Order]] = {}
+        for turn in asking.turns:
+            since, memory = live.get(turn[0], (0, None))
+            if memory is not None and memory.rev == turn[1]:
+                if turn not in self._by_turn:
+                    read = orders_of(memory, since, asking.read)
+                    self._by_turn[turn] = [order for order in read if order.turn == turn[2]]
+                kept[turn] = self._by_turn[turn]
+        self._by_turn = kept
+        return [order for orders in kept.values() for order in orders]
 
 
 def _key(text: str) -> bytes:

@@ -17,10 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import assembling
-from octavo.domain.corrections import Fact, Replacement, arrange
+from octavo.domain.corrections import Fact, arrange
 from octavo.domain.filters import passes
 from octavo.domain.hits import Hit, Query
-from octavo.domain.memory import Memory
 from octavo.domain.moods import in_mood
 from octavo.domain.orders import Order, is_request
 from octavo.domain.policy import EmotionPolicy
@@ -124,57 +123,37 @@ def links(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
             source.setdefault(id_, hit)
     for hit in hits:
         source.pop(hit.memory.id, None)
-    known = view.many(source) if source else {}
-    return hits + [
-        _linked(source[id_], memory, version, recalled.mark)
-        for id_, (version, memory) in known.items()
-        if memory.kind not in ABSTRACT and is_indexed(memory) and passes(memory, query.filter)
-    ]
-
-
-def _linked(hit: Hit, memory: Memory, version: int, mark: int) -> Hit:
-    score = _LINK_SHARE * hit.score
-    return Hit(
-        memory=memory,
-        turn=None,
-        score=score,
-        parts={"links": score},
-        version=version,
-        is_fresh=0 < version <= mark,
-        notes=(f"linked with {hit.memory.id}",),
-    )
+    linked = []
+    for id_, (version, memory) in (view.many(source) if source else {}).items():
+        if memory.kind not in ABSTRACT and is_indexed(memory) and passes(memory, query.filter):
+            score = _LINK_SHARE * source[id_].score
+            linked.append(
+                Hit(
+                    memory=memory,
+                    turn=None,
+                    score=score,
+                    parts={"links": score},
+                    version=version,
+                    is_fresh=0 < version <= recalled.mark,
+                    notes=(f"linked with {source[id_].memory.id}",),
+                )
+            )
+    return hits + linked
 
 
 def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
-    """Of facts about the same thing the newer stands first, and the older says what took its place."""
-    if recalled.query.streams is not None:
-        return hits
-    is_known = recalled.embedding is not None and recalled.embedding.embedder.name == OFFLINE_NAME
-    return arranged(recalled.query.text, hits, recalled.vectors if is_known else {})
+    """Facts change places among themselves: of those about the same thing the newer stands first.
 
-
-def arranged(query: str, hits: Sequence[Hit], vectors: Mapping[str, Array]) -> list[Hit]:
-    """The same hits, with facts in the places of facts, the current one first; others stay where they are.
-
-    `vectors` are the offline model's, by which facts are far from one another or near.
+    The older says what took its place. The offline model's vectors tell which facts are near one another.
     """
     first: dict[str, int] = {}
     for place, hit in enumerate(hits):
         if hit.memory.kind in COMPARED and hit.memory.text:
             first.setdefault(hit.memory.id, place)
-    if len(first) < 2:
-        return list(hits)
-    known = {id_: hits[place] for id_, place in first.items()}
-    facts = [
-        Fact(
-            id=hit.memory.id,
-            text=hit.memory.text,
-            at=hit.memory.at,
-            version=hit.version,
-            relevance=relevance(hit),
-        )
-        for hit in known.values()
-    ]
+    if len(first) < 2 or recalled.query.streams is not None:
+        return hits
+    is_known = recalled.embedding is not None and recalled.embedding.embedder.name == OFFLINE_NAME
+    vectors = recalled.vectors if is_known else {}
 
     def nearness(one: str, other: str) -> float | None:
         if one not in vectors or other not in vectors:
@@ -182,13 +161,21 @@ def arranged(query: str, hits: Sequence[Hit], vectors: Mapping[str, Array]) -> l
         first, second = (np.asarray(vectors[id_], dtype=np.float32) for id_ in (one, other))
         return float(first @ second) / (math.sqrt(first @ first) * math.sqrt(second @ second) or 1.0)
 
-    order, replacements = arrange(query, facts, nearness)
+    facts = [
+        Fact(id=id_, text=hit.memory.text, at=hit.memory.at, version=hit.version, relevance=relevance(hit))
+        for id_, hit in ((id_, hits[place]) for id_, place in first.items())
+    ]
+    order, replacements = arrange(recalled.query.text, facts, nearness)
     replaced = {replacement.older: replacement for replacement in replacements}
-    result = list(hits)
-    score = math.inf
+    result, score = list(hits), math.inf
     for place, id_ in zip(first.values(), order, strict=True):
         score = min(hits[place].score, score - _STEP)  # equals would be put in another order
-        result[place] = _placed(known[id_], score, replaced.get(id_))
+        hit = lifted(hits[first[id_]], "current", score - hits[first[id_]].score)
+        if (newer := replaced.get(id_)) is not None:
+            told = "" if newer.is_certain else "perhaps "
+            note = f"{told}replaced by {newer.newer} on {newer.at.date().isoformat()}"
+            hit = replace(hit, replaced=newer, notes=(*hit.notes, note))
+        result[place] = replace(hit, score=score)
     return result
 
 
@@ -198,18 +185,6 @@ def wished(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     if not wishes or not is_request(recalled.query.text):
         return hits
     return [lifted(hit, "wish", _WISH * ((hit.memory.id, hit.turn) in wishes)) for hit in hits]
-
-
-def _placed(hit: Hit, score: float, replacement: Replacement | None) -> Hit:
-    """The hit with the score of its place, and with what took its own place."""
-    moved = score - hit.score
-    if moved:
-        hit = replace(hit, score=score, parts={**hit.parts, "current": moved})
-    if replacement is None:
-        return hit
-    told = "" if replacement.is_certain else "perhaps "
-    note = f"{told}replaced by {replacement.newer} on {replacement.at.date().isoformat()}"
-    return replace(hit, replaced=replacement, notes=(*hit.notes, note))
 
 
 def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Boost:
@@ -232,7 +207,9 @@ def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Bo
             return hits
         # A wall: an assembly speaks for its own scope alone.
         scopes = {hit.memory.id: hit.memory.scope for hit in in_reach(recalled.query, hits, policy.boost)}
-        belong = [row for row in recalled.base.assemblies_of(scopes) if row[2] == scopes[row[3]]]
+        belong = [
+            row for row in recalled.base.wholes_of(scopes, (assembling.KIND,)) if row[2] == scopes[row[3]]
+        ]
         revisions = {id_: rev for id_, rev, *_ in belong if id_ in held.places}
         cosines = held.floats[[held.places[id_] for id_ in revisions]] @ recalled.vector
         fits = dict(zip(revisions, cosines.tolist(), strict=True))
@@ -289,7 +266,9 @@ def judged(scorer: Scorer) -> Boost:
         best, rest = hits[:TOP], hits[TOP:]
         if not recalled.query.rerank or recalled.query.streams is not None or len(best) < 2:
             return hits
-        texts = [_matched(hit) for hit in best]
+        parts = [passages(hit.text) for hit in best]  # and of these the one that matched
+        places = [min(hit.passage, len(some) - 1) for hit, some in zip(best, parts, strict=True)]
+        texts = [some[place] for some, place in zip(parts, places, strict=True)]
         try:
             moved = gains(scorer, recalled.query.text, texts)
         except ModelFailed as error:
@@ -301,9 +280,3 @@ def judged(scorer: Scorer) -> Boost:
         return looked + [lifted(hit, "rerank", min(drop, 0.0)) for hit in rest]
 
     return boost
-
-
-def _matched(hit: Hit) -> str:
-    """The passage of a hit that matched."""
-    parts = passages(hit.text)
-    return parts[hit.passage] if hit.passage < len(parts) else hit.text

@@ -1,4 +1,7 @@
-"""Embedding: the vectors of one embedder follow the indexed passages; what fails waits and is tried again."""
+"""What models make of the indexed passages: vectors, and token vectors for a second look.
+
+They follow the passages; what an embedder fails on waits and is tried again.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,20 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from octavo.domain.memory import Memory
+from octavo.domain.query import Question
 from octavo.domain.units import Unit, units_of
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import Array, np
 from octavo.models.embedders import Embedder
+from octavo.models.rerank import TokenReranker
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED, micros, moment_of
 from octavo.storage.columns import Columns, stamp_of, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
+from octavo.storage.tokens import Encoded, TokenManifest, Tokens, append_tokens
 from octavo.storage.vectors import (
     Vectors,
     append_vectors,
@@ -101,15 +107,15 @@ class Following(Generic[V]):
     def _open(self, folder: Path) -> V:
         raise NotImplementedError
 
-    def _work(self, columns: V, total: int) -> tuple[list[int], range]:
-        """The rows to try again now, and those never tried."""
-        return [], range(columns.manifest.rows, total)
-
     def _made(self, rows: Sequence[int]) -> Any:
         raise NotImplementedError
 
     def _keep(self, columns: V, rows: Sequence[int], made: Any) -> None:
         raise NotImplementedError
+
+    def _work(self, columns: V, total: int) -> tuple[list[int], range]:
+        """The rows to try again now, and those never tried."""
+        return [], range(columns.manifest.rows, total)
 
     def _history(self) -> str:
         """What tells this ledger from every other."""
@@ -167,39 +173,30 @@ class Embedding(Following[Vectors]):
             raise ModelFailed(f"the embedder {name} gave {len(found)} vectors for {len(texts)} texts")
         return found
 
-    def held(
-        self, told: Iterable[tuple[Memory, Unit]], ends: Set[tuple[str, int]], begun: Vectors | None
-    ) -> Vectors:
-        """Vectors of what is not indexed, one a passage, behind those that are made; none of what ended."""
+    def held(self, told: Iterable[tuple[Memory, Unit]], ends: Set[tuple[str, int]]) -> Vectors:
+        """Vectors of what is not indexed, one a passage; none of what ended."""
         passages = [(memory, text) for memory, unit in told for text in passages_of([unit])]
         live = [place for place, (memory, _) in enumerate(passages) if (memory.id, memory.rev) not in ends]
         vectors = np.zeros((len(passages), self.embedder.dimension), dtype=np.float32)
         if live:
             vectors[live] = self._embedded([passages[place] for place in live])
-        if begun is not None:
-            vectors = np.concatenate([begun.floats.astype(np.float32), vectors])
         return held_vectors(self.now(), vectors)
 
     def _embedded(self, passages: Sequence[tuple[Memory, str]]) -> Array:
-        """The vectors of some passages of memories; those that callers gave for them stay as they are."""
-        vectors: Array = self._embed_once([text for _, text in passages])
+        """The vectors of some passages of memories, each embedded once; those that callers gave stay."""
+        names = [hashlib.blake2b(text.encode(), digest_size=16).digest() for _, text in passages]
+        texts = {name: text for name, (_, text) in zip(names, passages, strict=True)}
+        with self._lock:
+            if len(self._kept) + len(texts) > _KEPT:
+                self._kept.clear()
+            if new := [name for name in texts if name not in self._kept]:
+                self._kept.update(zip(new, self.embed([texts[name] for name in new]), strict=True))
+            vectors = np.array([self._kept[name] for name in names]).reshape(len(names), -1)
         for place, (memory, _) in enumerate(passages):
             given = memory.data.get(VECTOR)
             if isinstance(given, dict) and given.get("embedder") == self.embedder.name:
                 vectors[place] = checked_vectors(given["values"], vectors.shape[1])[0]
         return vectors
-
-    def _embed_once(self, texts: Sequence[str]) -> Any:
-        """Texts as vectors; what was embedded for a question already is not embedded again."""
-        names = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
-        new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._kept}
-        with self._lock:
-            if len(self._kept) + len(new) > _KEPT:
-                self._kept.clear()
-                new = dict(zip(names, texts, strict=True))
-            if new:
-                self._kept.update(zip(new, self.embed(list(new.values())), strict=True))
-            return np.array([self._kept[name] for name in names]).reshape(len(names), -1)
 
     def updated(self, rows: Sequence[int]) -> datetime | None:
         """When the last of some rows got its vector, None if one has none."""
@@ -227,13 +224,14 @@ class Embedding(Following[Vectors]):
         except Damaged:
             return []  # `verify` names it
         kept = retries.without_model(vectors.manifest.retries)
-        dead = [retry.row for retry in kept if retry.is_dead]
-        waiting = [retry.row for retry in kept if not retry.is_dead]
         found = [] if (out := self.outage()) is None else [out]
-        if waiting:
-            found.append(f"{_told(units, waiting)}; tried again later")
-        if dead:
-            found.append(f"{_told(units, dead)}; given up, `octavo catch-up --force` tries again")
+        fates = ("tried again later", "given up, `octavo catch-up --force` tries again")
+        for is_dead, then in enumerate(fates):
+            if rows := [retry.row for retry in kept if retry.is_dead == is_dead]:
+                ids = list(dict.fromkeys(memory for memory, *_ in names_of(units, rows)))
+                named = ", ".join(ids[:_NAMED]) + (" …" if len(ids) > _NAMED else "")
+                have = "passage has" if len(rows) == 1 else "passages have"
+                found.append(f"{len(rows)} {have} no vector: {named}; {then}")
         return found
 
     def outage(self) -> str | None:
@@ -306,6 +304,40 @@ class Embedding(Following[Vectors]):
         return open_vectors(folder, embedder=name, dimension=dimension, history=self._history())
 
 
+class SecondLook(Following[Tokens]):
+    """The token vectors of one reranker for one account's index; a question is all that recall encodes."""
+
+    def __init__(self, spine: Spine, index: Path, reranker: TokenReranker) -> None:
+        super().__init__(spine, index, "tokens", reranker.name)
+        self.reranker = reranker
+
+    def ask(self, question: Question) -> Encoded | None:
+        """The tokens of a question, None if the model does not read its script."""
+        if not self.reranker.reads(question.text):
+            return None
+        return self._encoded([question.phrasings[0]])[0]
+
+    def _made(self, rows: Sequence[int]) -> list[Encoded]:
+        return self._encoded([text for _, text in texts_of(self._spine, self.index, rows)])
+
+    def _keep(self, columns: Tokens, rows: Sequence[int], made: list[Encoded]) -> None:
+        append_tokens(columns, made)
+
+    def _encoded(self, texts: list[str]) -> list[Encoded]:
+        """The tokens of each text, none of one that the model does not read."""
+        none = (np.empty(0), np.empty((0, self.reranker.dimension)))
+        read = [place for place, text in enumerate(texts) if self.reranker.reads(text)]
+        found = dict(zip(read, self.reranker.encode([texts[place] for place in read]), strict=True))
+        for ids, vectors in found.values():
+            if np.shape(vectors) != (len(ids), self.reranker.dimension) or not np.isfinite(vectors).all():
+                raise ModelFailed(f"the reranker {self.reranker.name} gave no usable vectors for the tokens")
+        return [found.get(place, none) for place in range(len(texts))]
+
+    def _open(self, folder: Path) -> Tokens:
+        name, dimension = self.reranker.name, self.reranker.dimension
+        return Tokens.open(folder, TokenManifest(model=name, dimension=dimension, history=self._history()))
+
+
 def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> list[tuple[Memory, str]]:
     """The texts of some rows as the state holds them, each with the memory it is of."""
     names = names_of(open_units(index), rows)
@@ -328,10 +360,3 @@ def names_of(units: Units, rows: Sequence[int]) -> list[Passage]:
         name = (units.memory_of(record), int(record["rev"]), None if turn < 0 else turn)
         found.append((*name, int(record["passage"])))
     return found
-
-
-def _told(units: Units, rows: Sequence[int]) -> str:
-    """How many passages have no vector, and whose they are."""
-    ids = list(dict.fromkeys(memory for memory, *_ in names_of(units, rows)))
-    named = ", ".join(ids[:_NAMED]) + (" …" if len(ids) > _NAMED else "")
-    return f"{len(rows)} {'passage has' if len(rows) == 1 else 'passages have'} no vector: {named}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,10 @@ from octavo.domain.erasure import Erasure
 from octavo.domain.memory import STATE, Memory
 from octavo.domain.units import Unit, Watermark, units_of
 from octavo.engine import embedding as embeddings
-from octavo.engine import freshness as freshnesses
 from octavo.engine.asking import Asking
 from octavo.engine.composing import Composing
-from octavo.engine.embedding import Embedding, Progress
+from octavo.engine.embedding import Embedding, Progress, SecondLook
 from octavo.engine.freshness import Freshness, Lag
-from octavo.engine.reranking import SecondLook
 from octavo.engine.spine import Spine, without_gc
 from octavo.errors import Damaged, ModelFailed
 from octavo.models import embedders
@@ -28,7 +26,8 @@ from octavo.models.rerank import TokenReranker
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED
 from octavo.storage.columns import damaged, writing
-from octavo.storage.index import Index, beside, clear, current, extend, swap
+from octavo.storage.index import Index, beside, current, extend, swap
+from octavo.storage.index import clear as clear_index
 from octavo.storage.rows import Units, open_units
 from octavo.storage.vectors import Vectors
 
@@ -64,16 +63,12 @@ class Indexing:
 
     def _begin(self, folder: Path) -> None:
         """Look at an index that was not looked at before."""
-        self.folder = folder
-        self.index = Index(folder)
-        self.embedding = (
-            None if self._embedder is None else embeddings.Embedding(self._spine, folder, self._embedder)
-        )
-        own = self.embedding
-        self.asking = None if own is None else Asking(self._spine, own)
-        self.composing = None if own is None else Composing(self._spine, own, self.units_now)
-        again = self._reranker
-        self.second_look = None if again is None else SecondLook(self._spine, folder, again)
+        spine, embedder, again = self._spine, self._embedder, self._reranker
+        self.folder, self.index = folder, Index(folder)
+        own = self.embedding = None if embedder is None else Embedding(spine, folder, embedder)
+        self.asking = None if own is None else Asking(spine, own)
+        self.composing = None if own is None else Composing(spine, own, self.units_now)
+        self.second_look = None if again is None else SecondLook(spine, folder, again)
         self._elder: Embedding | None = None
         self._is_proved = False
 
@@ -107,7 +102,7 @@ class Indexing:
                     if self.has_moved():
                         continue
                     _log.warning("index discarded reason=%s", type(error).__name__)
-                self.discard()
+                self.clear()
                 return self.index.units()
 
     def _prove(self, units: Units) -> None:
@@ -116,24 +111,23 @@ class Indexing:
             units.verify()
         self._is_proved = True
 
-    def discard(self) -> None:
+    def clear(self) -> None:
         """Throw the index away; everything in it comes from the ledger."""
         with self._lock:
             if self._spine.read_only:
                 self._begin(self._root / _NOTHING)  # read as if there were none
                 return
-            clear(self._root)
+            clear_index(self._root)
             self._begin(current(self._root))
 
     def lag(self) -> Lag:
         """How far behind the index is."""
-        mark = self.watermark()
-        behind = self._spine.head().version - mark.version
+        behind = self._spine.head().version - self.watermark().version
         if self.embedding is None:
-            return freshnesses.Lag(versions=behind, passages=self.index.units().manifest.rows)
+            return Lag(versions=behind, passages=self.index.units().manifest.rows)
         kept = retries.without_model(self.embedding.now().manifest.retries)
         dead = sum(retry.is_dead for retry in kept)
-        return freshnesses.Lag(
+        return Lag(
             versions=behind,
             passages=self.missing(),
             waiting=len(kept) - dead,
@@ -149,29 +143,28 @@ class Indexing:
         """What the index holds of some memories."""
         self.watermark()
         revisions = [(memory.id, rev) for memory in memories for rev in range(1, memory.rev + 1)]
-        held: dict[str, list[tuple[int, int]]] = {}
+        held: dict[str, dict[int, list[int]]] = {}
         for row, (id_, rev) in self.index.units().rows_of(revisions):
-            held.setdefault(id_, []).append((rev, row))
-        return [self._freshness(memory, held.get(memory.id, [])) for memory in memories]
-
-    def _freshness(self, memory: Memory, held: Sequence[tuple[int, int]]) -> Freshness:
-        newest = max((rev for rev, _ in held), default=None)
-        rows = [row for rev, row in held if rev == newest]
-        updated = self.embedding.updated(rows) if self.embedding else None
+            held.setdefault(id_, {}).setdefault(rev, []).append(row)
         verified = self.embedding.verified() if self.embedding else None
-        age = None
-        if updated is not None:
-            age = (self._spine.now() - max(updated, verified or updated)).total_seconds()
-        longest = self._spine.policy.index.max_allowed_drift_seconds
-        return freshnesses.Freshness(
-            memory=memory.id,
-            rev=memory.rev,
-            indexed_rev=newest,
-            vector_index_updated_at=updated,
-            verified_at=verified,
-            age_seconds=age,
-            is_drifted=age is not None and longest is not None and age > longest,
-        )
+        longest, found = self._spine.policy.index.max_allowed_drift_seconds, []
+        for memory in memories:
+            newest, rows = max(held.get(memory.id, {}).items(), default=(None, []))
+            updated, age = self.embedding.updated(rows) if self.embedding else None, None
+            if updated is not None:
+                age = (self._spine.now() - max(updated, verified or updated)).total_seconds()
+            found.append(
+                Freshness(
+                    memory=memory.id,
+                    rev=memory.rev,
+                    indexed_rev=newest,
+                    vector_index_updated_at=updated,
+                    verified_at=verified,
+                    age_seconds=age,
+                    is_drifted=age is not None and longest is not None and age > longest,
+                )
+            )
+        return found
 
     def serving(self) -> Embedding | None:
         """Who compares by meaning: the embedder in use, or the offline default while that has more vectors.
@@ -182,7 +175,7 @@ class Indexing:
         if own is None or own.embedder.name == embedders.OFFLINE_NAME or not self.missing():
             return own
         if self._elder is None and embedders.is_offline_installed():
-            self._elder = embeddings.Embedding(self._spine, self.folder, embedders.offline_embedder())
+            self._elder = Embedding(self._spine, self.folder, embedders.offline_embedder())
         rows = self.index.units().manifest.rows
         return self._elder if self._elder and self._elder.missing(rows) < own.missing(rows) else own
 
@@ -194,7 +187,7 @@ class Indexing:
         self.add_vectors(progress)
         self.add_orders()
         self.add_tokens()
-        self.follow_composites()
+        self.compose()
         if self.embedding is not None and (out := self.embedding.outage()):
             raise ModelFailed(out)
 
@@ -208,12 +201,8 @@ class Indexing:
     def erase(self, erasure: Erasure) -> list[str]:
         """Throw the index away, for words and vectors cannot be unsaid; the next recall makes it anew."""
         if self._root.exists():
-            self.discard()
+            self.clear()
         return []
-
-    def clear(self) -> None:
-        """Begin anew."""
-        self.discard()
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the index anew beside the old one, which answers meanwhile, and put it in its place.
@@ -230,9 +219,7 @@ class Indexing:
         before, made = current(self._root), beside(self._root)
         new = Indexing(self._spine, made, self._embedder, self._reranker)
         try:
-            new.catch_up(progress)
-        except ModelFailed as error:
-            _log.warning("rebuilt without vectors error=%s", type(error).__name__)
+            new.follow(progress)
         except (FileNotFoundError, Damaged):
             with writing(self._root, "swapping"):  # who sweeps it away is done by then
                 if current(self._root) == before:
@@ -243,23 +230,17 @@ class Indexing:
     def add_words(self, progress: Progress | None = None) -> None:
         """Index the words of everything above the watermark, a bounded pass at a time."""
         head = self._spine.head().version
-        while True:
-            mark = self.watermark()
-            if mark.version >= head:
-                with suppress(Damaged, FileNotFoundError):  # who asks next finds out, and heals it
-                    self.index.warm()
-                return
+        while (mark := self.watermark()).version < head:
             upto = self._spine.state.version_after(mark.version, _PASS, head)
-            if not self._on_current(partial(self._add_words, mark, upto)):
-                continue
-            if progress:
+            if self._on_current(partial(self._add_words, mark, upto)) and progress:
                 progress(upto, head)
+        with suppress(Damaged, FileNotFoundError):  # who asks next finds out, and heals it
+            self.index.warm()
 
     @without_gc()
     def _add_words(self, mark: Watermark, upto: int) -> bool:
         """One pass from the watermark up to a version: words and ends; False if it stands elsewhere now."""
-        new = self.units(mark.version, upto)
-        ends = self._spine.state.ended(mark.version, upto)
+        new, ends = self.units(mark.version, upto), self._spine.state.ended(mark.version, upto)
         reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
         return extend(self.folder, new, ends, reached, since=mark)
 
@@ -286,14 +267,8 @@ class Indexing:
             return 0
         return self._on_current(lambda: self.second_look.add(limit=limit) if self.second_look else 0)
 
-    def follow_composites(self) -> None:
-        """Bring the composites of assemblies up to words and vectors."""
-        if self.composing is not None:
-            self.add_words()
-            self.compose()
-
     def compose(self) -> None:
-        """Bring the composites up to what is indexed."""
+        """Bring the composites of assemblies up to what is indexed."""
         self._on_current(lambda: self.composing.follow() if self.composing else None)
 
     def _on_current(self, act: Callable[[], T]) -> T:
@@ -338,7 +313,11 @@ class Indexing:
         That changes nothing, unless `stamp` is asked for: then vectors that are right are noted as verified.
         """
         try:
-            return self._on_current(lambda: self._verified(stamp))
+            if problems := self._on_current(lambda: self._verified(stamp)):
+                return problems
+            if stamp:
+                self.compose()  # only what is compared counts as verified
+            return self._on_current(lambda: self.composing.verify(stamp=stamp) if self.composing else [])
         except Damaged as error:
             if self.has_moved():  # it was made anew meanwhile
                 return self.verify(stamp=stamp)
@@ -348,43 +327,38 @@ class Indexing:
         is_alone = self._spine.read_only or not self.folder.exists()
         still: AbstractContextManager[None] = nullcontext() if is_alone else writing(self.folder)
         with still:
-            problems = self._problems()
+            units = open_units(self.folder)
+            units.verify()
+            mark = units.manifest.watermark
+            if mark.version and not self._is_ours(mark):
+                return [f"index/recall was made from another version {mark.version}"]
+            Index(self.folder).words()
+            for following in (self.embedding, self.second_look):
+                if following is not None:
+                    following.verify(units.manifest.rows)
+            problems = self._differences(units)
             if stamp and not problems and not is_alone and self.embedding is not None:
                 self.embedding.stamp()
         return problems
 
-    def notes(self) -> list[str]:
-        """What a person should know of passages that have no vector."""
-        return self.embedding.notes() if self.embedding else []
-
-    def _problems(self) -> list[str]:
-        units = open_units(self.folder)
-        units.verify()
-        mark = units.manifest.watermark
-        if mark.version and not self._is_ours(mark):
-            return [f"index/recall was made from another version {mark.version}"]
-        Index(self.folder).words()
-        if self.embedding is not None:
-            self.embedding.verify(units.manifest.rows)
-        if self.second_look is not None:
-            self.second_look.verify(units.manifest.rows)
+    def _differences(self, units: Units) -> list[str]:
+        """Which revisions the rows hold that the state does not, and the other way round."""
         held = {(m, r) for m, r, _, _ in embeddings.names_of(units, range(units.manifest.rows))}
-        wanted = {
-            (memory.id, memory.rev)
-            for _, memory in self._spine.state.revisions_since(0, mark.version)
-            if is_indexed(memory)
-        }
-        lacks, ghosts = sorted(wanted - held), sorted(held - wanted)
+        revisions = self._spine.state.revisions_since(0, units.manifest.watermark.version)
+        known = {(memory.id, memory.rev) for _, memory in revisions if is_indexed(memory)}
+        lacks, ghosts = sorted(known - held), sorted(held - known)
         found = [f"index/recall lacks revision {r} of {m}" for m, r in lacks[:_NAMED]]
         found += [f"index/recall holds revision {r} of {m}, which is none" for m, r in ghosts[:_NAMED]]
         more = sum(max(0, len(some) - _NAMED) for some in (lacks, ghosts))
         return [*found, f"index/recall differs in {more} revisions more"] if more else found
 
+    def notes(self) -> list[str]:
+        """What a person should know of passages that have no vector."""
+        return self.embedding.notes() if self.embedding else []
+
     def _is_ours(self, mark: Watermark) -> bool:
-        return (
-            self._spine.ledger.exists(mark.version)
-            and self._spine.ledger.hash_of(mark.version) == mark.header
-        )
+        ledger = self._spine.ledger
+        return ledger.exists(mark.version) and ledger.hash_of(mark.version) == mark.header
 
 
 def is_indexed(memory: Memory) -> bool:

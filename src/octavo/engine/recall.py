@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
-from octavo.domain import state as states
 from octavo.domain.filters import Filter, passes
 from octavo.domain.hits import Hit, Hits, LayerTried, Query, chosen, ordered, per_memory, weighed
 from octavo.domain.memory import KINDS, SHARED, Memory
 from octavo.domain.names import ALIAS, agreed, aliases_in
 from octavo.domain.orders import Order
 from octavo.domain.query import LONGEST, Question
-from octavo.domain.state import View
-from octavo.engine import boosts, standing
+from octavo.domain.state import Pending, View
+from octavo.engine import boosts
+from octavo.engine.asking import Standing
 from octavo.engine.boosts import ABSTRACT, Boost, Recalled
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
-from octavo.engine.recent import NAMES, Recent, Tail
+from octavo.engine.recent import NAMES, ORDERS, Recent, Tail
 from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import Array
 from octavo.models.rerank import TOP, Scorer
-from octavo.storage.index import ScoredUnit
 from octavo.storage.rows import Units
+from octavo.storage.search import ScoredUnit
 from octavo.storage.state_view import DbView
 from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors, checked_vectors
@@ -68,7 +69,8 @@ class Recaller:
         )
         self._factors = tuple(spine.policy.kinds.of(kind).decay for kind in KINDS)
         self._recent = Recent(spine, indexing)
-        self._standing = standing.Standing(self._recent, indexing)
+        changed = partial(self._recent.unchanged_since, ORDERS)
+        self._standing = Standing(changed, lambda: indexing.asking)
         self._named: tuple[object, dict[str, str], dict[str, str]] = (None, {}, {})
 
     def recall(self, base: DbView, view: View, query: Query) -> Hits:
@@ -84,7 +86,7 @@ class Recaller:
             except (Damaged, FileNotFoundError, msgspec.DecodeError):
                 # Once may be a writer who published and swept meanwhile; what fails twice is damaged.
                 if failed == folder and not self._indexing.has_moved() and self._indexing.folder == folder:
-                    self._indexing.discard()
+                    self._indexing.clear()
                 failed = folder
         return self._recall(base, view, query)
 
@@ -111,12 +113,15 @@ class Recaller:
         if {self._indexing.folder, source.index if source else units.folder} != {units.folder}:
             return self._recall(base, view, query)  # another index took the place of this one
         tokens, asked = self._second_look(question, query, notes)
+        # So many are looked at closely that none of the best is missed.
+        is_usual = query.streams is None and query.emotion is None
+        few = TOP if self._looks_twice and query.rerank else _FEW if is_usual else _MANY
         scored = index.search(
             question,
             query.filter,
             units=units,
             version=query.version,
-            limit=self._enough(query),
+            limit=max(query.k + query.k // 2, few),
             least=query.k,
             apart=ABSTRACT if query.filter.kinds is None else (),
             each="turn" if query.unit == "turn" else "memory",
@@ -128,7 +133,8 @@ class Recaller:
             tokens=tokens,
             asked=asked,
         )
-        scored = [unit for unit in scored if _is_asked_for(unit)]
+        # The question itself must have brought it, and not only what every memory has.
+        scored = [u for u in scored if u.score > 0 and any(u.parts.get(part, 0.0) > 0 for part in _ASKED)]
         orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
         recalled = Recalled(
             query=query,
@@ -175,20 +181,17 @@ class Recaller:
     def layered(self, base: DbView, view: View, query: Query) -> Hits:
         """Seed 001's way: spheres, then cores, then episodes, stopping when one suffices."""
         trail: list[LayerTried] = []
-        notes: tuple[str, ...] = ()
-        orders: tuple[Order, ...] = ()
-        hits: list[Hit] = []
+        hits, asked = Hits(), query.filter.kinds
         for layer, kinds in (("sphere", ("sphere",)), ("core", ("core",)), ("episode", _CONCRETE)):
-            asked = query.filter.kinds
             only = replace(query.filter, kinds=tuple(k for k in kinds if asked is None or k in asked))
             in_layer = self.recall(base, view, replace(query, filter=only))
             best = max((boosts.relevance(hit) for hit in in_layer), default=0.0)
             sufficed = layer == "episode" or best >= _SUFFICIENT
             trail.append(LayerTried(layer=layer, best=round(best, 3), sufficed=sufficed))
-            hits, notes, orders = hits + in_layer, in_layer.notes, in_layer.orders
+            hits = Hits([*hits, *in_layer], notes=in_layer.notes, orders=in_layer.orders)
             if sufficed:
                 break
-        return Hits(ordered(hits)[: query.k], notes=notes, trail=trail, orders=orders)
+        return Hits(ordered(hits)[: query.k], notes=hits.notes, trail=trail, orders=hits.orders)
 
     def _units(self, base: DbView) -> Units:
         """What is indexed, after what would be too much to search exactly was indexed too."""
@@ -275,30 +278,24 @@ class Recaller:
             notes.append(f"new memories are compared by words only: {error.message}")
             return None
 
-    def _enough(self, query: Query) -> int:
-        """How many units to look at closely, so that none of the best is missed."""
-        is_usual = query.streams is None and query.emotion is None
-        few = TOP if self._looks_twice and query.rerank else _FEW if is_usual else _MANY
-        return max(query.k + query.k // 2, few)
-
     def _hits(
         self, view: View, base: DbView, query: Query, mark: int, scored: Sequence[ScoredUnit]
     ) -> list[Hit]:
         """Units as hits, with the parts that come from the memory itself."""
-        ids = {unit.memory for unit in scored}
+        ids, recipe = {unit.memory for unit in scored}, self._indexing.index.recipe
         used = base.uses(sorted(ids)) if ids and base.is_used() else {}
         known = view.many(ids)
         hits = []
         for unit in scored:
             version, memory = known.get(unit.memory, (0, None))
-            if memory is None or not _is_found(memory, unit.rev, query.filter):
+            if memory is None or memory.rev != unit.rev:
                 continue
-            recipe = self._indexing.index.recipe
+            if not is_indexed(memory) or not passes(memory, query.filter):
+                continue
             parts = weighed(
                 unit.parts, memory, recipe=recipe, used=used.get(memory.id), emotion=query.emotion
             )
-            if query.streams is not None:
-                parts = chosen(parts, query.streams)
+            parts = parts if query.streams is None else chosen(parts, query.streams)
             hits.append(
                 Hit(
                     memory=memory,
@@ -316,7 +313,7 @@ class Recaller:
 
 def _own(view: View) -> list[Memory]:
     """What a sandbox has written itself."""
-    return [] if isinstance(view, DbView) or not isinstance(view, states.Pending) else list(view.own.values())
+    return list(view.own.values()) if isinstance(view, Pending) else []
 
 
 def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ...] | None:
@@ -324,16 +321,6 @@ def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ..
     if scope is None:
         return None if own is None else (SHARED, own)
     return tuple(dict.fromkeys((SHARED, scope))) if isinstance(scope, str) else tuple(scope)
-
-
-def _is_found(memory: Memory | None, rev: int, filter_: Filter) -> bool:
-    """Whether a unit of a memory's revision may be found: it is the current one and passes."""
-    return memory is not None and memory.rev == rev and is_indexed(memory) and passes(memory, filter_)
-
-
-def _is_asked_for(unit: ScoredUnit) -> bool:
-    """Whether the question itself, and not only what every memory has, brought a unit."""
-    return unit.score > 0 and any(unit.parts.get(name, 0.0) > 0 for name in _ASKED)
 
 
 def _of_facts(

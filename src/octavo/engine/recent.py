@@ -12,7 +12,7 @@ from pathlib import Path
 
 from octavo.domain.memory import Memory
 from octavo.domain.names import called_in
-from octavo.domain.orders import holds_order
+from octavo.domain.orders import orders_of
 from octavo.domain.units import Unit
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing
@@ -33,9 +33,8 @@ Revision = tuple[str, int]
 class Tail:
     """What an index does not hold, as columns of the same shape that stand behind its own."""
 
-    def __init__(self, index: Units, told: Told, units: Units, begun: Tail | None = None) -> None:
+    def __init__(self, index: Units, told: Told, units: Units) -> None:
         self.index, self.told, self.units = index, told, units
-        self._begun = begun  # a shorter one that it begins with
         self._vectors: tuple[Embedding, Set[Revision], Vectors] | None = None
 
     def begins(self, index: Units, told: Told) -> bool:
@@ -45,19 +44,9 @@ class Tail:
 
     def vectors(self, source: Embedding, ends: Set[Revision]) -> Vectors:
         """One vector a passage, made for the first question that asks; what has ended has none."""
-        held = self._made(source, ends)
-        if held is None:
-            begun, new = None, self.told
-            if self._begun and (begun := self._begun._made(source, ends)):
-                new = self.told[len(self._begun.told) :]
-            held = source.held(new, ends, begun)
-            self._begun, self._vectors = None, (source, ends, held)
-        return held
-
-    def _made(self, source: Embedding, ends: Set[Revision]) -> Vectors | None:
-        """The vectors that were made already, if they are those and none is missing."""
-        held = self._vectors
-        return held[2] if held is not None and held[0] is source and held[1] <= ends else None
+        if self._vectors is None or self._vectors[0] is not source or not self._vectors[1] <= ends:
+            self._vectors = (source, ends, source.held(self.told, ends))
+        return self._vectors[2]
 
 
 class Recent:
@@ -105,38 +94,32 @@ class Recent:
         fitting = [tail for tail in self._tails if tail.begins(units, told)]
         tail = max(fitting, key=lambda tail: len(tail.told), default=Tail(units, [], behind(units)))
         if new := [unit for _, unit in told[len(tail.told) :]]:
-            tail = Tail(units, told, grown(tail.units, new), tail)
+            tail = Tail(units, told, grown(tail.units, new))
             self._tails = [*self._tails, tail][-_TAILS:]
         return tail
 
     def _follow(self, units: Units, mark: int, base: DbView) -> None:
         """Read what came since the last question, and let go of what is indexed."""
-        version, state = base.version, self._spine.state
-        if version > self._version or units.folder != self._folder or mark < self._mark:
+        before, version, state = self._version, base.version, self._spine.state
+        if version > before or units.folder != self._folder or mark < self._mark:
             erased = state.others("redaction", newest=1) if base.has_redactions() else []
             redacted = erased[0][0] if erased else 0
-            if (
-                units.folder != self._folder
-                or mark < self._mark
-                or redacted != self._redacted
-                or (mark > self._version and state.has_more_than(_MANY, self._version, mark))
-            ):
+            is_other = units.folder != self._folder or mark < self._mark or redacted != self._redacted
+            if is_other or (mark > before and state.has_more_than(_MANY, before, mark)):
                 self._begin(units.folder, mark, version, redacted)
+                before = mark
         if mark > self._mark:
             self._mark = mark
             self._read = [each for each in self._read if each[0] > mark]
             self._ends = [each for each in self._ends if each[2] > mark]
-        if version > self._version:
-            self._read_on(mark, version)
-
-    def _read_on(self, mark: int, version: int) -> None:
-        before, state = self._version, self._spine.state
+        if version <= before:
+            return
         for since, memory in state.revisions_since(before, version):
             said = list(self._indexing.units_of(memory, since, self._places, before))
             self._read += [(since, memory, unit) for unit in said if since > mark]
             if memory.kind == "register" or any(called_in(memory)):
                 self._changed[NAMES] = since
-            if memory.kind == "register" or holds_order(memory):
+            if memory.kind == "register" or orders_of(memory):
                 self._changed[ORDERS] = since
         if ended := state.ended(before, version):
             self._ends += ended

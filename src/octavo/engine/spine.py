@@ -196,33 +196,24 @@ class Spine:
 
     def _write(self, draft: Header, changes: Sequence[Change]) -> Version | None:
         """Write a version without secrets in it, whoever made its header and changes."""
-        parent, rules = draft.parent, self.policy.privacy
-        known, parent_hash = self.state.watermark()
-        if known != parent:
-            return None
+        number, rules = draft.parent, self.policy.privacy
         draft = screening.screened(draft, rules)
         # Memories went through the gate.
         changes = [c if isinstance(c, Memory) else screening.screened(c, rules) for c in changes]
-        if parent != self._proved:
-            self._prove(parent, parent_hash)
-        self._prove_bases(changes)
-        parent_at = self.state.commit(parent).at if parent else None
-        return self.ledger.commit(draft, changes, parent_hash, parent_at)
-
-    def _prove(self, parent: int, parent_hash: str) -> None:
-        """Read the version that a commit stands on, once in a process: nothing is built on damage."""
-        if parent and self.ledger.read(parent).hash != parent_hash:
-            raise LedgerDamaged(f"{key_of(parent)} is not the version that the state was derived from")
-        self._proved = parent
-
-    def _prove_bases(self, changes: Sequence[Change]) -> None:
-        """Compare what changes are based on with the ledger's own lines: a state file may have lost a bit."""
+        parent = self.state.commit(number) if number else None
+        if parent is not None and number != self._proved:
+            # Once in a process: nothing is built on damage.
+            if self.ledger.read(number).hash != parent.hash:
+                raise LedgerDamaged(f"{key_of(number)} is not the version that the state was derived from")
+            self._proved = number
         files: dict[int, bytes] = {}
-        for version, envelope, body in self.state.bases_of(changes):
+        for version, envelope, body in self.state.bases_of(changes):  # a state file may have lost a bit
             if version not in files:
                 files[version] = self.ledger.bytes_of(version)
             if envelope not in files[version] or (body is not None and body not in files[version]):
                 raise IndexDamaged(f"the state file does not say what version {version} of the ledger says")
+        parent_hash, parent_at = (parent.hash, parent.at) if parent else (GENESIS, None)
+        return self.ledger.commit(draft, changes, parent_hash, parent_at)
 
 
 @contextmanager
@@ -265,9 +256,9 @@ def whole_until(ledger: Ledger) -> int:
 def must_be_its_key(ledger: Ledger, identity: Identity) -> None:
     """Raise if the account's file holds another key than the ledger was begun with."""
     try:
-        known = ledger.header(1)[0].key if ledger.exists(1) else None
+        known = ledger.header(1)[0].key
     except Damaged:
-        return  # who reads the ledger tells of it
+        return  # there is none yet, or who reads the ledger tells of it
     if known is not None and known != fingerprint(identity.key):
         hint = "put account.json back from a backup; until then it can be read with read_only=True"
         raise Damaged(f"account.json of {identity.account!r} holds another key than its ledger", hint=hint)

@@ -13,7 +13,6 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
-from itertools import zip_longest
 from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -91,10 +90,12 @@ def _prover(
     """What proves the arguments of a call: those by place, then those by name."""
     parameters = signature.parameters.values()
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
     is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
     first = 1 if names[:1] in (["self"], ["cls"]) else 0
+    del names[:first]
     fits: dict[str, tuple[Fits, str]] = {}
+    texts: set[str] = set()  # which a plain text fits
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         if not fits:  # at the first call, when every name of an annotation can be resolved
@@ -102,8 +103,14 @@ def _prover(
             for p in parameters:
                 hint = hints.get(p.name, Any if isinstance(p.annotation, str) else p.annotation)
                 fits[p.name] = _fit(hint), _spelt(hint)
-        by_place = zip_longest(names[first : len(args)], args[first:], fillvalue=rest)
-        for name, value in (*by_place, *named.items()):
+            texts.update(
+                n for n, (fit, spelt) in fits.items() if fit("a") and fit("b") and "Path" not in spelt
+            )
+        by_place = args[first:]
+        places = [*names, *rest * (len(by_place) - len(names))] if rest else names
+        for name, value in (*zip(places, by_place), *named.items()):  # noqa: B905 - the others come by name
+            if type(value) is str and name in texts and len(value) <= MAX_TEXT and value.isascii():
+                continue
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])
             elif name in named and not is_open:

@@ -195,10 +195,9 @@ def root_of(hashes: Iterator[str]) -> str:
 
 def encode_entry(seq: int, entry: entries.Entry) -> bytes:
     """A buffer entry as one numbered, checksummed line."""
-    tag = entries.TAGS[type(entry)]
-    body = encode_json(entry)
-    line = _BufferLine(seq=seq, t=tag, crc=_crc(seq, tag, body), body=msgspec.Raw(body))
-    return encode_json(line) + b"\n"
+    tag, body = entries.TAGS[type(entry)], encode_json(entry)
+    crc = _crc(seq, tag, body)
+    return b'{"seq":%d,"t":"%s","crc":"%s","body":%s}\n' % (seq, tag.encode(), crc.encode(), body)
 
 
 def decode_entry(raw: bytes) -> tuple[int, entries.Entry]:

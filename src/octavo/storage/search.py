@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Set
 from datetime import UTC, date, datetime
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -13,23 +12,19 @@ from msgspec.structs import replace
 from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS
 from octavo.domain.query import Question
-from octavo.domain.ranking import Ages, Recipe, reach, term_weights
+from octavo.domain.ranking import Ages, Recipe, passage_prior, reach, term_weights
 from octavo.libraries import Array, np
-from octavo.storage import surroundings
+from octavo.storage import parts as formulas
 from octavo.storage.batches import code_of
 from octavo.storage.frequencies import occurrences_in
 from octavo.storage.rows import Units, distinct, key_code, picked
-from octavo.storage.sources import Source, counts_of
-from octavo.storage.substance import substance_part
-from octavo.storage.surroundings import Surroundings
-from octavo.storage.tokens import Encoded, Tokens, second_look
-from octavo.storage.vectors import Vectors
+from octavo.storage.surroundings import Source, Surroundings, counts_of, gather
+from octavo.storage.tokens import Encoded, Tokens
+from octavo.storage.vectors import Vectors, checked_vectors
 from octavo.storage.words import Words
 
 _DAY_SECONDS = 86_400
 _WIDER = 4
-
-
 # How many candidates each stream may hand in; words and meaning never fewer than are asked for, and more
 # when a first look found turns of too few memories.
 _WORDS, _SPEAKER, _MEANING, _TIME = 60, 80, 60, 200
@@ -82,26 +77,31 @@ class Search:
         With `ages` salience, age and layer count in the order too; they are no part of the scores.
         With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
         """
-        self.each, self.ages = each, ages
-        self.tokens, self.asked = tokens, asked
+        self.each, self.ages, self.tokens, self.asked = each, ages, tokens, asked
         self.recipe, self.wider, self.version = recipe, 1, version
-        self.question, self.filter = question, filter_
-        self.ends = ends
+        self.question, self.filter, self.words, self.ends = question, filter_, words, ends
         self.ended = np.array(sorted({key_code(memory) for memory, _ in ends}), dtype=np.uint64)
-        self.query: Any = None if query is None or vectors is None else _unit_length(query)
-        # A writer may have added to both the rows and the vectors meanwhile.
-        stored = None if vectors is None or query is None else vectors.up_to(units.manifest.rows)
-        self.words, self.sources = words, [self._source(0, units, stored)]
+        self.query: Any = None
+        if query is not None and vectors is not None:
+            self.query = checked_vectors(query, vectors.manifest.dimension)[0]
+            vectors = vectors.up_to(units.manifest.rows)  # a writer may have added to both meanwhile
+        self.sources = [self._source(0, units, vectors if self.query is not None else None)]
         if held is not None:
             self.sources.append(self._source(units.manifest.rows, *held))
-        may_be = apart and (held is not None or len(words.of_kinds(apart, version)))
-        self.apart = apart if may_be else ()
+        self.apart = apart if apart and (held or len(words.of_kinds(apart, version))) else ()
+        self.is_apart = np.array([kind in self.apart for kind in KINDS])
         self.allowed: Array | None = None
         if filter_.is_narrow:
             behind = [source.first + source.units.fitting(filter_) for source in self.sources[1:]]
             indexed = np.array(words.all(filter_, version), dtype=np.int64)
             self.allowed = np.sort(np.concatenate([indexed, *behind]))
         self.codes = np.array([code_of(term) for term in question.terms], dtype=np.uint32)
+        # The seconds around each interval in which a match still counts for something.
+        self.spans: list[tuple[int, int]] = []
+        for interval in question.intervals[:12]:
+            slack = int(1.2 * reach(interval.days, recipe)) * _DAY_SECONDS
+            last = _seconds(interval.last) + _DAY_SECONDS - 1
+            self.spans.append((_seconds(interval.first) - slack, last + slack))
 
     def _source(self, first: int, units: Units, vectors: Vectors | None) -> Source:
         scopes, rows = units.scope_codes(self.filter.scopes), units.rows_until(self.version)
@@ -124,13 +124,9 @@ class Search:
         recipe, sources = self.recipe, self.sources
         near = self._near(limit)
         candidates = distinct(np.concatenate([self._candidates(limit), near]))
-        nearby = surroundings.gather(
-            sources,
-            candidates[sources[0].holds(candidates)],
-            self._in_sight,
-            self.codes,
-            gap=max(len(recipe.neighbours), len(recipe.meaning_neighbours), _NEIGHBOURS),
-        )
+        gap = max(len(recipe.neighbours), len(recipe.meaning_neighbours), _NEIGHBOURS)
+        indexed = candidates[sources[0].holds(candidates)]
+        nearby = gather(sources, indexed, self._in_sight, self.codes, gap=gap)
         if len(nearby.rows) == 0:
             return [], []
         chosen = nearby.around(nearby.holding(candidates), _NEIGHBOURS)
@@ -140,89 +136,56 @@ class Search:
         if self.query is not None:
             kept = self._best(nearby, chosen, parts, near, limit)
             chosen, parts = chosen[kept], {name: values[kept] for name, values in parts.items()}
-            shift = self._shift()
-            parts["meaning"] = recipe.meaning * surroundings.meaning_part(
-                nearby, chosen, sources, self.query, shift, recipe
-            )
-        if recipe.substance:
+            stored = sources[0].vectors  # how near to the question a text is on the average
+            shift = 0.0 if stored is None else float(stored.mean(sources[0].rows) @ self.query)
+            meaning = formulas.meaning_part(nearby, chosen, sources, self.query, shift, recipe)
+            parts["meaning"] = recipe.meaning * meaning
+        if recipe.substance and not self.question.is_request:
             scale = recipe.substance if self.asked is None else recipe.substance_reranked
-            parts["substance"] = np.float32(scale) * substance_part(
-                nearby, chosen, parts, _sum(parts), self.question, sources, recipe
+            parts["substance"] = np.float32(scale) * formulas.substance_part(
+                nearby, chosen, parts, _sum(parts), sources, recipe, is_list=self.question.is_list
             )
         score = _sum(parts)
         if self.ages is not None:
-            parts |= surroundings.own_parts(nearby, chosen, self.ages, self.recipe)
+            parts |= formulas.own_parts(nearby, chosen, self.ages, self.recipe)
         first, beside = self._order(nearby, chosen, _sum(parts), limit)
         best = np.concatenate([first, beside])
         chosen, score, parts = chosen[best], score[best], {name: part[best] for name, part in parts.items()}
-        matched = surroundings.matched(nearby, chosen, sources, self.query)
+        matched = formulas.matched(nearby, chosen, sources, self.query)
         if self.tokens is not None and self.asked is not None:
-            parts["rerank"] = np.zeros(len(best), dtype=np.float32)
-            parts["rerank"][: len(first)] = second_look(
-                nearby, matched[: len(first)], self.tokens, self.asked, self.recipe
-            )
+            looked = formulas.second_look(nearby, matched[: len(first)], self.tokens, self.asked, self.recipe)
+            parts["rerank"] = np.pad(looked, (0, len(beside)))
         found = self._scored(nearby, chosen, score, parts, matched)
         return found[: len(first)], found[len(first) :]
 
-    def _parts(self, nearby: Surroundings, chosen: Array) -> dict[str, Array]:
-        """What every part but the meaning gives the chosen units."""
-        recipe, question = self.recipe, self.question
-        parts = {"words": surroundings.words_part(nearby, chosen, *self._weights(), recipe)}
-        if question.speaker is not None:
-            said = nearby.firsts["speaker"][chosen] == self._speaker_code(question.speaker)
-            parts["speaker"] = recipe.speaker * said.astype(np.float32)
-            # Who is asked about tells of themselves; "you" is about somebody else.
-            parts["address"] = nearby.firsts["address"][chosen] * np.float32(-recipe.address / 255)
-        if question.intervals:
-            parts["time"] = recipe.time * surroundings.time_part(nearby, chosen, question.intervals, recipe)
-        parts["length"], parts["person"] = surroundings.priors(nearby, chosen, recipe)
-        return parts
-
-    def _best(
-        self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], near: Array, limit: int
-    ) -> Array:
-        """Which are worth comparing by meaning: the nearest ones, and the best by everything else."""
-        count = max(self.wider * _RANKED, limit)
-        if len(chosen) <= count:
-            return np.arange(len(chosen))
-        self.is_cut = True
-        kept = np.zeros(len(nearby.starts), dtype=bool)
-        kept[nearby.holding(near)] = True
-        kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
-        if self.apart:
-            kept[chosen[self._is_apart(nearby.firsts[chosen])]] = True
-        return np.flatnonzero(kept[chosen])
-
-    def _listed(self, source: Source) -> Array:
-        """The rows held in memory that share words with the question or its time, or are found apart."""
-        records = source.units.column("rows")
-        found = self._is_apart(records)
-        found[occurrences_in(source.units.column("terms"), records["length"], self.codes).row] = True
-        for first, last in self._spans():
-            found |= (records["at"] >= first) & (records["at"] <= last)
-        return source.first + np.flatnonzero(found)
-
     def _candidates(self, limit: int) -> Array:
         """The rows that share words with the question, or lie in the time it names."""
-        source = self.words
-        version, codes = self.version, self.codes.tolist()
+        words, filter_, version, codes = self.words, self.filter, self.version, self.codes.tolist()
         extra = 4 * len(self.ends)
         most = max(self.wider * _WORDS, limit) + extra
-        found = source.search(codes, self.filter, version, limit=most)
+        found = words.search(codes, filter_, version, limit=most)
         self.is_cut |= len(found) == most
-        if self.question.speaker is not None:
-            found += source.search(
-                codes, self.filter, version, limit=_SPEAKER + extra, speaker=self.question.speaker
-            )
-        for first, last in self._spans():
-            found += source.between(first, last, self.filter, version, limit=_TIME)
-            found += source.search(codes, self._during(first, last), version, limit=_SPEAKER)
+        if (speaker := self.question.speaker) is not None:
+            found += words.search(codes, filter_, version, limit=_SPEAKER + extra, speaker=speaker)
+        for first, last in self.spans:
+            found += words.between(first, last, filter_, version, limit=_TIME)
+            since, until = datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC)
+            since, until = max(since, filter_.since or since), min(until, filter_.until or until)
+            found += words.search(codes, replace(filter_, since=since, until=until), version, limit=_SPEAKER)
         if self.apart:
-            aside = replace(self.filter, kinds=self.apart)
-            found += source.search(codes, aside, version, limit=_APART)
-            for first, last in self._spans():
-                found += source.between(first, last, aside, version, limit=_APART)
-        return np.concatenate([np.array(found, dtype=np.int64), *map(self._listed, self.sources[1:])])
+            aside = replace(filter_, kinds=self.apart)
+            found += words.search(codes, aside, version, limit=_APART)
+            for first, last in self.spans:
+                found += words.between(first, last, aside, version, limit=_APART)
+        rows = [np.array(found, dtype=np.int64)]
+        for source in self.sources[1:]:  # what is held in memory is looked at row by row
+            records = source.units.column("rows")
+            fits = self.is_apart[records["kind"]]
+            fits[occurrences_in(source.units.column("terms"), records["length"], self.codes).row] = True
+            for first, last in self.spans:
+                fits |= (records["at"] >= first) & (records["at"] <= last)
+            rows.append(source.first + np.flatnonzero(fits))
+        return np.concatenate(rows)
 
     def _near(self, limit: int) -> Array:
         """The rows nearest by meaning, and those of the index's that are found apart."""
@@ -242,8 +205,12 @@ class Search:
         """The findable rows of a source that are nearest to the question, and their cosines."""
         if source.vectors is None:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        visible = partial(self._findable, source)
-        rows, cosines = source.vectors.nearest(self.query, visible, limit=limit, share=share, among=among)
+
+        def findable(rows: Array) -> Array:
+            seen = self._in_sight(source, rows)
+            return seen if self.allowed is None else seen & np.isin(source.first + rows, self.allowed)
+
+        rows, cosines = source.vectors.nearest(self.query, findable, limit=limit, share=share, among=among)
         return source.first + rows, cosines
 
     def _allowed_in(self, source: Source) -> tuple[Array | None, float]:
@@ -257,23 +224,6 @@ class Search:
         sample = source.units.column("rows")["scope"][:: max(1, known.rows // 1000)]
         return None, float(np.isin(sample, source.scopes).mean()) if len(sample) else 1.0
 
-    def _spans(self) -> list[tuple[int, int]]:
-        """The seconds around each interval in which a match still counts for something."""
-        spans = []
-        for interval in self.question.intervals[:12]:
-            slack = int(1.2 * reach(interval.days, self.recipe)) * _DAY_SECONDS
-            first, last = _seconds(interval.first), _seconds(interval.last) + _DAY_SECONDS - 1
-            spans.append((first - slack, last + slack))
-        return spans
-
-    def _during(self, first: int, last: int) -> Filter:
-        since, until = datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC)
-        return replace(
-            self.filter,
-            since=max(since, self.filter.since or since),
-            until=min(until, self.filter.until or until),
-        )
-
     def _in_sight(self, source: Source, rows: Array) -> Array:
         """Which of a source's rows are valid at the version, in scope, and not ended since the watermark."""
         seen = source.units.visible(rows, self.version, source.scopes)
@@ -281,23 +231,24 @@ class Search:
             records = source.units.column("rows")
             for place in np.flatnonzero(np.isin(records["key"][rows], self.ended)):
                 record = records[rows[place]]
-                name = (source.units.memory_of(record), int(record["rev"]))
-                seen[place] &= name not in self.ends
+                seen[place] &= (source.units.memory_of(record), int(record["rev"])) not in self.ends
         return seen
 
-    def _findable(self, source: Source, rows: Array) -> Array:
-        seen = self._in_sight(source, rows)
-        return seen if self.allowed is None else seen & np.isin(source.first + rows, self.allowed)
-
-    def _shift(self) -> float:
-        """How near to the question a text is on the average."""
-        index = self.sources[0]
-        return float(index.vectors.mean(index.rows) @ self.query) if index.vectors is not None else 0.0
-
-    def _speaker_code(self, speaker: str) -> int:
-        """The code that stands for a speaker in the records, -1 if nobody of that name has spoken."""
-        speakers = self.sources[-1].units.manifest.speakers
-        return speakers.index(speaker) + 1 if speaker in speakers else -1
+    def _parts(self, nearby: Surroundings, chosen: Array) -> dict[str, Array]:
+        """What every part but the meaning gives the chosen units."""
+        recipe, question, firsts = self.recipe, self.question, nearby.firsts
+        parts = {"words": formulas.words_part(nearby, chosen, *self._weights(), recipe)}
+        if question.speaker is not None:
+            speakers = self.sources[-1].units.manifest.speakers
+            code = speakers.index(question.speaker) + 1 if question.speaker in speakers else -1
+            parts["speaker"] = recipe.speaker * (firsts["speaker"][chosen] == code).astype(np.float32)
+            # Who is asked about tells of themselves; "you" is about somebody else.
+            parts["address"] = firsts["address"][chosen] * np.float32(-recipe.address / 255)
+        if question.intervals:
+            parts["time"] = recipe.time * formulas.time_part(nearby, chosen, question.intervals, recipe)
+        parts["length"] = passage_prior(firsts["passages"][chosen].astype(np.float32), np.log, recipe)
+        parts["person"] = recipe.person * (firsts["marks"][chosen] & 1).astype(np.float32)
+        return parts
 
     def _weights(self) -> tuple[Array, float]:
         """The weight of each term, and how many terms a passage has on average."""
@@ -310,56 +261,54 @@ class Search:
         weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
         return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
 
+    def _best(
+        self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], near: Array, limit: int
+    ) -> Array:
+        """Which are worth comparing by meaning: the nearest ones, and the best by everything else."""
+        count = max(self.wider * _RANKED, limit)
+        if len(chosen) <= count:
+            return np.arange(len(chosen))
+        self.is_cut = True
+        kept = np.zeros(len(nearby.starts), dtype=bool)
+        kept[nearby.holding(near)] = True
+        kept[chosen[np.argpartition(-_sum(parts), count)[:count]]] = True
+        kept |= self.is_apart[nearby.firsts["kind"]]
+        return np.flatnonzero(kept[chosen])
+
     def _order(self, nearby: Surroundings, chosen: Array, score: Array, limit: int) -> tuple[Array, Array]:
         """Where the best of the chosen stand, of equals the oldest row, and the best found apart."""
         order = np.lexsort((nearby.rows[nearby.starts[chosen]], -score))
-        beside = order[:0]
-        if self.apart:
-            is_apart = self._is_apart(nearby.firsts[chosen[order]])
-            order, beside = order[~is_apart], order[is_apart][:_APART]
+        is_apart = self.is_apart[nearby.firsts["kind"][chosen[order]]]
+        order, beside = order[~is_apart], order[is_apart][:_APART]
         if self.each == "memory":
-            order = order[_first_of_each(nearby.firsts["key"][chosen[order]], limit)]
+            first: dict[int, int] = {}
+            for key, place in zip(nearby.firsts["key"][chosen[order]].tolist(), order.tolist(), strict=True):
+                first.setdefault(key, place)
+            order = np.array(list(first.values()), dtype=np.int64)
         return order[:limit], beside
-
-    def _is_apart(self, records: Array) -> Array:
-        return np.asarray(np.array([kind in self.apart for kind in KINDS])[records["kind"]])
 
     def _scored(
         self, nearby: Surroundings, units: Array, score: Array, parts: dict[str, Array], matched: Array
     ) -> list[ScoredUnit]:
-        rows, firsts = nearby.rows[nearby.starts[units]], picked(nearby.firsts, units)
+        firsts = picked(nearby.firsts, units)
         sharing = np.zeros(len(nearby.starts), dtype=bool)
         sharing[nearby.unit_of(nearby.found.row)] = True
-        columns = [v.tolist() for v in (firsts["rev"], firsts["turn"], firsts["kind"], score, sharing[units])]
+        columns = (
+            *(firsts["name"], firsts["name_length"], firsts["rev"], firsts["turn"], firsts["kind"]),
+            *(score, sharing[units], matched - nearby.starts[units], nearby.rows[matched]),
+        )
         given = zip(*(values.tolist() for values in parts.values()), strict=True)
-        memories, places = self._memories(rows, firsts), (matched - nearby.starts[units]).tolist()
-        return [
-            ScoredUnit(
-                *(memory, rev, None if turn < 0 else turn, KINDS[kind], value),
-                *(dict(zip(parts, own, strict=True)), shares, place, row),
-            )
-            for memory, place, row, rev, turn, kind, value, shares, own in zip(
-                memories, places, nearby.rows[matched].tolist(), *columns, given, strict=True
-            )
-        ]
-
-    def _memories(self, rows: Array, firsts: Array) -> list[str]:
         index, held = self.sources[0], self.sources[-1]
-        places = zip(rows.tolist(), firsts["name"].tolist(), firsts["name_length"].tolist(), strict=True)
-        return [
-            (index if row < index.units.manifest.rows else held).units.words_at(start, length)[0] or ""
-            for row, start, length in places
-        ]
-
-
-def _first_of_each(keys: Array, limit: int) -> list[int]:
-    """Where the first few different keys stand."""
-    found: dict[int, int] = {}
-    for place, key in enumerate(keys.tolist()):
-        if len(found) == limit:
-            break
-        found.setdefault(key, place)
-    return list(found.values())
+        found = []
+        for name, size, rev, turn, kind, value, shares, passage, row, own in zip(
+            *(column.tolist() for column in columns), given, strict=True
+        ):
+            source = index if row < index.units.manifest.rows else held
+            memory = source.units.words_at(name, size)[0] or ""
+            where = (memory, rev, None if turn < 0 else turn, KINDS[kind])
+            told = dict(zip(parts, own, strict=True))
+            found.append(ScoredUnit(*where, value, told, shares, passage, row))
+        return found
 
 
 def _sum(parts: dict[str, Array]) -> Array:
@@ -368,9 +317,3 @@ def _sum(parts: dict[str, Array]) -> Array:
 
 def _seconds(day: date) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
-
-
-def _unit_length(query: Any) -> Any:
-    array = np.asarray(query, dtype=np.float32).reshape(-1)
-    norm = math.sqrt(array @ array)
-    return array / norm if norm > 0 else array

@@ -18,7 +18,7 @@ from apsw import sqlite_extra
 from octavo.domain.likeness import filed_under
 from octavo.domain.memory import COMPARED, Change, Memory
 from octavo.domain.names import called_in
-from octavo.domain.orders import holds_order
+from octavo.domain.orders import orders_of
 from octavo.domain.themselves import topics_of
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec
@@ -26,12 +26,12 @@ from octavo.storage.ledger import GENESIS
 from octavo.storage.state_log import OPEN
 from octavo.storage.state_view import ROW_BITS
 
-SCHEMA = 10
+SCHEMA = 11
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
 _CHECKSUM_BYTES = 8  # at the end of a page, which that layer goes by
 _MOST_BYTES_IN_MEMORY = 1 << 29
 _BUSY_MILLISECONDS = 60_000
-_CACHE_KIBIBYTES = 16_000  # numbers of texts lie all over; with less, one commit reads a page many times
+_CACHE_KIBIBYTES = 32_000  # numbers of texts lie all over; with less, one commit reads a page many times
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -118,11 +118,11 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         db = connected(str(path))
         db.set_busy_timeout(_BUSY_MILLISECONDS)
-        if db.pragma("schema_version") and not _is_laid(db):
-            db.close()
-            remove(path)  # of another Octavo; it is derived, so nothing is lost
-            return opened(path, read_only=False)
         if not _is_laid(db):
+            if db.pragma("schema_version") and not _is_laid(db):  # others may lay it at this moment
+                db.close()
+                remove(path)  # of another Octavo; it is derived, so nothing is lost
+                return opened(path, read_only=False)
             db.reserve_bytes("main", _CHECKSUM_BYTES)
             _log_ahead(db)
             _create(db)
@@ -263,7 +263,7 @@ def looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list
             "INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)",
             [(tag, codec.micros(m.at), m.id, row) for row, m in rows for tag in m.tags],
         ),
-        ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if holds_order(m)]),
+        ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if orders_of(m)]),
         ("INSERT INTO told VALUES (?, ?)", [(topic, row) for row, m in rows for topic in topics_of(m)]),
         (_CALL, [(n, who, row, n, who) for row, m in rows if m.turns for n, who in called_in(m)]),
         # In their order, because neighbours lie on one page.

@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from octavo.domain.ranking import Recipe
 from octavo.libraries import Array, np, product
 from octavo.storage.columns import Columns, Files
 from octavo.storage.rows import ranges
-from octavo.storage.surroundings import Surroundings
 
 _SCALE = 127  # a vector of length one in whole numbers of a byte each
 
@@ -74,30 +72,6 @@ class Tokens(Columns[TokenManifest]):
         low[known] = np.where(rows[known] > 0, ends[rows[known] - 1], 0)
         # Nobody reads every byte before a question: what is damaged must not point outside of the file.
         return np.minimum(low, self.manifest.tokens), np.clip(high, low, self.manifest.tokens)
-
-
-def second_look(
-    nearby: Surroundings, matched: Array, tokens: Tokens, asked: Encoded, recipe: Recipe
-) -> Array:
-    """What a second look adds to the passages at some places, zero on average.
-
-    Every token of the question counts as its nearest in the passage or, for less, in those beside it. What
-    has no tokens, because it is new or in another script, is neither lifted nor lowered.
-    """
-    conversation = nearby.segments[nearby.unit_of(matched)]
-    beside = []
-    for step in (-1, 1):
-        place = np.clip(matched + step, 0, len(nearby.rows) - 1)
-        is_near = nearby.segments[nearby.unit_of(place)] == conversation
-        beside.append(np.where(is_near, place, matched))
-    places, which = np.unique(np.concatenate([matched, *beside]), return_inverse=True)
-    near, is_there, weights = tokens.best(asked, nearby.rows[places])
-    own, before, behind = which.reshape(3, -1)
-    best = np.maximum(near[own], np.float32(recipe.rerank_neighbour) * np.maximum(near[before], near[behind]))
-    fits, judged = product(best, weights), is_there[own]
-    if not judged.any():
-        return np.zeros(len(matched), dtype=np.float32)
-    return np.where(judged, np.float32(recipe.rerank) * (fits - fits[judged].mean()), np.float32(0))
 
 
 def append_tokens(tokens: Tokens, encoded: Sequence[Encoded]) -> Tokens:

@@ -1,42 +1,40 @@
-"""The page's words: records told as sentences, and texts as HTML in which every string is escaped."""
+"""The page's words: what a record says to a person, as every template may ask; HTML is the templates' own."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
-from octavo.domain.memory import Memory, Proposal, is_human
+from octavo.domain.cores import Core, Sphere, core_from_json, sphere_from_json
+from octavo.domain.hits import Hit
+from octavo.domain.memory import STATE, Memory, is_human
 from octavo.domain.pages import dated
 from octavo.domain.patterns import pattern
 from octavo.domain.sentences import shorten
 from octavo.domain.text import runs, terms_of_run
-from octavo.doors.render.diff import word_steps
+from octavo.engine.reading import Reader, Revision
 from octavo.engine.versions import Diff
+from octavo.errors import BadInput
 from octavo.storage.codec import REDACTED
 from octavo.storage.state_log import Commit
 
 _THAI = pattern("([\u0e00-\u0e7f]+(?:\\s+[\u0e00-\u0e7f]+)*)")
-_WORD = pattern(r"([^\W_]+(?:['’][^\W_]+)*)")
+_WORD = pattern(r"[^\W_]+(?:['’][^\W_]+)*")
 _GIST = 180
+_PARTS, _PART_LEAST, _REASONS = 5, 0.02, 3  # of a hit's score, as far as they are shown
+_VERBS = ("shares", "stands", "means", "was", "is", "matters", "felt", "belongs", "fits")  # begin a reason
 
 
 @cache
-def words(table: str) -> dict[str, Any]:
-    """One table of the page's words."""
-    tables = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
-    return dict(tables[table])
-
-
-def html(form: str, *values: Any) -> str:
-    """A piece of HTML of our own with values in it, each escaped unless it is such a piece itself."""
-    from markupsafe import Markup
-
-    return Markup(form).format(*values)  # noqa: S704  # forms are literals of this module
+def words() -> dict[str, dict[str, Any]]:
+    """The page's words, a table for each of their uses."""
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
 def name_of(actor: str) -> str:
@@ -58,20 +56,46 @@ def wording(memory: Memory) -> str:
     return "an erased text" if memory.text == REDACTED else memory.text
 
 
-def span(page: Memory) -> str:
-    """The days that a core or sphere tells of."""
-    return page.text.partition("\n")[0].partition(":")[0]
-
-
-def sentence(reasons: list[str]) -> str:
-    """Reasons as one sentence about a hit."""
-    *others, last = reasons
-    return f"It {', '.join(others)} and {last}." if others else f"It {last}."
-
-
 def label(memory: Memory) -> str:
     """What a memory is about: its topic's last part, as a word."""
     return _capital((memory.topic or "").rpartition("/")[2].replace("_", " "))
+
+
+def day(at: datetime, *, year: bool = True) -> str:
+    """A day as people write it."""
+    return dated(at, "en", year=year)
+
+
+def pieces(text: str, marks: frozenset[str] = frozenset()) -> Iterator[tuple[bool, list[tuple[bool, str]]]]:
+    """A text's runs, Thai or not, in pieces that were asked for or not: letters in Thai, else whole words."""
+    for number, run in enumerate(_THAI.split(text)):
+        if number % 2:
+            spans = [m.span() for gram in marks for m in re.finditer(re.escape(gram), run)]
+        else:
+            spans = [m.span() for m in _WORD.finditer(run) if terms(m[0]) & marks] if marks else []
+        asked = {at for span in spans for at in range(*span)}
+        told = groupby(range(len(run)), asked.__contains__)
+        yield bool(number % 2), [(is_asked, "".join(run[at] for at in places)) for is_asked, places in told]
+
+
+def terms(text: str) -> frozenset[str]:
+    """The terms by which a text is looked up."""
+    return frozenset(term for run in runs(text) for term in terms_of_run(run))
+
+
+def why(hit: Hit) -> str:
+    """What speaks most for a hit, as one sentence about it."""
+    reasons = [words for value, words in hit.reasons if value > 0 and words.split()[0] in _VERBS]
+    *others, last = reasons[:_REASONS] or [""]
+    told = f"{', '.join(others)} and {last}" if others else last
+    return f"It {told}." if told else "Nothing in particular speaks for it."
+
+
+def parts(hit: Hit) -> list[tuple[str, float]]:
+    """What a hit's score is mostly made of, in the page's words."""
+    weighed = sorted(hit.parts.items(), key=lambda part: -abs(part[1]))
+    shown = [(name, value) for name, value in weighed if abs(value) >= _PART_LEAST][:_PARTS]
+    return [(words()["parts"].get(name, name), value) for name, value in shown]
 
 
 def told(commit: Commit, difference: Diff) -> tuple[str, str]:
@@ -84,8 +108,8 @@ def told(commit: Commit, difference: Diff) -> tuple[str, str]:
         return f"Conversation {commit.session} with {name_of(commit.actor)}", said
     if not memories and verb in ("remember", "revise", "forget", "promote", "propose"):
         verb = "ask"
-    if verb in words("acts"):
-        form = words("acts")[verb][not is_human(commit.actor)]
+    if verb in words()["acts"]:
+        form = words()["acts"][verb][not is_human(commit.actor)]
         return form.format(name_of(commit.actor), rest), said
     return f"{name_of(commit.actor)}: {verb}" if verb else "Something in another scope", said
 
@@ -95,72 +119,24 @@ def look(commit: Commit) -> str:
     return "you" if is_human(commit.actor) else "fold" if commit.cause.startswith("compress") else "agent"
 
 
-def asks(proposal: Proposal) -> str:
-    """What somebody would like, as the beginning of a sentence."""
-    wish = "change" if proposal.action == "write" and proposal.base_rev else proposal.action
-    return f"{name_of(proposal.by)} would like to {words('wishes')[wish]}"
+def first_to_say(history: list[Revision]) -> Memory:
+    """The revision that gave a memory the wording it has: who brings it back later did not write it."""
+    spoken = [r.memory for r in history if not r.memory.gone] or [history[-1].memory]
+    return list(takewhile(lambda memory: memory.text == spoken[-1].text, reversed(spoken)))[-1]
 
 
-def sure(memory: Memory) -> str:
-    """How sure a memory is, in words."""
-    if is_human(memory.actor):
-        return "certain, because you said it"
-    steps = ((0.9, "very sure"), (0.7, "sure"), (0.4, "not very sure"), (0.0, "a guess"))
-    return "you said yes to it" if memory.approved else next(w for n, w in steps if memory.confidence >= n)
+def held(reader: Reader) -> list[Memory]:
+    """What holds now: who you are, then what was said last of each topic."""
+    found = [m for kind in ("canon", "register") for m in reader.memories(kind=kind, limit=100, newest=True)]
+    return [memory for memory in found if memory.category != STATE and memory.text]
 
 
-def day(at: datetime) -> str:
-    """A day as people write it."""
-    return dated(at, "en", year=True)
-
-
-def when(at: datetime, form: str = "") -> str:
-    """A time for people, exact for machines and for who points at it; `form` may be `clock` or `short`."""
-    exact = f"{day(at)}, {at:%H:%M:%S} UTC"
-    shown = f"{at:%H:%M}" if form == "clock" else dated(at, "en", year=form != "short")
-    return html('<time datetime="{}" title="{}">{}</time>', at.isoformat(), exact, shown)
-
-
-def speech(text: str, marks: Collection[str] = ()) -> str:
-    """A text with its Thai runs named as Thai, and asked words marked."""
-    pieces = [(bool(i % 2), piece) for i, piece in enumerate(_THAI.split(text)) if piece]
-    return _joined(_thai(piece, marks) if is_thai else _marked(piece, marks) for is_thai, piece in pieces)
-
-
-def change(before: str, after: str) -> str:
-    """Two texts in one: what went and what came, down to the word."""
-    forms = {"=": "{}", "-": "<del>{}</del>", "+": "<ins>{}</ins>"}
-    return _joined(html(forms[sign], speech(piece)) for sign, piece in word_steps(before, after))
-
-
-def terms(text: str) -> frozenset[str]:
-    """The terms by which a text is looked up."""
-    return frozenset(term for run in runs(text) for term in terms_of_run(run))
-
-
-def _marked(piece: str, marks: Collection[str]) -> str:
-    """A piece of text whose words that share a term with the question are marked."""
-    forms = ("{}", "<mark>{}</mark>")
-    split = enumerate(_WORD.split(piece))
-    return _joined(html(forms[bool(i % 2 and terms(word).intersection(marks))], word) for i, word in split)
-
-
-def _thai(piece: str, marks: Collection[str]) -> str:
-    """A Thai run in which every letter that a gram of the question covers is marked."""
-    grams = [gram for gram in marks if gram in piece]
-    covered = {at for gram in grams for m in re.finditer(re.escape(gram), piece) for at in range(*m.span())}
-    parts: list[tuple[str, str]] = []
-    for at, letter in enumerate(piece):
-        form = "<mark>{}</mark>" if at in covered else "{}"
-        before = parts.pop()[1] if parts and parts[-1][0] == form else ""
-        parts.append((form, before + letter))
-    return html('<span lang="th">{}</span>', _joined(html(form, letters) for form, letters in parts))
-
-
-def _joined(pieces: Iterable[str]) -> str:
-    from markupsafe import Markup
-
-    return Markup("").join(pieces)
+def content(page: Memory) -> Core | Sphere | None:
+    """What a core or sphere holds, None if it came from elsewhere in another shape."""
+    try:
+        return core_from_json(page.data) if page.kind == "core" else sphere_from_json(page.data)
+    except BadInput:
+        return None
 
 
 def _capital(name: str) -> str:

@@ -1,18 +1,25 @@
-"""A visit: one request to an account's pages, what was said in it, and the page, way or file that answers."""
+"""A visit: one request to an account's pages, proved to be ours if it is a form, and what answers it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache, partial
+import hmac
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from inspect import getmembers, isfunction
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
-from octavo.doors.operations.performing import store_of
+from octavo.domain.episodes import moment
+from octavo.doors.pool import Pool
+from octavo.doors.render.diff import word_steps
 from octavo.doors.settings import Settings
+from octavo.doors.visitors import Visitors
 from octavo.doors.web import telling
 from octavo.engine.account import Account
-from octavo.errors import BadInput
+from octavo.errors import BadInput, NotAllowed, OctavoError
+from octavo.storage.state_log import Commit
 
 HERE = Path(__file__).parent
 HEADERS = {
@@ -20,6 +27,7 @@ HEADERS = {
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
+_LONGEST = 64_000  # bytes of a form
 
 
 class Visit:
@@ -30,17 +38,16 @@ class Visit:
 
     def __init__(self, request: Any, form: Mapping[str, str], token: str) -> None:
         self.at, self.query, self.form = request.path_params, dict(request.query_params), form
-        root, undo = str(request.scope.get("root_path", "")), self.query.get("undo", "")
+        self.id = str(self.at.get("id", ""))
+        root = str(request.scope.get("root_path", ""))
         self.base = f"{root}/@{quote(self.at['account'], safe='')}"
         self.shown = {
             "static": f"{root}/static",
-            "base": self.base,
             "token": token,
-            "page": request.url.path.partition("/@")[2].partition("/")[2].partition("/")[0],
+            "page": request.url.path.partition("/@")[2].split("/")[1],
             "theme": request.cookies.get("theme", "auto"),
-            "url": partial(link, self.base),
-            "done": telling.words("done").get(self.query.get("done", "")),
-            "undo": int(undo) if undo.isdecimal() and len(undo) < 18 else None,
+            "url": self.link,
+            "query": self.query,
         }
 
     def number(self, name: str, default: int | None = None) -> int:
@@ -57,19 +64,18 @@ class Visit:
             raise BadInput("there was nothing in the field", hint="write something and send it again")
         return text
 
-    def sizes(self) -> tuple[int, int] | None:
-        """The bytes of the versions and of what is made of them; None for an account without a folder."""
-        folder = store_of(self.settings).folder
-        if folder is None:
-            return None
-        sizes = [(p.parts, p.stat().st_size) for p in folder.rglob("*") if p.is_file()]
-        kept, made = (sum(size for parts, size in sizes if part in parts) for part in ("ledger", "index"))
-        return kept, made
+    def commit(self, version: int) -> Commit:
+        """When, by whom and why a version was made."""
+        return self.account.versions(after=version - 1, limit=1)[0]
+
+    def link(self, to: str, /, **query: Any) -> str:
+        """An address of the account's pages; a word of Python's has a line behind it."""
+        said = {name.rstrip("_"): value for name, value in query.items() if value is not None}
+        return f"{self.base}/{quote(to)}" + (f"?{urlencode(said)}" if said else "")
 
     def page(self, template: str, status: int = 200, **values: Any) -> Any:
         """A page of the account."""
-        standing = {"waiting": len(self.account.proposals()), "version": self.account.version}
-        return self.html(template, status, **standing, **values)
+        return self.html(template, status, account=self.account, commit=self.commit, **values)
 
     def html(self, template: str, status: int, **values: Any) -> Any:
         """A template with its values and what every page shows, all of it escaped."""
@@ -78,32 +84,59 @@ class Visit:
         written = _templates().get_template(template).render({**self.shown, **values})
         return HTMLResponse(written, status_code=status, headers=HEADERS)
 
-    def go(self, to: str, done: str, *, can_undo: bool = True) -> Any:
-        """Another page after an act, which says what was done and offers to take it back."""
+    def go(self, to: str, done: str) -> Any:
+        """Another page after an act, which says what was done and offers to take it back, if that can be."""
         from starlette.responses import RedirectResponse
 
-        undo = self.account.version if can_undo else None
-        return RedirectResponse(link(self.base, to, done=done, undo=undo), status_code=303, headers=HEADERS)
+        undo = self.account.version if done != "erased" else None
+        return RedirectResponse(self.link(to, done=done, undo=undo), status_code=303, headers=HEADERS)
 
 
-def link(base: str, to: str, /, **query: Any) -> str:
-    """An address of the account's pages."""
-    said = {name.rstrip("_"): value for name, value in query.items() if value is not None}
-    return f"{base}/{quote(to)}" + (f"?{urlencode(said)}" if said else "")
+def endpoint(pool: Pool, visitors: Visitors, page: Callable[[Visit], Any]) -> Callable[..., Any]:
+    """A page or act as an endpoint: the form is read and proved, the account leased, every error told."""
+    from starlette.concurrency import run_in_threadpool
+
+    def answered(request: Any, form: Mapping[str, str]) -> Any:
+        visit, token = Visit(request, form, visitors.same_origin), form.get("token", "")
+        is_ours = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+        is_ours &= hmac.compare_digest(token.encode(), visitors.same_origin.encode())
+        try:
+            if request.method == "POST" and not is_ours:
+                hint = "nothing was changed; open the page again and send it once more"
+                raise NotAllowed("the form did not come from a page of this server as it runs now", hint=hint)
+            visit.settings = visitors.of(request, visit.at["account"], proof=token)
+            visit.shown["me"] = visit.settings.actor.partition(":")[2].capitalize()
+            with pool.account(visit.settings) as visit.account:
+                return page(visit)
+        except OctavoError as error:
+            kinds = [kind.__name__ for kind in type(error).__mro__]
+            return visit.html("error.html", error.http_status, error=error, kinds=kinds, at=datetime.now(UTC))
+
+    async def answer(request: Any) -> Any:
+        return await run_in_threadpool(answered, request, await _form(request))
+
+    return answer
+
+
+async def _form(request: Any) -> dict[str, str]:
+    """The fields of a form, within bounds; what is longer is no form of ours, and has no token."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _LONGEST:
+            return {}
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 
 @cache
 def _templates() -> Any:
+    """The templates, in which every function of `telling` is a filter and every table of words a name."""
     import jinja2
 
+    files, strict = jinja2.FileSystemLoader(HERE / "templates"), jinja2.StrictUndefined
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+        loader=files, undefined=strict, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    names = ("speech", "change", "when", "day", "gist", "wording", "label", "sure", "name_of", "span", "look")
-    made.filters.update({name: getattr(telling, name) for name in names})
-    made.globals.update({"KINDS": telling.words("kinds"), "LINKS": telling.words("links")})
+    made.filters.update(getmembers(telling, isfunction), moment=moment, word_steps=word_steps)
+    made.globals.update({table.upper(): words for table, words in telling.words().items()})
     return made
