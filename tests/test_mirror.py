@@ -29,6 +29,7 @@ from octavo.domain.memory import Memory
 from octavo.engine.account import Account
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope
 from octavo.storage.mirror_tree import Tree
+from octavo.storage.state_view import DbView
 from octavo.storage.stores.disk import Disk
 
 AT = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
@@ -213,6 +214,20 @@ def test_every_kind_has_its_place(tmp_path: Path) -> None:
         assert taught["wave"]["actions"] == ["left", "right"]
         assert taught["wave"]["times_invoked"] == 0
         assert account.sync().edits == ()
+
+
+def test_many_runs_are_shown_without_looking_for_each_among_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    memories = DbView.memories
+    with opened(tmp_path) as account:
+        for number in range(12):
+            FilesystemMemory(account).save_episode({"metadata": {"episode_id": f"e{number}"}, "steps": []})
+        monkeypatch.setattr(DbView, "memories", lambda *how: asked.append(how) or memories(*how))
+        shown = account.mirror().written
+    assert sum(path.startswith("episodic/rlds_episodes/") for path in shown) == 24
+    assert len(asked) < 12
 
 
 def test_a_commit_to_ten_thousand_memories_rewrites_at_most_two_files(tmp_path: Path) -> None:

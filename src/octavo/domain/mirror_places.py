@@ -147,7 +147,7 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             if memory.scope != SHARED:
                 inside = f"scopes/{safe(memory.scope)}/{inside}"
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
-            topics = {"run": memory.id, "talk": memory.sandbox}
+            topics = {"run": memory.id, "told": memory.id, "talk": memory.sandbox}
             topics |= dict.fromkeys(("json", "text", "skill"), memory.topic)
             own, topic = memory.scope, topics.get(form)
             return Place(path=inside, form=form, kind=kind, scope=own, category=category, topic=topic)
