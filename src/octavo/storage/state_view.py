@@ -194,10 +194,6 @@ class DbView:
             (listed(ids), listed(kinds), *self._now),
         )
 
-    def assemblies_of(self, ids: Collection[str]) -> list[tuple[str, int, str, str]]:
-        """The live assemblies that some memories belong to: its id, revision and scope, and the member."""
-        return self.wholes_of(ids, ("assembly",))
-
     def referred(self, ids: Collection[str]) -> set[str]:
         """Which of some memories another one has ever linked to, so that most need not be asked about."""
         rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target {AMONG}", (listed(ids),))
