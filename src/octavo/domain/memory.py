@@ -246,8 +246,7 @@ def check_actor(actor: str) -> str:
     """Return the actor, or raise with the forms there are."""
     if not isinstance(actor, str) or not _ACTOR.fullmatch(actor):
         raise BadInput(
-            f"actor {actor!r} cannot be used",
-            hint="use human:<name>, agent:<name>, tool:<name> or system",
+            f"actor {actor!r} cannot be used", hint="use human:<name>, agent:<name>, tool:<name> or system"
         )
     return actor
 

@@ -112,12 +112,7 @@ class Account(Versions, Curator, Keeper):
         ]
 
     def revise(
-        self,
-        id_: MemoryId,
-        *,
-        override: Override = None,
-        rev: Revised = None,
-        **changes: Unpack[Changes],
+        self, id_: MemoryId, *, override: Override = None, rev: Revised = None, **changes: Unpack[Changes]
     ) -> Verdict:
         """Give a memory a new revision with some fields (`fields.Changes`) changed.
 

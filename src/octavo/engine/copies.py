@@ -164,10 +164,7 @@ def note_files(spine: Spine, path: str | Path, result: Any) -> None:
 
 
 def follow(
-    spine: Spine,
-    erasure: Erasure,
-    pending: Mapping[Redaction, int],
-    sweep: Callable[[Spine], object],
+    spine: Spine, erasure: Erasure, pending: Mapping[Redaction, int], sweep: Callable[[Spine], object]
 ) -> dict[str, str]:
     """Take what is erased out of every copy that still stands at its place, as often as asked.
 

@@ -101,11 +101,7 @@ class Curator(Handle):
         _commit(self._writer(None), f"decline {id_}", act)
 
     def reject(
-        self,
-        value: Annotated[str, "The text to keep out."],
-        *,
-        scope: str | None = None,
-        reason: Reason = "",
+        self, value: Annotated[str, "The text to keep out."], *, scope: str | None = None, reason: Reason = ""
     ) -> list[str]:
         """Keep a value out for ever, and end what says exactly this; returns the ids that ended."""
         self._must_be_human("reject a value")

@@ -16,17 +16,7 @@ from octavo.domain.hits import Hits
 from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
-from octavo.engine.fields import (
-    OPTION,
-    Changes,
-    Data,
-    Felt,
-    Fields,
-    MemoryId,
-    Salience,
-    feeling,
-    plain_json,
-)
+from octavo.engine.fields import OPTION, Changes, Data, Felt, Fields, MemoryId, Salience, feeling, plain_json
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
@@ -181,9 +171,7 @@ class Sandbox(Reader):
         return self._append(self._writer.end(id_))
 
     def use(
-        self,
-        id_: MemoryId,
-        feedback: Annotated[float, Meta(ge=-1, le=1), OPTION, "From -1 to 1."] = 0.0,
+        self, id_: MemoryId, feedback: Annotated[float, Meta(ge=-1, le=1), OPTION, "From -1 to 1."] = 0.0
     ) -> None:
         """Note that a memory was used, and how well it served."""
         if not -1 <= feedback <= 1:

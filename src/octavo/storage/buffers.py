@@ -153,9 +153,7 @@ def _decoded(sandbox: str, raws: Sequence[bytes]) -> list[Entry]:
 
 def _value(sandbox: str, entries: Sequence[Entry], torn: int) -> SessionBuffer:
     if not entries or not isinstance(entries[0], Opened):
-        raise BufferDamaged(
-            f"{_key(sandbox)}, line 1: the opening line is missing",
-        )
+        raise BufferDamaged(f"{_key(sandbox)}, line 1: the opening line is missing")
     last = entries[-1]
     return SessionBuffer(
         opened=entries[0],

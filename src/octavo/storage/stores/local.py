@@ -11,13 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from octavo.errors import (
-    Damaged,
-    LeaseLost,
-    NotFound,
-    SandboxBusy,
-    StoreUnfit,
-)
+from octavo.errors import Damaged, LeaseLost, NotFound, SandboxBusy, StoreUnfit
 from octavo.storage.stores.disk import Disk, failure, saying, through_temporary
 from octavo.storage.stores.entries import checked, whole_lines
 
