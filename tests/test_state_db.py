@@ -65,7 +65,7 @@ def play(account: octavo.Account, script: list[tuple[str, int]]) -> None:
 
 def folded(ledger: Ledger, version: int) -> dict[str, Memory]:
     """The live memories by folding the ledger in plain dictionaries."""
-    changes = [c for v in ledger.chain(1, version, GENESIS) for c in v.changes()]
+    changes = [c for v in ledger.newer(0, GENESIS, upto=version) for c in v.changes()]
     newest = {change.id: change for change in changes if isinstance(change, Memory)}
     return {id_: memory for id_, memory in newest.items() if not memory.gone}
 

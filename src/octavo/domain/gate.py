@@ -91,8 +91,6 @@ def without_refused(
 
     Of what was said in an episode only what was erased is masked: a conversation is kept as it was.
     """
-    if not view.has_refused():
-        return memory
 
     def is_erased(text: str) -> bool:
         return view.is_redacted(keyed(key_of(text)), memory.scope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -32,8 +32,7 @@ class Account(Versions, Curator, Keeper):
     @cached_property
     def intake(self) -> Intake[Account]:
         """How documents and doors bring in what is finished; nothing that a user needs."""
-        agent = partial(Account, self._spine, actor="agent", scope=self.scope, guard=self._guard)
-        return Intake(self._spine, self, self._writer, self._worker.wake, agent)
+        return Intake(self)
 
     def remember(
         self,
@@ -149,7 +148,7 @@ class Account(Versions, Curator, Keeper):
         chosen = {name: value for name, value in said.items() if value is not None}
         copies.note(self._spine, path)
         done = self._formats().export_account(self, path, format, **chosen)
-        copies.note_files(self._spine, path, done)
+        copies.note(self._spine, path, written=copies.written_at(path, done))
         return done
 
     def import_(

@@ -100,7 +100,9 @@ class Attachments:
                 self.place_of(file)
         except BadInput as error:
             raise Damaged(f"{KEY}: {error.message}", hint=_AGAIN) from error
-        return [file for file in files if not self._is_of_another(file)]
+        # A tree elsewhere may belong to the account that this one was copied from and that is still there.
+        ours = ("", str(self._folder))
+        return [file for file in files if file.of in ours or not Path(file.of, "account.json").exists()]
 
     def attach(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
         """Put it on the list, before its first byte is written; what is listed stays as it is."""
@@ -121,10 +123,6 @@ class Attachments:
         file = Attached(path=name, kind=kind, ids=dict(ids or {}), of=of)
         self.place_of(file)
         return file
-
-    def _is_of_another(self, file: Attached) -> bool:
-        """Whether a tree elsewhere belongs to the account that this one was copied from and that is there."""
-        return file.of not in ("", str(self._folder)) and Path(file.of, "account.json").exists()
 
     def place_of(self, file: Attached) -> Path:
         """Where it lies; BadInput for a file that lies elsewhere than beside the account."""
@@ -300,12 +298,13 @@ class Attachments:
         return self._without(erasure, data, file.ids) if file.kind == "copy" else erasure.without(data)
 
     def _without(self, erasure: Erasure, data: bytes, ids: Mapping[int, str]) -> bytes:
-        # In somebody else's lines an id says nothing: two of them may say the same.
-        return replace(erasure, is_other=lambda id_: False).without(data, self._instead, ids)
+        """Somebody else's lines, in the place of an erased one its hash under the account's key."""
 
-    def _instead(self, line: bytes) -> bytes:
-        """What stands in the place of an erased line: its hash under the account's key."""
-        return codec.encode_json({"redacted": self._spine.keyed(line.decode("utf-8", "replace"))})
+        def instead(line: bytes) -> bytes:
+            return codec.encode_json({"redacted": self._spine.keyed(line.decode("utf-8", "replace"))})
+
+        # In these an id says nothing: two of them may say the same.
+        return replace(erasure, is_other=lambda id_: False).without(data, instead, ids)
 
 
 def _is_near(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -40,19 +40,9 @@ _MADE_BY_ENGINE = refused(
 class Intake(Generic[A]):
     """What an account's handle lets the rooms above do, under the same gate, scope and actor."""
 
-    def __init__(
-        self,
-        spine: Spine,
-        handle: A,
-        writer: Callable[[str | None], Writer],
-        wake: Callable[[], None],
-        agent: Callable[[], A],
-    ) -> None:
-        self._spine = spine
+    def __init__(self, handle: A) -> None:
         self._handle = handle
-        self._writer = writer
-        self._wake = wake
-        self._agent = agent
+        self._spine, self._writer = handle._spine, handle._writer
         self._follower: Follower | None = None
 
     def write_many(
@@ -91,7 +81,7 @@ class Intake(Generic[A]):
                 skip=skip,
             )
         if self._follower is None:
-            self._wake()
+            self._handle._worker.wake()
         else:
             self._follower.wrote(len(verdicts))
         return verdicts
@@ -124,7 +114,8 @@ class Intake(Generic[A]):
 
     def as_agent(self) -> A:
         """The same account, with the same check of its own, for an agent's writes."""
-        return self._agent()
+        own = self._handle
+        return type(own)(self._spine, actor="agent", scope=own.scope, guard=own._guard)
 
 
 def _adopted(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Annotated, Any, Self, TypeVar, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
@@ -27,8 +28,6 @@ from octavo.storage.buffers import Buffer
 from octavo.storage.ledger import Version
 from octavo.storage.state_view import DbView
 
-E = TypeVar("E", Used, Wrote | SetState | Revised | Forgot)
-
 
 @public
 class Sandbox(Reader):
@@ -39,34 +38,25 @@ class Sandbox(Reader):
 
     def __init__(
         self,
-        spine: Spine,
+        writer: Writer,
         buffer: Buffer | None,
         opened: Opened,
         result: Consolidation | None,
-        *,
-        actor: str,
-        is_owner: bool,
         closed: Callable[[Consolidation], None],
         recaller: Callable[[], Recaller],
     ) -> None:
-        """Hold a buffer for an actor; `closed` is called when it was consolidated."""
-        super().__init__(spine, opened.scope, recaller)
+        """Hold a buffer for who writes; `closed` is called when it was consolidated."""
+        super().__init__(writer.spine, opened.scope, recaller)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
         self.result = result
         self._opened = opened
         self._buffer = buffer
-        self._actor = actor
+        self._actor = writer.actor
         self._closed = closed
-        self._writer = Writer(
-            spine=spine,
-            actor=actor,
-            scope=opened.scope,
-            sandbox=opened.sandbox,
-            visible=frozenset({SHARED, opened.scope}),
-            may_name=is_owner,
-        )
+        own = {"scope": opened.scope, "sandbox": opened.sandbox, "visible": frozenset({SHARED, opened.scope})}
+        self._writer = replace(writer, **own, guard=None)
         self._overlay: Pending | None = None
         self._recalled: list[str] = []  # what was recalled, until the buffer takes it with what was written
         self._open = entries.open_episode(buffer.entries()) if buffer else None
@@ -177,7 +167,7 @@ class Sandbox(Reader):
         if not -1 <= feedback <= 1:
             raise BadInput(f"feedback {feedback!r} is not between -1 and 1")
         used = Used(memories=(check_id(id_),), feedback=float(feedback), actor=self._signature)
-        self._held().append(self._screened(used))
+        self._held().append(screening.screened(used, self._spine.policy.privacy))
 
     def consolidate(self) -> Consolidation:
         """Turn a sandbox into the next version, all or nothing; a second call returns the same result."""
@@ -266,12 +256,9 @@ class Sandbox(Reader):
     def _append(self, entry: Wrote | SetState | Revised | Forgot) -> Verdict:
         """Make an entry durable, then say what it would become on what the sandbox sees."""
         state = self._fresh_state()
-        entry = self._screened(entry)
+        entry = screening.screened(entry, self._spine.policy.privacy)
         self._held().append(entry)
         return rules.consolidate(state, [entry], self._writer.context())[-1]
-
-    def _screened(self, entry: E) -> E:
-        return screening.screened(entry, self._spine.policy.privacy)
 
     @property
     def _signature(self) -> str | None:

@@ -153,16 +153,7 @@ class Sandboxes(Handle):
 
     def _hold(self, buffer: Buffer | None, opened: Opened, result: Consolidation | None = None) -> Sandbox:
         """A sandbox with what it has of this handle: actor, recall, and what happens when it closes."""
-        return Sandbox(
-            self._spine,
-            buffer,
-            opened,
-            result,
-            actor=self.actor,
-            is_owner=self.scope is None,
-            closed=self._closed,
-            recaller=self._recall,
-        )
+        return Sandbox(self._writer(None), buffer, opened, result, self._closed, self._recall)
 
     def _closed(self, result: Consolidation) -> None:
         """A session has closed: make what became due, when the policy says."""

@@ -97,7 +97,7 @@ def _followed(state: StateDb, ledger: Ledger) -> StateDb:
 def _state_before_damage(ledger: Ledger) -> StateDb:
     """A private state of what lies before the first damage of a ledger."""
     state = StateDb.private(None)
-    for version in ledger.chain(1, whole_until(ledger), GENESIS):
+    for version in ledger.newer(0, GENESIS, upto=whole_until(ledger)):
         state.apply(version)
     state.stay()
     return state

@@ -252,7 +252,15 @@ def commit_writes(
     verdicts: list[Verdict] = []
 
     def act(pending: Pending, view: DbView) -> int | None:
-        _must_stand(spine, view, base, closes, revs)
+        if base is not None and view.version != base:
+            hint = "load the newest state and make the change on that"
+            raise VersionConflict(f"version {base} was expected, the account is at {view.version}", hint=hint)
+        if closes is not None and spine.state.commits_of(closes):
+            raise SandboxClosed(f"session {closes!r} was closed already")
+        for id_, rev in revs.items():
+            now = view.get(id_)
+            if rev is not None and now is not None and now.rev != rev:
+                raise Stale(f"revision {rev} of {id_} was expected, it is at {now.rev}")
         view.expect([c.memory for c in candidates if isinstance(c, Wrote)])
         judged = iter(rules.consolidate(pending, candidates, writer.context(skip=skip), progress))
         verdicts[:] = [w if isinstance(w, Verdict) else next(judged) for w in writes]
@@ -263,18 +271,3 @@ def commit_writes(
 
     spine.commit(act, cause=cause, actor=writer.actor, scope=scope, sandbox=closes)
     return verdicts
-
-
-def _must_stand(
-    spine: Spine, view: DbView, base: int | None, closes: str | None, revs: Mapping[str, int | None]
-) -> None:
-    """Raise unless the version, the session and the revisions are still those that the caller has seen."""
-    if base is not None and view.version != base:
-        hint = "load the newest state and make the change on that"
-        raise VersionConflict(f"version {base} was expected, the account is at {view.version}", hint=hint)
-    if closes is not None and spine.state.commits_of(closes):
-        raise SandboxClosed(f"session {closes!r} was closed already")
-    for id_, rev in revs.items():
-        now = view.get(id_)
-        if rev is not None and now is not None and now.rev != rev:
-            raise Stale(f"revision {rev} of {id_} was expected, it is at {now.rev}")

@@ -76,7 +76,7 @@ class StateProjection:
         mark = self.watermark()
         problems = [f"{self.name}: {what}" for what in self._state.check()]
         if mark.version and not self._ledger.exists(mark.version):
-            head = self._ledger.head(mark.version)
+            head = self._ledger.must_be_whole()
             return [*problems, f"{self.name} is at version {mark.version}, the ledger ends at {head}"]
         with suppress(OctavoError):  # a version that is damaged is named by who proves the ledger
             if mark.version and self._ledger.hash_of(mark.version) != mark.header:

@@ -111,7 +111,8 @@ class StateDb(StateLog):
         version, hash_ = self.watermark()
         if version == 0:  # probes alone would take a ledger without its first version for an empty one
             return ledger.must_be_whole() == 0
-        return ledger.head(version) == version and ledger.hash_of(version) == hash_
+        self.must_not_be_ahead_of(ledger)
+        return not ledger.goes_beyond(version) and ledger.hash_of(version) == hash_
 
     def catch_up(self, ledger: Ledger) -> int:
         """Follow the ledger to its head and return that version.
@@ -183,7 +184,7 @@ class StateDb(StateLog):
             for name in TABLES:
                 self._db.execute(f"DELETE FROM {name}")
             begin_at_zero(self._db)
-            for found in ledger.chain(1, head, GENESIS):
+            for found in ledger.newer(0, GENESIS, upto=head):
                 self._apply(found)
                 if progress:
                     progress(found.header.version, head)
