@@ -5,7 +5,7 @@ A commit that loses the race runs them again on the newer state; nothing here re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -379,10 +379,3 @@ def _renamed(value: Any, aliases: Mapping[str | None, str]) -> Any:
             return [_renamed(item, aliases) for item in value]
         case _:
             return value
-
-
-def episodes_in(changes: Iterable[object]) -> int:
-    """How many new episodes changes hold that count."""
-    return sum(
-        1 for c in changes if isinstance(c, Memory) and c.rev == 1 and not c.gone and counts_as_episode(c)
-    )

@@ -24,7 +24,6 @@ from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
 from octavo.domain.records import shape_of
 from octavo.domain.text import key_of
-from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
@@ -67,8 +66,6 @@ class Attachments:
     Whoever made one follows the ledger with it and can throw it away; what every handle can do, whether or
     not that document is open, is to erase and to prove.
     """
-
-    name = KEY
 
     def __init__(self, spine: Spine, disk: Disk | None = None) -> None:
         if spine.store.folder is None:
@@ -211,10 +208,6 @@ class Attachments:
             for why in self._swept(file, erasure_of(self._spine, _redactions(self._spine))):
                 raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
             self.attach(path, "copy", became)
-
-    def watermark(self) -> Watermark:
-        """None that all of them share."""
-        return Watermark(version=0, header="")
 
     def follow(self, progress: Progress | None = None) -> None:
         """Nothing: the document whose files they are follows with them."""

@@ -148,7 +148,9 @@ class Handle(Reader):
     def _work(self) -> None:
         """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
         if self.policy.compression.mode == "background":
-            self._compress()
+            for made, _ in enumerate(compress.compress(self._spine, self._summariser)):
+                if made % _CORES == 0:  # for what words lack every question reads itself
+                    self._indexing.add_words()
             if isinstance(self._summariser, ModelSummariser):
                 self._judged = judging.judge(self._spine, self._summariser, self._judged)
         if self.policy.mirror.mode == "after_commit":
@@ -159,19 +161,15 @@ class Handle(Reader):
         if not self._indexing.is_used:
             return
         # A batch at a time: who closes the account does not wait for all of them.
-        while not self._worker.is_stopping and self._indexing.add_vectors(limit=embedding.BATCH):
-            pass
-        while not self._worker.is_stopping and self._indexing.add_orders(limit=embedding.BATCH):
-            pass
-        while not self._worker.is_stopping and self._indexing.add_tokens(limit=_ENCODED):
-            pass
+        index, batch = self._indexing, embedding.BATCH
+        for add, limit in (
+            (index.add_vectors, batch),
+            (index.add_orders, batch),
+            (index.add_tokens, _ENCODED),
+        ):
+            while not self._worker.is_stopping and add(limit=limit):
+                pass
         self._group()
-
-    def _compress(self) -> None:
-        """Make what is due; words follow every few cores, for what they lack every question reads itself."""
-        for made, _ in enumerate(compress.compress(self._spine, self._summariser)):
-            if made % _CORES == 0:
-                self._indexing.add_words()
 
     def _group(self) -> None:
         """Bring composites up to the vectors, and group what gathered meanwhile, as the policy says."""
@@ -183,9 +181,9 @@ class Handle(Reader):
         mode = self.policy.assemblies.mode
         if mode in ("background", "immediate"):
             least = assemble.GATHERED if mode == "background" else 1
-            stopping = self._worker
+            worker = self._worker
             assemble.assemble(
-                self._spine, self._indexing, least=least, is_stopping=lambda: stopping.is_stopping
+                self._spine, self._indexing, least=least, is_stopping=lambda: worker.is_stopping
             )
 
     def _must_see(self, scope: str) -> None:

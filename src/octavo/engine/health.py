@@ -78,8 +78,8 @@ def repair(
     An index that is made anew lies elsewhere, so what comes behind it on the walk is asked for then.
     """
     if not accept and not spine.state.is_damaged():
-        spine.state.must_not_be_ahead_of(spine.ledger)
-    spine.state.rebuild(spine.ledger, progress)
+        spine.state.must_not_be_ahead()
+    spine.state.rebuild(progress)
     redaction.sweep(spine)
     spine.store.clear_leftovers()
     for projection in walk():

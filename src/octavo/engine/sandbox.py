@@ -14,7 +14,7 @@ from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
 from octavo.domain.hits import Hits
-from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
+from octavo.domain.memory import SHARED, Memory, Turn, check_id, check_time, check_unit
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
 from octavo.engine.fields import OPTION, Changes, Data, Felt, Fields, MemoryId, Salience, feeling, plain_json
@@ -232,7 +232,7 @@ class Sandbox(Reader):
     def _commit(self, buffer: SessionBuffer) -> Version | None:
         def act(pending: Pending, view: DbView) -> int | None:
             done = max((last for _, last, _ in self._spine.state.commits_of(self.id)), default=0)
-            candidates = entries.candidates(entries.beyond(buffer, done))
+            candidates = entries.candidates(buffer, after=done)
             if candidates and self._opened.strict and view.version != self.parent_version:
                 raise VersionConflict(
                     f"sandbox {self.id!r} began on version {self.parent_version}, "
@@ -241,8 +241,9 @@ class Sandbox(Reader):
                 )
             view.expect([wrote.memory for wrote in candidates if isinstance(wrote, Wrote)])
             rules.consolidate(pending, candidates, self._writer.context(parent=self._base()))
-            counted = rules.episodes_in(pending.changes)
-            return view.sessions(self._opened.scope) + 1 if counted else None
+            new = (c for c in pending.changes if isinstance(c, Memory) and c.rev == 1 and not c.gone)
+            is_session = any(map(rules.counts_as_episode, new))
+            return view.sessions(self._opened.scope) + 1 if is_session else None
 
         return self._spine.commit(
             act,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -30,8 +29,7 @@ from octavo.domain.verdicts import Guard, RuleContext, Verdict, refusal_of
 from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted
-from octavo.errors import BadInput, BadVector, Damaged, HumanOnly, SandboxClosed, Stale, VersionConflict
-from octavo.storage.logs import REFUSALS
+from octavo.errors import BadInput, BadVector, HumanOnly, SandboxClosed, Stale, VersionConflict
 from octavo.storage.state_view import DbView
 
 MADE = ("core", "sphere", "assembly")
@@ -161,14 +159,10 @@ class Writer(Struct, frozen=True, kw_only=True):
         return self.refused(memory, checked).or_raise() if isinstance(checked, Verdict) else checked
 
     def refused(self, memory: Memory, verdict: Verdict) -> Verdict:
-        """Note a refusal in the account's own log of them, without a secret's text."""
+        """Note a refusal in the account's own log of them; an id may be the secret."""
         refusal = refusal_of(memory, verdict, self.spine.now())
-        if verdict.check == "secret":
-            refusal = replace(refusal, id=self.spine.new_id())
-        clean = screening.screened(refusal, self.spine.policy.privacy)
-        clean = replace(clean, text=clean.text and clean.text[:1200])
-        with suppress(Damaged):  # something else stands in the place of the log: `check` names it
-            REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
+        is_secret = verdict.check == "secret"
+        self.spine.note(replace(refusal, id=self.spine.new_id()) if is_secret else refusal)
         return verdict
 
     def context(self, **more: Any) -> RuleContext:

@@ -123,7 +123,9 @@ class Ledger:
         parent, version = draft.parent, draft.parent + 1
         if parent != self._seen and not self.exists(parent):
             raise LedgerTruncated(f"{key_of(parent)} has gone, and nothing is written on top of a gap")
-        lines = list(map(codec.encode_change, changes, _salts(len(changes))))
+        drawn = secrets.token_hex(16 * len(changes))  # at once, 128 random bits each
+        salts = (drawn[place : place + 32] for place in range(0, len(drawn), 32))
+        lines = list(map(codec.encode_change, changes, salts))
         header = replace(
             draft,
             version=version,
@@ -258,12 +260,6 @@ _RESTORE = (
     "put the file back from a backup; `octavo salvage <folder>` copies what lies before it to a new account, "
     "and octavo.open(..., read_only=True, accept_loss=True) reads it"
 )
-
-
-def _salts(count: int) -> list[str]:
-    """Salts of 128 random bits, drawn at once."""
-    drawn = secrets.token_hex(16 * count)
-    return [drawn[place : place + 32] for place in range(0, 32 * count, 32)]
 
 
 def _damage(version: int, line: int, why: str) -> LedgerDamaged:

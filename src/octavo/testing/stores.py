@@ -240,9 +240,9 @@ def open_on(
     """Open an account on any store, its derived files in a folder of their own."""
     tick = clock or SettableClock()
     identity = identify(store, account, tick(), create=True)
-    state = StateDb(index / "state.db")
+    state = StateDb(index / "state.db", Ledger(store))
     try:
-        state.follow(Ledger(store))
+        state.open()
     except OctavoError:
         state.close()
         raise
