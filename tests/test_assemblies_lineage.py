@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.documents.synthians import explaining
-from octavo.domain.assembling import members_of
-from octavo.domain.lineage import Ancestor, Lineage, lineage
+from octavo.domain.assembling import Ancestor, Lineage, lineage, members_of
 from octavo.domain.policy import AssemblyPolicy, Policy
 from octavo.doors.render.pages import assembly_lines, lineage_lines
 from octavo.doors.render.shapes import Line
@@ -95,7 +94,7 @@ def test_two_clusters_and_a_bridge_become_fewer_and_the_index_stays_right(opened
     relaxed.catch_up()
     done = relaxed.upkeep()
     assert (len(done.merged), done.problems) == (1, ())
-    assert relaxed.explained.stats().count == 1
+    assert relaxed.explained.stats()["count"] == 1
     assert explaining.merge(relaxed, done.merged[0])["similarity_at_merge"] >= 0.8
 
 

@@ -51,7 +51,7 @@ def test_indexing_stopped_at_any_call_is_finished_by_the_next_pass(unindexed, tm
             account.upkeep()
             assert account.check().problems == ()
             assert len(account.recall("pottery class")) >= len(POTTERY)
-            assert account.explained.stats().fresh == 1
+            assert account.explained.stats()["fresh"] == 1
         shutil.rmtree(root, ignore_errors=True)  # a thread of the library may still be at it
 
 

@@ -23,7 +23,6 @@ from canaries import holding
 from octavo.doors import cli, hooks, mcp, rest, serving
 from octavo.doors.operations import OPERATIONS
 from octavo.doors.pool import Pool
-from octavo.doors.rest_guard import Limits
 from octavo.doors.settings import Settings
 from octavo.doors.tools import TOOLS
 from octavo.doors.visitors import SAME_ORIGIN, Visitors
@@ -59,8 +58,8 @@ def client(settings: Settings) -> Iterator[TestClient]:
         account.remember("likes green tea", id="tea-1")
         account.remember("likes black coffee", id="tea-2")
         account.sandbox("talk", id="box-1").close()
-    visitors, limits = Visitors(settings), Limits(requests=10**6)
-    app = rest.app(Pool(), settings, visitors=visitors, limits=limits, mounts=serving.MOUNTS)
+    visitors = Visitors(settings)
+    app = rest.app(Pool(), settings, visitors=visitors, requests=10**6, mounts=serving.MOUNTS)
     how: dict[str, Any] = {"headers": {SAME_ORIGIN: visitors.same_origin}, "client": ("127.0.0.1", 5000)}
     with TestClient(app, base_url="http://127.0.0.1:8787", raise_server_exceptions=False, **how) as made:
         yield made

@@ -31,7 +31,6 @@ from starlette.testclient import TestClient
 import octavo
 from octavo.doors import conversations, mcp, rest, serving, tools
 from octavo.doors.pool import Pool
-from octavo.doors.rest_guard import Limits
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Tokens, Visitors
 
@@ -363,7 +362,7 @@ def test_the_server_answers_mcp_for_whom_the_token_is_and_nobody_without_one(set
 def test_a_body_without_end_is_too_large_at_every_path(settings: Settings) -> None:
     visitors = Visitors(settings)
     _, text = visitors.tokens.add("User01", "agent:bot", "orion", by="human:somchai")
-    app = rest.app(Pool(), settings, visitors=visitors, mounts=serving.MOUNTS, limits=Limits(max_bytes=1_000))
+    app = rest.app(Pool(), settings, visitors=visitors, mounts=serving.MOUNTS, max_bytes=1_000)
     headers = {"Authorization": f"Bearer {text}", "Accept": "application/json, text/event-stream"}
     with TestClient(app, base_url="http://127.0.0.1", headers=headers, client=("127.0.0.1", 1)) as client:
         for path in ("/mcp", "/@User01/remember", "/accounts/User01/memories"):

@@ -18,7 +18,6 @@ import octavo
 from octavo.doors import hooks, problems, rest, rest_seeds
 from octavo.doors.operations import OPERATIONS
 from octavo.doors.pool import Pool
-from octavo.doors.rest_guard import Limits
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import SAME_ORIGIN, Visitors
 
@@ -246,7 +245,7 @@ def test_new_versions_come_as_events_and_missed_ones_are_sent_again(served: tupl
 
 
 def test_size_and_rate_are_limited(root: Path) -> None:
-    app, visitors = made(root, limits=Limits(max_bytes=1_000, requests=4, seconds=600))
+    app, visitors = made(root, max_bytes=1_000, requests=4, seconds=600)
     with client_of(app, visitors) as client:
         large = remember(client, "word " * 500)
         assert (large.status_code, large.json()["type"]) == (413, "/problems/TooLarge")

@@ -192,12 +192,12 @@ def test_proving_an_index_that_was_replaced_meanwhile_is_no_error(opened):
     account.reindex()  # from now on the index lies in a folder that goes when it is replaced
     account.catch_up()
     indexing = account._indexing
-    held = indexing.composing
-    assert held.verify(stamp=True) == []
+    folder = indexing.folder
+    assert indexing.verify(stamp=True) == []
     other.remember("one more for the group")
     other.reindex()
-    shutil.rmtree(held._embedding.index, ignore_errors=True)
-    assert held.verify(stamp=True) == []
+    shutil.rmtree(folder, ignore_errors=True)
+    assert indexing.verify(stamp=True) == []
     assert account.check().problems == ()
     assert [hit.memory.text for hit in account.recall("mango harbour", k=1)] == ["mango and harbour"]
 

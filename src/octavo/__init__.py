@@ -23,7 +23,7 @@ from octavo.domain.verdicts import Consolidation, Contrast, Verdict
 from octavo.doors.python import open  # noqa: A004  # the public name
 from octavo.engine.account import Account
 from octavo.engine.comparison import Edit, Held
-from octavo.engine.counts import AssemblyStats, Stats
+from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.health import Report
 from octavo.engine.keeper import Upkeep
@@ -47,7 +47,6 @@ __all__ = [
     "KINDS",
     "LAYERS",
     "Account",
-    "AssemblyStats",
     "Brief",
     "Clash",
     "Commit",

@@ -34,6 +34,7 @@ _AWAY = cues.cue("themselves.away")
 # Without an edge before it, which would cost three times as much: an end of another word that is made small
 # begins no line of the lists.
 _CAPITAL = re.compile(r"(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
+_NAME = re.compile(r"\b[A-Z]")
 _HINTS = ("planned", HOUSEHOLD)
 _TELLING_LISTS = (*_STATED, *_HINTS)
 
@@ -120,7 +121,10 @@ def _read(sentence: str) -> tuple[str | None, bool]:
     if topic == "name":
         return topic, is_plain
     is_pointing = plain.isascii() and statements.is_pointing(sentence)
-    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)) or _PASSING.search(plain):
+    is_named = topic in ("family", "pets") and _NAME.search(hint[0])  # who they are outlasts the day
+    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)):
+        return None, False
+    if _PASSING.search(plain) and not is_named:
         return None, False
     if topic == LIKES:
         is_courtesy = statements.is_courtesy(plain) or _AWAY.search(plain)

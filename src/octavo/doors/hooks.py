@@ -31,8 +31,8 @@ from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import open_account
 from octavo.doors.operations.values import time_of
 from octavo.doors.pool import Pool
-from octavo.doors.rest_routes import add_route
-from octavo.doors.rest_routes import answer as rest_answer
+from octavo.doors.rest import add_route
+from octavo.doors.rest import answer as rest_answer
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.engine import briefing
@@ -98,23 +98,13 @@ def add(app: Any, pool: Pool, visitors: Visitors) -> None:
     """Let the running server answer hooks at /hooks/<event>, as whom the token says."""
 
     def hook(request: Any, who: Settings, payload: dict[str, Any]) -> Any:
+        """Answer a coding agent's hook."""
         event = payload.pop("event")
         session = _session(event, payload)
         with pool.account(agent_settings(who, "hook"), begins=True) as account:
             return rest_answer(respond(account, event, payload, session) or {})
 
-    add_route(
-        app,
-        visitors,
-        "POST",
-        "/hooks/{event}",
-        hook,
-        _PAYLOAD,
-        section="server",
-        summary="Answer a coding agent's hook.",
-        is_narrowed=False,
-        is_strict=False,
-    )
+    add_route(app, visitors, "POST", "/hooks/{event}", hook, _PAYLOAD, is_strict=False)
 
 
 def respond(

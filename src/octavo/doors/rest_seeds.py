@@ -12,8 +12,7 @@ from octavo.doors.operations import Operation
 from octavo.doors.operations.memories import live
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
-from octavo.doors.rest import BY_NAME
-from octavo.doors.rest_routes import add_operation
+from octavo.doors.rest import BY_NAME, add_operation
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound

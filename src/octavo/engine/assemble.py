@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -35,17 +35,17 @@ from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors
 
 _log = logging.getLogger("octavo.assemble")
-Pair = tuple[str, str]
 GATHERED = 64  # passages that wait before a pass makes a version of its own in the background
 _PASS = 2_048  # passages a pass looks at,
 _CHANGES = 512  # and assemblies it may change
 _NEAR, _BLOCK = 8, 1_024
 _RECIPE = Recipe()
+Pair = tuple[str, str]
 C = TypeVar("C", bound=Change)
 
 
 class _Pass:
-    """One look at memories that are new: the groups as they grow, each the sum of its members' vectors."""
+    """One look at memories that are new: the groups as they grow, each the mean of its members' vectors."""
 
     def __init__(self, spine: Spine, composing: Composing, units: Units, vectors: Vectors) -> None:
         self.policy = spine.policy.assemblies
@@ -56,12 +56,12 @@ class _Pass:
         usable = [row for row in held.manifest.rows if row.used >= LEAST]
         self._ids, count = [row.id for row in usable], len(usable)
         self._free = self.policy.max_assemblies - len(held.manifest.rows)
-        self._sums = np.zeros((count + _CHANGES, vectors.manifest.dimension), dtype=np.float32)
-        self._sizes, self._scopes = np.zeros(count + _CHANGES, dtype=np.float32), np.zeros(count + _CHANGES)
-        self._scopes[:count] = [self._codes[row.scope] for row in usable]
+        self._means = np.zeros((count + _CHANGES, vectors.manifest.dimension), dtype=np.float32)
+        self._sizes, self._scopes = np.zeros((2, count + _CHANGES), dtype=np.float32)
         self._sizes[:count] = [row.members for row in usable]
-        lengths = np.array([row.length * row.members / row.used for row in usable], dtype=np.float32)
-        self._sums[:count] = held.floats[[held.places[id_] for id_ in self._ids]] * lengths[:, None]
+        self._scopes[:count] = [self._codes[row.scope] for row in usable]
+        lengths = np.array([row.length / row.used for row in usable], dtype=np.float32)
+        self._means[:count] = held.floats[[held.places[id_] for id_ in self._ids]] * lengths[:, None]
         self.more: dict[str, list[str]] = {}  # of each assembly that grows or is new: its new members
         self.similarity: dict[str, float] = {}
         self._joined = Counter[str]()
@@ -70,7 +70,7 @@ class _Pass:
         """Group the memories of some rows; returns the row behind the last one looked at."""
         rows: dict[str, int] = {}
         for row in range(first, stop):
-            rows.setdefault(self._memory_at(row), row)
+            rows.setdefault(self._units.memory_of(self._rows[row]), row)
         memories = live_members(self._view, rows)
         vectors = self._composing.vectors_of(memories)
         for memory in memories:
@@ -82,20 +82,31 @@ class _Pass:
 
     def _place(self, memory: Memory, vector: Array) -> None:
         """Let a memory join what it is like, or begin a group with the one it is most like."""
-        count, most = len(self._ids), self.policy.max_per_memory
+        count, scope = len(self._ids), self._codes[memory.scope]
         # That is the mean cosine with the members. The cosine with their composite grows with the group
         # until a few of them swallow whatever is said.
-        likenesses = (self._sums[:count] @ vector) / self._sizes[:count]
+        likenesses = self._means[:count] @ vector
         fits = (likenesses >= self.policy.likeness) & (self._sizes[:count] < self.policy.max_members)
-        able = np.flatnonzero(fits & (self._scopes[:count] == self._codes[memory.scope]))
-        for n in able[np.argsort(-likenesses[able], kind="stable")[:most]].tolist():
+        able = np.flatnonzero(fits & (self._scopes[:count] == scope))
+        for n in able[np.argsort(-likenesses[able], kind="stable")[: self.policy.max_per_memory]].tolist():
             self._join(n, memory.id, vector)
-        if not len(able) and self._free > 0:
-            self._begin(memory, vector)
+        if len(able) or self._free <= 0:
+            return
+        near = self._near(memory.id, scope, vector)
+        vectors = self._composing.vectors_of(near)
+        for id_, theirs in [(other.id, vectors[other.id]) for other in near if other.id in vectors]:
+            likeness = float(theirs @ vector)
+            if likeness >= self.policy.likeness and self._groups(id_) < self.policy.max_per_memory:
+                self._ids.append(f"asm_{self._new_id()}")
+                self._free, self._scopes[count] = self._free - 1, scope
+                self.similarity[self._ids[count]] = likeness
+                self._join(count, id_, theirs)
+                self._join(count, memory.id, vector)
+                return
 
-    def _begin(self, memory: Memory, vector: Array) -> None:
-        """Begin a group with the nearest memory that is like it and does not belong to enough of them."""
-        scope, key, ends = self._codes[memory.scope], key_code(memory.id), self._units.valid_to
+    def _near(self, id_: str, scope: int, vector: Array) -> list[Memory]:
+        """The memories of a scope that are nearest to one."""
+        ends, key = self._units.valid_to, key_code(id_)
         kinds = [KINDS.index(kind) for kind in assembling.GROUPED]
 
         def is_able(rows: Array) -> Array:
@@ -104,30 +115,17 @@ class _Pass:
             return able & np.isin(records["kind"], kinds)
 
         rows, _ = self._vectors.nearest(vector, is_able, limit=_NEAR)
-        near = live_members(self._view, dict.fromkeys(map(self._memory_at, rows.tolist())))
-        vectors = self._composing.vectors_of(near)
-        for id_, theirs in [(other.id, vectors[other.id]) for other in near if other.id in vectors]:
-            likeness = float(theirs @ vector)
-            if likeness >= self.policy.likeness and self._groups(id_) < self.policy.max_per_memory:
-                new, n = f"asm_{self._new_id()}", len(self._ids)
-                self._ids.append(new)
-                self._free, self._scopes[n], self.similarity[new] = self._free - 1, scope, likeness
-                self._join(n, id_, theirs)
-                self._join(n, memory.id, vector)
-                return
+        return live_members(self._view, dict.fromkeys(map(self._units.memory_of, self._rows[rows])))
 
     def _join(self, n: int, id_: str, vector: Array) -> None:
-        self._sums[n] += vector
         self._sizes[n] += 1
+        self._means[n] += (vector - self._means[n]) / self._sizes[n]
         self._joined[id_] += 1
         self.more.setdefault(self._ids[n], []).append(id_)
 
-    def _memory_at(self, row: int) -> str:
-        return self._units.memory_of(self._rows[row])
-
     def _groups(self, id_: str) -> int:
         """How many assemblies a memory belongs to."""
-        return len(self._view.assemblies_of([id_])) + self._joined[id_]
+        return len(self._view.wholes_of([id_], (KIND,))) + self._joined[id_]
 
 
 def assemble(
@@ -139,24 +137,21 @@ def assemble(
         return []
     indexing.compose()
     first = indexing.composing.assembled()
-    if _reach(indexing) - first < least:
-        return []
-    while first < _reach(indexing) and not is_stopping():
+    while not is_stopping():
         units = indexing.units_now()
         vectors = indexing.embedded().up_to(units.manifest.rows)
+        if vectors.manifest.rows - first < least:
+            break
         composing = indexing.composing  # of the index as it is now: another may have taken its place
-        look = _Pass(spine, composing, units, vectors)
+        look, least = _Pass(spine, composing, units, vectors), 1
         first = look.look(first, min(first + _PASS, vectors.manifest.rows))
         changes = partial(_changes, spine, look, vectors.manifest.embedder, rarity(units))
         if new := commit(spine, changes, f"assemble {units.manifest.watermark.version}", "system"):
             changed |= dict.fromkeys(m.id for m in new)
-            indexing.follow_composites()
+            indexing.add_words()
+            indexing.compose()
         composing.note(assembled=first)
     return list(changed)
-
-
-def _reach(indexing: Indexing) -> int:
-    return min(indexing.units_now().manifest.rows, indexing.embedded().manifest.rows)
 
 
 def _changes(spine: Spine, look: _Pass, embedder: str, telling: Rarity, view: DbView) -> list[Memory]:
@@ -170,19 +165,19 @@ def _changes(spine: Spine, look: _Pass, embedder: str, telling: Rarity, view: Db
         if not new or len(members) < LEAST or (known and known.gone):
             continue
         formed = {"threshold": look.policy.likeness, "similarity": look.similarity.get(id_)}
-        known = known or begun(id_, "likeness", new[0], embedder=embedder, **formed)
-        memory = grown(known, members, telling)
-        if known.rev or memory.data["topics"]:  # without a topic they are above all pleasantries
+        memory = grown(known or begun(id_, "likeness", new[0], embedder=embedder, **formed), members, telling)
+        if known or memory.data["topics"]:  # without a topic they are above all pleasantries
             changes.append(checked(spine, memory))
     return changes
 
 
-def by_hand(spine: Spine, indexing: Indexing, actor: str, members: Sequence[Memory], **fields: Any) -> Memory:
-    """An assembly that somebody puts together, with a name and tags or without.
-
-    A person's own is not changed by an agent alone.
-    """
-    most = spine.policy.assemblies.max_members
+def by_hand(
+    spine: Spine, indexing: Indexing, actor: str, named: Mapping[str, Memory | None], **fields: Any
+) -> Memory:
+    """An assembly that somebody puts together; a person's own is not changed by an agent alone."""
+    most, members = spine.policy.assemblies.max_members, [m for m in named.values() if m]
+    if missing := [id_ for id_, member in named.items() if member is None]:
+        raise NotFound(f"there is no memory {missing[0]!r} to group")
     if not LEAST <= len(members) <= most:
         hint = f"name {LEAST} to {most} different ones"
         raise BadInput(f"an assembly of {len(members)} memories", hint=hint)
@@ -192,12 +187,10 @@ def by_hand(spine: Spine, indexing: Indexing, actor: str, members: Sequence[Memo
             raise BadInput(f"{member.id} cannot be a member", hint=hint)
         if member.scope != members[0].scope:
             raise BadInput(f"{members[0].id} and {member.id} lie in two scopes", hint="group one scope's")
-    approved = actor if is_human(actor) else None
     new = replace(begun(f"asm_{spine.new_id()}", "hand", members[0]), **fields)
     new = grown(new, members, rarity(indexing.units_now()))
-    memory = checked(spine, replace(new, actor=actor, approved=approved))
-    commit(spine, lambda _: [memory], f"assemble {memory.id}", actor, memory.scope)
-    return memory
+    memory = checked(spine, replace(new, actor=actor, approved=actor if is_human(actor) else None))
+    return commit(spine, lambda _: [memory], f"assemble {memory.id}", actor, memory.scope)[0]
 
 
 def end_small(spine: Spine) -> list[str]:
@@ -221,12 +214,12 @@ def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: M
         raise BadInput(f"{first.id} and {second.id} lie in two scopes, which stay apart")
     if not is_human(actor) and (first.approved or second.approved):
         raise HumanOnly(f"{actor} tried to merge an assembly that a person made", hint="ask that person")
+    pair, new = (first.id, second.id), f"asm_{spine.new_id()}"
     held = indexing.composing.held() if indexing.composing else None
-    both = [vector for m in (first, second) if held and (vector := held.vector(m.id)) is not None]
+    both = [vector for id_ in pair if held and (vector := held.vector(id_)) is not None]
     cosine = float(np.dot(*both)) if len(both) == 2 else None
-    made = partial(_merged, spine, indexing, (first.id, second.id), similarity=cosine)
-    new = f"asm_{spine.new_id()}"
-    return commit(spine, partial(made, new), f"merge {new}", actor, first.scope)[0]
+    changes = partial(_merged, spine, indexing, pair, new, similarity=cosine)
+    return commit(spine, changes, f"merge {new}", actor, first.scope)[0]
 
 
 def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
@@ -237,8 +230,8 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     cause, done = "propose merge" if policy.merging == "propose" else "merge", list[str]()
 
     def changes(pair: Pair, cosine: float, new: str, view: DbView) -> list[Any]:
-        least = policy.merge_likeness
-        whole, *ended = _merged(spine, indexing, pair, new, view, similarity=cosine, threshold=least)
+        formed = {"similarity": cosine, "threshold": policy.merge_likeness}
+        whole, *ended = _merged(spine, indexing, pair, new, view, **formed)
         if policy.merging != "propose":  # what a person put together is not taken apart by itself
             return [] if whole.approved else [whole, *ended]
         if any(p.action == "merge" and {*pair} & {*p.memory.linked(MERGED_FROM)} for p in view.proposals()):
@@ -254,67 +247,9 @@ def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
         except (BadInput, NotFound) as error:  # one of them changed meanwhile
             _log.info("merge left out reason=%s", type(error).__name__)
     if done:
-        indexing.follow_composites()
+        indexing.add_words()
+        indexing.compose()
     return done
-
-
-def _merged(
-    spine: Spine, indexing: Indexing, pair: Pair, new: str, view: DbView, **formed: float | None
-) -> list[Memory]:
-    """What a merge changes: the new assembly, and the ends of the two, which say into what."""
-    both = [must_live(view.get(id_), id_) for id_ in pair]
-    ids, most = dict.fromkeys(id_ for m in both for id_ in members_of(m)), spine.policy.assemblies.max_members
-    if len(ids) > most:
-        raise BadInput(f"{' and '.join(pair)} have {len(ids)} members, {most} are allowed")
-    members = live_members(view, ids)
-    if len(members) < LEAST:
-        raise BadInput(f"{' and '.join(pair)} have no two live members")
-    whole = begun(new, "merge", members[0], **formed)
-    named = next((m for m in both if m.approved), whole)
-    tags = tuple(dict.fromkeys(tag for m in both for tag in m.tags))
-    links = tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair)
-    whole = replace(whole, text=named.text, approved=named.approved, tags=tags, links=links)
-    whole = checked(spine, grown(whole, members, rarity(indexing.units_now())))
-    return [whole, *(_ended(m, new, "system") for m in both)]
-
-
-def _ended(source: Memory, into: str, actor: str) -> Memory:
-    return replace(tombstone(source, actor), data={assembling.MERGED_INTO: into})
-
-
-def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
-    """End an assembly that a merge made; those it was made of live again. Returns their ids."""
-
-    def changes(view: DbView) -> list[Memory]:
-        now = must_live(view.get(whole.id), whole.id)
-        if not now.linked(MERGED_FROM):
-            hint = "`octavo merge-log` lists those that were"
-            raise BadInput(f"{now.id} was not formed by a merge", hint=hint)
-        back = (_revived(spine, view, source) for source in now.linked(MERGED_FROM))
-        return [tombstone(now, actor), *(memory for memory in back if memory)]
-
-    return [m.id for m in commit(spine, changes, f"unmerge {whole.id}", actor, whole.scope)[1:]]
-
-
-def _revived(spine: Spine, view: DbView, id_: str) -> Memory | None:
-    """An assembly that has ended as it last was, without members that are gone; None if it was erased."""
-    now, history = view.get(id_), [m for _, m in spine.state.history(id_) if not m.gone]
-    if now is None or not now.gone or not history or not history[-1].text:
-        return None
-    kept = {m.id for m in live_members(view, members_of(history[-1]))}
-    links = tuple(link for link in history[-1].links if link.name != assembling.PART or link.to in kept)
-    return replace(history[-1], rev=now.rev + 1, links=links)
-
-
-def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
-    """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
-
-    def changes(view: DbView) -> list[Memory]:
-        named = [view.get(id_) for id_ in whole.linked(MERGED_FROM) if id_ != whole.id]
-        sources = [m for m in named if m and (m.kind, m.scope, m.gone) == (KIND, whole.scope, False)]
-        return [_ended(m, whole.id, actor) for m in sources]
-
-    return [m.id for m in commit(spine, changes, f"finish merge {whole.id}", actor)]
 
 
 def _alike(spine: Spine, held: Composites) -> list[tuple[float, str, Pair]]:
@@ -330,14 +265,71 @@ def _alike(spine: Spine, held: Composites) -> list[tuple[float, str, Pair]]:
             mean = cosine * first.length * second.length / (first.used * second.used)
             is_small = first.members + second.members <= policy.max_members
             if first.scope == second.scope and is_small and mean >= policy.likeness:
-                able.append((-cosine, first.scope, (first.id, second.id)))
-    taken: set[str] = set()
-    best = []
-    for cosine, scope, pair in sorted(able):
-        if taken.isdisjoint(pair):
-            best.append((-cosine, scope, pair))
+                able.append((cosine, first.scope, (first.id, second.id)))
+    taken, best = set[str](), list[tuple[float, str, Pair]]()
+    for cosine, scope, pair in sorted(able, key=lambda one: (-one[0], one[1:])):
+        if taken.isdisjoint(pair) and len(best) < policy.merges_per_pass:
+            best.append((cosine, scope, pair))
             taken.update(pair)
-    return best[: policy.merges_per_pass]
+    return best
+
+
+def _merged(
+    spine: Spine, indexing: Indexing, pair: Pair, new: str, view: DbView, **formed: float | None
+) -> list[Memory]:
+    """What a merge changes: the new assembly, and the ends of the two, which say into what."""
+    both = [must_live(view.get(id_), id_) for id_ in pair]
+    ids, most = dict.fromkeys(id_ for m in both for id_ in members_of(m)), spine.policy.assemblies.max_members
+    members = live_members(view, ids)
+    if len(ids) > most or len(members) < LEAST:
+        told = f"{len(ids)} members, {len(members)} live; {LEAST} to {most} are allowed"
+        raise BadInput(f"{' and '.join(pair)} have {told}")
+    named = next((m for m in both if m.approved), None)
+    whole = replace(
+        begun(new, "merge", members[0], **formed),
+        text=named.text if named else "",
+        approved=named.approved if named else None,
+        tags=tuple(dict.fromkeys(tag for m in both for tag in m.tags)),
+        links=tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair),
+    )
+    whole = checked(spine, grown(whole, members, rarity(indexing.units_now())))
+    return [whole, *(_ended(m, new, "system") for m in both)]
+
+
+def _ended(source: Memory, into: str, actor: str) -> Memory:
+    return replace(tombstone(source, actor), data={assembling.MERGED_INTO: into})
+
+
+def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
+    """End an assembly that a merge made; those it was made of live again. Returns their ids."""
+    if not whole.linked(MERGED_FROM):
+        hint = "`octavo merge-log` lists those that were"
+        raise BadInput(f"{whole.id} was not formed by a merge", hint=hint)
+
+    def changes(view: DbView) -> list[Memory]:
+        back = [tombstone(must_live(view.get(whole.id), whole.id), actor)]
+        for id_ in whole.linked(MERGED_FROM):
+            now, history = view.get(id_), [m for _, m in spine.state.history(id_) if not m.gone]
+            if now and now.gone and history and history[-1].text:  # without a text it was erased
+                kept = {m.id for m in live_members(view, members_of(history[-1]))}
+                links = (
+                    link for link in history[-1].links if link.name != assembling.PART or link.to in kept
+                )
+                back.append(replace(history[-1], rev=now.rev + 1, links=tuple(links)))
+        return back
+
+    return [m.id for m in commit(spine, changes, f"unmerge {whole.id}", actor, whole.scope)[1:]]
+
+
+def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
+    """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
+
+    def changes(view: DbView) -> list[Memory]:
+        named = [view.get(id_) for id_ in whole.linked(MERGED_FROM) if id_ != whole.id]
+        sources = [m for m in named if m and (m.kind, m.scope, m.gone) == (KIND, whole.scope, False)]
+        return [_ended(m, whole.id, actor) for m in sources]
+
+    return [m.id for m in commit(spine, changes, f"finish merge {whole.id}", actor)]
 
 
 def commit(
@@ -356,16 +348,15 @@ def commit(
 
 def rarity(units: Units) -> Rarity:
     """How telling a phrase is in this account: what its rarest term says."""
-    scopes = units.scope_codes(None)
+    scopes, rows = units.scope_codes(None), units.manifest.rows
 
     @cache
     def telling(phrase: str) -> float:
-        terms = [term for run in runs(phrase) for term in terms_of_run(run)]
-        if not terms or not units.manifest.rows:
+        codes = [code_of(term) for run in runs(phrase) for term in terms_of_run(run)]
+        if not codes or not rows:
             return 1.0
-        codes = np.array([code_of(term) for term in terms], dtype=np.uint32)
-        counts = frequencies.containing(units, codes, scopes, units.manifest.rows)
-        return max(idf(units.manifest.rows, int(count), _RECIPE) for count in counts)
+        counts = frequencies.containing(units, np.array(codes, dtype=np.uint32), scopes, rows)
+        return max(idf(rows, int(count), _RECIPE) for count in counts)
 
     return telling
 

@@ -207,7 +207,9 @@ def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Bo
             return hits
         # A wall: an assembly speaks for its own scope alone.
         scopes = {hit.memory.id: hit.memory.scope for hit in in_reach(recalled.query, hits, policy.boost)}
-        belong = [row for row in recalled.base.assemblies_of(scopes) if row[2] == scopes[row[3]]]
+        belong = [
+            row for row in recalled.base.wholes_of(scopes, (assembling.KIND,)) if row[2] == scopes[row[3]]
+        ]
         revisions = {id_: rev for id_, rev, *_ in belong if id_ in held.places}
         cosines = held.floats[[held.places[id_] for id_ in revisions]] @ recalled.vector
         fits = dict(zip(revisions, cosines.tolist(), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -9,8 +10,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from octavo.domain.assembling import KIND, LEAST, basis_of, live_members, members_of
-from octavo.domain.erasure import Erasure
+from octavo.domain.assembling import KIND, LEAST, live_members, members_of
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Memory
 from octavo.domain.units import Watermark
@@ -22,8 +22,7 @@ from octavo.storage import composites
 from octavo.storage.codec import micros, moment_of
 from octavo.storage.columns import stamp_of, writing
 from octavo.storage.composites import Composite, CompositeManifest, Composites
-from octavo.storage.projections import Progress
-from octavo.storage.rows import OPEN, Units
+from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
 from octavo.storage.vectors import Vectors, checked_vectors
 
@@ -33,8 +32,6 @@ _NAMED = 5
 
 class Composing:
     """One embedder's composites for one account; no boost comes of one whose members changed since."""
-
-    name = "index/composites"
 
     def __init__(self, spine: Spine, embedding: Embedding, units: Callable[[], Units]) -> None:
         self._spine, self._embedding, self._units = spine, embedding, units
@@ -50,32 +47,25 @@ class Composing:
                 self._held = (stamp, self._read())
             return self._held[1]
 
-    def watermark(self) -> Watermark:
-        """The version the composites have reached."""
-        return self.held().manifest.watermark
-
-    def follow(self, progress: Progress | None = None) -> None:
-        """Make the composites of what changed, as far as words and vectors have come."""
-        if self._spine.read_only:
-            return
+    def follow(self) -> None:
+        """Make the composites of what changed, as far as words and vectors have come; renew what has aged."""
         units, vectors = self._now()
         mark, seen, old = units.manifest.watermark, _seen(vectors), self.held().manifest
-        if (old.watermark, old.vectors) == (mark, seen) or not mark.version:
+        if self._spine.read_only or not mark.version:
             return
-        with writing(self._embedding.index):
-            before = self._read()
-            if not self._is_ours(before.manifest.watermark, mark):
-                self.clear()
-                before = self._read()
-            view = self._spine.state.at(mark.version)
-            due = self._due(before.manifest, view)
-            if not (due or before.manifest.rows or before.manifest.assembled):
-                return  # an account without assemblies keeps no files for them
-            kept = [(row, vector) for row, vector in before.pairs() if row.id not in due]
-            made = kept + self._composed(due.values(), view, units, vectors)
-            rows = tuple(row for row, _ in made)
-            manifest = replace(before.manifest, watermark=mark, vectors=seen, rows=rows)
-            composites.publish(self._embedding.folder, manifest, np.array([vector for _, vector in made]))
+        if (old.watermark, old.vectors) != (mark, seen):
+            with writing(self._embedding.index):
+                before, view = self._read(), self._spine.state.at(mark.version)
+                due = self._due(before.manifest, view)
+                if not (due or before.manifest.rows or before.manifest.assembled):
+                    return  # an account without assemblies keeps no files for them
+                made = [(row, vector) for row, vector in before.pairs() if row.id not in due]
+                made += self._composed(due.values(), view, units, vectors)
+                rows, halves = tuple(row for row, _ in made), np.array([vector for _, vector in made])
+                manifest = replace(before.manifest, watermark=mark, vectors=seen, rows=rows)
+                composites.publish(self._embedding.folder, manifest, halves)
+        if old.rows and max(old.rows[0].at, old.verified) < self._oldest():  # the first row is the oldest
+            self.verify(stamp=True)
 
     def assembled(self) -> int:
         """Up to which row memories were looked at for grouping; where nobody noted it, the ledger knows."""
@@ -106,7 +96,7 @@ class Composing:
             there = {*asked, *chain(*members.values())}
             changed.update(self._spine.state.ids_changed(low, high, among=there))
         for id_, rev in asked.items():
-            row = held.row(id_)
+            row = held.rows.get(id_)
             if row is None or row.used < LEAST:
                 reasons[id_] = NO_VECTOR
             elif row.rev != rev or not changed.isdisjoint((id_, *members.get(id_, ()))):
@@ -118,7 +108,7 @@ class Composing:
     def freshness(self, memory: Memory) -> Freshness:
         """Whether there is a composite of an assembly and its members as they are now, and since when."""
         held = self.held()
-        row, verified = held.row(memory.id), held.manifest.verified
+        row, verified = held.rows.get(memory.id), held.manifest.verified
         at = row.at if row and row.used >= LEAST else 0
         reason = self.drift(held, self._spine.head(), {memory.id: memory.rev}).get(memory.id)
         age = self._spine.now() - moment_of(max(at, verified))
@@ -138,72 +128,29 @@ class Composing:
         longest = self._spine.policy.index.max_allowed_drift_seconds
         return 0.0 if longest is None else micros(self._spine.now()) - 1_000_000 * longest
 
-    def has_aged(self) -> bool:
-        """Whether some composites boost no more only because nobody verified them."""
-        told = self.held().manifest
-        return bool(told.rows) and max(told.rows[0].at, told.verified) < self._oldest()  # that is the oldest
-
     def verify(self, *, stamp: bool = False) -> list[str]:
         """Which composites are not what their members' vectors make them; `stamp` notes that all are.
 
-        To be stamped they come up to the vectors first: only what was compared counts as verified.
+        Those that are behind the vectors are not compared, and not stamped.
         """
-        may_stamp = stamp and not self._spine.read_only
-        with suppress(FileNotFoundError):  # another index took this one's place: the next pass proves that
-            if may_stamp:
-                self.follow()
-            held, (units, vectors) = self.held(), self._now()
-            told, reached = held.manifest, units.manifest.watermark
-            if not self._is_ours(told.watermark, reached):
-                return [f"{self.name} was made from another version {told.watermark.version}"]
-            if not told.rows or (told.watermark, told.vectors) != (reached, _seen(vectors)):
-                return []
-            view = self._spine.state.at(reached.version)
-            right = self._composed(view.memories(Filter(kinds=(KIND,))), view, units, vectors)
-            old, new = (_proof(pairs) for pairs in (held.pairs(), right))
-            wrong = sorted(id_ for id_ in old.keys() | new.keys() if old.get(id_) != new.get(id_))
-            if may_stamp and not wrong:
-                self.note(verified=micros(self._spine.now()))
-            return [f"{self.name}: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]]
-        return []
-
-    def erase(self, erasure: Erasure) -> list[str]:
-        """Throw the composites away; they are made anew without what was erased."""
-        self.clear()
-        return []
-
-    def clear(self) -> None:
-        """Begin anew."""
-        for name in (composites.ROWS, composites.VALUES):
-            (self._embedding.folder / name).unlink(missing_ok=True)
-        self._held = None
+        held, (units, vectors) = self.held(), self._now()
+        told, mark = held.manifest, units.manifest.watermark
+        if not told.rows or (told.watermark, told.vectors) != (mark, _seen(vectors)):
+            return []
+        view = self._spine.state.at(mark.version)
+        right = self._composed(view.memories(Filter(kinds=(KIND,))), view, units, vectors)
+        old, new = (
+            {row.id: (row.rev, row.basis, row.used, vector.tobytes()) for row, vector in pairs}
+            for pairs in (held.pairs(), right)
+        )
+        wrong = sorted(id_ for id_ in old.keys() | new.keys() if old.get(id_) != new.get(id_))
+        if stamp and not wrong and not self._spine.read_only:
+            self.note(verified=micros(self._spine.now()))
+        return [f"index/composites: that of {id_} is not what its members make it" for id_ in wrong[:_NAMED]]
 
     def vectors_of(self, memories: Iterable[Memory]) -> dict[str, Array]:
         """The vectors of some memories as composites use them, of those that have one."""
         return _vectors(memories, *self._now())
-
-    def nearness(self, memory: Memory) -> dict[str, float]:
-        """A memory's cosine with the mean vector, its best with an older one of its scope and a composite."""
-        units, vectors = self._now()
-        vector = _vectors([memory], units, vectors).get(memory.id)
-        if vector is None:
-            return {}
-        held, asked, ends = self.held(), vector.astype(np.float32), units.valid_to
-        first = min(row for row, _ in units.rows_of([(memory.id, memory.rev)]))
-        scopes, (scope,) = units.column("rows")["scope"], units.scope_codes((memory.scope,))
-
-        def is_older(rows: Array) -> Array:
-            older: Array = (rows < first) & (ends[rows] == OPEN) & (scopes[rows] == scope)
-            return older
-
-        mean = vectors.mean(units.manifest.rows)
-        _, cosines = vectors.nearest(asked, is_older, limit=1)
-        own = [place for place, row in enumerate(held.manifest.rows) if row.scope == memory.scope]
-        return {
-            "mean": float(mean @ asked) / (float(np.linalg.norm(mean)) or 1.0),
-            "older": float(cosines[0]) if len(cosines) else 0.0,
-            "composite": float((held.floats[own] @ asked).max()) if own else 0.0,
-        }
 
     def _due(self, manifest: CompositeManifest, view: DbView) -> dict[str, Memory]:
         """The assemblies whose rows are to be made: they or members of theirs changed, or a vector lacked."""
@@ -212,7 +159,7 @@ class Composing:
             return {m.id: m for m in view.memories(Filter(kinds=(KIND,)))}
         due = {row.id for row in manifest.rows if row.used < row.members}
         due.update(self._spine.state.ids_changed(low, high, kind=KIND))
-        due.update(id_ for id_, *_ in view.assemblies_of(self._spine.state.ids_changed(low, high)))
+        due.update(id_ for id_, *_ in view.wholes_of(self._spine.state.ids_changed(low, high), (KIND,)))
         return {id_: memory for id_, (_, memory) in view.many(sorted(due)).items()}
 
     def _composed(
@@ -221,20 +168,21 @@ class Composing:
         """The rows of some assemblies with their vectors; one that has ended has none."""
         live = [m for m in assemblies if not m.gone]
         members = {m.id: m for m in live_members(view, {id_ for m in live for id_ in members_of(m)})}
-        known = _vectors(members.values(), units, vectors)
-        now, made = micros(self._spine.now()), []
+        known, now = _vectors(members.values(), units, vectors), micros(self._spine.now())
+        made = []
         for assembly in live:
-            own = [members[id_] for id_ in members_of(assembly) if id_ in members]
-            some = [known[id_] for id_ in sorted(m.id for m in own) if id_ in known]
+            own = sorted(id_ for id_ in members_of(assembly) if id_ in members)
+            some = [known[id_] for id_ in own if id_ in known]
             total, used = np.sum(some, axis=0, dtype=np.float64), len(some)
             if used < LEAST:
-                total = self._imported(assembly, own)
+                total = self._imported(assembly, [members[id_] for id_ in own])
                 used = len(own) if total.any() else used
             length = float(np.linalg.norm(total))
+            basis = "\n".join(f"{id_} {members[id_].rev}" for id_ in own)
             row = Composite(
                 id=assembly.id,
                 rev=assembly.rev,
-                basis=basis_of((m.id, m.rev) for m in own),
+                basis=hashlib.sha256(basis.encode()).hexdigest()[:16],
                 scope=assembly.scope,
                 members=len(own),
                 used=used,
@@ -257,24 +205,17 @@ class Composing:
         units = self._units()
         return units, self._embedding.now().up_to(units.manifest.rows)
 
-    def _is_ours(self, mark: Watermark, reached: Watermark) -> bool:
-        """Whether a watermark is of this ledger, and not beyond what is indexed."""
-        if not mark.version or mark == reached:
-            return True
-        is_within = mark.version <= reached.version
-        return is_within and self._spine.ledger.hash_of(mark.version) == mark.header
-
     def _read(self) -> Composites:
-        embedder = self._embedding.embedder
-        return composites.read(self._embedding.folder, embedder.name, embedder.dimension)
+        embedder, ledger = self._embedding.embedder, self._spine.ledger
+
+        def is_ours(mark: Watermark) -> bool:
+            return ledger.exists(mark.version) and ledger.hash_of(mark.version) == mark.header
+
+        return composites.read(self._embedding.folder, embedder.name, embedder.dimension, is_ours)
 
 
 def _seen(vectors: Vectors) -> tuple[int, int]:
     return vectors.manifest.rows, len(vectors.lacking)
-
-
-def _proof(pairs: Iterable[tuple[Composite, Array]]) -> dict[str, tuple[int, str, int, bytes]]:
-    return {row.id: (row.rev, row.basis, row.used, vector.tobytes()) for row, vector in pairs}
 
 
 def _vectors(memories: Iterable[Memory], units: Units, vectors: Vectors) -> dict[str, Array]:

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
 from octavo.domain.memory import UNCOUNTED
 from octavo.storage.state_view import DbView
-
-
-class AssemblyStats(Struct, frozen=True, kw_only=True):
-    """How many assemblies there are, how large, and how many may lift their members."""
-
-    count: int = 0
-    members: int = 0
-    mean_size: float = 0.0
-    largest: int = 0
-    fresh: int = 0
-    drifted: int = 0
-    without_vector: int = 0
-    waiting: int = 0
-    dead: int = 0
-    activations: int = 0
-    merged: int = 0
-    at_limit: bool = False
 
 
 class Stats(Struct, frozen=True, kw_only=True):
@@ -41,7 +25,7 @@ class Stats(Struct, frozen=True, kw_only=True):
     sessions: Mapping[str, int]
     proposals: int
     damage: tuple[str, ...] = ()
-    assemblies: AssemblyStats | None = None
+    assemblies: Mapping[str, Any] | None = None
 
 
 def stats(view: DbView, account: str, sees: Callable[[str], bool]) -> Stats:

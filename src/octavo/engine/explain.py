@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from octavo.domain import assembling
-from octavo.domain import lineage as lineages
-from octavo.domain.assembling import KIND, MERGED_FROM, live_members, members_of
+from octavo.domain.assembling import DEEPEST, KIND, MERGED_FROM, Ancestor, Lineage, live_members, members_of
 from octavo.domain.likeness import likeness
-from octavo.domain.lineage import Ancestor, Lineage
 from octavo.domain.memory import Memory
 from octavo.engine.assemble import must_live
-from octavo.engine.composing import NO_VECTOR, Composing
-from octavo.engine.counts import AssemblyStats
+from octavo.engine.composing import NO_VECTOR
 from octavo.engine.fields import OPTION, Count
 from octavo.engine.freshness import Freshness
 from octavo.engine.indexing import Indexing
@@ -25,7 +21,9 @@ from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.errors import BadInput, HumanOnly
+from octavo.libraries import Array, np
 from octavo.storage.codec import REDACTED
+from octavo.storage.rows import OPEN
 
 LONGEST_LOG = 1_000
 AssemblyId = Annotated[str, "The assembly's id."]
@@ -61,6 +59,7 @@ class Explainer:
 
     def __init__(self, spine: Spine, reader: Reader, indexing: Indexing) -> None:
         self._spine, self._reader, self._indexing = spine, reader, indexing
+        self._composing = indexing.composing
 
     def assemblies(
         self,
@@ -86,13 +85,13 @@ class Explainer:
     def lineage(
         self,
         id_: AssemblyId,
-        max_depth: Annotated[int, Meta(ge=1, le=lineages.DEEPEST), OPTION, "How many merges back."] = 10,
+        max_depth: Annotated[int, Meta(ge=1, le=DEEPEST), OPTION, "How many merges back."] = 10,
     ) -> Lineage:
         """Show the assemblies that one was merged from, ended and erased ones too, as a tree."""
         self.must_explain()
         if self._known(id_) is None:
             must_live(None, id_)
-        return lineages.lineage(id_, self._known, max_depth)
+        return assembling.lineage(id_, self._known, max_depth)
 
     def merges(self, limit: int = 50, into: str | None = None) -> list[tuple[str, datetime, Memory]]:
         """The merges there were, newest first, or the one that made an assembly.
@@ -103,34 +102,34 @@ class Explainer:
         if not 1 <= limit <= LONGEST_LOG:
             raise BadInput(f"limit {limit!r} is not between 1 and {LONGEST_LOG}")
         self._spine.head()
-        state = self._spine.state
-        made = state.history(into)[:1] if into else state.firsts_by("merge *", "approve *", "import*")
-        merged = ((v, m) for v, m in made if m.kind == KIND and m.linked(MERGED_FROM))
-        seen = islice(((v, m) for v, m in merged if self._reader.sees(m.scope)), limit)
-        headers = [(self._spine.ledger.header(version)[0], memory) for version, memory in seen]
+        state, ledger = self._spine.state, self._spine.ledger
+        made = state.history(into)[:1] if into else state.merges()
+        seen = [(v, m) for v, m in made if m.linked(MERGED_FROM) and self._reader.sees(m.scope)][:limit]
+        headers = [(ledger.header(version)[0], memory) for version, memory in seen]
         return [(header.commit, header.at, memory) for header, memory in headers]
 
-    def stats(self) -> AssemblyStats:
-        """Counts of what the handle sees."""
-        whole = self._reader.memories(kind=KIND)
-        if not whole:
-            return AssemblyStats()
+    def stats(self) -> dict[str, Any]:
+        """How many assemblies the handle sees, how large, and how many may lift their members."""
+        whole, lag = self._reader.memories(kind=KIND), self._indexing.lag()
         sizes, asked = [len(members_of(m)) for m in whole], {m.id: m.rev for m in whole}
-        reasons, lag = list(self._drift(asked).values()), self._indexing.lag()
-        return AssemblyStats(
-            count=len(whole),
-            members=sum(sizes),
-            mean_size=round(sum(sizes) / len(sizes), 2),
-            largest=max(sizes),
-            fresh=len(whole) - len(reasons),
-            drifted=len(reasons) - reasons.count(NO_VECTOR),
-            without_vector=reasons.count(NO_VECTOR),
-            waiting=lag.waiting,
-            dead=lag.dead,
-            activations=sum(self._reader.uses(*asked).values()),
-            merged=sum(bool(m.linked(MERGED_FROM)) for m in whole),
-            at_limit=self._spine.head().count(KIND) >= self._spine.policy.assemblies.max_assemblies,
-        )
+        reasons = [NO_VECTOR] * len(whole)
+        if self._composing is not None:
+            held = self._composing.held()
+            reasons = list(self._composing.drift(held, self._spine.head(), asked).values())
+        return {
+            "count": len(whole),
+            "members": sum(sizes),
+            "mean_size": round(sum(sizes) / max(1, len(sizes)), 2),
+            "largest": max(sizes, default=0),
+            "fresh": len(whole) - len(reasons),
+            "drifted": len(reasons) - reasons.count(NO_VECTOR),
+            "without_vector": reasons.count(NO_VECTOR),
+            "waiting": lag.waiting,
+            "dead": lag.dead,
+            "activations": sum(self._reader.uses(*asked).values()),
+            "merged": sum(bool(m.linked(MERGED_FROM)) for m in whole),
+            "at_limit": self._spine.head().count(KIND) >= self._spine.policy.assemblies.max_assemblies,
+        }
 
     def vectors(self, ids: Sequence[str]) -> dict[str, list[float]]:
         """The vectors of memories that the handle sees, of those that have one."""
@@ -158,9 +157,27 @@ class Explainer:
         return [(other, likeness(memory.text, other.text)) for other in others if memory and other.id != id_]
 
     def nearness(self, id_: str) -> dict[str, float]:
-        """How near a memory is to the mean, to an older one and to a composite; empty without a vector."""
-        memory = self._reader.get(id_)
-        return self._composing.nearness(memory) if self._composing and memory else {}
+        """A memory's cosine with the mean vector, its best with an older one of its scope and a composite."""
+        memory, vectors = self._reader.get(id_), self.vectors([id_])
+        if memory is None or self._composing is None or not vectors:
+            return {}
+        units, own, held = self._indexing.units_now(), self._indexing.embedded(), self._composing.held()
+        asked, ends = np.array(vectors[id_], dtype=np.float32), units.valid_to
+        first = min(row for row, _ in units.rows_of([(id_, memory.rev)]))
+        scopes, (scope,) = units.column("rows")["scope"], units.scope_codes((memory.scope,))
+
+        def is_older(rows: Array) -> Array:
+            older: Array = (rows < first) & (ends[rows] == OPEN) & (scopes[rows] == scope)
+            return older
+
+        mean = own.mean(units.manifest.rows)
+        _, older = own.up_to(units.manifest.rows).nearest(asked, is_older, limit=1)
+        groups = [place for place, row in enumerate(held.manifest.rows) if row.scope == memory.scope]
+        return {
+            "mean": float(mean @ asked) / (float(np.linalg.norm(mean)) or 1.0),
+            "older": max(older.tolist(), default=0.0),
+            "composite": max((held.floats[groups] @ asked).tolist(), default=0.0),
+        }
 
     def now(self) -> datetime:
         """The moment by the account's clock."""
@@ -177,15 +194,6 @@ class Explainer:
         if not self._spine.policy.assemblies.explain:
             hint = "set [assemblies] explain = true in the policy"
             raise HumanOnly("explaining assemblies is switched off", hint=hint)
-
-    def _drift(self, asked: Mapping[str, int]) -> dict[str, str]:
-        if self._composing is None:
-            return dict.fromkeys(asked, NO_VECTOR)
-        return self._composing.drift(self._composing.held(), self._spine.head(), asked)
-
-    @property
-    def _composing(self) -> Composing | None:
-        return self._indexing.composing
 
     def _told(self, memory: Memory, members: Sequence[Memory] = ()) -> Assembly:
         state, fresh = self._spine.state, self.freshness(memory)

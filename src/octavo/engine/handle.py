@@ -173,15 +173,12 @@ class Handle(Reader):
 
     def _group(self) -> None:
         """Bring composites up to the vectors, and group what gathered meanwhile, as the policy says."""
-        if self._worker.is_stopping or self._indexing.composing is None:
+        if self._worker.is_stopping:
             return
-        self._indexing.follow_composites()
-        if self._indexing.composing.has_aged():
-            self._indexing.composing.verify(stamp=True)
+        self._indexing.compose()
         mode = self.policy.assemblies.mode
         if mode in ("background", "immediate"):
-            least = assemble.GATHERED if mode == "background" else 1
-            worker = self._worker
+            least, worker = assemble.GATHERED if mode == "background" else 1, self._worker
             assemble.assemble(
                 self._spine, self._indexing, least=least, is_stopping=lambda: worker.is_stopping
             )

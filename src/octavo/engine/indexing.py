@@ -187,7 +187,7 @@ class Indexing:
         self.add_vectors(progress)
         self.add_orders()
         self.add_tokens()
-        self.follow_composites()
+        self.compose()
         if self.embedding is not None and (out := self.embedding.outage()):
             raise ModelFailed(out)
 
@@ -267,14 +267,8 @@ class Indexing:
             return 0
         return self._on_current(lambda: self.second_look.add(limit=limit) if self.second_look else 0)
 
-    def follow_composites(self) -> None:
-        """Bring the composites of assemblies up to words and vectors."""
-        if self.composing is not None:
-            self.add_words()
-            self.compose()
-
     def compose(self) -> None:
-        """Bring the composites up to what is indexed."""
+        """Bring the composites of assemblies up to what is indexed."""
         self._on_current(lambda: self.composing.follow() if self.composing else None)
 
     def _on_current(self, act: Callable[[], T]) -> T:
@@ -319,7 +313,11 @@ class Indexing:
         That changes nothing, unless `stamp` is asked for: then vectors that are right are noted as verified.
         """
         try:
-            return self._on_current(lambda: self._verified(stamp))
+            if problems := self._on_current(lambda: self._verified(stamp)):
+                return problems
+            if stamp:
+                self.compose()  # only what is compared counts as verified
+            return self._on_current(lambda: self.composing.verify(stamp=stamp) if self.composing else [])
         except Damaged as error:
             if self.has_moved():  # it was made anew meanwhile
                 return self.verify(stamp=stamp)

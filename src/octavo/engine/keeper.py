@@ -80,7 +80,7 @@ class Keeper(Sandboxes):
         retired, contested = retirement.retire(spine), beliefs.contest(spine)
         expired = review.expire(spine, writing.Writer(spine=spine, actor="system", scope=SHARED))
         ended = assemble.end_small(spine)
-        walk = [*outside, *projections.of_index(index)]
+        walk = [*outside, index]
         problems = [why for projection in walk for why in projection.verify(stamp=True)]
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems

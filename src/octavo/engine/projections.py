@@ -22,14 +22,7 @@ def outside(spine: Spine) -> list[Projection]:
 def inside(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
     """What is made from the ledger alone; erased behind it, so that an interrupted sweep finds its way."""
     yield spine.state
-    yield from of_index(Indexing(spine, spine.index, None) if index is None else index)
-
-
-def of_index(index: Indexing) -> Iterator[Projection]:
-    """The index, and the composites beside its vectors: of the index as it is when they are asked for."""
-    yield index
-    if index.composing is not None:
-        yield index.composing
+    yield Indexing(spine, spine.index, None) if index is None else index
 
 
 def projections(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:

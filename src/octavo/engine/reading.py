@@ -87,7 +87,7 @@ class Reader:
         """Which of some memories belong together: of each, the name of an assembly with two of them."""
         base = self._base()
         wholes: dict[str, set[str]] = {}
-        for id_, _, scope, member in base.assemblies_of(ids) if ids else ():
+        for id_, _, scope, member in base.wholes_of(ids, ("assembly",)) if ids else ():
             if self.sees(scope):
                 wholes.setdefault(id_, set()).add(member)
         names = {id_: memory.text for id_, (_, memory) in base.many(wholes).items()} if wholes else {}

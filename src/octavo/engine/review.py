@@ -293,22 +293,14 @@ class Curator(Handle):
     def assemble(self, *ids: str, name: str | None = None, tags: Sequence[str] = ()) -> list[Memory]:
         """Group memories that are alike, or exactly those named; returns the assemblies made or changed."""
         self._spine.must_write()
-        if ids:
-            members = [self._member(id_) for id_ in dict.fromkeys(ids)]
-            made = assemble.by_hand(
-                self._spine, self._indexing, self.actor, members, text=name or "", tags=as_tags(tags)
-            )
-            self._worker.wake()
-            return [made]
-        self._indexing.catch_up()
-        done = assemble.assemble(self._spine, self._indexing)
-        return [memory for id_ in done if (memory := self.get(id_))]
-
-    def _member(self, id_: str) -> Memory:
-        memory = self.get(id_)
-        if memory is None:
-            raise NotFound(f"there is no memory {id_!r} to group")
-        return memory
+        if not ids:
+            self._indexing.catch_up()
+            done = assemble.assemble(self._spine, self._indexing)
+            return [memory for id_ in done if (memory := self.get(id_))]
+        named, fields = {id_: self.get(id_) for id_ in ids}, {"text": name or "", "tags": as_tags(tags)}
+        made = assemble.by_hand(self._spine, self._indexing, self.actor, named, **fields)
+        self._worker.wake()
+        return [made]
 
     def merge_assemblies(
         self, first: AssemblyId, second: Annotated[str, "The other assembly's id."]

@@ -7,7 +7,7 @@ the first, so that a pair that does not belong together is as good as none.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +63,7 @@ class Composites:
 
     def __init__(self, manifest: CompositeManifest, halves: Array) -> None:
         self.manifest, self.halves = manifest, halves
+        self.rows = {row.id: row for row in manifest.rows}
         self.places = {row.id: place for place, row in enumerate(manifest.rows)}
 
     @cached_property
@@ -74,23 +75,18 @@ class Composites:
         """What each row is made of, and its vector."""
         return zip(self.manifest.rows, self.halves, strict=True)
 
-    def row(self, id_: str) -> Composite | None:
-        """What an assembly's row is made of, None if it has none."""
-        place = self.places.get(id_)
-        return None if place is None else self.manifest.rows[place]
-
     def vector(self, id_: str) -> Array | None:
         """An assembly's composite, None if it has none."""
-        row = self.row(id_)
-        return None if row is None or not row.used else self.floats[self.places[id_]]
+        return self.floats[self.places[id_]] if id_ in self.rows and self.rows[id_].used else None
 
 
-def read(folder: Path, embedder: str, dimension: int) -> Composites:
-    """The composites as last published; none if they are damaged, or of another embedder."""
+def read(folder: Path, embedder: str, dimension: int, is_ours: Callable[[Watermark], bool]) -> Composites:
+    """The composites as last published; none if they are damaged, of another embedder or another ledger."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
         told = msgspec.json.decode(Disk().read(folder / ROWS), type=shape_of(CompositeManifest))
         data = Disk().read(folder / VALUES)
-        if (told.embedder, told.dimension, told.checksum) == (embedder, dimension, zlib.crc32(data)):
+        is_whole = (told.embedder, told.dimension, told.checksum) == (embedder, dimension, zlib.crc32(data))
+        if is_whole and (not told.watermark.version or is_ours(told.watermark)):
             return Composites(told, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
     manifest = CompositeManifest(embedder=embedder, dimension=dimension)
     return Composites(manifest, np.empty((0, dimension), dtype="<f2"))

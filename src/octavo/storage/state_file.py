@@ -27,12 +27,12 @@ from octavo.storage.ledger import GENESIS, Version
 from octavo.storage.state_log import OPEN
 from octavo.storage.state_view import ROW_BITS
 
-SCHEMA = 10
+SCHEMA = 11
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
 _CHECKSUM_BYTES = 8  # at the end of a page, which that layer goes by
 _MOST_BYTES_IN_MEMORY = 1 << 29
 _BUSY_MILLISECONDS = 60_000
-_CACHE_KIBIBYTES = 16_000  # numbers of texts lie all over; with less, one commit reads a page many times
+_CACHE_KIBIBYTES = 32_000  # numbers of texts lie all over; with less, one commit reads a page many times
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

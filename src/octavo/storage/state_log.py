@@ -186,15 +186,11 @@ class StateLog(ABC):
         )
         return {str(id_): bool(is_there) for id_, is_there in rows}
 
-    def firsts_by(self, *causes: str) -> Iterator[tuple[int, Memory]]:
-        """The memories that came with versions of causes of some forms, as they first were, newest first."""
-        forms = " OR ".join(["cause GLOB ?"] * len(causes))
-        for (version,) in self.rows(
-            f"SELECT version FROM version WHERE {forms} ORDER BY version DESC", causes
-        ):
-            for change in self.changes_in(int(version)):
-                if isinstance(change, Memory) and change.rev == 1:
-                    yield int(version), change
+    def merges(self) -> list[tuple[int, Memory]]:
+        """The assemblies that merges made, as they first were, with the version of each, newest first."""
+        of_two = "SELECT row FROM link WHERE name = 'merged_from'"
+        made = f"kind = 'assembly' AND rev = 1 AND row IN ({of_two}) ORDER BY since DESC"
+        return [(since, memory) for _, since, memory in self.told(made, ())]
 
     def ids_changed(
         self, low: int, high: int, *, kind: str | None = None, among: Collection[str] | None = None

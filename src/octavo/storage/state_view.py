@@ -100,7 +100,7 @@ class DbView:
         sought = [sought_under(*text) for text in wanted]
         numbers = encode_json(sorted(set().union(*sought)))
         filed = {number: rows.split(",") for number, rows in self._db.rows(_FILED, (numbers,)) if rows}
-        best = [most_shared([filed[n] for n in some if n in filed]) for some in sought]
+        best = [most_shared([filed[n] for n in some if n in filed], len(some)) for some in sought]
         rows = ",".join(set().union(*best))
         found = self._db.rows(_VALID_ROWS, (f"[{rows}]", *self._now)) if rows else ()
         lines = {str(row): (envelope, body) for row, envelope, body in found}
@@ -193,10 +193,6 @@ class DbView:
             f"WHERE l.target {AMONG} AND l.name = 'part' AND r.kind {AMONG} AND r.gone = 0 AND {_VALID}",
             (listed(ids), listed(kinds), *self._now),
         )
-
-    def assemblies_of(self, ids: Collection[str]) -> list[tuple[str, int, str, str]]:
-        """The live assemblies that some memories belong to: its id, revision and scope, and the member."""
-        return self.wholes_of(ids, ("assembly",))
 
     def referred(self, ids: Collection[str]) -> set[str]:
         """Which of some memories another one has ever linked to, so that most need not be asked about."""

@@ -157,6 +157,13 @@ LISTS = {
         members=lambda m: len(m.linked("part")),
         text=lambda m: one_line(m.text),
     ),
+    "merge_log": listing(
+        "nothing was merged yet",
+        at=itemgetter("creation_timestamp"),
+        into=itemgetter("target_assembly_id"),
+        alike=itemgetter("similarity_at_merge"),
+        text=lambda event: ", ".join(event["source_assembly_ids"]),
+    ),
     "patterns": listing(
         "nothing repeats in recent episodes",
         kind="kind",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from octavo.documents.synthians.explaining import Explained
+from octavo.domain.assembling import Lineage
 from octavo.domain.brief import Brief
-from octavo.domain.lineage import Ancestor, Lineage
 from octavo.domain.memory import Memory
 from octavo.doors import plain
 from octavo.doors.render.console import write
@@ -29,7 +28,6 @@ from octavo.doors.render.shapes import (
 )
 from octavo.engine.explain import Assembly
 
-_STATUS = {"cycle_detected": "again: a cycle", "depth_limit_reached": "and further"}
 _FRESH = "the index holds this revision"
 _DRIFTED = "the index holds this revision; drifted: its vectors were last verified too long ago"
 _ABOVE = "newer than the index; found by looking at it directly"
@@ -115,20 +113,17 @@ def fallback(memory: Memory) -> str | None:
 
 def assembly_lines(value: Assembly) -> Iterator[Shown]:
     """An assembly as a page to read."""
-    yield _title(value.name, value.assembly_id, value.scope)
-    yield ""
     members = table("id", "at", "text")
     for member in value.members:
         members.add(member.id, f"{member.at:%Y-%m-%d}", said(member))
-    yield members
-    yield ""
+    yield from (_title(value.name, value.assembly_id, value.scope), "", members, "")
     drift = f"nothing now ({value.drift_reason}); `octavo catch-up`, then `octavo upkeep`"
     yield grid(
         {
             "topics": ", ".join(value.topics),
             "tags": ", ".join(value.tags),
             "feels": ", ".join(f"{name} {mean:+.2f}" for name, mean in value.emotion_profile.items()),
-            "formed": {name: one for name, one in value.formed.items() if one is not None},
+            "formed": value.formed,
             "since": f"{moment(value.created_at)}, changed {moment(value.updated_at)}",
             "lifts": "its members, when it fits a question" if value.is_synchronized else drift,
             "activated": value.activation_count or None,
@@ -137,52 +132,27 @@ def assembly_lines(value: Assembly) -> Iterator[Shown]:
     )
 
 
-def explained_lines(value: Explained) -> Iterator[Shown]:
-    """An explanation, its names in words; what is part of another stands below that."""
-    flat = {key: item for key, item in value.items() if not isinstance(item, Mapping)}
-    parts = [item for item in value.values() if isinstance(item, Mapping)]
-    flat |= {key: item for inner in parts for key, item in inner.items()}
-    notes = flat.pop("notes")
-    yield grid({key.replace("_", " "): item for key, item in flat.items()} | {"notes": notes})
-
-
-def log_lines(value: Explained) -> Iterator[Shown]:
-    """The merges, newest first."""
-    rows = table("at", "into", "text", "alike")
-    for event in value["reconciled_log_entries"]:
-        sources, cosine = ", ".join(event["source_assembly_ids"]), event["similarity_at_merge"]
-        alike = "" if cosine is None else f"{cosine:.2f}"
-        rows.add(moment(event["creation_timestamp"]), event["target_assembly_id"], sources, alike)
-    yield rows if rows.rows else dim("nothing was merged yet")
-
-
 def lineage_lines(value: Lineage) -> Iterator[Shown]:
     """A lineage as a tree: each assembly below the one it went into, with its size and its day."""
-    rows = {row.assembly_id: row for row in value.lineage if row.status != "cycle_detected"}
-    yield from _branch(value.target_assembly_id, rows, set(), "", "")
+    rows, shown = {row.assembly_id: row for row in value.lineage if row.status != "cycle_detected"}, set()
+
+    def branch(id_: str, lead: str, below: str) -> Iterator[Shown]:
+        row, is_again = rows[id_], id_ in shown
+        day = f"{row.created_at:%Y-%m-%d}" if row.created_at else "not found"
+        size = plural("memory", row.memory_count) if row.memory_count else ""
+        further = "and further" if row.status == "depth_limit_reached" else ""
+        told = (day, size, "ended" if row.ended else "", further, "see above" if is_again else "")
+        about = (f"  {id_}  {', '.join(filter(None, told))}", "dim")
+        yield line((lead, "dim"), (one_line(row.name or ""), "" if row.ended else "bold"), about)
+        shown.add(id_)
+        above = () if is_again or further else row.merged_from
+        for number, parent in enumerate(above, start=1):
+            corner, stem = ("└─ ", "   ") if number == len(above) else ("├─ ", "│  ")
+            yield from branch(parent, below + corner, below + stem)
+
+    yield from branch(value.target_assembly_id, "", "")
     if value.max_depth_reached:
         yield dim("there is more: --max-depth")
-
-
-def _branch(id_: str, rows: dict[str, Ancestor], shown: set[str], lead: str, below: str) -> Iterator[Shown]:
-    row, is_again = rows.get(id_), id_ in shown
-    yield line((lead, "dim"), _node(id_, row, is_again))
-    shown.add(id_)
-    if row is None or is_again or row.status == "depth_limit_reached":
-        return
-    for number, parent in enumerate(row.merged_from, start=1):
-        corner, stem = ("└─ ", "   ") if number == len(row.merged_from) else ("├─ ", "│  ")
-        yield from _branch(parent, rows, shown, below + corner, below + stem)
-
-
-def _node(id_: str, row: Ancestor | None, is_again: bool) -> Line:
-    if row is None or row.name is None:
-        return line((id_, "cyan"), ("  not found", "red"))
-    day = f"{row.created_at:%Y-%m-%d}" if row.created_at else ""
-    ended, again = "ended" if row.ended else "", "see above" if is_again else ""
-    told = [day, plural("memory", row.memory_count or 0), ended, _STATUS.get(row.status, ""), again]
-    about = ", ".join(part for part in told if part)
-    return line((one_line(row.name), "" if row.ended else "bold"), (f"  {id_}  {about}", "dim"))
 
 
 def recall_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
@@ -290,10 +260,7 @@ PAGES: dict[str, Callable[[Any], Iterator[Shown]]] = {
     "get": memory_lines,
     "show": shown_lines,
     "assembly": assembly_lines,
-    "explain_activation": explained_lines,
-    "explain_merge": explained_lines,
     "lineage": lineage_lines,
-    "merge_log": log_lines,
     "recall": recall_lines,
     "brief": brief_lines,
     "freshness": freshness_lines,

@@ -126,7 +126,7 @@ def _words(value: Any) -> str:
         case float():
             return f"{value:g}"
         case Mapping() if not any(isinstance(item, nested) for item in value.values()):
-            return ", ".join(f"{name} {plain.plain(item)}" for name, item in value.items())
+            return ", ".join(f"{name} {_words(item)}" for name, item in value.items() if item not in _EMPTY)
         case list() | tuple() if not any(isinstance(item, nested) for item in value):
             return "\n".join(str(plain.plain(item)) for item in value)
         case Struct() | Mapping() | list() | tuple():
