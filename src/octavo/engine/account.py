@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -32,7 +32,8 @@ class Account(Versions, Curator, Keeper):
     @cached_property
     def intake(self) -> Intake[Account]:
         """How documents and doors bring in what is finished; nothing that a user needs."""
-        return Intake(self)
+        agent = partial(Account, self._spine, actor="agent", scope=self.scope, guard=self._guard)
+        return Intake(self, self._writer, self._worker.wake, agent)
 
     def remember(
         self,

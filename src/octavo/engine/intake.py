@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -38,11 +38,20 @@ _MADE_BY_ENGINE = refused(
 
 @public
 class Intake(Generic[A]):
-    """What an account's handle lets the rooms above do, under the same gate, scope and actor."""
+    """What an account's handle lets the rooms above do, under the same gate, scope and actor.
 
-    def __init__(self, handle: A) -> None:
-        self._handle = handle
-        self._spine, self._writer = handle._spine, handle._writer
+    `as_agent` is the same account, with the same check of its own, for an agent's writes.
+    """
+
+    def __init__(
+        self,
+        handle: A,
+        writer: Callable[[str | None], Writer],
+        wake: Callable[[], None],
+        agent: Callable[[], A],
+    ) -> None:
+        self._handle, self._writer, self._wake, self.as_agent = handle, writer, wake, agent
+        self._spine = writer(None).spine
         self._follower: Follower | None = None
 
     def write_many(
@@ -81,7 +90,7 @@ class Intake(Generic[A]):
                 skip=skip,
             )
         if self._follower is None:
-            self._handle._worker.wake()
+            self._wake()
         else:
             self._follower.wrote(len(verdicts))
         return verdicts
@@ -111,11 +120,6 @@ class Intake(Generic[A]):
         """End what an assembly was merged from, where a merge elsewhere did not come so far."""
         self._spine.must_write()
         return assemble.finish(self._spine, self._handle.actor, self._handle.explained.found(id_))
-
-    def as_agent(self) -> A:
-        """The same account, with the same check of its own, for an agent's writes."""
-        own = self._handle
-        return type(own)(self._spine, actor="agent", scope=own.scope, guard=own._guard)
 
 
 def _adopted(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:
