@@ -84,7 +84,9 @@ def check_equal(state: StateDb, ledger: Ledger, version: int) -> None:
         pointing = {m.id for m in wanted.values() if id_ in [link.to for link in m.links]}
         assert {m.id for m in view.referring(id_)} == pointing
         groups = {(m.id, m.rev, m.scope, id_) for m in wanted.values() if m.kind == "assembly"}
-        assert set(view.assemblies_of([id_])) == {group for group in groups if group[0] in pointing}
+        assert set(view.wholes_of([id_], ("assembly",))) == {
+            group for group in groups if group[0] in pointing
+        }
     tallies = {(k, s, c): n for k, s, c, n in view.tallies()}
     assert sum(tallies.values()) == len(wanted)
     for chosen in (
@@ -185,8 +187,10 @@ def test_links_end_with_their_revision_so_that_old_ones_are_not_read_again(root)
         current = state.one("SELECT row FROM revision WHERE id = ? AND until = ?", (group.id, OPEN))
         assert live == [(id_, current) for id_ in sorted((one, two))]
         account.forget(group.id)
-        assert state.at(account.version).assemblies_of([one]) == []
-        assert [whole for whole, *_ in state.at(account.version - 1).assemblies_of([one])] == [group.id]
+        assert state.at(account.version).wholes_of([one], ("assembly",)) == []
+        assert [whole for whole, *_ in state.at(account.version - 1).wholes_of([one], ("assembly",))] == [
+            group.id
+        ]
 
 
 def test_a_missing_state_is_derived_again(root):

@@ -105,17 +105,9 @@ class Discarded(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 Entry = Opened | Spoke | Wrote | SetState | Revised | Forgot | Used | Sealed | Reopened | Discarded
 
 TAGS: dict[type[Any], str] = {
-    Opened: "opened",
-    Spoke: "turn",
-    Wrote: "memory",
-    SetState: "state",
-    Revised: "revise",
-    Forgot: "forget",
-    Used: "use",
-    Sealed: "sealed",
-    Reopened: "reopened",
-    Discarded: "discarded",
-}
+    Opened: "opened", Spoke: "turn", Wrote: "memory", SetState: "state", Revised: "revise", Forgot: "forget",
+    Used: "use", Sealed: "sealed", Reopened: "reopened", Discarded: "discarded",
+}  # fmt: skip
 CLASSES: dict[str, type[Any]] = {tag: cls for cls, tag in TAGS.items()}
 
 

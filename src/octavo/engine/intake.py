@@ -20,14 +20,14 @@ from octavo.domain.verdicts import Verdict, refused
 from octavo.engine import assemble, beliefs, compress
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
-from octavo.engine.sandboxes import Sandboxes
+from octavo.engine.handle import Handle
 from octavo.engine.spine import Spine, without_gc
 from octavo.engine.surface import public
 from octavo.engine.writing import MADE, Writer, candidate_of, commit_writes
 from octavo.errors import BadInput, HumanOnly
 from octavo.storage.state_view import DbView
 
-A = TypeVar("A", bound=Sandboxes)
+A = TypeVar("A", bound=Handle)
 Finished = Wrote | SetState | Revised | Forgot
 
 _SIGNED = frozenset({"id", "rev", "scope", "actor", "approved", "gone", "sandbox", "turns"})

@@ -17,20 +17,9 @@ import apsw
 
 from octavo.domain.erasure import Erasure
 from octavo.errors import IndexDamaged, LedgerTruncated, OctavoError, StoreFull
+from octavo.storage import state_file
 from octavo.storage.ledger import GENESIS, Ledger, Version
 from octavo.storage.projections import Progress
-from octavo.storage.state_file import (
-    TABLES,
-    begin_at_zero,
-    copied_to_memory,
-    copy_file,
-    failure,
-    number_of,
-    opened,
-    reading,
-    remove,
-    write_version,
-)
 from octavo.storage.state_log import StateLog
 from octavo.storage.state_view import DbView
 
@@ -48,8 +37,8 @@ class StateDb(StateLog):
         self._read_only = read_only
         self.when_closed: Callable[[], None] | None = None
         self.when_redacted: Callable[[], None] | None = None  # and swept, by somebody else
-        self._db = opened(self.path, read_only=self._read_only)
-        self._file = number_of(path)
+        self._db = state_file.opened(self.path, read_only=self._read_only)
+        self._file = state_file.number_of(path)
         self._is_spare = False  # whether it is a copy in memory, because the disk is full
 
     @classmethod
@@ -59,7 +48,7 @@ class StateDb(StateLog):
         target = Path(folder.name) / "state.db"
         try:
             if path is not None and path.exists():
-                copy_file(path, target)
+                state_file.copy_file(path, target)
             state = cls(target, ledger)
         except BaseException:
             folder.cleanup()
@@ -167,7 +156,7 @@ class StateDb(StateLog):
     def _go_into_memory(self) -> None:
         """Go on with a copy that can follow a ledger on a full disk: what is committed can be read."""
         with self._lock:
-            copy = copied_to_memory(self.path, self._db)
+            copy = state_file.copied_to_memory(self.path, self._db)
             self._db.close()
             self._db, self._is_spare = copy, True
 
@@ -176,7 +165,7 @@ class StateDb(StateLog):
         with self._lock:
             spare = self._db
             try:
-                self._db = opened(self.path, read_only=False)
+                self._db = state_file.opened(self.path, read_only=False)
                 self._newest()
             except StoreFull:
                 if self._db is not spare:
@@ -191,7 +180,7 @@ class StateDb(StateLog):
             version, hash_ = self.watermark()
             is_swept = False
             for newer in self.ledger.newer(version, hash_):
-                is_swept |= write_version(self._db, newer)
+                is_swept |= state_file.write_version(self._db, newer)
                 version = newer.header.version
         if is_swept and self.when_redacted:
             self.when_redacted()
@@ -202,7 +191,7 @@ class StateDb(StateLog):
         with self._writing():
             known, hash_ = self.watermark()
             if known == version.header.version - 1 and hash_ == version.header.parent_hash:
-                write_version(self._db, version)
+                state_file.write_version(self._db, version)
 
     def rebuild(self, progress: Progress | None = None) -> int:
         """Throw the state away and derive it again."""
@@ -210,11 +199,11 @@ class StateDb(StateLog):
         if self.is_damaged():
             self._begin_anew()
         with self._writing():
-            for name in TABLES:
+            for name in state_file.TABLES:
                 self._db.execute(f"DELETE FROM {name}")
-            begin_at_zero(self._db)
+            state_file.begin_at_zero(self._db)
             for found in self.ledger.newer(0, GENESIS, upto=head):
-                write_version(self._db, found)
+                state_file.write_version(self._db, found)
                 if progress:
                     progress(found.header.version, head)
         return head
@@ -226,14 +215,14 @@ class StateDb(StateLog):
     def copy_to(self, path: Path) -> tuple[int, str]:
         """Write the state into another file, packed tight; says at which version it is."""
         try:
-            with closing(reading(self.path)) as db:
+            with closing(state_file.reading(self.path)) as db:
                 # Nothing may be written early: who proves pages goes by the first one, which comes last.
                 db.pragma("cache_size", db.pragma("page_count") + 1)
                 db.execute("VACUUM INTO ?", (str(path),))
-            with closing(reading(path)) as copy:
+            with closing(state_file.reading(path)) as copy:
                 rows = dict(copy.execute("SELECT key, value FROM meta WHERE key IN ('version', 'hash')"))
         except apsw.Error as error:
-            raise failure(path, error) from error
+            raise state_file.failure(path, error) from error
         return int(rows["version"]), str(rows["hash"])
 
     def check(self) -> list[str]:
@@ -259,10 +248,10 @@ class StateDb(StateLog):
                 folder = tempfile.TemporaryDirectory(prefix="octavo-")
                 self.path, self._read_only = Path(folder.name) / "state.db", False
                 self.when_closed = folder.cleanup
-            elif number_of(self.path) == self._file:
-                remove(self.path)
-            self._db = opened(self.path, read_only=False)
-            self._file = number_of(self.path)
+            elif state_file.number_of(self.path) == self._file:
+                state_file.remove(self.path)
+            self._db = state_file.opened(self.path, read_only=False)
+            self._file = state_file.number_of(self.path)
 
     def _heal(self) -> bool:
         """Derive a damaged file again from the ledger; says whether that could be done."""
@@ -288,7 +277,7 @@ class StateDb(StateLog):
         try:
             return self._db.execute(sql, values).fetchall()
         except apsw.Error as error:
-            raise failure(self.path, error) from error
+            raise state_file.failure(self.path, error) from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -302,7 +291,7 @@ class StateDb(StateLog):
                     raise
                 self._db.execute("COMMIT")
             except apsw.Error as error:
-                raise failure(self.path, error) from error
+                raise state_file.failure(self.path, error) from error
 
     def scrub(self) -> None:
         """Rewrite the file without what was erased, its write-ahead log included."""
@@ -313,4 +302,4 @@ class StateDb(StateLog):
                 self._db.execute("VACUUM")
                 self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             except apsw.Error as error:
-                raise failure(self.path, error) from error
+                raise state_file.failure(self.path, error) from error
