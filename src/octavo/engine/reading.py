@@ -15,16 +15,7 @@ from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import FORMATS, Counter, count_tokens
 from octavo.domain.filters import Filter
 from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
-from octavo.domain.memory import (
-    KINDS,
-    LAYERS,
-    SHARED,
-    Memory,
-    check_id,
-    check_kind,
-    check_scope,
-    check_time,
-)
+from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_kind, check_scope, check_time
 from octavo.domain.orders import Order
 from octavo.domain.state import View
 from octavo.domain.themselves import TOPICS, holding, quotes_of
@@ -149,14 +140,7 @@ class Reader:
     ) -> Brief:
         """Write the text for a prompt: what stands and what is relevant, fenced and within the budget."""
         return briefing.brief(
-            self,
-            query,
-            scope=scope,
-            k=k,
-            budget=budget,
-            format=format,
-            count=count,
-            recall=self.recall,
+            self, query, scope=scope, k=k, budget=budget, format=format, count=count, recall=self.recall
         )
 
     def recall(
