@@ -101,7 +101,7 @@ class Account(Versions, Curator, Keeper):
         It holds again when it is said again, or when the register that ends it is forgotten.
         """
         self._must_be_human("end an order")
-        ended = [order for order in self.orders() if order.memory == id_ and turn in (None, order.turn)]
+        ended = [order for order in self._orders() if order.memory == id_ and turn in (None, order.turn)]
         if not ended:
             raise NotFound(
                 f"nothing that the user asked for in {id_} holds", hint="`octavo orders` lists what does"

@@ -194,6 +194,10 @@ class Reader:
 
     def orders(self, *, scope: Many = None) -> list[Order]:
         """List what the user asked for once and for all, the later first."""
+        return [order for order in self._orders(scope) if not order.doubt]
+
+    def _orders(self, scope: Many = None) -> list[Order]:
+        """These, and what may be one."""
         base = self._base()
         return self._recaller().orders(
             base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
