@@ -360,7 +360,10 @@ def test_the_paths_of_filesystem_memory_answer_as_they_are_written(client: TestC
     assert read["entries"]
     assert client.get("/api/memory/read/semantic/nothing").status_code == 404
     assert client.get("/api/memory/read/nowhere/x").status_code == 400
-    assert client.post("/api/memory/write/semantic/../x", json=page).status_code in (400, 404)
+    for path in ("..%2Fx", "%2Fetc%2Fpasswd", "C:%5Cx", "a%00b", "a%2F..%2F..%2Fx", "a%5C..%5Cx"):
+        for level in ("episodic", "semantic", "procedural"):
+            assert client.get(f"/api/memory/read/{level}/{path}").status_code == 400, path
+            assert client.post(f"/api/memory/write/{level}/{path}", json=page).status_code == 400, path
     assert client.post("/api/memory/consolidate", json={}).json()["patterns_found"] == 0
     assert client.get("/api/memory/stats").json()["levels"]["semantic"]["file_count"] == 2
     assert client.get("/api/memory/retention").json()["episodic"]["conversations"]["max_age_days"] == 30
