@@ -355,6 +355,11 @@ def test_who_it_was_before_is_who_did_this_and_not_the_like():
             "The backend is written in Django",
             "We finished porting the backend to Go",
         ),
+        (
+            "what does the database run on?",
+            "The database runs on MySQL 5.7",
+            "Migrated the database to Postgres 16",
+        ),
         ("what is my shoe size?", "My shoe size is 42", "After the pregnancy I need size 43 in shoes"),
         (
             "how much is our rent?",

@@ -225,7 +225,7 @@ def _objects(text: str) -> Iterable[tuple[str, ...]]:
 
 def _subject(text: str) -> str | None:
     """The first word with content, if the sentence opens with what it is about; None after "he" and "she"."""
-    if _OPENS.match(text):
+    if _OPENS.match(text) or _CUES["change"].match(text.lower()):  # "Migrated the database": who speaks did
         return None
     for word in _WORD.findall(text):
         lowered = word.lower()

@@ -79,10 +79,10 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
     newest = {quote.topic: quote for quote in rows}
     kept = {row.text for row in statements.holding([_statement(quote) for quote in rows])}
     told = [
-        quote
+        told
         for quote in rows
         if quote.text in kept
-        and (quote.topic not in _ONE or newest[quote.topic] is quote)
+        and (told := _of_others(quote) if newest[quote.topic] is not quote and quote.topic in _ONE else quote)
         and (quote.topic != PLANS or quote.at >= rows[-1].at - timedelta(days=_PLANNED_DAYS))
     ]
     count: Counter[str | None] = Counter()
@@ -97,6 +97,12 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
         if count[quote.topic] <= _OF_ONE:
             chosen.append(quote)
     return chosen[:_MOST]
+
+
+def _of_others(quote: Memory) -> Memory | None:
+    """What stays true of a quote that no longer holds: who lives with the user is family elsewhere, too."""
+    match = _found(_plain(quote.text), ("family", "pets"))
+    return replace(quote, text=f"… {quote.text[match.start() :]}", topic=match.lastgroup) if match else None
 
 
 def _plain(text: str) -> str:
