@@ -20,15 +20,15 @@ from octavo.documents.brain.teaching import Reply, Teaching, behaviors_of
 from octavo.documents.formats import EXPORTS, IMPORTS
 from octavo.documents.synthians import explaining
 from octavo.domain.memory import Memory
+from octavo.domain.mirror import Synced
 from octavo.doors.operations.remembering import live
 from octavo.doors.operations.table import EXISTS, Progress, operation
 from octavo.engine.account import Account
-from octavo.engine.comparison import Take
 from octavo.engine.counts import Stats
 from octavo.engine.explain import Explainer
 from octavo.engine.fields import Count, MemoryId, one_of
 from octavo.engine.reading import Reader, Snapshot
-from octavo.engine.syncing import Synced
+from octavo.engine.syncing import Take
 from octavo.engine.versions import Diff
 from octavo.errors import BadInput
 
