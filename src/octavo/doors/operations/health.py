@@ -8,9 +8,8 @@ from typing import Annotated, Any
 from octavo.documents.formats import EXPORTS, IMPORTS
 from octavo.doors.operations.table import EXISTS, Progress, operation
 from octavo.engine.account import Account
-from octavo.engine.counts import Stats
 from octavo.engine.fields import one_of
-from octavo.engine.reading import Snapshot
+from octavo.engine.reading import Snapshot, Stats
 
 
 @operation("octavo stats --at 41")
