@@ -129,7 +129,7 @@ class _Pass:
 
 
 def assemble(
-    spine: Spine, indexing: Indexing, *, least: int = 1, is_stopping: Callable[[], bool] = lambda: False
+    spine: Spine, indexing: Indexing, least: int = 1, is_stopping: Callable[[], bool] = lambda: False
 ) -> list[str]:
     """Group what got its vectors since the last time, if that is enough; returns the assemblies changed."""
     changed: dict[str, None] = {}
@@ -293,11 +293,8 @@ def _merged(
         links=tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair),
     )
     whole = checked(spine, grown(whole, members, rarity(indexing.units_now())))
-    return [whole, *(_ended(m, new, "system") for m in both)]
-
-
-def _ended(source: Memory, into: str, actor: str) -> Memory:
-    return replace(tombstone(source, actor), data={assembling.MERGED_INTO: into})
+    ended = {assembling.MERGED_INTO: new}
+    return [whole, *(replace(tombstone(m, "system"), data=ended) for m in both)]
 
 
 def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
@@ -319,17 +316,6 @@ def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
         return back
 
     return [m.id for m in commit(spine, changes, f"unmerge {whole.id}", actor, whole.scope)[1:]]
-
-
-def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
-    """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
-
-    def changes(view: DbView) -> list[Memory]:
-        named = [view.get(id_) for id_ in whole.linked(MERGED_FROM) if id_ != whole.id]
-        sources = [m for m in named if m and (m.kind, m.scope, m.gone) == (KIND, whole.scope, False)]
-        return [_ended(m, whole.id, actor) for m in sources]
-
-    return [m.id for m in commit(spine, changes, f"finish merge {whole.id}", actor)]
 
 
 def commit(
