@@ -39,7 +39,7 @@ TABLE = {
     "absent": {
         "adopt", "approve", "buffer", "decline", "freshness", "promote", "proposal", "propose_merge",
         "redact", "resume", "uncompress", "unreject", "import_", "assemble",
-        "merge_assemblies", "reopen", "end_order",
+        "finish_merge", "merge_assemblies", "reopen", "end_order",
         "unmerge",
     },
     "nothing": {"as_agent", "catch_up", "close", "importing", "lag", "must_fit", "reindex", "sees", "wait"},

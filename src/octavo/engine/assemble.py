@@ -293,8 +293,11 @@ def _merged(
         links=tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair),
     )
     whole = checked(spine, grown(whole, members, rarity(indexing.units_now())))
-    ended = {assembling.MERGED_INTO: new}
-    return [whole, *(replace(tombstone(m, "system"), data=ended) for m in both)]
+    return [whole, *(_ended(m, new, "system") for m in both)]
+
+
+def _ended(source: Memory, into: str, actor: str) -> Memory:
+    return replace(tombstone(source, actor), data={assembling.MERGED_INTO: into})
 
 
 def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
@@ -316,6 +319,17 @@ def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
         return back
 
     return [m.id for m in commit(spine, changes, f"unmerge {whole.id}", actor, whole.scope)[1:]]
+
+
+def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
+    """End the live sources of a merge that was begun elsewhere and not finished; returns their ids."""
+
+    def changes(view: DbView) -> list[Memory]:
+        named = [view.get(id_) for id_ in whole.linked(MERGED_FROM) if id_ != whole.id]
+        sources = [m for m in named if m and (m.kind, m.scope, m.gone) == (KIND, whole.scope, False)]
+        return [_ended(m, whole.id, actor) for m in sources]
+
+    return [m.id for m in commit(spine, changes, f"finish merge {whole.id}", actor)]
 
 
 def commit(

@@ -17,7 +17,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory, check_id, is_id
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict, refused
-from octavo.engine import beliefs, compress
+from octavo.engine import assemble, beliefs, compress
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
 from octavo.engine.sandboxes import Sandboxes
@@ -116,6 +116,11 @@ class Intake(Generic[A]):
         if not writer.is_human:
             raise HumanOnly(f"{writer.actor} tried to bring in a summary that was made elsewhere")
         return _adopted(self._spine, writer.actor, check_id(id_), plain_json(given))
+
+    def finish_merge(self, id_: str) -> list[str]:
+        """End what an assembly was merged from, where a merge elsewhere did not come so far."""
+        self._spine.must_write()
+        return assemble.finish(self._spine, self._handle.actor, self._handle.explained.found(id_))
 
     def as_agent(self) -> A:
         """The same account, with the same check of its own, for an agent's writes."""

@@ -41,10 +41,8 @@ def import_(account: Account, path: Path) -> Imported:
     made = [(place, memory) for place, memory in grouped if memory]
     _write(account, made, tally)
     for place, memory in made:
-        named = [account.get(id_) for id_ in memory.linked("merged_from") if id_ != memory.id]
-        sources = [m.id for m in named if m and (m.kind, m.scope) == ("assembly", memory.scope)]
-        if sources and account.get(memory.id) and all(account.forget(*sources)):
-            tally.say(place, f"its merge was finished: {', '.join(sources)} ended")
+        if account.get(memory.id) and (ended := account.intake.finish_merge(memory.id)):
+            tally.say(place, f"its merge was finished: {', '.join(ended)} ended")
     return tally.imported(account, FORMAT)
 
 
