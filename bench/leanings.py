@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from octavo.domain.orders import shape_of
 from octavo.domain.query import read_question
 from octavo.models.embedders import offline_embedder
-from octavo.models.leanings import without
+from octavo.models.leanings import SHAPE, SHAPES, without
 
 SENTENCES = Path(__file__).with_name("leanings.json")
 STEPS, RATE, PUSH, RIDGE = 500, 9.0, 0.9, 1e-4
+LEAST = (0.8, 1.2)
 LEFT_OUT = 5  # one of so many is left out to see how well the rest tells it
 Groups = Sequence[tuple[np.ndarray, float]]  # vectors, and what their group weighs
 
@@ -36,36 +38,67 @@ def main() -> None:
     kinds = directions(given)
     means, domains = subjects(given["domains"])
     if options.write:
-        options.write.write_bytes(np.concatenate([kinds, means, domains]).astype("<f2").tobytes())
+        options.write.write_bytes(np.concatenate([kinds, wide(means), wide(domains)]).astype("<f2").tobytes())
 
 
 def directions(given: dict[str, Any]) -> np.ndarray:
     """The directions of orders, of wishes, and of those among them that are about every answer."""
-    special, general, wishes, others = (vectors(list(some)) for some in sentences(given))
+    special, general, wishes, others = sentences(given)
     said = {
-        (kind, form): vectors(
-            [t for d in given["domains"] if bool(d.get("form")) == form for t in d.get(kind, ())]
-        )
+        (kind, form): [t for d in given["domains"] if bool(d.get("form")) == form for t in d.get(kind, ())]
         for kind in ("orders", "wishes")
         for form in (False, True)
     }
-    orders = [(special, 0.3), (said["orders", False], 0.35), (general, 0.1), (said["orders", True], 0.25)]
-    wished = [(wishes, 0.4), (np.concatenate([said["wishes", False], said["wishes", True]]), 0.6)]
-    asks = vectors([t for d in given["domains"] for t in d.get("requests", ()) if not t.endswith("?")])
-    told = [(others[: -len(given["others"])], 0.35), (others[-len(given["others"]) :], 0.6), (asks, 0.2)]
-    about_all = [(general, 0.4), (said["orders", True], 0.5), (said["wishes", True], 0.5)]
-    about_some = [(special, 0.5), (said["orders", False], 0.5), (said["wishes", False], 0.5)]
-    rows = []
-    for name, these, rest in (
-        ("order", orders, [(v, w / 2) for v, w in wished] + told),
-        ("wish", wished, [(v, w / 2) for v, w in orders] + told),
-        ("general", about_all, about_some),
-    ):
-        line = weighed(these, rest)
-        right = [np.concatenate([v for v, _ in side]) @ line[:-1] + line[-1] > 0 for side in (these, rest)]
-        print(f"{name}: {right[0].mean():.3f} on its side, {1 - right[1].mean():.3f} of the others not")
-        rows.append(line)
-    return np.array(rows)
+    asks = [t for d in given["domains"] for t in d.get("requests", ()) if not t.endswith("?")]
+    of_domains = {kind: said[kind, False] + said[kind, True] for kind in ("orders", "wishes")}
+    talk = {kind: kept_apart(texts) for kind, texts in given["talk"].items()}  # fitted on, and left out
+    groups = [
+        [(special + general, 0.25), (of_domains["orders"], 0.35), (talk["orders"][0], 0.6)],
+        [(wishes, 0.25), (of_domains["wishes"], 0.35), (talk["wishes"][0], 0.6)],
+        [(others, 0.5), (talk["others"][0], 1.7), (asks, 0.3)],
+    ]
+    texts = [text for group in groups for some, _ in group for text in some]
+    goal = np.repeat(np.eye(3)[:, :2], [sum(len(some) for some, _ in group) for group in groups], axis=0)
+    share = np.concatenate([np.full(len(s), weight / len(s)) for group in groups for s, weight in group])
+    kinds = logistic(shaped(texts), goal, share / share.sum(), ridge=RIDGE / 5)
+    for place, (name, (_, left_out)) in enumerate(talk.items()):
+        found = leaning(kinds, left_out)
+        print(f"{name}, {len(left_out)} left out: {np.bincount(found, minlength=3) / len(left_out)} {place}")
+    about_all = [
+        (vectors(some), w)
+        for some, w in ((general, 0.4), (said["orders", True], 0.5), (said["wishes", True], 0.5))
+    ]
+    about_some = [(vectors(some), 0.5) for some in (special, said["orders", False], said["wishes", False])]
+    line = weighed(about_all, about_some)
+    right = [
+        np.concatenate([v for v, _ in side]) @ line[:-1] + line[-1] > 0 for side in (about_all, about_some)
+    ]
+    print(f"general: {right[0].mean():.3f} on its side, {1 - right[1].mean():.3f} of the others not")
+    return np.concatenate([kinds, wide(line[None, :])])
+
+
+def kept_apart(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Most of some sentences, and the few that are left out."""
+    out = np.random.default_rng(1).integers(0, LEFT_OUT, len(texts)) == 0
+    return [t for t, o in zip(texts, out, strict=True) if not o], [
+        t for t, o in zip(texts, out, strict=True) if o
+    ]
+
+
+def leaning(kinds: np.ndarray, texts: Sequence[str]) -> np.ndarray:
+    """Which sentences are orders (0), wishes (1), or neither (2)."""
+    seen = shaped(texts) @ kinds[:, :-1].T + kinds[:, -1] - LEAST
+    return np.where(seen.max(axis=1) > 0, seen.argmax(axis=1), 2)
+
+
+def shaped(texts: Sequence[str]) -> np.ndarray:
+    """Sentences as vectors with their shapes beside them."""
+    return np.concatenate([vectors(texts), SHAPE * np.array([shape_of(t) for t in texts])], axis=1)
+
+
+def wide(lines: np.ndarray) -> np.ndarray:
+    """Lines that know nothing of shapes, in the width of those that do."""
+    return np.concatenate([lines[:, :-1], np.zeros((len(lines), SHAPES)), lines[:, -1:]], axis=1)
 
 
 def subjects(given: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
@@ -91,11 +124,13 @@ def subjects(given: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(means), logistic(every, goal)
 
 
-def logistic(seen: np.ndarray, goal: np.ndarray, share: np.ndarray | None = None) -> np.ndarray:
+def logistic(
+    seen: np.ndarray, goal: np.ndarray, share: np.ndarray | None = None, ridge: float = RIDGE
+) -> np.ndarray:
     """A line and an offset for each column of a goal, fitted by gradient descent."""
     seen = np.column_stack([seen, np.ones(len(seen))]).astype(np.float32)
     share = np.full(len(seen), 1 / len(seen)) if share is None else share
-    weights, kept = share[:, None].astype(np.float32), np.array([RIDGE] * (seen.shape[1] - 1) + [0.0])
+    weights, kept = share[:, None].astype(np.float32), np.array([ridge] * (seen.shape[1] - 1) + [0.0])
     lines = np.zeros((goal.shape[1], seen.shape[1]), dtype=np.float32)
     moving = np.zeros_like(lines)
     for _ in range(STEPS):

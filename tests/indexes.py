@@ -10,8 +10,9 @@ from octavo.domain.filters import Filter
 from octavo.domain.text import runs, terms_of_run
 from octavo.domain.units import Unit, Watermark
 from octavo.storage.batches import grown
-from octavo.storage.index import Index, ScoredUnit, extend
+from octavo.storage.index import Index, extend
 from octavo.storage.rows import behind
+from octavo.storage.search import ScoredUnit
 from octavo.storage.vectors import held_vectors, open_vectors
 
 START = datetime(2023, 5, 1, 12, tzinfo=UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from datetime import timedelta
 
 import pytest
@@ -234,6 +235,24 @@ def test_below_the_threshold_and_before_the_look_back_nothing_is_learned(brain, 
     assert brain.consolidate_memory().knowledge_updated == 1, "only that floor is walked on"
     assert brain.account.memories(topic="pattern/actions/forward-left-forward") == []
     assert brain.consolidate_memory(max_age_days=9).patterns_promoted == 1
+
+
+def test_what_is_learned_is_indexed_by_the_one_worker_of_the_account(tmp_path, clock):
+    others = set(threading.enumerate())
+
+    def workers():
+        return sum(thread.name == "octavo-worker" for thread in set(threading.enumerate()) - others)
+
+    with FilesystemMemory(tmp_path, actor="human:ana", clock=clock, embedder=False) as memory:
+        for number in range(3):
+            memory.save_episode(run(number, at=clock()))
+        before = workers()
+        for _ in range(3):
+            assert memory.consolidate_memory().patterns_found
+        assert workers() == before == 1
+        assert {m.actor for m in memory.account.memories(kind="fact")} == {"agent"}, "nobody's own word"
+        assert memory.account.actor == "human:ana"
+    assert workers() == 0, "and none is at work on a closed account"
 
 
 def test_running_again_revises_and_never_duplicates(brain, clock):

@@ -6,6 +6,8 @@ import hashlib
 import json
 
 import minari
+import pyarrow
+import pyarrow.json
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -256,6 +258,20 @@ def test_every_steps_file_of_the_mirror_and_of_an_export_is_of_one_schema(brain,
         assert len(files) == len(played)
         for line in (line for file in files for line in file.read_text().splitlines()):
             judge.validate(json.loads(line))
+
+
+def test_a_reader_of_columns_takes_all_steps_files_for_one_table(brain, played, tmp_path):
+    manifest = rlds.export(brain.account, tmp_path / "out")
+    exported = sorted((tmp_path / "out").glob("*/steps.jsonl"))
+    shown = sorted((brain.show() / "episodic/rlds_episodes").glob("*/steps.jsonl"))
+    first = pyarrow.json.read_json(exported[0]).schema
+    strict = pyarrow.json.ParseOptions(explicit_schema=first, unexpected_field_behavior="error")
+    for files in (exported, shown):
+        table = pyarrow.concat_tables(pyarrow.json.read_json(file, parse_options=strict) for file in files)
+        assert table.num_rows == manifest["steps"]
+        assert set(table.column_names) == set(STEPS["properties"])
+        assert not table["observation"].null_count
+        assert table["action"].null_count == table["is_last"].to_pylist().count(True) == len(played)
 
 
 def test_a_foreign_judge_finds_every_field_the_document_names(brain, played, tmp_path):

@@ -350,6 +350,33 @@ def test_who_it_was_before_is_who_did_this_and_not_the_like():
 @pytest.mark.parametrize(
     ("question", "older", "newer"),
     [
+        (
+            "what is the backend written in?",
+            "The backend is written in Django",
+            "We finished porting the backend to Go",
+        ),
+        (
+            "what does the database run on?",
+            "The database runs on MySQL 5.7",
+            "Migrated the database to Postgres 16",
+        ),
+        ("what is my shoe size?", "My shoe size is 42", "After the pregnancy I need size 43 in shoes"),
+        (
+            "how much is our rent?",
+            "Our rent is 1,450 euros",
+            "Landlord's letter says 1,590 euros of rent from May",
+        ),
+    ],
+)
+def test_what_was_finished_what_followed_an_event_and_a_role_that_opens_a_sentence_tell_a_change(
+    question, older, newer
+):
+    assert arrange(question, facts(older, newer))[0] == ["m1", "m0"]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
         ("what is Marta's job?", "Marta is a bus driver", "Marta retrained and works as an electrician"),
         ("what does Ayla study?", "Ayla studies biology in Leeds", "Ayla switched to economics last year"),
         ("ก้อยทำงานที่ไหน", "ก้อยทำงานที่ธนาคาร", "ก้อยลาออกไปเปิดร้านกาแฟ"),

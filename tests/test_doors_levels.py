@@ -69,6 +69,25 @@ def test_mirror_and_sync_at_the_command_line(run: Any, tmp_path: Path) -> None:
     assert "nothing has changed" in run("sync")
 
 
+def test_a_conflict_says_how_to_decide_it_and_a_file_that_goes_is_not_said_to_be_written(
+    run: Any, tmp_path: Path
+) -> None:
+    run("remember", "the red key opens the north door", "--category", "objects")
+    run("mirror", str(tmp_path / "notes"))
+    page = tmp_path / "notes/semantic/knowledge/objects.md"
+    page.write_text(page.read_text().replace("red", "blue"))
+    (key,) = run("memories", "--json")["memories"]
+    run("revise", key["id"], "--text", "the red key is lost")
+    assert "octavo sync --yes --ours" in run("sync", "--yes")
+    assert "revise" in run("sync", "--yes", "--theirs")
+    run("revise", key["id"], "--category", "กุญแจ")
+    told = run("sync")
+    assert "nothing has changed" in told
+    told = run("mirror", str(tmp_path / "notes"))
+    assert "wrote  semantic/knowledge/กุญแจ.md" in told
+    assert "removed  semantic/knowledge/objects.md" in told
+
+
 def test_a_mirror_may_follow_every_commit(tmp_path: Path) -> None:
     policy = Policy(mirror=MirrorPolicy(mode="after_commit"))
     with octavo.open(tmp_path, "rex", actor="human:nok", policy=policy) as account:

@@ -305,6 +305,8 @@ def test_the_paths_of_memory_structures_answer_in_their_envelope(client: TestCli
     assert found["memories"][0]["id"] == id_
     assert found["memories"][0]["boost_info"]["assembly_boost"] == 0
     assert client.post("/retrieve_memories", json={"query": "sky", "threshold": 9.0}).json()["memories"] == []
+    failed = client.post("/retrieve_memories", json={"query": "sky", "user_emotion": "x" * 5000}).json()
+    assert (failed["success"], failed["memories"], bool(failed["error"])) == (False, [], True)
     assert client.post("/provide_feedback", json={"memory_id": id_, "was_relevant": True}).json()["success"]
     raised = client.post(
         "/api/memories/update_quickrecal_score", json={"memory_id": id_, "delta": 0.9}

@@ -39,6 +39,15 @@ def test_the_standing_part_needs_no_query(full: Account) -> None:
     assert [line[4] for line in told.sections["Known Facts"]] == ["likes green tea"]
 
 
+def test_a_wish_that_stands_among_the_facts_is_not_told_again(account: Account) -> None:
+    account.remember("I prefer green tea")
+    account.catch_up()
+    assert [order.text for order in account.recall("suggest a drink for me").orders] == ["I prefer green tea"]
+    told = account.brief("suggest a drink for me")
+    assert told.text.count("I prefer green tea") == 1
+    assert not told.orders
+
+
 def test_a_scope_sees_shared_and_its_own(full: Account) -> None:
     assert set(read(str(full.brief(scope="orion"))).texts) == {
         "Mission: stabilise the runtime",

@@ -68,6 +68,7 @@ def test_an_account_of_talk_only_tells_whom_the_agent_is_talking_to(ana: Account
         "My name is Ana Duarte.": "name",
         "I work as a nurse at Saint Mary's.": "work",
         "My daughter Mia starts school in September.": "family",
+        "… my husband Rui.": "family",  # with whom Ana lived in Porto, which no longer holds
         "We have two cats, Miso and Tofu.": "pets",
         "I'm allergic to peanuts.": "health",
         "I moved to Lisbon.": "home",
@@ -196,3 +197,11 @@ def test_a_huge_turn_is_looked_at_as_far_as_a_person_writes(said):
     begun = time.process_time()
     topics_of(memory)
     assert time.process_time() - begun < 5  # it took minutes; a thousandth of this is enough
+
+
+def test_whom_they_name_as_family_is_told_though_the_day_has_passed(opened: Opened) -> None:
+    account = opened("agent:bot", "dani", embedder=False)
+    live(
+        account, [("My daughter Elsie turned 6 yesterday, we had a cake.", "My sister came over yesterday.")]
+    )
+    assert list(quoted(account).values()) == ["family"]

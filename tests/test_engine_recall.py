@@ -498,3 +498,23 @@ def test_two_processes_recall_while_a_third_consolidates(opened, words, root):
     assert [process.wait(120) for process in running] == [0, 0, 0]
     assert len(words.recall("mango", k=100)) == 40
     assert words.check()
+
+
+def test_a_courtesy_beside_an_answer_is_no_answer_but_a_short_answer_of_a_person_is(opened):
+    account = opened()
+    for told, courtesy in (
+        ("We got a cat, named him Pretzel.", "Adorable!"),
+        ("My sister bakes on Sundays.", "Good decision."),
+        ("แมวของผมชื่อส้ม", "น่ารักมาก"),
+    ):
+        with account.sandbox() as sandbox:
+            sandbox.turn("user", told)
+            sandbox.turn("assistant", courtesy)
+    with account.sandbox() as sandbox:
+        sandbox.turn("assistant", "Which colour shall the boat have?")
+        sandbox.turn("user", "Blue.")
+    account.catch_up()
+    hits = account.recall("what is my cat called?", k=3, unit="turn")
+    assert hits[0].text.startswith("We got a cat")
+    assert not {"Adorable!", "Good decision.", "น่ารักมาก"} & {hit.text for hit in hits}
+    assert "Blue." in [hit.text for hit in account.recall("which colour has the boat?", k=2, unit="turn")]

@@ -29,6 +29,7 @@ from octavo.domain.memory import Memory
 from octavo.engine.account import Account
 from octavo.errors import BadInput, HumanOnly, NotFound, OutOfScope
 from octavo.storage.mirror_tree import Tree
+from octavo.storage.state_view import DbView
 from octavo.storage.stores.disk import Disk
 
 AT = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
@@ -107,7 +108,7 @@ def test_a_skill_file_says_exactly_what_the_skill_says(text: str, description: s
     assert place is not None
     file = mirror.render(place, place.path, [memory], {})
     assert mirror.render(place, place.path, [memory], {}) == file
-    (one,) = mirror.read(place, place.path, file.decode())
+    (one,) = mirror.read(place, place.path, file)
     assert (one.said["text"], one.id) == (text, "m1")
     kept = {name: value for name, value in one.said["data"].items() if value is not None}
     again = replace(memory, text=one.said["text"], data=kept)
@@ -141,7 +142,7 @@ def test_what_is_read_from_any_file_that_can_be_edited_is_what_its_memory_says(
         assert place is not None
         file = mirror.render(place, place.path, [memory], {})
         assert file == mirror.render(place, place.path, [memory], {})
-        (found,) = mirror.read(place, place.path, file.decode())
+        (found,) = mirror.read(place, place.path, file)
         assert found.said == mirror.says(place, memory)
         assert mirror_places.recognise(place.path, file.decode()) == place
         changed = mirror.fields_of(place, found.said, memory)
@@ -213,6 +214,20 @@ def test_every_kind_has_its_place(tmp_path: Path) -> None:
         assert taught["wave"]["actions"] == ["left", "right"]
         assert taught["wave"]["times_invoked"] == 0
         assert account.sync().edits == ()
+
+
+def test_many_runs_are_shown_without_looking_for_each_among_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    memories = DbView.memories
+    with opened(tmp_path) as account:
+        for number in range(12):
+            FilesystemMemory(account).save_episode({"metadata": {"episode_id": f"e{number}"}, "steps": []})
+        monkeypatch.setattr(DbView, "memories", lambda *how: asked.append(how) or memories(*how))
+        shown = account.mirror().written
+    assert sum(path.startswith("episodic/rlds_episodes/") for path in shown) == 24
+    assert len(asked) < 12
 
 
 def test_a_commit_to_ten_thousand_memories_rewrites_at_most_two_files(tmp_path: Path) -> None:
@@ -380,7 +395,7 @@ def test_a_long_page_is_several_files_and_one_again(tmp_path: Path, monkeypatch:
         assert sorted(p.name for p in tree.iterdir()) == names
         account.forget("m3", "m4", "m5")
         account.revise("m0", category="general")  # the page it is on already
-        assert account.mirror().written == ("semantic/knowledge/general-0002.md",)
+        assert account.mirror().removed == ("semantic/knowledge/general-0002.md",)
         assert sorted(p.name for p in tree.iterdir()) == ["general-0003.md", "general.md"]
         account.forget("m1", "m2")
         account.mirror()
@@ -507,6 +522,10 @@ def test_json_files_and_behaviours_are_edited_whole_and_a_broken_one_is_never_ov
         (rule,) = account.memories(kind="skill", layer="procedural")
         assert (rule.data, rule.approved) == ({"never": ["fly", "swim"]}, "human:nok")
         assert set(json.loads(taught.read_text())) == {"wave", "bow"}
+        account.remember("idle", kind="skill", category="behavior", topic="behavior/idle")
+        account.mirror()
+        taught.write_text(taught.read_text().replace("down", "deep down"))
+        assert not account.sync(commit=True).refused, "one that does nothing shuts nobody out of the file"
         taught.write_text("{broken")
         account.remember(
             "x", kind="skill", category="behavior", topic="behavior/x", data=actions | {"name": "x"}
@@ -656,6 +675,7 @@ def test_a_watch_takes_in_what_is_saved_and_ends_when_told(
     with subprocess.Popen(
         [sys.executable, *words, "sync", "--watch"],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # a shell's background ignores it
     ) as watch:
@@ -668,9 +688,11 @@ def test_a_watch_takes_in_what_is_saved_and_ends_when_told(
             time.sleep(2)  # it is at rest again
         finally:
             watch.send_signal(signal.SIGINT)
-        told = watch.communicate(timeout=120)[0]
+        told, meanwhile = watch.communicate(timeout=120)
     assert any("blue" in m.text for m in account.memories())
     assert "mirror" in told
+    assert f"watching folder={tree}" in meanwhile
+    assert f"edit taken in action=revise path={OBJECTS}" in meanwhile
 
 
 # Redaction

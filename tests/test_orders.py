@@ -375,3 +375,29 @@ def test_a_full_disk_keeps_nobody_from_asking(opened, monkeypatch, caplog):
         account.catch_up()
         assert len(account.orders()) == 2
     assert "orders not kept" in caplog.text
+
+
+def test_what_is_only_told_is_no_order_and_no_wish(opened):
+    told = (
+        "The oven repair cost £1,240, more than I hoped.",
+        "The new address is 14 Otley Road, Headingley.",
+        "You were right about the paint.",
+        "My brother says I should stop talking and start.",
+        "Six men, two hours, one scratched door.",
+        "เครื่องสีกาแฟเก่าเสียอีกแล้ว ช่างบอกว่าไม่มีอะไหล่",
+    )
+    with opened(embedder=None) as account:
+        talk(account, *told, "Answers in grams please, no cups.")
+        account.catch_up()
+        assert [order.text for order in account.orders()] == ["Answers in grams please, no cups."]
+
+
+def test_an_order_about_answers_is_known_at_once_by_its_words(opened):
+    with opened(embedder=None) as account:
+        talk(
+            account,
+            "Keep answers short please, I read them on my phone.",
+            "When you give me recipes, use grams.",
+        )
+        assert "Keep answers short" in str(account.brief())
+        assert {order.condition for order in account.orders()} == {None, "you give me recipes"}

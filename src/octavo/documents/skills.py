@@ -41,17 +41,17 @@ def import_(account: Account, path: Path) -> Imported:
     tally, items, approved = Tally(left_out=links), list[dict[str, Any]](), list[str]()
     for name in files:
         try:
-            text = trees.read_bytes(path / name).decode()
+            data = trees.read_bytes(path / name)
             if Path(name).name == FILE:
                 topic = f"{SKILLS}{Path(name).parent.name or path.name}"
-                (one,) = mirror.read(_SKILL, name, text)
+                (one,) = mirror.read(_SKILL, name, data)
                 items.append({**mirror.fields_of(_SKILL, one.said, None), "topic": topic})
-                approved += [topic] * ("octavo-approved:" in text.partition("\n---")[0])
+                approved += [topic] * (b"octavo-approved:" in data.partition(b"\n---")[0])
             elif Path(name).name == TAUGHT:
-                found = mirror.read(mirror.TAUGHT, name, text)
+                found = mirror.read(mirror.TAUGHT, name, data)
                 items += [mirror.fields_of(mirror.TAUGHT, one.said, None) for one in found]
-        except (OctavoError, UnicodeDecodeError) as error:
-            tally.leave_out(name, getattr(error, "message", "it is not UTF-8"))
+        except OctavoError as error:
+            tally.leave_out(name, error.message)
     learner = account.intake.as_agent()
     verdicts = learner.remember_many([{**item, "source": "operator"} for item in items]) if items else []
     for item, verdict in zip(items, verdicts, strict=True):

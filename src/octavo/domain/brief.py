@@ -114,7 +114,9 @@ def render(
     asked_for = page.asked_for(orders[:taken])
     left = None if budget is None else budget - page.count(asked_for)
     brief = _filled(page, shown, [m for m in facts if is_relevant(m)], ranked, k, left)
-    return _closed(page, brief, asked_for, left_out=len(orders) - taken)
+    # A wish that is a fact, and stands among them, is not told twice.
+    told = [o for o in orders[:taken] if not (o.is_wish and o.turn is None and o.memory in brief.sources)]
+    return _closed(page, brief, page.asked_for(told), left_out=len(orders) - taken)
 
 
 def standing_order(memories: Iterable[Memory]) -> list[Memory]:

@@ -36,8 +36,7 @@ SHARE = 0.2  # of the best one's relevance that the others need
 _FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
 _FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
-_NAME_THAI = 2  # letters that the shortest names have
-_NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.4, 15, 3  # how near the best fact, of how many, and how many at most
+_NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.3, 15, 5  # how near the best fact, of how many, how many at most
 _AS_MUCH = 0.8  # of the grams of a question that any fact has
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
 
@@ -107,36 +106,38 @@ def arrange(
 ) -> tuple[list[str], list[Replacement]]:
     """The ids of facts, best first, each newer one before what it replaces; and what replaces what.
 
-    The facts come in the order of their relevance. Only the best few are compared, pair by pair. A question
-    about the past gets what was replaced first. `nearness` is how near the meanings of two facts are, None
-    where that is not known.
+    The facts come in the order of their relevance. Only the best few are compared, pair by pair, and the very
+    best with those that are near it. A question about the past gets what was replaced first. `nearness` is
+    how near the meanings of two facts are, None where that is not known.
     """
     if not facts:
         return [], []
     is_past = is_about_the_past(question)
     asked = present(question) if is_past else question
     day = None if is_past else _asked_day(question, facts)
-    top = _compared(facts, nearness)
+    best, beside = _compared(facts, nearness)
+    top, pairs = best + beside, [*combinations(best, 2), *((best[0], fact) for fact in beside)]
     certainty: dict[tuple[str, str], float] = {}
     replaced: set[tuple[str, str]] = set()
     ended: set[tuple[str, str]] = set()
     kept: list[tuple[Fact, Fact]] = []
-    for older, newer in combinations(sorted(top, key=_age), 2):
+    for older, newer in (sorted(pair, key=_age) for pair in pairs):
         near = nearness(older.id, newer.id) if nearness else None
         if near is not None and near < _FAR:
             continue  # they are of two matters
         sure = probability(asked, older.text, newer.text)
         fits = sure > KEEPS and older.relevance >= _ANSWERS * newer.relevance
         is_same = fits and _is_same_matter(asked, older, newer, near)
-        is_over = sure > REPLACES and (is_same or (fits and _tells_its_news(asked, older.text, newer.text)))
+        is_near = is_same or _is_news_of(asked, older.text, newer.text)
+        is_over = fits and sure > (REPLACES if is_near else CERTAIN)
         is_late = is_over and _is_too_late(question, older, newer, day)  # not yet so on the day asked about
         if is_over and not is_late:
             replaced.add((newer.id, older.id))
         elif is_late or sure < KEEPS:
             kept.append((older, newer))
-        if is_same and ((newer.id, older.id) in replaced or is_past):
+        if is_near and ((newer.id, older.id) in replaced or is_past):
             certainty[older.id, newer.id] = sure
-            if _is_ended(asked, older, newer, top):
+            if is_same and _is_ended(asked, older, newer, top):
                 ended.add((older.id, newer.id))
     ranked = _ordered(top, replaced, kept)
     if is_past:
@@ -168,18 +169,16 @@ def _ordered(
     return ranked
 
 
-def _compared(facts: Sequence[Fact], nearness: Nearness | None) -> list[Fact]:
-    """The best facts that fit the question well, and those that are near the best one by their meaning.
+def _compared(facts: Sequence[Fact], nearness: Nearness | None) -> tuple[list[Fact], list[Fact]]:
+    """The best facts that fit the question well, and those that are near the very best by their meaning.
 
     "She moved to Marseille" shares no word with "where does she live?".
     """
-    best = facts[0]
-    top = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * best.relevance]
-    if nearness is None:
-        return top
-    beside = [fact for fact in facts[:_LOOKED_AT] if fact not in top]
-    near = [fact for fact in beside if (nearness(best.id, fact.id) or 0.0) >= _NEAR_BEST]
-    return top + near[:_MOST_BESIDE]
+    first = facts[0]
+    best = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * first.relevance] or [first]
+    others = [fact for fact in facts[:_LOOKED_AT] if fact not in best] if nearness else []
+    near = [fact for fact in others if nearness and (nearness(first.id, fact.id) or 0.0) >= _NEAR_BEST]
+    return best, near[:_MOST_BESIDE]
 
 
 def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None) -> bool:
@@ -218,19 +217,11 @@ def _answers(question: str, fact: str) -> bool:
     return not alike.isdisjoint(said.terms) or not stems("light").isdisjoint(asked.stems & said.stems)
 
 
-def _tells_its_news(question: str, older: str, newer: str) -> bool:
-    """Whether all are about the same one, and the newer says that something changed.
-
-    That puts it first; what it ends is another matter.
-    """
-    asked, before, after = read(question), read(older), read(newer)
-    if not (after.changes - before.changes or after.negations - before.negations):
-        return False
-    if asked.is_thai:
-        return min(same_start(older, newer), same_start(question, older)) >= _NAME_THAI
-    return (
-        before.subject is not None and before.subject == after.subject and before.subject in names_of(asked)
-    )
+def _is_news_of(question: str, older: str, newer: str) -> bool:
+    """Whether both open with the name asked about, and the newer says that something changed."""
+    before, after = read(older), read(newer)
+    is_news = after.changes - before.changes or after.negations - before.negations
+    return bool(is_news) and before.subject == after.subject and before.subject in names_of(read(question))
 
 
 def _share_a_matter(question: str, older: str, newer: str) -> bool:

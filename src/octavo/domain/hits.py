@@ -19,15 +19,8 @@ from octavo.errors import BadInput
 K = 10  # hits, unless somebody says how many or how long they may be
 _MOST, _SHORT = 100, 15  # hits within a budget, and the tokens of a short one
 STREAMS = (
-    "words",
-    "meaning",
-    "time",
-    "speaker",
-    "salience",
-    "emotion",
-    "links",
-    "neighbours",
-    "abstractions",
+    *("words", "meaning", "time", "speaker", "salience"),
+    *("emotion", "links", "neighbours", "abstractions"),
 )
 
 # The seven streams of HeptStreamRAG in our words, with its weights; docs/recall.md explains the mapping.
@@ -91,8 +84,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     passage: int = 0  # which of the passages of a long text matched best
 
     def __repr__(self) -> str:
-        said = self.memory.text if self.turn is None else self.memory.turns[self.turn].text
-        return f"Hit({self.score:.2f}, {self.memory.id!r}, {said[:40]!r})"
+        return f"Hit({self.score:.2f}, {self.memory.id!r}, {self.text[:40]!r})"
 
     @property
     def reasons(self) -> tuple[tuple[float, str], ...]:
@@ -101,26 +93,21 @@ class Hit(Struct, frozen=True, kw_only=True):
         return tuple((value, self._words_for(name, value)) for value, name in told)
 
     def _words_for(self, name: str, value: float) -> str:
+        speaker = None if self.turn is None else self.memory.turns[self.turn].speaker
         if name == "words" and not self.shares_words:
             return "stands beside words of the question"
-        if name == "person" and not self._is_of_a_person:
-            return "was written down" if self.turn is None else f"was said by {self._speaker}"
+        if name == "person" and not self._is_of_a_person(speaker):
+            return "was written down" if self.turn is None else f"was said by {speaker}"
         if name == "rerank" and value < 0:  # the second look compares hits with each other, and proves no fit
             return "is further from the question than most of what came"
         return _WORDS.get(name, name)
 
-    @property
-    def _is_of_a_person(self) -> bool:
+    def _is_of_a_person(self, speaker: str | None) -> bool:
         """Whether a person said what matched: not the agent who kept it, nor whoever talks with a user."""
-        speakers = {turn.speaker.casefold() for turn in self.memory.turns}
-        own = None if self._speaker is None else self._speaker.casefold()
-        if own is None or not is_person(own) or f"agent:{own}" == self.memory.actor.casefold():
+        own, speakers = (speaker or "").casefold(), {turn.speaker.casefold() for turn in self.memory.turns}
+        if speaker is None or not is_person(own) or f"agent:{own}" == self.memory.actor.casefold():
             return False
         return own in _PERSONS or not _PERSONS & speakers
-
-    @property
-    def _speaker(self) -> str | None:
-        return None if self.turn is None else self.memory.turns[self.turn].speaker
 
     @property
     def why(self) -> str:
@@ -255,11 +242,7 @@ def per_memory(hits: Iterable[Hit]) -> list[Hit]:
 
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
     """Best first, of equals the oldest."""
-    return sorted(hits, key=_place)
-
-
-def _place(hit: Hit) -> tuple[float, str, int]:
-    return (-hit.score, hit.memory.id, -1 if hit.turn is None else hit.turn)
+    return sorted(hits, key=lambda hit: (-hit.score, hit.memory.id, -1 if hit.turn is None else hit.turn))
 
 
 def most_within(budget: int) -> int:

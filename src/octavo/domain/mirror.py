@@ -18,6 +18,7 @@ from octavo.domain import blocks
 from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import BEHAVIOR, GENERAL, STEPS, Place, skill_name
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
+from octavo.domain.sentences import shorten
 from octavo.errors import BadInput
 
 _CREATED, _COUNTED = "created_at", "times_invoked"
@@ -88,13 +89,9 @@ def _block(kind: str, section: str, text: str) -> dict[str, Any]:
 
 def says(place: Place, memory: Memory) -> dict[str, Any]:
     """What a file says of a memory, to be compared with what `read` finds there."""
-    match place.form:
-        case "page":
-            return _block(place.kind, _section(memory), memory.text)
-        case "behaviors":
-            told = behavior_of(memory, 0)
-            return {"data": {name: told[name] for name in ("name", "actions", "description")}}
-    (found,) = read(place, place.path, render(place, place.path, [memory], {}).decode())
+    if place.form == "page":
+        return _block(place.kind, _section(memory), memory.text)
+    (found,) = read(place, place.path, render(place, place.path, [memory], {}))
     return found.said
 
 
@@ -111,8 +108,12 @@ class Found(Struct, frozen=True, kw_only=True):
     first: dict[str, Any] = {}
 
 
-def read(place: Place, path: str, text: str) -> list[Found]:
+def read(place: Place, path: str, data: bytes) -> list[Found]:
     """What a person's file says, memory by memory; BadInput if it cannot be read."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput("it is not UTF-8") from error
     match place.form:
         case "page":
             return _read_page(place, path, text)
@@ -132,7 +133,7 @@ def read(place: Place, path: str, text: str) -> list[Found]:
     found = []
     for name, value in _object(text).items():
         actions = value.get("actions") if isinstance(value, dict) else None
-        if not isinstance(actions, list) or not actions or len(name) > 64:
+        if not isinstance(actions, list) or len(name) > 64:
             raise BadInput(f"behavior {name!r} has no list of actions")
         said = {"name": name, "actions": [str(action) for action in actions]}
         said["description"] = str(value.get("description") or "")
@@ -205,8 +206,8 @@ def _derived(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    line = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
-    return line if len(line) <= _LONGEST_DESCRIPTION else f"{line[: _LONGEST_DESCRIPTION - 1]}…"
+    plain = "".join(c for c in text if c.isprintable() or c.isspace())
+    return shorten(" ".join(plain.split()), _LONGEST_DESCRIPTION)
 
 
 def _wrapping(title: str) -> str:

@@ -147,7 +147,7 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             if memory.scope != SHARED:
                 inside = f"scopes/{safe(memory.scope)}/{inside}"
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
-            topics = {"run": memory.id, "talk": memory.sandbox}
+            topics = {"run": memory.id, "told": memory.id, "talk": memory.sandbox}
             topics |= dict.fromkeys(("json", "text", "skill"), memory.topic)
             own, topic = memory.scope, topics.get(form)
             return Place(path=inside, form=form, kind=kind, scope=own, category=category, topic=topic)
@@ -191,11 +191,6 @@ def said_page(text: str) -> str:
 def is_copy(path: str) -> bool:
     """Whether a file is the account's side of a conflict, laid beside the person's."""
     return re.search(r"\.octavo-\d+(\.\w+)?$", path) is not None
-
-
-def is_markdown(path: str) -> bool:
-    """Whether a file may be a page of a person's: no backup of an editor, no copy of ours."""
-    return path.endswith(".md") and not is_copy(path) and not path.rsplit("/", maxsplit=1)[-1].startswith(".")
 
 
 def apart(place: Place, memories: Sequence[Memory]) -> dict[str, list[Memory]]:

@@ -96,6 +96,18 @@ def _topics() -> tuple[tuple[frozenset[str], ...], tuple[re.Pattern[str], ...]]:
     )
 
 
+@cache
+def _shapes() -> tuple[re.Pattern[str], ...]:
+    """What may be seen of a sentence whatever it is about, each in the words of every language."""
+    lists = (language["shape"] for language in word_lists.section("orders").values())
+    return tuple(re.compile("|".join(filter(None, some)), re.IGNORECASE) for some in zip(*lists, strict=True))
+
+
+def shape_of(sentence: str) -> list[bool]:
+    """How a sentence is built: whom it speaks of, and when; whether it asks, denies, likes or orders."""
+    return [shape.search(sentence) is not None for shape in _shapes()]
+
+
 def orders_of(
     memory: Memory, version: int = 0, read: Callable[[str], Reading | None] | None = None
 ) -> list[Order]:

@@ -80,13 +80,15 @@ def read_question(
             bare = naming.sub(" ", bare)
             personal = naming.sub(lambda match: "my" if match.group(1) else "I", personal)
     terms, previous = _terms(bare)
+    asked = personal.strip() or text
+    stated = _AUXILIARY.sub("", _ASKING.sub("", asked)).rstrip(" ?")
     return Question(
         text=text,
         terms=terms,
         previous=previous,
         speaker=next(iter(named)) if len(named) == 1 else None,
         intervals=times.intervals,
-        phrasings=_phrasings(personal.strip() or text),
+        phrasings=(asked, stated) if stated and stated != asked else (asked,),
         is_list=is_listing(text),
         is_request=is_request(text),
     )
@@ -108,11 +110,6 @@ def _terms(bare: str) -> tuple[tuple[str, ...], dict[str, str]]:
             found[term] = None
             before = term
     return tuple(found), previous
-
-
-def _phrasings(personal: str) -> tuple[str, ...]:
-    stated = _AUXILIARY.sub("", _ASKING.sub("", personal)).rstrip(" ?")
-    return (personal, stated) if stated and stated != personal else (personal,)
 
 
 @lru_cache(maxsize=1024)

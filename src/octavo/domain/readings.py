@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"'s\b|[\u0e00-\u0e7f]|[^\W\d_\u0e00-\u0e7f]+|\d[\d:.,]*")
 _WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][\w-]+")
 _CAPITAL = re.compile(r"\b[A-Z][a-z]\w*")
-_OWNER = re.compile(r"\b[A-Z]\w+['’]s ")
+_OWNER = re.compile(r"\b([A-Z]\w+)['’]s ")
 _NUMBER = r"\d[\d:.,]*"
 _ANEW = re.compile(r"\bnew (\w+)", re.IGNORECASE)
 _DETERMINERS = (
@@ -170,7 +170,7 @@ def read(text: str) -> Reading:
         has_event_time=has(text, "event_time") or has(text, "event"),
         pronouns=frozenset(i for i, group in enumerate(_PRONOUNS) if not group.isdisjoint(words)),
         owned=frozenset((a, b) for a, s, b in zip(tokens, tokens[1:], tokens[2:], strict=False) if s == "'s"),
-        has_owner=_OWNER.search(text) is not None,
+        has_owner=any(stem_of(name.lower()) not in stems("person") for name in _OWNER.findall(text)),
         renewed=frozenset(stem_of(word.lower()) for word in _ANEW.findall(text)),
         subject=None if thai else _subject(bare),
         counted=_counted(tokens),
@@ -225,7 +225,7 @@ def _objects(text: str) -> Iterable[tuple[str, ...]]:
 
 def _subject(text: str) -> str | None:
     """The first word with content, if the sentence opens with what it is about; None after "he" and "she"."""
-    if _OPENS.match(text):
+    if _OPENS.match(text) or _CUES["change"].match(text.lower()):  # "Migrated the database": who speaks did
         return None
     for word in _WORD.findall(text):
         lowered = word.lower()

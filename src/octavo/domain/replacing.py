@@ -79,13 +79,20 @@ BE = frozenset(("is", "are", "was", "were", "be", "been"))
 _WHO = frozenset(("who", "what", "which"))
 _PERSONAL = frozenset(("i", "you", "he", "she", "we", "they", "it"))
 _NO_VERB_AFTER = frozenset(("of", "for", "at", "to", "about", "the", "a", "in", "on"))
+_UNLIKELY = -1.5  # below that nobody asks how unlikely the newer is
 FRAME = 0.35  # how alike two facts are that say the same of different values
 
 
 def probability(question: str, older: str, newer: str) -> float:
     """The probability that of two facts the newer is what the question wants."""
-    values = features(read(question), read(older), read(newer))
-    return 1 / (1 + math.exp(-sum(weight * values[name] for name, weight in WEIGHTS.items())))
+    asked, before, after = read(question), read(older), read(newer)
+    values = features(asked, before, after)
+    score = sum(weight * values[name] for name, weight in WEIGHTS.items())
+    is_plain = not (values["change"] or values["negation"] or values["rival"])
+    if is_plain and score > _UNLIKELY:  # only then: two texts are laid beside each other slowly
+        is_other = is_rival_in_thai if asked.is_thai else is_narrower
+        score += WEIGHTS["rival"] * is_other(asked, before, after)
+    return 1 / (1 + math.exp(-score))
 
 
 def features(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:
@@ -105,10 +112,6 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     is_speaker = bool(question.pronouns & older.pronouns & newer.pronouns & SPEAKER)
     asked = max(1, len(question.asked) + is_speaker)
     is_other = bool(kept["rival"]) or (question.is_thai and is_other_of_the_same(older, newer))
-    if not says_so and question.is_thai:
-        is_other = is_other or is_rival_in_thai(question, older, newer)
-    elif not says_so:
-        is_other = is_other or is_narrower(question, older, newer)
     same = kept["class"] and not (question.is_thai and not says_so)
     return {
         "newer": 1.0,

@@ -61,14 +61,17 @@ def _neighbour(token: str, tokens: Sequence[str], step: int) -> tuple[str, tuple
 
 def is_narrower(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether the newer says of what is asked about which one it is: "the library", "the library café"."""
-    if question.asked.isdisjoint(older.tokens) or set(newer.tokens) <= set(older.tokens):
-        return False
-    for tag, place, _, first, last in _changes(older.tokens, newer.tokens):
-        before, after = older.tokens[place - 1 : place], older.tokens[place : place + 1]
-        is_inside = question.asked.issuperset(after) and (question.asked | DETERMINERS).issuperset(before)
-        added = [word for word in newer.tokens[first:last] if word not in STOP_WORDS | _RENEWED]
-        if tag == "insert" and after and is_inside and any(word.isalpha() for word in added):
-            return True
+    inside = question.asked | DETERMINERS
+    for place, named in enumerate(older.tokens):
+        before = older.tokens[max(place - 1, 0) : place]
+        if named not in question.asked or not inside.issuperset(before):
+            continue
+        for end in (place for place, token in enumerate(newer.tokens) if token == named):
+            known = (n for n in range(end, 0, -1) if newer.tokens[n - 1] in older.tokens)
+            start = next(known, 0)
+            added = set(newer.tokens[start:end]) - STOP_WORDS - _RENEWED
+            if newer.tokens[max(start - 1, 0) : start] == before and any(word.isalpha() for word in added):
+                return True
     return False
 
 

@@ -34,6 +34,7 @@ _AWAY = cues.cue("themselves.away")
 # Without an edge before it, which would cost three times as much: an end of another word that is made small
 # begins no line of the lists.
 _CAPITAL = re.compile(r"(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
+_NAME = re.compile(r"\b[A-Z]")
 _HINTS = ("planned", HOUSEHOLD)
 _TELLING_LISTS = (*_STATED, *_HINTS)
 
@@ -78,10 +79,10 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
     newest = {quote.topic: quote for quote in rows}
     kept = {row.text for row in statements.holding([_statement(quote) for quote in rows])}
     told = [
-        quote
+        told
         for quote in rows
         if quote.text in kept
-        and (quote.topic not in _ONE or newest[quote.topic] is quote)
+        and (told := _of_others(quote) if newest[quote.topic] is not quote and quote.topic in _ONE else quote)
         and (quote.topic != PLANS or quote.at >= rows[-1].at - timedelta(days=_PLANNED_DAYS))
     ]
     count: Counter[str | None] = Counter()
@@ -96,6 +97,12 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
         if count[quote.topic] <= _OF_ONE:
             chosen.append(quote)
     return chosen[:_MOST]
+
+
+def _of_others(quote: Memory) -> Memory | None:
+    """What stays true of a quote that no longer holds: who lives with the user is family elsewhere, too."""
+    match = _found(_plain(quote.text), ("family", "pets"))
+    return replace(quote, text=f"… {quote.text[match.start() :]}", topic=match.lastgroup) if match else None
 
 
 def _plain(text: str) -> str:
@@ -120,7 +127,10 @@ def _read(sentence: str) -> tuple[str | None, bool]:
     if topic == "name":
         return topic, is_plain
     is_pointing = plain.isascii() and statements.is_pointing(sentence)
-    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)) or _PASSING.search(plain):
+    is_named = topic in ("family", "pets") and _NAME.search(hint[0])  # who they are outlasts the day
+    if is_pointing or not cues.SECOND_PERSON.isdisjoint(words(plain)):
+        return None, False
+    if _PASSING.search(plain) and not is_named:
         return None, False
     if topic == LIKES:
         is_courtesy = statements.is_courtesy(plain) or _AWAY.search(plain)

@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -41,7 +42,6 @@ _HOOKS = {
 _HOOK_SECONDS = 30
 _BLOCK = rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*"
 _PARTS = rf"\n*\[mcp_servers\.{NAME}\.[^\]]+\]\n(?:[^\[\n].*\n?|\n)*"  # of a person's own, without use alone
-_KEPT = ".before-octavo"
 
 Edit = Callable[[str, bool], str]  # a file's text with our part in it, or without; "" if nothing is left
 
@@ -79,7 +79,11 @@ def install(
             raise BadFile(f"{path} cannot be read: {error}", hint="correct it first") from error
         if before != after:
             changes.append((path, before, after))
-            _show(path, before, after)
+            names = f"{path} (now)", f"{path} (then)"
+            for line in difflib.unified_diff(
+                before.splitlines(), after.splitlines(), *names, lineterm="", n=2
+            ):
+                print(plain.clean(line))
     if changes and not yes:
         if not sys.stdin.isatty():
             raise BadInput("nobody is there to say yes to this difference", hint="say --yes")
@@ -94,14 +98,14 @@ COMMANDS: tuple[Operation, ...] = (mcp, hook, install)
 
 def _targets(settings: Settings, client: Client) -> list[tuple[Path, Edit]]:
     """The files of a client that our part goes into, and how it comes into each."""
-    home, tools = client_home(client), partial(_json_tools, settings)
+    home, tools = client_home(client), partial(_json, "mcpServers", partial(_tools, settings))
     skill = (home / "skills" / NAME / "SKILL.md", _skill)
     match client:
         case "claude-code":
             # The tools stand in a file beside the folder, unless the folder was moved.
             folder = home if home.name != ".claude" else home.parent
-            hooks = (home / "settings.json", partial(_json_hooks, settings))
-            return [(folder / ".claude.json", tools), hooks, skill]
+            hooks = partial(_json, "hooks", partial(_hooks, settings))
+            return [(folder / ".claude.json", tools), (home / "settings.json", hooks), skill]
         case "codex":
             return [(home / "config.toml", partial(_toml_tools, settings)), skill]
         case "cursor":
@@ -112,33 +116,48 @@ def _command(settings: Settings, *words: str, actor: str | None = None) -> list[
     """The command line that runs Octavo on this account, wherever the client starts it."""
     # A URL goes without its password: a client's configuration is no place for one.
     root = shown(settings.root) if isinstance(settings.root, str) else str(settings.root.absolute())
-    where = ["--root", root, "--account", settings.account]
-    where += ["--scope", settings.scope] if settings.scope else []
-    where += ["--actor", actor] if actor else []
+    said = {"root": root, "account": settings.account, "scope": settings.scope, "actor": actor}
+    where = [word for name, value in said.items() if value for word in (f"--{name}", value)]
     return [sys.executable, "-m", "octavo", *where, *words]
 
 
-def _json_tools(settings: Settings, text: str, into: bool) -> str:
+def _json(name: str, change: Callable[[dict[str, Any], bool], None], text: str, into: bool) -> str:
+    """A JSON document with one of its objects changed: as it stands if nothing is, "" if nothing is left."""
+    document = json.loads(text or "{}")
+    part = document.get(name, {}) if isinstance(document, dict) else None
+    if not isinstance(part, dict):
+        raise ValueError(f"it, or {name} in it, is no JSON object")
+    changed = deepcopy(part)
+    change(changed, into)
+    left = {**document, name: changed}
+    if not changed:
+        del left[name]
+    if left == document:
+        return text
+    return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left else ""
+
+
+def _tools(settings: Settings, servers: dict[str, Any], into: bool) -> None:
     program, *arguments = _command(settings, "mcp")
-    document = _document(text)
-    servers = _object(document.get("mcpServers", {}), "mcpServers")
     servers.pop(NAME, None)
     if into:
         # The transport is said because one client insists on it and the others do not mind.
         servers[NAME] = {"type": "stdio", "command": program, "args": arguments}
-    return _written(text, {**document, "mcpServers": servers})
 
 
-def _json_hooks(settings: Settings, text: str, into: bool) -> str:
-    document = _document(text)
-    hooks = _object(document.get("hooks", {}), "hooks")
+def _hooks(settings: Settings, hooks: dict[str, Any], into: bool) -> None:
     for event, name in _HOOKS.items():
-        others = [group for group in hooks.pop(event, []) if not _is_ours(group)]
-        line = shlex.join(_command(settings, "hook", name, actor="agent:claude-code"))
-        ours = {"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}
-        if groups := [*others, *([ours] if into else [])]:
+        groups = [group for group in hooks.pop(event, []) if not _is_ours(group)]
+        if into:
+            line = shlex.join(_command(settings, "hook", name, actor="agent:claude-code"))
+            groups.append({"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]})
+        if groups:
             hooks[event] = groups
-    return _written(text, {**document, "hooks": hooks})
+
+
+def _is_ours(group: Any) -> bool:
+    lines = [hook.get("command", "") for hook in group.get("hooks", [])]
+    return any(re.search(r"-m octavo .*\bhook ", line) for line in lines)
 
 
 def _toml_tools(settings: Settings, text: str, into: bool) -> str:
@@ -152,45 +171,28 @@ def _toml_tools(settings: Settings, text: str, into: bool) -> str:
     return "\n".join([*([rest + "\n"] if rest else []), *([block] if into else [])])
 
 
-def _is_ours(group: Any) -> bool:
-    lines = [hook.get("command", "") for hook in group.get("hooks", [])]
-    return any(re.search(r"-m octavo .*\bhook ", line) for line in lines)
+def _skill(text: str, into: bool) -> str:
+    return resources.files("octavo.doors").joinpath("skill", "SKILL.md").read_text() if into else ""
 
 
-def _document(text: str) -> dict[str, Any]:
-    return _object(json.loads(text or "{}"), "it")
-
-
-def _object(part: Any, name: str) -> dict[str, Any]:
-    if not isinstance(part, dict):
-        raise ValueError(f"{name} is no JSON object")
-    return dict(part)
-
-
-def _written(text: str, document: dict[str, Any]) -> str:
-    """The document as text: as it stands if nothing changed, nothing at all if nothing is left."""
-    left = {name: value for name, value in document.items() if value != {}}
-    if left == _document(text):
-        return text
-    return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left else ""
+def _kept(path: Path) -> Path:
+    """Where what a person had in a file is kept."""
+    return path.with_name(path.name + ".before-octavo")
 
 
 def _restored(path: Path, edit: Edit, now: str) -> str:
     """The text as it was before, if ours is the only change since; else without our part alone."""
-    kept = path.with_name(path.name + _KEPT)
-    if kept.exists() and edit(kept.read_text(), True) == now:
-        return kept.read_text()
-    return edit(now, False)
+    before = _kept(path).read_text() if _kept(path).exists() else None
+    return edit(now, False) if before is None or edit(before, True) != now else before
 
 
 def _write(path: Path, before: str, after: str, home: Path, *, undo: bool) -> None:
     """Write a file, keeping what a person had there; undone, nothing of ours stays, nor an empty folder."""
-    kept = path.with_name(path.name + _KEPT)
     path.parent.mkdir(parents=True, exist_ok=True)
     if undo:
-        kept.unlink(missing_ok=True)
-    elif before and not kept.exists():
-        replace_file(Disk(), kept, before.encode())
+        _kept(path).unlink(missing_ok=True)
+    elif before and not _kept(path).exists():
+        replace_file(Disk(), _kept(path), before.encode())
     if after:
         replace_file(Disk(), path, after.encode())
         return
@@ -199,14 +201,3 @@ def _write(path: Path, before: str, after: str, home: Path, *, undo: bool) -> No
     while folder.is_relative_to(home) and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent
-
-
-def _show(path: Path, before: str, after: str) -> None:
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), f"{path} (now)", f"{path} (then)", lineterm="", n=2
-    )
-    print("\n".join(plain.clean(line) for line in lines))
-
-
-def _skill(text: str, into: bool) -> str:
-    return resources.files("octavo.doors").joinpath("skill", "SKILL.md").read_text() if into else ""

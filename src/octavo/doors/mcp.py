@@ -26,7 +26,7 @@ from octavo.doors.operations.performing import call
 from octavo.doors.operations.recall import brief
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
-from octavo.doors.tools import INSTRUCTIONS, TOOLS, Tool, advice
+from octavo.doors.tools import INSTRUCTIONS, TOOLS, advice
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound, OctavoError, Unavailable
@@ -35,128 +35,131 @@ LOG = logging.getLogger(__name__)
 _PAGE, _FILE = "octavo://pages/", "octavo://files/"
 _SHOWN = ("canon", "register", "fact", "skill", "assembly")  # in files; the rest has pages and tools
 _MOST_SHOWN = 2_000  # memories, the newest
+_PROMPT = {
+    "name": "brief",
+    "description": "What Octavo remembers: what stands, and what is relevant to a question.",
+    "arguments": [{"name": "query", "description": "What it shall be relevant to."}],
+}
 
 # Whose account a request means, from the client's name and, over HTTP, the request that carries the token.
 Holding = Callable[[str, Any], AbstractContextManager[Account]]
+Act = Callable[[Account, Any], Any]  # what is said of an account to a request's parameters
 
 
 def server(holding: Holding) -> Any:
     """An MCP server (the SDK's low-level one) whose requests are answered from what `holding` hands out."""
     try:
-        from mcp import types
+        from mcp import MCPError, types
         from mcp.server.lowlevel import Server
     except ImportError as error:
         hint = "install the extra: pip install 'octavo[mcp]'"
         raise Unavailable("the MCP door needs the package mcp", hint=hint) from error
-    answers = _Answers(holding, types)
-    acts = ("list_tools", "call_tool", "list_resources", "read_resource", "list_prompts", "get_prompt")
+
+    async def call_tool(ctx: Any, params: Any) -> Any:
+        return types.CallToolResult.model_validate(await _called(holding, ctx, params))
+
+    def answering(kind: Any, act: Act) -> Any:
+        async def handler(ctx: Any, params: Any) -> Any:
+            try:
+                return kind.model_validate(await _asked(holding, act, ctx, params))
+            except OctavoError as error:
+                code = -32602 if isinstance(error, BadInput | NotFound) else -32603
+                raise MCPError(code=code, message=advice(error)) from error
+
+        return handler
+
+    def telling(kind: Any, **what: Any) -> Any:
+        async def handler(ctx: Any, params: Any) -> Any:
+            return kind.model_validate(what)
+
+        return handler
+
     return Server(
         "octavo",
         version=metadata.version("octavo"),
         title="Octavo",
         instructions=INSTRUCTIONS,
-        **{f"on_{name}": getattr(answers, name) for name in acts},
+        on_list_tools=telling(types.ListToolsResult, tools=[tool.listed for tool in TOOLS]),
+        on_call_tool=call_tool,
+        on_list_resources=answering(types.ListResourcesResult, _resources),
+        on_read_resource=answering(types.ReadResourceResult, _resource),
+        on_list_prompts=telling(types.ListPromptsResult, prompts=[_PROMPT]),
+        on_get_prompt=answering(types.GetPromptResult, _brief),
     )
 
 
-class _Answers:
-    """What is said to each request of the protocol."""
+async def _asked(holding: Holding, act: Act, ctx: Any, params: Any) -> Any:
+    """What an account answers, in a thread of its own."""
+    from anyio import to_thread
 
-    def __init__(self, holding: Holding, types: Any) -> None:
-        self._holding, self._types = holding, types
+    client = ctx.session.client_params
 
-    async def _asked(self, ctx: Any, act: Callable[[Account], Any]) -> Any:
-        """What an account answers, in a thread of its own; an expected error as the protocol says it."""
-        from anyio import to_thread
-        from mcp import MCPError
+    def acted() -> Any:
+        with holding("client" if client is None else client.client_info.name, ctx.request) as account:
+            return act(account, params)
 
-        client = ctx.session.client_params
-        name = "client" if client is None else client.client_info.name
-
-        def acted() -> Any:
-            with self._holding(name, ctx.request) as account:
-                return act(account)
-
-        try:
-            return await to_thread.run_sync(acted)
-        except OctavoError as error:
-            code = -32602 if isinstance(error, BadInput | NotFound) else -32603
-            raise MCPError(code=code, message=advice(error)) from error
-
-    async def list_tools(self, ctx: Any, params: Any) -> Any:
-        return self._types.ListToolsResult(tools=[self._described(tool) for tool in TOOLS])
-
-    def _described(self, tool: Tool) -> Any:
-        """A tool with all four annotations; the world it changes is one account."""
-        hints = self._types.ToolAnnotations(
-            title=tool.title,
-            read_only_hint=tool.is_read,
-            destructive_hint=tool.ends,
-            idempotent_hint=tool.is_read or tool.repeats,
-            open_world_hint=False,
-        )
-        told = {"name": tool.name, "title": tool.title, "description": tool.description}
-        return self._types.Tool(**told, input_schema=tool.schema, annotations=hints)
-
-    async def call_tool(self, ctx: Any, params: Any) -> Any:
-        from mcp import MCPError
-
-        is_error = True
-        try:
-            answer = await self._asked(ctx, lambda account: _called(account, params))
-            text, is_error = json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
-        except MCPError as error:
-            text = error.message
-        except Exception as error:  # the outermost door: the client must stay connected
-            # Its message may hold a memory's text.
-            LOG.error("tool failed name=%s error=%s", params.name, type(error).__name__)
-            text = f"{params.name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
-        content = self._types.TextContent(type="text", text=text)
-        return self._types.CallToolResult(content=[content], is_error=is_error)
-
-    async def list_resources(self, ctx: Any, params: Any) -> Any:
-        resources = [
-            self._types.Resource(uri=uri, name=_path(uri), mime_type=_media(uri), description=what)
-            for uri, what in (await self._asked(ctx, _pages)).items()
-        ]
-        return self._types.ListResourcesResult(resources=resources)
-
-    async def read_resource(self, ctx: Any, params: Any) -> Any:
-        uri = str(params.uri)
-        text = await self._asked(ctx, lambda account: _text_of(account, uri))
-        contents = self._types.TextResourceContents(uri=params.uri, mime_type=_media(uri), text=text)
-        return self._types.ReadResourceResult(contents=[contents])
-
-    async def list_prompts(self, ctx: Any, params: Any) -> Any:
-        query = self._types.PromptArgument(name="query", description="What it shall be relevant to.")
-        what = "What Octavo remembers: what stands, and what is relevant to a question."
-        prompt = self._types.Prompt(name="brief", description=what, arguments=[query])
-        return self._types.ListPromptsResult(prompts=[prompt])
-
-    async def get_prompt(self, ctx: Any, params: Any) -> Any:
-        def told(account: Account) -> str:
-            if params.name != "brief":
-                raise NotFound(f"there is no prompt {params.name[:80]}", hint="there is one: brief")
-            return str(call(brief, account, {"query": (params.arguments or {}).get("query")}).text)
-
-        text = await self._asked(ctx, told) or "Nothing is remembered yet."
-        content = self._types.TextContent(type="text", text=text)
-        return self._types.GetPromptResult(messages=[self._types.PromptMessage(role="user", content=content)])
+    return await to_thread.run_sync(acted)
 
 
-def _called(account: Account, params: Any) -> Any:
+async def _called(holding: Holding, ctx: Any, params: Any) -> dict[str, Any]:
+    """What a tool answers; whatever goes wrong is said by it, too."""
+    is_error = True
+    try:
+        answer = await _asked(holding, _done, ctx, params)
+        text, is_error = json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
+    except OctavoError as error:
+        text = advice(error)
+    except Exception as error:  # the outermost door: the client must stay connected
+        # Its message may hold a memory's text.
+        LOG.error("tool failed name=%s error=%s", params.name, type(error).__name__)
+        text = f"{params.name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _done(account: Account, params: Any) -> Any:
     tools = {tool.name: tool for tool in TOOLS}
     if params.name not in tools:
         raise NotFound(f"there is no tool {params.name[:80]!r}", hint=f"there are {', '.join(tools)}")
     return tools[params.name](account, params.arguments or {})
 
 
-def _pages(account: Account) -> dict[str, str]:
-    """The addresses of what can be read, each with its first line or what it holds."""
+def _brief(account: Account, params: Any) -> Any:
+    if params.name != "brief":
+        raise NotFound(f"there is no prompt {params.name[:80]}", hint="there is one: brief")
+    told = call(brief, account, {"query": (params.arguments or {}).get("query")})
+    content = {"type": "text", "text": told.text or "Nothing is remembered yet."}
+    return {"messages": [{"role": "user", "content": content}]}
+
+
+def _resources(account: Account, params: Any) -> Any:
+    """What can be read, each with its first line or what it holds."""
     pages = [*call(spheres, account, {})["spheres"], *call(cores, account, {})["cores"]]
     told = {_PAGE + page.id: page.text.partition("\n")[0][:200] for page in pages}
-    files = {_FILE + quote(path): f"{len(some)} memories" for path, (_, some) in _files(account).items()}
-    return {**told, **files}
+    told |= {_FILE + quote(path): f"{len(some)} memories" for path, (_, some) in _files(account).items()}
+    return {
+        "resources": [{**_at(uri), "name": _path(uri), "description": text} for uri, text in told.items()]
+    }
+
+
+def _resource(account: Account, params: Any) -> Any:
+    path = _path(str(params.uri))
+    if not str(params.uri).startswith(_FILE):
+        text = call(show, account, {"id": path}).text
+    else:
+        place, some = _files(account).get(path, (None, []))
+        if place is None:
+            hint = "list the resources to see which there are"
+            raise NotFound(f"there is no file {path[:200]!r}", hint=hint)
+        text = mirror.render(place, path, some, account.uses(*(memory.id for memory in some))).decode()
+    return {"contents": [{**_at(str(params.uri)), "text": text}]}
+
+
+def _at(uri: str) -> dict[str, str]:
+    return {"uri": uri, "mimeType": "application/json" if uri.endswith(".json") else "text/markdown"}
+
+
+def _path(uri: str) -> str:
+    return unquote(uri.removeprefix(_PAGE).removeprefix(_FILE))
 
 
 def _files(account: Account) -> dict[str, tuple[Place, list[Memory]]]:
@@ -167,24 +170,6 @@ def _files(account: Account) -> dict[str, tuple[Place, list[Memory]]]:
             places.setdefault(place, []).append(memory)
     apart = {place: mirror_places.apart(place, some) for place, some in places.items()}
     return {path: (place, some) for place, files in apart.items() for path, some in files.items()}
-
-
-def _text_of(account: Account, uri: str) -> str:
-    path = _path(uri)
-    if not uri.startswith(_FILE):
-        return str(call(show, account, {"id": path}).text)
-    place, some = _files(account).get(path, (None, []))
-    if place is None:
-        raise NotFound(f"there is no file {path[:200]!r}", hint="list the resources to see which there are")
-    return mirror.render(place, path, some, account.uses(*(memory.id for memory in some))).decode()
-
-
-def _path(uri: str) -> str:
-    return unquote(uri.removeprefix(_PAGE).removeprefix(_FILE))
-
-
-def _media(uri: str) -> str:
-    return "application/json" if uri.endswith(".json") else "text/markdown"
 
 
 def mount(app: Any, holding: Holding, *, path: str = "/mcp", **more: Any) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from octavo.doors.conversations import taken_up
@@ -34,7 +33,7 @@ class _Held:
         self.leases = 0
 
 
-class Pool:
+class Pool(AbstractContextManager["Pool"]):
     """Open accounts by place, name, actor and scope; the least recently used idle ones are closed.
 
     Who asks is a `Settings`: a door makes it from a token or from its own settings, never from a payload. A
@@ -84,16 +83,15 @@ class Pool:
 
     def retire(self, root: Path | str, account: str) -> None:
         """Let go of an account in whoever's name it is held; who is inside finishes first."""
-        with self._changed:
-            self._leave([key for key in self._accounts if key[:2] == (root, account)])
-        self._close_empty()
+        self._leave(lambda key: key[:2] == (root, account))
 
     def close(self) -> None:
         """Let nobody in any more, wait for those inside, and let go of everything."""
-        with self._changed:
-            self._is_ending = True
-            self._leave(list(self._accounts))
-        self._close_empty()
+        self._is_ending = True
+        self._leave(lambda _: True)
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @contextmanager
     def until_told(self) -> Iterator[Self]:
@@ -106,14 +104,6 @@ class Pool:
         finally:
             for number, handler in zip(told, before, strict=True):
                 signal.signal(number, handler)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -147,12 +137,14 @@ class Pool:
             self._let_go.append(self._accounts.pop(idle))
         return idle is not None
 
-    def _leave(self, keys: list[_Key]) -> None:
+    def _leave(self, is_meant: Callable[[_Key], bool]) -> None:
         """Let go of accounts, and wait for those inside."""
-        gone = [self._accounts.pop(key) for key in keys]
-        self._let_go += gone
-        self._changed.notify_all()
-        self._changed.wait_for(lambda: not any(held.leases for held in gone), _WAIT_SECONDS)
+        with self._changed:
+            gone = [self._accounts.pop(key) for key in list(self._accounts) if is_meant(key)]
+            self._let_go += gone
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not any(held.leases for held in gone), _WAIT_SECONDS)
+        self._close_empty()
 
     def _close_empty(self) -> None:
         """Close what was let go and nobody is in any more."""
@@ -166,15 +158,11 @@ class Pool:
 
 def _files(who: Settings) -> tuple[Any, ...]:
     """What tells an account in a folder from one that took its place, and its policy from a later one."""
-    if isinstance(who.root, str):
-        return ()
-    folder = who.root / folder_of(who.account)
-    return _mark(folder / "account.json"), _mark(folder / "policy.toml")
-
-
-def _mark(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns
+    marks = []
+    if isinstance(who.root, Path):
+        folder = who.root / folder_of(who.account)
+        for name in ("account.json", "policy.toml"):
+            with suppress(OSError):
+                status = (folder / name).stat()
+                marks.append((name, status.st_ino, status.st_mtime_ns))
+    return tuple(marks)

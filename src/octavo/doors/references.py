@@ -64,7 +64,7 @@ def tools() -> str:
 def paths() -> str:
     """Every path of the REST door with what it does and what it takes."""
     named = {name for _, _, name in rest.ROUTES}
-    documents = [f"`{method} {path}` | {o.summary}" for method, path, o, _ in rest_seeds.PATHS]
+    documents = [f"`{method} {path}` | {o.summary}" for method, path, o in rest_seeds.PATHS]
     resources = [f"`{method} {path}` | {_does(rest.BY_NAME[name])}" for method, path, name in rest.ROUTES]
     return "\n".join(
         [
@@ -146,8 +146,9 @@ def _spelling(parameter: Parameter) -> str:
 
 
 def _tool(tool: Tool) -> str:
-    marks = ["reads only"] if tool.is_read else ["ends memories"] if tool.ends else ["adds"]
-    marks += ["may be repeated"] if tool.is_read or tool.repeats else []
+    hints = tool.listed["annotations"]
+    does = "ends memories" if hints["destructiveHint"] else "reads only" if hints["readOnlyHint"] else "adds"
+    marks = [does, *(["may be repeated"] if hints["idempotentHint"] else [])]
     rows = [
         _taken(name, part, name in tool.schema["required"])
         for name, part in tool.schema["properties"].items()

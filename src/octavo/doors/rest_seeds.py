@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.memory import LEVELS
-from octavo.documents.synthians import MemoryCore
+from octavo.documents.synthians import MemoryCore, MemoryEntry
+from octavo.domain.verdicts import Verdict
 from octavo.doors.operations import Operation
 from octavo.doors.operations.memories import live
 from octavo.doors.plain import plain
@@ -16,6 +17,8 @@ from octavo.doors.rest import BY_NAME, add_operation
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound
+
+_VAULT = ("canon", "register")
 
 
 def vault_add(
@@ -29,20 +32,31 @@ def vault_add(
     topic_id: str | None = None,
 ) -> Any:
     """Store a memory in the vault; canon of an agent waits for a person."""
-    verdict = account.remember(
-        text, kind=tier, topic=topic_id, category=category, tags=tags or (), source=source, scope=scope
-    )
+    how: dict[str, Any] = {"category": category, "tags": tags or (), "source": source, "scope": scope}
+    verdict = account.remember(text, kind=tier, topic=topic_id, **how)
     if verdict.proposal is not None:
-        return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}
+        return _waiting(verdict)
     memory = verdict.or_raise()
-    status = "stored" if memory.rev == 1 else "updated"
-    return {"status": status, "id": memory.id, "version": memory.rev}
+    return {"status": "stored" if memory.rev == 1 else "updated", "id": memory.id, "version": memory.rev}
+
+
+def vault_delete(account: Account, memory_id: str) -> Any:
+    """Delete a memory of the vault; its history stays."""
+    live(account, memory_id)
+    (verdict,) = account.forget(memory_id)
+    if verdict.proposal is not None:
+        return _waiting(verdict)
+    verdict.or_raise()
+    return {"status": "deleted", "id": memory_id}
+
+
+def _waiting(verdict: Verdict) -> dict[str, Any]:
+    return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}
 
 
 def vault_stats(account: Account) -> Any:
     """Count what the vault holds."""
-    held = account.memories(kind=("canon", "register"))
-    most = account.policy.kinds.of("register").capacity
+    held, most = account.memories(kind=_VAULT), account.policy.kinds.of("register").capacity
     return {
         "status": "ok",
         "active_count": len(held),
@@ -55,32 +69,11 @@ def vault_stats(account: Account) -> Any:
     }
 
 
-def vault_delete(account: Account, memory_id: str) -> Any:
-    """Delete a memory of the vault; its history stays."""
-    live(account, memory_id)
-    (verdict,) = account.forget(memory_id)
-    if verdict.proposal is not None:
-        return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}
-    verdict.or_raise()
-    return {"status": "deleted", "id": memory_id}
-
-
 def vault_compact(account: Account) -> Any:
     """Do the upkeep; an account keeps its history in the ledger and has no lines to drop."""
-    held = len(account.memories(kind=("canon", "register")))
     account.upkeep()
+    held = len(account.memories(kind=_VAULT))
     return {"status": "ok", "lines_before": held, "lines_after": held, "lines_removed": 0}
-
-
-def process_memory(
-    account: Account,
-    content: str,
-    embedding: list[float] | None = None,
-    metadata: dict[str, Any] | None = None,
-) -> Any:
-    """Keep a text as a memory."""
-    entry = MemoryCore(account).process_memory(content, embedding, metadata)
-    return {"memory_id": entry.id, "memory": entry.to_dict()}
 
 
 def retrieve_memories(
@@ -107,15 +100,6 @@ def detect_contradictions(account: Account) -> Any:
     """List pairs of memories that contrast."""
     pairs = MemoryCore(account).detect_contradictions()
     return {"contradictions": pairs, "count": len(pairs)}
-
-
-def get_memory(account: Account, memory_id: str) -> Any:
-    """Show one memory."""
-    live(account, memory_id)
-    entry = MemoryCore(account).get_memory(memory_id)
-    if entry is None:
-        raise NotFound(f"{memory_id!r} is an assembly", hint="/assemblies/{id} shows it")
-    return {"memory": entry.to_dict()}
 
 
 def update_quickrecal_score(account: Account, memory_id: str, delta: float) -> Any:
@@ -187,13 +171,15 @@ def _plainly(value: Any) -> tuple[Any, int]:
 
 def _enveloped(value: Any) -> tuple[Any, int]:
     """A value in the envelope of seed 003."""
-    told = plain(value)
-    return {"success": True, **(told if isinstance(told, dict) else {"result": told}), "error": None}, 200
+    if value is None:
+        raise NotFound("there is no such memory", hint="/assemblies/{id} shows what is an assembly")
+    is_entry = isinstance(value, MemoryEntry)
+    told = plain({"memory_id": value.id, "memory": value.to_dict()} if is_entry else value)
+    return {"success": True, "error": None, **(told if isinstance(told, dict) else {"result": told})}, 200
 
 
-# Method, path and what is done: a function of ours, or an operation by its name.
-_Path = tuple[str, str, Any]
-STRUCTURES: tuple[_Path, ...] = (
+# Method, path and what is done: a function of ours, a document's method, or an operation by its name.
+_DONE: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/assemblies", "assemblies"),
     ("GET", "/assemblies/{id}", "assembly"),
     ("GET", "/assemblies/{id}/lineage", "lineage"),
@@ -201,11 +187,11 @@ STRUCTURES: tuple[_Path, ...] = (
     ("GET", "/assemblies/{id}/explain_merge", "explain_merge"),
     ("GET", "/diagnostics/merge_log", "merge_log"),
     ("GET", "/stats", "stats"),
-    ("POST", "/process_memory", process_memory),
+    ("POST", "/process_memory", MemoryCore.process_memory),
     ("POST", "/retrieve_memories", retrieve_memories),
     ("POST", "/provide_feedback", provide_feedback),
     ("POST", "/detect_contradictions", detect_contradictions),
-    ("GET", "/api/memories/{memory_id}", get_memory),
+    ("GET", "/api/memories/{id}", MemoryCore.get_memory),
     ("POST", "/api/memories/update_quickrecal_score", update_quickrecal_score),
     ("POST", "/calculate_quickrecal", calculate_quickrecal),
     ("GET", "/check_index_integrity", MemoryCore.check_index_integrity),
@@ -213,8 +199,6 @@ STRUCTURES: tuple[_Path, ...] = (
     ("POST", "/diagnostics/trigger_retry_loop", trigger_retry_loop),
     ("GET", "/config/runtime/{service}", runtime_config),
     ("GET", "/diagnostics/runtime/config/{service}", runtime_config),
-)
-VAULT_AND_LEVELS: tuple[_Path, ...] = (
     ("POST", "/api/vault/add", vault_add),
     ("GET", "/api/vault/stats", vault_stats),
     ("POST", "/api/vault/delete", vault_delete),
@@ -228,24 +212,20 @@ VAULT_AND_LEVELS: tuple[_Path, ...] = (
 )
 
 
-def _operation(act: Any, method: str) -> Operation:
+def _operation(method: str, act: Any) -> Operation:
     if isinstance(act, str):
         return BY_NAME[act]
-    part = {"MemoryCore": MemoryCore, "FilesystemMemory": FilesystemMemory}.get(
-        act.__qualname__.partition(".")[0]
-    )
+    parts = {"MemoryCore": MemoryCore, "FilesystemMemory": FilesystemMemory}
+    part = parts.get(act.__qualname__.partition(".")[0])
     how: dict[str, Any] = {"section": "documents", "example": "", "begins": method == "POST", "part": part}
     return Operation(name=act.__name__, function=act, **how)
 
 
-PATHS = tuple(
-    (method, path, _operation(act, method), shape)
-    for paths, shape in ((STRUCTURES, _enveloped), (VAULT_AND_LEVELS, _plainly))
-    for method, path, act in paths
-)
+PATHS = tuple((method, path, _operation(method, act)) for method, path, act in _DONE)
 
 
 def add(app: Any, pool: Pool, visitors: Visitors) -> None:
     """Add every path of the documents; the account is the token's, or the server's own."""
-    for method, path, operation, shape in PATHS:
+    for method, path, operation in PATHS:
+        shape = _plainly if path.startswith(("/api/vault/", "/api/memory/")) else _enveloped
         add_operation(app, pool, visitors, operation, method, path, shape)

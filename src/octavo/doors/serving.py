@@ -40,22 +40,26 @@ def serve(
 
 
 def _served(
-    settings: Settings, host: str, port: int, hosts: Iterable[str], held: int, *, is_shown: bool = False
+    settings: Settings,
+    host: str,
+    port: int,
+    hosts: Iterable[str] = (),
+    held: int = _HELD,
+    *,
+    is_shown: bool = False,
 ) -> dict[str, Any]:
     """Serve until told to stop, and show the account's pages in the browser if asked to."""
-    uvicorn = _uvicorn()
+    try:
+        import fastapi  # noqa: F401  # both come with the extra
+        import uvicorn
+    except ImportError as error:
+        hint = "install it: pip install 'octavo[server]'"
+        raise Unavailable("the server needs the packages fastapi and uvicorn", hint=hint) from error
     pool, visitors = Pool(most=held), Visitors(settings, host=host, hosts=hosts)
     app = rest.app(pool, settings, visitors=visitors, mounts=MOUNTS)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-    )
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    how = {"proxy_headers": False, "timeout_graceful_shutdown": _GRACE_SECONDS, **quiet}
+    server = uvicorn.Server(uvicorn.Config(app, **how))
     app.state.is_ending = lambda: server.should_exit
     place = place_of(settings.root).name
     with _listening(host, port) as socket_, pool.until_told():
@@ -83,22 +87,12 @@ def _listening(host: str, port: int) -> socket.socket:
         raise Unavailable(f"listening on {host} port {port}: {error.strerror}", hint=hint) from error
 
 
-def _uvicorn() -> Any:
-    try:
-        import fastapi  # noqa: F401  # both come with the extra
-        import uvicorn
-    except ImportError as error:
-        hint = "install it: pip install 'octavo[server]'"
-        raise Unavailable("the server needs the packages fastapi and uvicorn", hint=hint) from error
-    return uvicorn
-
-
 @operation("octavo open", writes=True, local=True)
 def open_(
     settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port."] = 8787
 ) -> dict[str, Any]:
     """Open the account's pages in the browser, and serve them until told to stop (the extra `server`)."""
-    return _served(settings, "127.0.0.1", port, (), _HELD, is_shown=True)
+    return _served(settings, "127.0.0.1", port, is_shown=True)
 
 
 @operation("octavo token add agent:helper --scope orion", writes=True, local=True, human=True)

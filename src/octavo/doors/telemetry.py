@@ -93,16 +93,20 @@ def _durations(provider: Any) -> Any:
 def _asked(said: Mapping[str, Any], text: bool) -> dict[str, Any]:
     ids = [said["id"]] if isinstance(said.get("id"), str) else list(said.get("ids") or ())
     asked: dict[str, Any] = {RECORD: ids[0]} if len(ids) == 1 else {}
-    if text and isinstance(said.get("query"), str):
-        asked[QUERY] = said["query"]
-    return asked
+    return asked | ({QUERY: said["query"]} if text and isinstance(said.get("query"), str) else {})
 
 
 def _came(value: Any, text: bool) -> dict[str, Any]:
     """The count and, if there is one memory, the id of what came; the texts only if they may be told."""
-    memories = _memories(value)
-    if memories is None:
-        return {}
+    memories: list[Memory]
+    match value:
+        case {"hits": list(hits)}:
+            memories = [hit["memory"] for hit in hits]
+        case Verdict() | [Verdict(), *_]:
+            verdicts = [value] if isinstance(value, Verdict) else value
+            memories = [verdict.memory for verdict in verdicts if verdict and verdict.memory]
+        case _:
+            return {}
     came: dict[str, Any] = {COUNT: len(memories)}
     if len(memories) == 1:
         came[RECORD] = memories[0].id
@@ -110,15 +114,3 @@ def _came(value: Any, text: bool) -> dict[str, Any]:
         told = [{"id": memory.id, "content": memory.text} for memory in memories]
         came[RECORDS] = json.dumps(told, ensure_ascii=False)
     return came
-
-
-def _memories(value: Any) -> list[Memory] | None:
-    match value:
-        case {"hits": list(hits)}:
-            return [hit["memory"] for hit in hits]
-        case Verdict():
-            return [value.memory] if value and value.memory else []
-        case [Verdict(), *_]:
-            return [verdict.memory for verdict in value if verdict and verdict.memory]
-        case _:
-            return None

@@ -54,10 +54,7 @@ _HINTS = {
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """A tool: `act` does it on an open account, `is_read` changes nothing.
-
-    One that `ends` may take something away; one that `repeats` may be called twice to the same end.
-    """
+    """A tool: `act` does on an open account what an operation does, with fewer parameters, and tells less."""
 
     name: str
     title: str
@@ -65,9 +62,15 @@ class Tool(Struct, frozen=True, kw_only=True):
     operation: Operation
     act: Callable[..., Any]
     parameters: tuple[Parameter, ...]
-    is_read: bool = False
-    ends: bool = False
-    repeats: bool = False
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """It as the protocol has it, with all four annotations; the world it changes is one account."""
+        is_read, ends = not self.operation.writes, self.operation is forget
+        hints = {"readOnlyHint": is_read, "destructiveHint": ends, "idempotentHint": is_read or ends}
+        told = {"name": self.name, "title": self.title, "description": self.description}
+        annotations = {"title": self.title, "openWorldHint": False, **hints}
+        return {**told, "inputSchema": self.schema, "annotations": annotations}
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -141,9 +144,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if value}
 
 
-def tool(
-    operation: Operation, takes: str, *, title: str, **marks: bool
-) -> Callable[[Callable[..., Any]], Tool]:
+def tool(operation: Operation, title: str, takes: str = "") -> Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function: it takes parameters of an operation, bounded, and those of its signature.
 
     The function's name is the tool's and its docstring the description, in words that a tool search finds.
@@ -152,21 +153,15 @@ def tool(
     taken = [replace(of_table[name], **_BOUNDS.get(name, {})) for name in takes.split()]
 
     def made(act: Callable[..., Any]) -> Tool:
-        own = Operation(name=act.__name__, function=act, section="", example="").parameters
-        return Tool(
-            name=act.__name__,
-            title=title,
-            description=" ".join((act.__doc__ or "").split()),
-            operation=operation,
-            act=act,
-            parameters=(*taken, *own),
-            **marks,
-        )
+        name, description = act.__name__, " ".join((act.__doc__ or "").split())
+        own = Operation(name=name, function=act, section="", example="").parameters
+        what: dict[str, Any] = {"name": name, "title": title, "description": description, "act": act}
+        return Tool(operation=operation, parameters=(*taken, *own), **what)
 
     return made
 
 
-@tool(recall, "query k kinds since until budget", title="Recall memories", is_read=True)
+@tool(recall, "Recall memories", "query k kinds since until budget")
 def memory_recall(account: Account, **values: Any) -> Any:
     """Search the user's long-term memory: find what was said, decided, preferred or learned in earlier
     conversations and sessions. Ask in plain words, in any language. Use it before answering anything
@@ -182,7 +177,7 @@ def memory_recall(account: Account, **values: Any) -> Any:
     return {"hits": hits} | ({"user_asked_for": orders} if orders else {})
 
 
-@tool(brief, "query k budget", title="Brief from memory", is_read=True)
+@tool(brief, "Brief from memory", "query k budget")
 def memory_brief(account: Account, **values: Any) -> Any:
     """Get one block of text from long-term memory for your context: who the user is, what holds now, and
     what is relevant to a question. Use it at the start of a conversation or task.
@@ -190,7 +185,7 @@ def memory_brief(account: Account, **values: Any) -> Any:
     return {"text": call(brief, account, values).text}
 
 
-@tool(remember, "text kind topic tags at confidence supersedes key", title="Remember something")
+@tool(remember, "Remember something", "text kind topic tags at confidence supersedes key")
 def memory_remember(account: Account, **values: Any) -> Any:
     """Store, save or note one thing in long-term memory so that later conversations know it: a fact, a
     preference, a decision. One sentence that stands alone. Use kind register with a topic for what
@@ -200,7 +195,7 @@ def memory_remember(account: Account, **values: Any) -> Any:
     return _verdict(call(remember, account, values))
 
 
-@tool(get, "id", title="Read a memory", is_read=True)
+@tool(get, "Read a memory", "id")
 def memory_get(account: Account, **values: Any) -> Any:
     """Read one memory in full by its id: whole text, topic, tags, links, confidence, who wrote it."""
     whole = plain(call(get, account, values))
@@ -209,7 +204,7 @@ def memory_get(account: Account, **values: Any) -> Any:
     return {n: v for n, v in whole.items() if n not in hidden and v not in (None, "", [], {})}
 
 
-@tool(memories, "kind topic tags since until limit after", title="List memories", is_read=True)
+@tool(memories, "List memories", "kind topic tags since until limit after")
 def memory_list(account: Account, **values: Any) -> Any:
     """List or browse stored memories, newest first, by kind, topic, tag or time. To search by meaning use
     memory_recall. The answer's `next` goes into `after` for the following page.
@@ -219,7 +214,7 @@ def memory_list(account: Account, **values: Any) -> Any:
     return {"memories": [_told(memory) for memory in page["memories"]], **more}
 
 
-@tool(history, "id", title="History of a memory", is_read=True)
+@tool(history, "History of a memory", "id")
 def memory_history(account: Account, **values: Any) -> Any:
     """Show every revision of one memory by its id: what it said before, when it changed, if it ended."""
     told = []
@@ -229,7 +224,7 @@ def memory_history(account: Account, **values: Any) -> Any:
     return {"revisions": told}
 
 
-@tool(forget, "ids", title="Forget memories", ends=True, repeats=True)
+@tool(forget, "Forget memories", "ids")
 def memory_forget(account: Account, **values: Any) -> Any:
     """Delete memories by their ids: they end and are not recalled any more; a person can bring them back.
     Use it only when the user asks, or a memory is plainly wrong and nothing replaces it.
@@ -240,7 +235,7 @@ def memory_forget(account: Account, **values: Any) -> Any:
     return {"forgotten": [{"id": id_, **_verdict(v)} for id_, v in zip(values["ids"], verdicts, strict=True)]}
 
 
-@tool(turn, "role text at", title="Record a turn")
+@tool(turn, "Record a turn", "role text at")
 def memory_turn(
     account: Account,
     *,
@@ -258,7 +253,7 @@ def memory_turn(
     return {"episode": episode, "conversation": conversation} | ({"version": done.version} if done else {})
 
 
-@tool(promote, "", title="Propose to the user")
+@tool(promote, "Propose to the user")
 def memory_propose(
     account: Account,
     *,
@@ -285,7 +280,7 @@ def memory_propose(
     raise BadInput("memory_propose was not told what to propose", hint=hint)
 
 
-@tool(stats, "", title="Status of the memory", is_read=True)
+@tool(stats, "Status of the memory")
 def memory_status(account: Account, **values: Any) -> Any:
     """Show whose memory this is, how much it holds, its version and what waits for approval."""
     counted = call(stats, account, values)

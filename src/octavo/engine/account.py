@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from copy import copy
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -32,8 +33,14 @@ class Account(Versions, Curator, Keeper):
     @cached_property
     def intake(self) -> Intake[Account]:
         """How documents and doors bring in what is finished; nothing that a user needs."""
-        agent = partial(Account, self._spine, actor="agent", scope=self.scope, guard=self._guard)
-        return Intake(self._spine, self, self._writer, self._worker.wake, agent)
+        return Intake(self._spine, self, self._writer, self._worker.wake, self._for_agent)
+
+    def _for_agent(self) -> Account:
+        """The same handle in an agent's hands; worker, index and models stay one."""
+        twin = copy(self)
+        twin.__dict__.pop("intake", None)  # it writes for its own handle
+        twin.actor = "agent"
+        return twin
 
     def remember(
         self,

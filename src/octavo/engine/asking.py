@@ -102,7 +102,7 @@ class Asking:
         reading, vector = by_words(sentence), self._known.get(_key(sentence))
         if vector is None or not self.is_fitted:
             return reading
-        order, wish, general = leanings(vector[None, :])[0].tolist()
+        order, wish, general = leanings(vector[None, :], [told.shape_of(sentence)])[0].tolist()
         is_wish = wish > 0 and wish > order
         if reading is None and (told.is_quoting(sentence) or (order <= 0 and not is_wish)):
             return None

@@ -15,6 +15,7 @@ from octavo.domain import mirror, mirror_places, runs
 from octavo.domain.memory import Memory
 from octavo.domain.mirror import Found
 from octavo.domain.mirror_places import EDITABLE, Place
+from octavo.domain.sentences import shorten
 from octavo.engine.mirror import Mirror
 from octavo.errors import BadInput
 from octavo.storage import codec
@@ -25,10 +26,12 @@ Action = Literal["remember", "revise", "forget"]
 _SHOWN = 80
 _STRANGE = "it is no file of the mirror"
 _BORNE = re.compile(rb"(?: \^|octavo-id: ['\"]?)([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
-# What a person did to a memory, and why it waits if the account has changed it too.
-_REMEMBER: tuple[Action, str] = ("remember", "it was forgotten meanwhile, and changed here")
-_REVISE: tuple[Action, str] = ("revise", "it was changed here and in the account")
-_FORGET: tuple[Action, str] = ("forget", "it was removed here and changed in the account")
+# Why what a person did to a memory waits if the account has changed it too.
+_WAITS: Mapping[Action, str] = {
+    "remember": "it was forgotten meanwhile, and changed here",
+    "revise": "it was changed here and in the account",
+    "forget": "it was removed here and changed in the account",
+}
 
 
 class Edit(Struct, frozen=True, kw_only=True):
@@ -98,15 +101,17 @@ class Comparison:
             try:
                 self._compare(group)
             except BadInput as error:  # what cannot be read holds the whole group
-                group.refused.append(Held(path=next(iter(group.seen)), reason=error.message, line=1))
+                path = next(iter(group.read or group.seen))
+                group.refused.append(Held(path=path, reason=error.message, line=1))
 
     @cached_property
     def _bearing(self) -> dict[str, set[str]]:
         """The Markdown files that bear an id, whoever put it there."""
         bearing: dict[str, set[str]] = {}
-        for path in filter(mirror_places.is_markdown, self._disk):
-            for id_ in _BORNE.findall(self._disk[path]):
-                bearing.setdefault(id_.decode(), set()).add(path)
+        for path in self._disk:
+            if path.endswith(".md") and not mirror_places.is_copy(path):
+                for id_ in _BORNE.findall(self._disk[path]):
+                    bearing.setdefault(id_.decode(), set()).add(path)
         return bearing
 
     def _place(self, path: str) -> Place | str:
@@ -135,27 +140,20 @@ class Comparison:
         group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
         found: list[Found] = []
         for path, data in group.seen.items():
-            try:
-                found += mirror.read(place, path, data.decode()) if data is not None else []
-            except (BadInput, UnicodeDecodeError) as error:
-                why = error.message if isinstance(error, BadInput) else "it is not UTF-8"
-                group.refused.append(Held(path=path, reason=why, line=1))
-                return
-        if place.form == "run":
-            self._take_run(group, found)
-            return
+            group.read = [path]  # as long as it is not known what it says
+            found += mirror.read(place, path, data) if data is not None else []
         group.read = [one.path for one in found]
+        if place.form == "run":  # a new folder is one episode; what is already kept under its id stays
+            for head in [one for one in found if one.id and not self._state.history(one.id)]:
+                fields = runs.fields_of(head.said, [one.said for one in found if one.id is None])
+                edit = Edit(
+                    action="remember", path=head.path, line=1, id=head.id, text=_short(fields["text"])
+                )
+                group.edits.append((edit, fields))
+            return
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         self._tell_apart(group, self._named(group, found, own))
-
-    def _take_run(self, group: Group, found: list[Found]) -> None:
-        """A new folder of a robot's run is one episode; what is already kept under its id stays."""
-        for head in [one for one in found if one.id and not self._state.history(one.id)]:
-            fields = runs.fields_of(head.said, [one.said for one in found if one.id is None])
-            text = _short(fields["text"])
-            edit = Edit(action="remember", path=head.path, line=1, id=head.id, text=text)
-            group.edits.append((edit, fields))
 
     def _named(self, group: Group, found: list[Found], own: Mapping[str, str]) -> list[Found]:
         """What was found with the id of its memory: it bears it, or its place or its name tells."""
@@ -174,11 +172,8 @@ class Comparison:
         there: dict[str, str] = {}
         new: list[Found] = []
         for one in found:
-            if (
-                one.id
-                and there.get(one.id, one.path) != one.path
-                and one.said in self._said(group, one.id)[-1:]
-            ):
+            is_twice = one.id is not None and there.get(one.id, one.path) != one.path
+            if is_twice and one.said in self._said(group, str(one.id))[-1:]:
                 continue  # the next file of the page shows it already, and this one could not be written
             if one.id is None or one.id in there or self._is_copied(group, one.id):
                 new.append(one)
@@ -190,12 +185,11 @@ class Comparison:
             # taken in before and the file could not be written. A register is the one of its topic.
             missing = [memory for id_, memory in group.members.items() if id_ not in there]
             topic = one.said.get("topic") if group.place.kind == "register" else None
-            twins = (
-                m for m in missing if mirror.says(group.place, m) == one.said or (topic and m.topic == topic)
-            )
-            if (twin := next(twins, None)) is not None:
-                self._tell(group, twin.id, one)
-                there[twin.id] = one.path
+            twins = [m.id for m in missing if mirror.says(group.place, m) == one.said]
+            twins += [m.id for m in missing if topic and m.topic == topic]
+            if twins:
+                self._tell(group, twins[0], one)
+                there[twins[0]] = one.path
                 continue
             id_ = self._id_for(one, there) if group.place.form == "page" else None
             if self._live(id_) is None:
@@ -252,26 +246,20 @@ class Comparison:
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
         memory, said, is_shown = self._live(id_), self._said(group, id_), id_ in group.base
+        action: Action = "remember" if memory is None else "revise"
         if one is None:
             if memory is None or id_ not in group.members or self._is_elsewhere(group, memory):
                 return
-            one = Found(said={}, path=next(iter(group.seen)), line=0)
-            action, why = _FORGET
-        elif memory is None:
-            if one.said in said:
+            action, one = "forget", Found(said={}, path=next(iter(group.seen)), line=0)
+        elif one.said in said:  # left alone, or as the account has it
+            place = self._tree.place_of(memory) if memory else None
+            is_here = place is None or place.path == group.place.path
+            if is_shown or is_here or group.place.form not in ("page", "skill"):
                 return
-            action, why = _REMEMBER
-        else:
-            place = self._tree.place_of(memory)
-            is_here = place is not None and place.path == group.place.path
-            is_here = is_here or group.place.form not in ("page", "skill")
-            if one.said in said and (is_shown or is_here):
-                return  # left alone, or as the account has it
-            action, why = _REVISE
         if self._take == "theirs" or (memory is not None and (not is_shown or said[0] == said[-1])):
             self._edit(group, action, replace(one, id=None), memory)
         elif self._take is None:
-            reason = f"{why}; see {self.copy_of(one.path)}"
+            reason = f"{_WAITS[action]}; see {self.copy_of(one.path)}"
             group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
 
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
@@ -283,9 +271,8 @@ class Comparison:
             heading = own.get("section") or own.get("category") or own.get("topic") or group.place.page
             text = f"{_short(text)} → {heading}"
         id_ = memory.id if memory else None
-        group.edits.append(
-            (Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text)), fields)
-        )
+        edit = Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text))
+        group.edits.append((edit, fields))
 
     def copy_of(self, path: str) -> str:
         """Where the account's own words are laid beside a file that is in conflict."""
@@ -294,5 +281,4 @@ class Comparison:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return shorten(" ".join(text.split()), _SHOWN)

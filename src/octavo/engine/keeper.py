@@ -229,7 +229,7 @@ class Keeper(Sandboxes):
         self._spine.must_write()
         self._must_be_owner("mirror")
         folder = None if path is None else Path(screening.check_name(str(path), "path"))
-        return syncing.show(mirror.Mirror(self._spine, folder))
+        return syncing.sync(mirror.Mirror(self._spine, folder), None)
 
     def sync(
         self,

@@ -204,7 +204,11 @@ class Mirror:
         that comes or ends changes one of them.
         """
         if place.form not in ("page", "events", "behaviors"):
-            there = [memory for memory in self.view.memories(place.query) if self._is_at(memory, place)]
+            if place.form in ("run", "told"):  # to look for it among all would take ever longer
+                own = self.view.get(str(place.topic))
+                there = [own] if own and not own.gone else []
+            else:
+                there = [m for m in self.view.memories(place.query) if self._is_at(m, place)]
             order = self.spine.state.order_of([memory.id for memory in there]) if there else {}
             return mirror_places.apart(place, sorted(there, key=lambda memory: order[memory.id]))
         where = (place.kind, place.scope, place.category, mirror_places.GENERAL)
@@ -247,8 +251,8 @@ class Mirror:
         """Take out of a page the blocks that are or hold what is erased; make any other file anew."""
         clean, shown = ours.data if ours else None, files.get(path)
         if ours and ours.place.form == "page" and data != ours.data:
-            text = data.decode("utf-8", "replace")
-            mirror.read(ours.place, path, text)
+            mirror.read(ours.place, path, data)
+            text = data.decode()
             lines = blocks.plain(text).split("\n")
             for _, said, id_, first, last in reversed(list(blocks.blocks_of(text))):
                 if id_ in erasure.ids or erasure.is_in(said.encode()):

@@ -25,8 +25,8 @@ from octavo.engine.spine import Spine
 from octavo.errors import BadVector, Damaged, ModelFailed
 from octavo.libraries import Array
 from octavo.models.rerank import TOP, Scorer
-from octavo.storage.index import ScoredUnit
 from octavo.storage.rows import Units
+from octavo.storage.search import ScoredUnit
 from octavo.storage.state_view import DbView
 from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors, checked_vectors

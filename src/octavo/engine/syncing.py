@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -34,19 +34,11 @@ class Synced(Struct, frozen=True, kw_only=True):
     refused: tuple[Held, ...] = ()
     left_alone: tuple[Held, ...] = ()
     written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     is_done: bool = False
 
 
-def show(tree: Mirror) -> Synced:
-    """Show the newest version; what a person changed stays as it is and is listed."""
-    with tree.held():
-        written = tree.bring_up()
-        compared = Comparison(tree)
-        written += _bring_up(tree, [g for g in compared.groups if not (g.edits or g.is_held)])
-        return told(tree, compared, written=written)
-
-
-def told(tree: Mirror, compared: Comparison, *, written: Iterable[str] = (), is_done: bool = False) -> Synced:
+def told(tree: Mirror, compared: Comparison, touched: Sequence[str] = (), *, is_done: bool = False) -> Synced:
     """What a sync did or, as long as nothing is done, would do."""
     groups = compared.groups
     return Synced(
@@ -56,20 +48,21 @@ def told(tree: Mirror, compared: Comparison, *, written: Iterable[str] = (), is_
         conflicts=tuple(held for group in groups for held in group.conflicts),
         refused=tuple(held for group in groups for held in group.refused),
         left_alone=tuple(compared.alone),
-        written=tuple(written),
+        written=tuple(path for path in touched if tree.tree.read(path) is not None),
+        removed=tuple(path for path in touched if tree.tree.read(path) is None),
         is_done=is_done,
     )
 
 
 def sync(
     tree: Mirror,
-    writer: Callable[[str], Writer],
+    writer: Callable[[str], Writer] | None,
     *,
     take: Take | None = None,
     delete: bool = False,
     endings: bool = True,
 ) -> Synced:
-    """Take in what a person changed, and show the newest version.
+    """Take in what a person changed, and show the newest version; without a `writer` edits are only listed.
 
     `take` decides conflicts for the ledger (`ours`) or for the person (`theirs`); without `endings` a file
     that ends memories waits.
@@ -77,6 +70,8 @@ def sync(
     with tree.held():
         for left in reversed(range(_ATTEMPTS)):
             compared = Comparison(tree, take)
+            if writer is None:
+                break
             _check_endings(compared, delete=delete, endings=endings)
             try:
                 _commit(tree.spine, writer, compared.groups)
@@ -84,15 +79,13 @@ def sync(
             except VersionConflict:
                 if not left:
                     raise
-        written = _bring_up(tree, [group for group in compared.groups if not group.is_held])
-        _keep_copies(tree, compared)
-        return told(tree, compared, written=written, is_done=True)
-
-
-def _bring_up(tree: Mirror, taken: list[Group]) -> list[str]:
-    seen = {path: data for group in taken for path, data in group.seen.items()}
-    read = [path for group in taken for path in group.read]
-    return tree.bring_up(seen, [group.place for group in taken], read)
+        taken = [group for group in compared.groups if not (group.is_held or (group.edits and not writer))]
+        seen = {path: data for group in taken for path, data in group.seen.items()}
+        read = [path for group in taken for path in group.read]
+        touched = tree.bring_up(seen, [group.place for group in taken], read)
+        if writer is not None:
+            _keep_copies(tree, compared)
+        return told(tree, compared, touched, is_done=writer is not None)
 
 
 def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None:

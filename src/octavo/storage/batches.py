@@ -56,8 +56,9 @@ def grown(held: Units, units: Sequence[Unit]) -> Units:
     """Columns that are held in memory, with the rows of some units more."""
     if not units:
         return held
-    manifest, new = batch_of(units, held.manifest)
-    arrays = {name: np.concatenate([held.column(name), more]) for name, more in new.items()}
+    manifest, arrays = batch_of(units, held.manifest)
+    if held.manifest.rows:  # joining records with none takes as long as making them
+        arrays = {name: np.concatenate([held.column(name), more]) for name, more in arrays.items()}
     return Units(held.folder, manifest, arrays)
 
 

@@ -56,7 +56,10 @@ class Columns(Generic[M]):
     def open(cls, folder: Path, fresh: M) -> Self:
         """The columns as last published, else fresh ones; `Damaged` if a file is shorter than it must be."""
         columns = cls(folder, cls.published(folder, fresh))
-        columns.must_hold()
+        for name in columns._files:
+            path, size = folder / f"{name}.bin", columns._size(name)
+            if size and (not path.exists() or path.stat().st_size < size):
+                raise damaged(path, f"it is shorter than the {size} bytes that were published")
         return columns
 
     @classmethod
@@ -91,16 +94,16 @@ class Columns(Generic[M]):
     def column(self, name: str) -> Array:
         """A file as an array, as far as it counts; mapped when first asked for."""
         if name not in self._maps:
-            dtype, shape = self._files[name]
-            self._maps[name] = _mapped(self.folder / f"{name}.bin", dtype, shape)
+            (dtype, shape), path = self._files[name], self.folder / f"{name}.bin"
+            if shape[0] == 0:
+                self._maps[name] = np.empty(shape, dtype=dtype)
+                return self._maps[name]
+            must_be_file(path)
+            try:
+                self._maps[name] = np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=shape))
+            except (FileNotFoundError, ValueError) as error:
+                raise damaged(path, "it is missing or too short") from error
         return self._maps[name]
-
-    def must_hold(self) -> None:
-        """Raise `Damaged` unless the files hold as many bytes as were published."""
-        for name in self._files:
-            path, size = self.folder / f"{name}.bin", self._size(name)
-            if size and (not path.exists() or path.stat().st_size < size):
-                raise damaged(path, f"it is shorter than the {size} bytes that were published")
 
     def verify(self) -> None:
         """Raise `Damaged` unless every byte that counts is what was written."""
@@ -142,16 +145,6 @@ def must_be_file(path: Path) -> None:
         raise damaged(path, "it is no file")
 
 
-def _mapped(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
-    if shape[0] == 0:
-        return np.empty(shape, dtype=dtype)
-    must_be_file(path)
-    try:
-        return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=shape))
-    except (FileNotFoundError, ValueError) as error:
-        raise damaged(path, "it is missing or too short") from error
-
-
 def append(path: Path, data: bytes, *, at: int) -> None:
     """Write bytes behind the first `at` of a file, which are all that counts of it, durably."""
     if at == 0 and disk.exists(path):  # who has mapped an earlier one keeps it: a cut would kill
@@ -188,7 +181,10 @@ def writing(folder: Path, name: str = "lock") -> Iterator[None]:
     and so is a folder that went with its lock while we stood in line: another index has taken its place.
     """
     try:
-        _begin(folder)
+        if GENERATION.fullmatch(folder.name):
+            folder.stat()  # one of an index that was replaced is not made again
+        else:
+            folder.mkdir(parents=not GENERATION.fullmatch(folder.parent.name), exist_ok=True)
         lock = disk.open_lock(folder / name)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -202,14 +198,6 @@ def writing(folder: Path, name: str = "lock") -> Iterator[None]:
         raise
     except OSError as error:
         raise failure(f"writing the index in {folder.name}", error) from error
-
-
-def _begin(folder: Path) -> None:
-    """Make a folder to write to; one of an index that was replaced is not made again."""
-    if GENERATION.fullmatch(folder.name):
-        folder.stat()
-    else:
-        folder.mkdir(parents=not GENERATION.fullmatch(folder.parent.name), exist_ok=True)
 
 
 def _make_private(folder: Path) -> None:

@@ -25,11 +25,6 @@ class Occurrences(NamedTuple):
     row: Array
     term: Array
 
-    def rows_with(self, terms: int) -> Array:
-        """In how many rows each term occurs."""
-        pairs = distinct(self.row * terms + self.term)
-        return np.bincount(pairs % terms, minlength=terms) if terms else pairs
-
     def among(self, kept: Array) -> Occurrences:
         """Those in some of the rows, which are counted anew."""
         place, is_kept = np.cumsum(kept) - 1, kept[self.row]
@@ -48,7 +43,14 @@ def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
             wanted = (np.uint64(scope) << np.uint64(32)) | codes.astype(np.uint64)
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             found += np.where(keys[at] == wanted, counts[at], 0)
-    return found - _scanned(units, codes, scopes, rows)
+    later = units.column("rows")[rows:]  # what an older version does not count
+    if len(later) and len(codes):
+        behind = occurrences_in(units.column("terms")[int(later["terms"][0]) :], later["length"], codes)
+        if len(scopes) < len(units.manifest.scopes):
+            behind = behind.among(np.isin(later["scope"], scopes))
+        pairs = distinct(behind.row * len(codes) + behind.term)  # each term of a row once
+        found -= np.bincount(pairs % len(codes), minlength=len(codes))
+    return found
 
 
 def counted(units: Units) -> tuple[Counted, Counted]:
@@ -89,7 +91,10 @@ def rebase(units: Units) -> int:
         return manifest.base
     try:
         old, new = counted(units)
-        keys, counts = _added(np.concatenate([old[0], new[0]]), np.concatenate([old[1], new[1]]))
+        both, added = np.concatenate([old[0], new[0]]), np.concatenate([old[1], new[1]])
+        order = np.argsort(both, kind="stable")
+        firsts = np.flatnonzero(np.diff(both[order], prepend=both[order][:1] - 1))
+        keys, counts = both[order][firsts], np.add.reduceat(added[order], firsts)
     except Damaged:
         keys, counts = _counts_of(units, 0, manifest.rows)
     data = keys.astype("<u8").tobytes() + counts.astype("<u4").tobytes()
@@ -109,14 +114,6 @@ def _counts_of(units: Units, first: int, last: int) -> Counted:
     pairs = distinct((owner << _HALF) | tokens)  # each term of a row once
     scope = rows["scope"].astype(np.uint64)[pairs >> _HALF]
     return tallied((scope << _HALF) | (pairs & _LOW))
-
-
-def _added(keys: Array, counts: Array) -> Counted:
-    """Two sorted lists of keys behind one another as one, the counts of equal keys added."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    firsts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    return ordered[firsts], np.add.reduceat(counts[order], firsts)
 
 
 def sweep(units: Units) -> None:
@@ -139,17 +136,6 @@ def _base(units: Units) -> Counted:
         raise damaged(path, "its checksum is wrong")
     keys, counts = data[: 8 * size].view("<u8"), data[8 * size : -4].view("<u4")
     return np.asarray(keys), np.asarray(counts)
-
-
-def _scanned(units: Units, codes: Array, scopes: Array, first: int) -> Array:
-    """In how many passages from a row on each term occurs: what an older version does not count."""
-    if first >= units.manifest.rows or len(codes) == 0:
-        return np.zeros(len(codes), dtype=np.int64)
-    rows = units.column("rows")[first:]
-    found = occurrences_in(units.column("terms")[int(rows["terms"][0]) :], rows["length"], codes)
-    if len(scopes) < len(units.manifest.scopes):
-        found = found.among(np.isin(rows["scope"], scopes))
-    return found.rows_with(len(codes))
 
 
 def _path(folder: Path, rows: int) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -31,17 +31,6 @@ _CURRENT = "current"
 _STAYING = (_CURRENT, "lock", "making", "swapping")
 _FEW = 1_000  # units that make a small pass
 _AT_ONCE = 10_000  # units that are analysed together: as many as stay near the processor
-
-__all__ = [
-    "Index",
-    "ScoredUnit",
-    "beside",
-    "clear",
-    "current",
-    "extend",
-    "passages_of",
-    "swap",
-]
 
 
 class Index(Struct):
@@ -77,8 +66,8 @@ class Index(Struct):
         now: date,
         version: int,
         scopes: Iterable[str] | None,
-        units: Units | None = None,
         held: Units | None = None,
+        units: Units | None = None,
         aliases: Mapping[str, str] | None = None,
         called: Mapping[str, str] | None = None,
     ) -> Question:
@@ -86,13 +75,20 @@ class Index(Struct):
 
         `held` is what is not indexed yet, if anything is.
         """
-        sources = [self.units() if units is None else units, *([] if held is None else [held])]
+        sources = [each for each in (units or self.units(), held) if each is not None]
         heard = sources[-1].manifest.heard(version, scopes)
         speakers = [name for name in heard if name.casefold() not in ROLES]
-        lived = _lived(sources, version)
-        return read_question(
-            text, now=now, speakers=speakers, names=meanings(speakers, aliases, called), lived=lived
-        )
+        times: list[int] = []
+        for source in sources:
+            if version >= source.manifest.watermark.version:
+                times += source.manifest.lived or ()
+            elif rows := source.rows_until(version):
+                column = source.column("rows")["at"][:rows]
+                times += (int(column.min()), int(column.max()))
+        days = [datetime.fromtimestamp(seconds, UTC).date() for seconds in times]
+        lived = Interval(first=min(days), last=max(days)) if days else None
+        names = meanings(speakers, aliases, called)
+        return read_question(text, now=now, speakers=speakers, names=names, lived=lived)
 
     def search(
         self,
@@ -207,18 +203,3 @@ def clear(folder: Path) -> None:
 def passages_of(new: Iterable[Unit]) -> list[str]:
     """The texts to embed for some units, one a passage, in the order of their rows."""
     return [passage for unit in new for passage in passages(unit.text)]
-
-
-def _lived(sources: Sequence[Units], version: int) -> Interval | None:
-    """The time that the memories of a version are about."""
-    times: list[int] = []
-    for units in sources:
-        if version >= units.manifest.watermark.version:
-            times += units.manifest.lived or ()
-        elif rows := units.rows_until(version):
-            column = units.column("rows")["at"][:rows]
-            times += (int(column.min()), int(column.max()))
-    if not times:
-        return None
-    first, last = (datetime.fromtimestamp(seconds, UTC).date() for seconds in (min(times), max(times)))
-    return Interval(first=first, last=last)

@@ -79,7 +79,7 @@ def _from_around(
         gain = np.float32(share) * value
         flat[ordinal[place - distance] + term] += gain
         flat[ordinal[place + distance] + term] += gain
-    return found[:-1]
+    return np.asarray(found[:-1] * nearby.says(units)[:, None])
 
 
 def meaning_part(
@@ -98,8 +98,9 @@ def meaning_part(
     faded[nearby.places[wanted]] = values * nearby.fullness(wanted, recipe)
     at = nearby.places[units]
     found: Array = near[at]
+    says = nearby.says(units)
     for distance, share in enumerate(recipe.meaning_neighbours, 1):
-        found += np.float32(share) * (faded[at - distance] + faded[at + distance])
+        found += np.float32(share) * says * (faded[at - distance] + faded[at + distance])
     return found
 
 

@@ -14,6 +14,8 @@ from octavo.storage.frequencies import Occurrences, containing, occurrences_in
 from octavo.storage.rows import NO_POSITION, Units, distinct, picked, ranges
 from octavo.storage.vectors import Vectors
 
+_TELLING, _EMPTY = 0b1111, 0b10000  # of `marks`: a person, names, a number; and what only asks or thanks
+_BARE = 3  # so many terms are a courtesy
 _WINDOW = 5  # how many rows to either side of a candidate are its context: neighbours of its neighbours
 
 
@@ -93,6 +95,13 @@ class Surroundings(NamedTuple):
         """What some units count as neighbours: long ones less, there is something of everything in them."""
         length = np.maximum(self.firsts["unit_length"][units], 1).astype(np.float32)
         return np.asarray(np.minimum(np.float32(1), np.float32(recipe.full_length) / length))
+
+    def says(self, units: Array) -> Array:
+        """Which units say something: of what a machine answers in a word or two, without a name or a number,
+        nothing is asked, whatever stands beside it."""
+        firsts = picked(self.firsts, units)
+        is_bare = (firsts["unit_length"] <= _BARE) | (firsts["marks"] & _EMPTY != 0)
+        return np.asarray(~is_bare | (firsts["marks"] & _TELLING != 0) | (firsts["position"] == NO_POSITION))
 
     def holding(self, rows: Array) -> Array:
         """The units that hold any of some rows."""

@@ -111,11 +111,17 @@ class Vectors(Columns[VectorManifest]):
         if total == 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         code, count = signs(query[None, :]), max(_FEW, _COMPARED * limit)
-        if share >= _SPARSE:
-            rows = self._near_many(code, visible, count)
-        else:
+        if share < _SPARSE:
             some = np.arange(total) if among is None else among[among < total]
-            rows = self._near_few(code, some[visible(some)], count)
+            rows = some[visible(some)]
+            if len(rows) > count:
+                rows = rows[_hamming(code, np.ascontiguousarray(self.column("bits")[rows]), count)]
+        else:
+            wanted, is_enough = _SPARE * count, False
+            while not is_enough:
+                rows = _hamming(code, self.column("bits"), min(wanted, total))
+                rows = rows[visible(rows)][:count]
+                is_enough, wanted = len(rows) == count or wanted >= total, 8 * wanted
         if len(self.lacking):
             rows = rows[~np.isin(rows, self.lacking)]
         rows = np.sort(rows)  # in the order of the file, and of equals the first
@@ -137,20 +143,6 @@ class Vectors(Columns[VectorManifest]):
             lower, upper = _widened(right << 16, len(even)), _widened(right, len(odd))
             found[first : first + _AT_ONCE] = product(lower, even) + product(upper, odd)
         return found
-
-    def _near_many(self, code: Array, visible: Callable[[Array], Array], count: int) -> Array:
-        total, wanted = self.manifest.rows, _SPARE * count
-        while True:
-            rows = _hamming(code, self.column("bits"), min(wanted, total))
-            kept = rows[visible(rows)]
-            if len(kept) >= count or wanted >= total:
-                return kept[:count]
-            wanted *= 8
-
-    def _near_few(self, code: Array, rows: Array, count: int) -> Array:
-        if len(rows) <= count:
-            return rows
-        return rows[_hamming(code, np.ascontiguousarray(self.column("bits")[rows]), count)]
 
 
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:

@@ -43,7 +43,10 @@ class Words:
         if stamp < units.manifest.words:
             raise damaged(folder, "it is older than what was published")
         check_segments(folder, set() if checked is None else checked)
-        self._index = _opened(folder)
+        try:  # one that is not there is none, not a new one
+            self._index = tantivy.Index.open(str(folder))
+        except (ValueError, OSError) as error:
+            raise damaged(folder, str(error)) from error
         self._searcher = self._index.searcher()
         # A commit that is not published yet shows documents from behind the watermark; ranges hide them.
         self._exact = stamp == stamp_of(folder) == units.manifest.words
@@ -82,12 +85,13 @@ class Words:
 
     def of_kinds(self, kinds: tuple[str, ...], version: int) -> Array:
         """Every row of some kinds, in order; those of the newest version are looked up once."""
-        if version < self._units.manifest.watermark.version:
-            return np.sort(np.array(self.all(Filter(kinds=kinds), version), dtype=np.int64))
-        if kinds not in self._of_kinds:
-            found = self.all(Filter(kinds=kinds), version)
-            self._of_kinds[kinds] = np.sort(np.array(found, dtype=np.int64))
-        return self._of_kinds[kinds]
+        is_newest = version >= self._units.manifest.watermark.version
+        if is_newest and kinds in self._of_kinds:
+            return self._of_kinds[kinds]
+        found = np.sort(np.array(self.all(Filter(kinds=kinds), version), dtype=np.int64))
+        if is_newest:
+            self._of_kinds[kinds] = found
+        return found
 
     def _rows(self, query: tantivy.Query, limit: int) -> list[int]:
         try:
@@ -232,11 +236,8 @@ def stamp_of(folder: Path) -> int:
 
 def _documents(units: Units, rows: Sequence[int], *more: str) -> Iterator[tantivy.Document]:
     """What the word index holds of some rows: time, terms, and facets, some more of them if told."""
-    records, manifest, terms = (
-        units.take(np.array(rows, dtype=np.int64)),
-        units.manifest,
-        units.column("terms"),
-    )
+    records, manifest = units.take(np.array(rows, dtype=np.int64)), units.manifest
+    terms = units.column("terms")
     speakers = (None, *manifest.speakers)
     columns = (records[name].tolist() for name in _TOLD)
     for row, at, first, length, scope, kind, layer, speaker, name, size in zip(rows, *columns, strict=True):
@@ -247,14 +248,10 @@ def _documents(units: Units, rows: Sequence[int], *more: str) -> Iterator[tantiv
         document = tantivy.Document()
         document.add_unsigned("row", row)
         document.add_integer("at", at)
-        document.add_text("terms", _spelt(terms[first : first + length]))
+        # The codes as words for tantivy: eight digits each, and a space between them.
+        document.add_text("terms", terms[first : first + length].astype(">u4").tobytes().hex(" ", 4))
         document.add_text("facets", " ".join((facets, *more)))
         yield document
-
-
-def _spelt(codes: Array) -> str:
-    """Codes of terms as words for tantivy: eight digits each, and a space between them."""
-    return codes.astype(">u4").tobytes().hex(" ", 4)
 
 
 @lru_cache(maxsize=4096)
@@ -267,14 +264,6 @@ def _facets(*values: str | None) -> str:
 def _facet(name: str, value: str) -> str:
     """A value as a word without spaces, told apart from the same value of another name."""
     return f"{name}:{value.encode().hex()}"
-
-
-def _opened(folder: Path) -> tantivy.Index:
-    """An index to read; one that is not there is none, not a new one."""
-    try:
-        return tantivy.Index.open(str(folder))
-    except (ValueError, OSError) as error:
-        raise damaged(folder, str(error)) from error
 
 
 def _open(folder: Path) -> tantivy.Index:

@@ -14,13 +14,16 @@ from msgspec import Struct
 
 from octavo.documents import trees
 from octavo.documents.transfer import Imported, Tally
-from octavo.domain import runs
+from octavo.domain import mirror, runs
 from octavo.domain.memory import Memory
+from octavo.domain.mirror_places import Place
 from octavo.domain.records import shape_of
 from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput, OctavoError, Unavailable
 
 _EPISODE = re.compile(r"(^|/)(metadata|robotgrid_[^/]*)\.json$")
+_FILES = ("metadata.json", "steps.jsonl")
+_RUN = Place(path=_FILES[0], form="run", kind="episode")
 _STATE = ("x", "y", "direction", "keys")
 _DIRECTIONS = ("north", "east", "south", "west")
 
@@ -50,17 +53,12 @@ class Choice(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 def export(account: Account, path: str | Path, **choice: Any) -> dict[str, Any]:
     """Write the chosen episodes below a folder, one directory each, and `dataset.json` that proves them."""
     chosen, rule = _chosen(account, choice)
-    digest, files = hashlib.sha256(), dict[str, bytes]()
-    for memory in chosen:
-        head = msgspec.json.format(msgspec.json.encode(memory.data["metadata"]), indent=2) + b"\n"
-        lines = b"".join(msgspec.json.encode(step) + b"\n" for step in memory.data["steps"])
-        files |= {f"{memory.id}/metadata.json": head, f"{memory.id}/steps.jsonl": lines}
-        digest.update(head + lines)
+    files = {f"{m.id}/{name}": mirror.render(_RUN, name, [m], {}) for m in chosen for name in _FILES}
     manifest = {
         "schema_version": runs.SCHEMA,
         "episodes": len(chosen),
         "steps": sum(len(memory.data["steps"]) for memory in chosen),
-        "sha256": digest.hexdigest(),
+        "sha256": hashlib.sha256(b"".join(files.values())).hexdigest(),
         "filter": rule,
     }
     trees.write_all(Path(path), {**files, "dataset.json": trees.json_bytes(manifest)})

@@ -33,7 +33,7 @@ class MemoryCore:
         embedding: Sequence[float] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> MemoryEntry:
-        """Remember a text; what the gate keeps out is raised as `Refused`."""
+        """Keep a text as an entry; returns it. What the gate keeps out is raised as `Refused`."""
         told = dict(metadata or {})
         vector = None
         if embedding is not None:
@@ -67,7 +67,7 @@ class MemoryCore:
         return {"success": True, "memories": [self._told(hit) for hit in kept], "error": None}
 
     def get_memory(self, id_: str) -> MemoryEntry | None:
-        """One entry, None if there is none."""
+        """Show one entry; returns None if there is none."""
         memory = self.account.get(id_)
         return None if memory is None or memory.kind == "assembly" else self._entry(memory)
 

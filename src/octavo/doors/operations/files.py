@@ -40,18 +40,19 @@ def sync(
     if not watch:
         return account.sync(path, commit=yes, take=take, delete=delete)
     last = account.sync(path, commit=True, take=take, endings=False)
-    try:
-        _tell_of_waiting(last)
+    _log.warning("watching folder=%s", last.folder)
+    with suppress(KeyboardInterrupt):
+        _tell(last)
         for _ in rested(Path(last.folder)):
             before, last = last, account.sync(path, commit=True, take=take, endings=False)
-            _tell_of_waiting(last, before)
-    except KeyboardInterrupt:
-        return last
+            _tell(last, before)
     return last
 
 
-def _tell_of_waiting(now: Synced, before: Synced | None = None) -> None:
-    """Say at once what a watch cannot take in; nobody reads its report before it ends."""
+def _tell(now: Synced, before: Synced | None = None) -> None:
+    """Say at once what a watch took in, and what it cannot; nobody reads its report before it ends."""
+    for edit in now.edits:
+        _log.warning("edit taken in action=%s path=%s line=%d", edit.action, edit.path, edit.line)
     told = (*before.conflicts, *before.refused) if before else ()
     for held in (*now.conflicts, *now.refused):
         if held not in told:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -46,14 +45,14 @@ def teach(
     account: Account, line: Annotated[str, "What is said (teach dance, forward, left, done, cancel)."]
 ) -> Reply:
     """Say one line to a robot that is taught by showing; a recording goes on with the next line."""
-    with _teaching(account) as teaching:
+    with closing(Teaching(FilesystemMemory(account))) as teaching:
         return teaching.say(line)
 
 
 @operation("octavo invoke dance", writes=True)
 def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Reply:
     """Do a behaviour: its actions in order, each checked against guardrails and sandbox rules."""
-    with _teaching(account) as teaching:
+    with closing(Teaching(FilesystemMemory(account))) as teaching:
         return teaching.invoke(name)
 
 
@@ -61,10 +60,3 @@ def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Reply:
 def behaviors(account: Account) -> list[dict[str, Any]]:
     """List the behaviours that were taught."""
     return list(behaviors_of(account).values())
-
-
-@contextmanager
-def _teaching(account: Account) -> Iterator[Teaching]:
-    """A teacher whose robot is elsewhere: what it does is told in the reply."""
-    with FilesystemMemory(account) as memory, closing(Teaching(memory)) as teaching:
-        yield teaching

@@ -186,16 +186,19 @@ def synced_lines(done: Synced) -> Iterator[Shown]:
     """Files written, edits line by line, then everything that stays as it is, and why."""
     yield line(("mirror", _GOOD), f"  {done.folder}, version {done.version}")
     yield from (line(("  wrote  ", "green"), path) for path in done.written[:_FILES])
-    if len(done.written) > _FILES:
-        yield dim(f"  and {plural('file', len(done.written) - _FILES)} more")
+    yield from (line(("  removed  ", "green"), path) for path in done.removed[:_FILES])
+    if more := sum(max(len(paths) - _FILES, 0) for paths in (done.written, done.removed)):
+        yield dim(f"  and {plural('file', more)} more")
     yield from (line((f"  {e.action}  ", _EDITS[e.action]), f"{_place(e)}  {e.text}") for e in done.edits)
     stays = {"conflict": done.conflicts, "refused": done.refused, "left alone": done.left_alone}
     for word, held in stays.items():
         style = "dim" if word == "left alone" else "bold red"
         yield from (line((f"  {word}  ", style), f"{_place(one)}: {one.reason}") for one in held)
+    if done.conflicts:
+        yield dim("edit the line until both say the same, or octavo sync --yes --ours (or --theirs) decides")
     if done.edits and not done.is_done:
         yield dim("nothing is taken in yet: octavo sync --yes")
-    elif not (done.written or done.edits or done.conflicts or done.refused):
+    elif not (done.written or done.removed or done.edits or done.conflicts or done.refused):
         yield dim("  nothing has changed")
 
 
@@ -206,7 +209,8 @@ def _place(one: Edit | Held) -> str:
 def answer_lines(answer: Reply) -> Iterator[Shown]:
     """What the robot says, and what it would do."""
     yield line((answer.text, "bold red" if answer.denial else _GOOD))
-    yield from (line(f"  {number}. {action}") for number, action in enumerate(answer.actions, 1))
+    if len(answer.actions) > 1:  # one is in the text
+        yield from (line(f"  {number}. {action}") for number, action in enumerate(answer.actions, 1))
 
 
 def aged_lines(value: Mapping[str, list[dict[str, Any]]]) -> Iterator[Shown]:
