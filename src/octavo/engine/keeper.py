@@ -31,8 +31,8 @@ from octavo.engine.attachments import unswept
 from octavo.engine.comparison import Comparison, Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.handle import Handle
 from octavo.engine.indexing import Indexing
-from octavo.engine.sandboxes import Sandboxes
 from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Synced
@@ -61,7 +61,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
 
 
 @public
-class Keeper(Sandboxes):
+class Keeper(Handle):
     """The acts that keep an account whole, small and up to date."""
 
     def upkeep(self) -> Upkeep:

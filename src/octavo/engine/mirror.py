@@ -15,7 +15,6 @@ from octavo.domain.erasure import Erasure
 from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror_places import Place
-from octavo.domain.units import Watermark
 from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
@@ -55,11 +54,6 @@ class Mirror:
         with self._attached.locked(self.spine.policy.commit.wait_seconds):
             self._attached.attach(self.folder, "tree")
             yield
-
-    def watermark(self) -> Watermark:
-        """The version it shows."""
-        manifest = self.tree.manifest() or Manifest()
-        return Watermark(version=manifest.version, header=manifest.header)
 
     def follow(self, progress: Progress | None = None) -> None:
         """Show the newest version."""
