@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
+from octavo.domain.mirror import Synced
 from octavo.doors.operations.table import operation
 from octavo.engine.account import Account
-from octavo.engine.comparison import Take
-from octavo.engine.syncing import Synced
+from octavo.engine.syncing import Take
 from octavo.errors import BadInput
 
 _LOOK_SECONDS = 1.0
