@@ -10,7 +10,7 @@ from octavo.documents.brain.memory import LEVELS
 from octavo.documents.synthians import MemoryCore, MemoryEntry
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations import Operation
-from octavo.doors.operations.memories import live
+from octavo.doors.operations.remembering import live
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
 from octavo.doors.rest import BY_NAME, add_operation
