@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import takewhile
@@ -177,7 +176,7 @@ def is_of_somebody_else(question: Reading, older: Reading, newer: Reading) -> bo
         return False
     asked = without(question.text, "asking").strip()
     head = shared_head(asked, older.text) or asked.split(" ")[0]
-    if len(head) >= 2 and re.match(BEFORE_NAME_THAI + re.escape(head[:ENOUGH_GRAMS]), newer.text):
+    if len(head) >= 2 and BEFORE_NAME_THAI.fullmatch(newer.text, 0, newer.text.find(head[:ENOUGH_GRAMS])):
         return True
     return any(older.text.startswith(match.group(1)) for match in OF_THAI.finditer(newer.text))
 
