@@ -72,7 +72,7 @@ def build(root: Path, memories: int, *, facts: float, seed: int = 8) -> None:
     octavo.open(root, NAME).close()
     folder = root / folder_of(NAME)
     ledger = Ledger(LocalStore(folder, disk=_Unsynced()))
-    state = StateDb(folder / "index" / "state.db")
+    state = StateDb(folder / "index" / "state.db", ledger)
     texts = Texts(seed)
     per_version = max(10, min(330, memories // 30))
     hash_, at, scope_sessions = GENESIS, None, 0

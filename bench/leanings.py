@@ -61,9 +61,13 @@ def directions(given: dict[str, Any]) -> np.ndarray:
     goal = np.repeat(np.eye(3)[:, :2], [sum(len(some) for some, _ in group) for group in groups], axis=0)
     share = np.concatenate([np.full(len(s), weight / len(s)) for group in groups for s, weight in group])
     kinds = logistic(shaped(texts), goal, share / share.sum(), ridge=RIDGE / 5)
-    for place, (name, (_, left_out)) in enumerate(talk.items()):
-        found = leaning(kinds, left_out)
-        print(f"{name}, {len(left_out)} left out: {np.bincount(found, minlength=3) / len(left_out)} {place}")
+    for name, (_, left_out) in talk.items():
+        for language, some in (
+            ("en", [t for t in left_out if not is_thai(t)]),
+            ("th", [*filter(is_thai, left_out)]),
+        ):
+            shares = np.bincount(leaning(kinds, some), minlength=3) / len(some)
+            print(f"{name} {language}, {len(some)} left out: order, wish, neither {shares.round(3)}")
     about_all = [
         (vectors(some), w)
         for some, w in ((general, 0.4), (said["orders", True], 0.5), (said["wishes", True], 0.5))
@@ -75,6 +79,11 @@ def directions(given: dict[str, Any]) -> np.ndarray:
     ]
     print(f"general: {right[0].mean():.3f} on its side, {1 - right[1].mean():.3f} of the others not")
     return np.concatenate([kinds, wide(line[None, :])])
+
+
+def is_thai(text: str) -> bool:
+    """Whether a sentence is written in Thai."""
+    return any("\u0e00" <= letter <= "\u0e7f" for letter in text)
 
 
 def kept_apart(texts: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -25,7 +25,7 @@ import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.policy import AssemblyPolicy
 from octavo.doors import render
-from octavo.doors.operations import recall
+from octavo.doors.operations import remembering
 
 YEAR = Path(__file__).with_name("year.txt")
 # Nothing in the background, so that every run tells the same story.
@@ -339,7 +339,7 @@ def found_and_explained(orion: octavo.Account) -> None:
     for query in ("mother's knee surgery", "งานปั้นดินเผา"):
         say(f"“{query}”")
         with shown():
-            render.show("recall", recall.recall(orion, query=query, k=2, why=True))
+            render.show("recall", remembering.recall(orion, query=query, k=2, why=True))
 
 
 def for_a_prompt(orion: octavo.Account) -> None:

@@ -44,6 +44,20 @@ def test_of_101_conversations_the_oldest_is_archived_and_the_newest_hundred_stay
     assert brain.account.retire_aged()["conversations"] == []
 
 
+def test_a_redaction_reaches_what_retention_moved_to_the_archive(tmp_path, brain, clock):
+    id_ = brain.log_event({"event_type": "action", "payload": "น้องสาวจะแต่งงานเงียบ ๆ"})
+    brain.show()
+    clock.advance(days=8)
+    assert brain.account.retire_aged()["events"] == [id_]
+    archive = brain.account._spine.store.folder / "archive" / "retention_events.jsonl"
+    assert "แต่งงาน" in archive.read_text()
+    with FilesystemMemory(tmp_path / "brain", actor="human:ana", clock=clock, embedder=False) as person:
+        assert person.account.redact(id_, reason="told in confidence").unreached == ()
+        assert person.account.check()
+    kept = [path.read_bytes() for path in (tmp_path / "brain").rglob("*") if path.is_file()]
+    assert not any("แต่งงาน".encode() in data for data in kept)
+
+
 def test_a_conversation_older_than_thirty_days_goes_once_a_core_holds_it(brain, clock):
     talk(brain, clock, 9)
     brain.account.compress()

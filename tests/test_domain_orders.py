@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from octavo.domain.memory import Memory, Turn, transcript
 from octavo.domain.orders import (
@@ -179,9 +180,17 @@ def test_a_condition_with_what_to_do_is_an_order(text):
     assert read_as(text) == [text]
 
 
-def test_orders_about_everything_and_those_that_fit_take_no_place_of_each_other():
+def test_at_most_three_orders_stand_those_that_fit_before_those_about_everything():
     orders = [order(f"Always list train {n} when I ask about travel", n) for n in range(4)]
     orders += [order(f"Keep answers below {n} lines", n, general=True) for n in range(9, 5, -1)]
-    shown = applying("how do I get to Rome?", orders, [0.5] * 8)
-    assert [o.memory for o in shown if o.is_general] == ["m9", "m8", "m7"]
-    assert len([o for o in shown if not o.is_general]) == 3
+    assert [o.is_general for o in applying("how do I get to Rome?", orders, [0.5] * 8)] == [False] * 3
+    fits = [0.5] + [0.0] * 7
+    assert [o.memory for o in applying("how do I get to Rome?", orders, fits)] == ["m9", "m8", "m0"]
+
+
+def test_what_may_be_no_order_must_fit_better():
+    plain = order("I eat no meat", 1)
+    assert applying("plan dinner", [plain], [0.3]) == [plain]
+    doubtful = replace(plain, doubt=1.0)
+    assert applying("plan dinner", [doubtful], [0.3]) == []
+    assert applying("plan dinner", [doubtful], [0.6]) == [doubtful]

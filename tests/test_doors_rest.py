@@ -347,6 +347,17 @@ def test_the_paths_of_assemblies_answer_in_their_envelope(client: TestClient) ->
     assert client.get("/assemblies/unknown").status_code == 404
 
 
+def test_a_procedure_that_an_agent_writes_is_accepted_and_waits(root: Path) -> None:
+    app, visitors = made(root)
+    _, token = visitors.tokens.add("User01", "agent:bot", "shared", by="human:you")
+    with TestClient(app, base_url=HERE, headers={"authorization": f"Bearer {token}"}) as bot:
+        rules = {"content": {"deny": ["backward"]}}
+        answer = bot.post("/api/memory/write/procedural/guardrails", json=rules)
+        assert (answer.status_code, answer.json()["ids"]) == (202, [])
+        assert answer.json()["proposal"]
+        assert bot.get("/api/memory/read/procedural/guardrails.json").status_code == 404
+
+
 def test_the_paths_of_filesystem_memory_answer_as_they_are_written(client: TestClient) -> None:
     page = {"content": "- the red door needs a key\n- lava burns"}
     written = client.post("/api/memory/write/semantic/objects", json=page).json()
@@ -362,7 +373,12 @@ def test_the_paths_of_filesystem_memory_answer_as_they_are_written(client: TestC
     assert read["entries"]
     assert client.get("/api/memory/read/semantic/nothing").status_code == 404
     assert client.get("/api/memory/read/nowhere/x").status_code == 400
-    assert client.post("/api/memory/write/semantic/../x", json=page).status_code in (400, 404)
+    for path in ("..%2Fx", "%2Fetc%2Fpasswd", "C:%5Cx", "a%00b", "a%2F..%2F..%2Fx", "a%5C..%5Cx"):
+        for level in ("episodic", "semantic", "procedural"):
+            assert client.get(f"/api/memory/read/{level}/{path}").status_code == 400, path
+            assert client.post(f"/api/memory/write/{level}/{path}", json=page).status_code == 400, path
+    rules = {"content": {"deny": ["backward"]}}
+    assert client.post("/api/memory/write/procedural/guardrails", json=rules).status_code == 200
     assert client.post("/api/memory/consolidate", json={}).json()["patterns_found"] == 0
     assert client.get("/api/memory/stats").json()["levels"]["semantic"]["file_count"] == 2
     assert client.get("/api/memory/retention").json()["episodic"]["conversations"]["max_age_days"] == 30

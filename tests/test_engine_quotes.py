@@ -205,3 +205,17 @@ def test_whom_they_name_as_family_is_told_though_the_day_has_passed(opened: Open
         account, [("My daughter Elsie turned 6 yesterday, we had a cake.", "My sister came over yesterday.")]
     )
     assert list(quoted(account).values()) == ["family"]
+
+
+def test_in_thai_who_is_meant_may_be_left_out(opened: Opened) -> None:
+    account = opened("agent:bot", "mali", embedder=False)
+    live(
+        account,
+        [
+            ("สวัสดีค่ะ ชื่อมะลินะคะ เป็นเภสัชกร", "ช่วยคิดเมนูเย็นนี้หน่อย แพ้กุ้งนะ", "ทีมแพ้อีกแล้ว"),
+            ("ได้หมามาเลี้ยงตัวนึง ชื่อโมจิ", "ย้ายมาอยู่อุดรแล้วค่ะ", "เพื่อนย้ายไปอยู่ลาวแล้ว"),
+            ("ตอบสั้นๆ นะคะ อ่านในมือถือ", "ยังไม่กินข้าวเลย"),
+        ],
+    )
+    assert sorted(quoted(account).values()) == ["health", "home", "name", "pets"]
+    assert [order.text for order in account.orders() if order.is_general] == ["ตอบสั้นๆ นะคะ อ่านในมือถือ"]

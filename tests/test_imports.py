@@ -302,9 +302,8 @@ def test_what_is_no_export_is_an_error_and_nothing_is_written(
     with pytest.raises(BadFile, match="array"):
         account.import_(written(tmp_path / "text.json", "hello"), format=format_)
     monkeypatch.setattr(taking, "MOST_BYTES", 1)
-    if format_ != "langgraph":
-        with pytest.raises(BadFile, match="larger than 1"):
-            account.import_(tmp_path / "good.json", format=format_)
+    with pytest.raises(BadFile, match="larger than 1"):
+        account.import_(tmp_path / "good.json", format=format_)
     with pytest.raises(BadInput, match="only read"):
         account.export(tmp_path / "out", format=format_)
     assert account.version == 0

@@ -35,7 +35,7 @@ def test_what_is_committed_is_read_back_in_order(versions):
     hash_ = GENESIS
     for parent, changes in enumerate(versions):
         hash_ = ledger.commit(draft(parent=parent)[0], changes, hash_, None).hash
-    found = list(ledger.chain(1, len(versions), GENESIS))
+    found = list(ledger.newer(0, GENESIS, upto=len(versions)))
     assert [list(version.changes()) for version in found] == versions
     assert [version.header.version for version in found] == list(range(1, len(versions) + 1))
 
@@ -72,15 +72,15 @@ def test_the_loser_of_a_race_is_told_and_the_winner_stays():
     winner = ledger.commit(*draft("first"), GENESIS, None)
     assert ledger.commit(*draft("second"), GENESIS, None) is None
     assert ledger.read(1).hash == winner.hash
-    assert ledger.head(0) == 1
+    assert ledger.must_be_whole() == 1
 
 
 def test_a_lost_reply_counts_once():
     store = LosingStore(MemoryStore(), lose=3)
     ledger = Ledger(store)
     committed(ledger, "หนึ่ง", "two", "สาม")
-    assert ledger.head(0) == 3
-    assert [next(v.changes()).text for v in ledger.chain(1, 3, GENESIS)] == ["หนึ่ง", "two", "สาม"]
+    assert ledger.must_be_whole() == 3
+    assert [next(v.changes()).text for v in ledger.newer(0, GENESIS, upto=3)] == ["หนึ่ง", "two", "สาม"]
 
 
 def test_a_version_s_time_never_goes_back():
@@ -107,7 +107,8 @@ def test_finding_the_head_and_committing_costs_the_same_on_a_long_ledger():
     parent, hash_ = 0, GENESIS
     for number in range(1, 301):
         store.asked.clear()
-        found = ledger.commit(*draft(f"{number}", parent=ledger.head(parent)), hash_, None)
+        assert not ledger.goes_beyond(parent)
+        found = ledger.commit(*draft(f"{number}", parent=parent), hash_, None)
         parent, hash_ = number, found.hash
         asked[number] = sum(store.asked.values())
     assert asked[300] == asked[10]
@@ -118,7 +119,7 @@ def test_nothing_is_committed_on_top_of_a_gap():
     ledger = Ledger(MemoryStore())
     with pytest.raises(LedgerTruncated, match="on top of a gap"):
         ledger.commit(*draft("on nothing", parent=7), "0" * 64, None)
-    assert ledger.head(0) == 0
+    assert ledger.must_be_whole() == 0
 
 
 def test_a_gap_is_damage_for_who_reads_all_of_it():
@@ -134,7 +135,7 @@ def test_a_sweep_erases_bodies_and_the_chain_still_stands():
     ledger = Ledger(MemoryStore())
     committed(ledger, "public", "รหัสลับ", "after")
     ledger.rewrite(2, [line.erased() for line in ledger.read(2).lines])
-    found = list(ledger.chain(1, 3, GENESIS))
+    found = list(ledger.newer(0, GENESIS, upto=3))
     assert [next(v.changes()).text for v in found] == ["public", "[redacted]", "after"]
 
 
@@ -154,4 +155,4 @@ def test_settling_a_version_changes_nothing(tmp_path):
     ledger.make_durable(1)
     ledger.make_durable(2)
     assert (tmp_path / key_of(1)).read_bytes() == before
-    assert ledger.head(0) == 1
+    assert ledger.must_be_whole() == 1

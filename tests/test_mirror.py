@@ -633,6 +633,35 @@ def test_a_sync_without_a_mirror_says_how_to_make_one(tmp_path: Path) -> None:
     assert "octavo mirror" in error.value.advice
 
 
+def test_a_mirror_lies_neither_among_the_accounts_files_nor_around_them_nor_in_a_file(
+    account: Account, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("a person's own")
+    home = tmp_path / "nok"
+    for place in (home, home / "ledger", home / "mirror" / "inside", tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(BadInput):
+            account.mirror(place)
+    assert not (home / "attached.json").exists()
+    assert not list(tmp_path.rglob("semantic"))
+    with pytest.raises(NotFound, match="octavo mirror"):
+        account.sync()
+
+
+def test_a_mirror_that_a_person_removed_is_none_and_another_one_is_meant(
+    account: Account, tree: Path, tmp_path: Path
+) -> None:
+    account.mirror(tmp_path / "elsewhere" / "โน้ต")
+    with pytest.raises(BadInput, match="2 mirrors"):
+        account.sync()
+    shutil.rmtree(tmp_path / "elsewhere")
+    assert account.sync().folder == str(tree)
+    assert account.mirror().edits == ()
+    shutil.rmtree(tree)
+    with pytest.raises(NotFound, match="octavo mirror"):
+        account.sync(commit=True)
+    assert account.mirror().written, "nothing was forgotten"
+
+
 def test_a_page_or_a_skill_that_is_renamed_stays_the_same_memories(account: Account, tree: Path) -> None:
     account.remember("Dances when music plays.", kind="skill", topic="skills/dance")
     account.mirror()

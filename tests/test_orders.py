@@ -313,6 +313,19 @@ def test_by_meaning_a_sentence_without_any_cue_is_an_order_or_a_wish(opened):
         assert texts(account.recall("how do I tie a bow tie?").orders) == []
 
 
+def test_what_may_be_no_order_stands_beside_a_request_that_it_fits_and_is_not_listed(opened):
+    veggie = "I'm vegetarian, so keep that in mind."
+    with opened(embedder=None) as account:
+        talk(account, veggie, "The heater broke again.")
+        account.catch_up()
+        assert account.orders() == []
+        assert texts(account.recall("What should I make for dinner tonight?").orders) == [veggie]
+        assert texts(account.recall("How do I reset my router?").orders) == []
+        [told] = account.recall("What should I make for dinner tonight?").orders
+        account.end_order(told.memory)
+        assert texts(account.recall("What should I make for dinner tonight?").orders) == []
+
+
 def test_what_was_found_by_meaning_survives_a_restart_a_reindex_and_ends_with_its_memory(opened):
     news = "Whenever news is the subject, name the outlet."
     with opened(embedder=None) as account:

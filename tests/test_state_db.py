@@ -65,7 +65,7 @@ def play(account: octavo.Account, script: list[tuple[str, int]]) -> None:
 
 def folded(ledger: Ledger, version: int) -> dict[str, Memory]:
     """The live memories by folding the ledger in plain dictionaries."""
-    changes = [c for v in ledger.chain(1, version, GENESIS) for c in v.changes()]
+    changes = [c for v in ledger.newer(0, GENESIS, upto=version) for c in v.changes()]
     newest = {change.id: change for change in changes if isinstance(change, Memory)}
     return {id_: memory for id_, memory in newest.items() if not memory.gone}
 
@@ -84,7 +84,9 @@ def check_equal(state: StateDb, ledger: Ledger, version: int) -> None:
         pointing = {m.id for m in wanted.values() if id_ in [link.to for link in m.links]}
         assert {m.id for m in view.referring(id_)} == pointing
         groups = {(m.id, m.rev, m.scope, id_) for m in wanted.values() if m.kind == "assembly"}
-        assert set(view.assemblies_of([id_])) == {group for group in groups if group[0] in pointing}
+        assert set(view.wholes_of([id_], ("assembly",))) == {
+            group for group in groups if group[0] in pointing
+        }
     tallies = {(k, s, c): n for k, s, c, n in view.tallies()}
     assert sum(tallies.values()) == len(wanted)
     for chosen in (
@@ -106,10 +108,10 @@ def test_the_state_equals_the_fold_of_the_ledger_at_every_version(tmp_path_facto
         head = account.version
         for version in range(head + 1):
             check_equal(account._spine.state, Ledger(store), version)
-        rebuilt = StateDb(folder / "rebuilt.db")
-        rebuilt.follow(Ledger(store))
+        rebuilt = StateDb(folder / "rebuilt.db", Ledger(store))
+        rebuilt.open()
         assert dump(rebuilt) == dump(account._spine.state)
-        rebuilt.rebuild(Ledger(store))
+        rebuilt.rebuild()
         assert dump(rebuilt) == dump(account._spine.state)
         rebuilt.close()
 
@@ -170,7 +172,7 @@ def root(tmp_path) -> Path:
 
 
 def state_of(root: Path) -> StateDb:
-    return StateDb(root / "default" / "index" / "state.db")
+    return StateDb(root / "default" / "index" / "state.db", Ledger(LocalStore(root / "default")))
 
 
 def test_links_end_with_their_revision_so_that_old_ones_are_not_read_again(root):
@@ -185,8 +187,10 @@ def test_links_end_with_their_revision_so_that_old_ones_are_not_read_again(root)
         current = state.one("SELECT row FROM revision WHERE id = ? AND until = ?", (group.id, OPEN))
         assert live == [(id_, current) for id_ in sorted((one, two))]
         account.forget(group.id)
-        assert state.at(account.version).assemblies_of([one]) == []
-        assert [whole for whole, *_ in state.at(account.version - 1).assemblies_of([one])] == [group.id]
+        assert state.at(account.version).wholes_of([one], ("assembly",)) == []
+        assert [whole for whole, *_ in state.at(account.version - 1).wholes_of([one], ("assembly",))] == [
+            group.id
+        ]
 
 
 def test_a_missing_state_is_derived_again(root):
@@ -225,14 +229,13 @@ def test_the_state_of_another_history_is_rebuilt(root, tmp_path):
 
 def test_a_ledger_shorter_than_its_state_is_truncated_and_the_state_is_left_alone(root):
     (root / "default" / key_of(4)).unlink()
-    ledger = Ledger(LocalStore(root / "default"))
     state = state_of(root)
     before = dump(state)
     with pytest.raises(LedgerTruncated, match="ends before version 4"):
-        state.follow(ledger)
+        state.open()
     assert dump(state) == before
-    assert state.rebuild(ledger) == 3
-    assert state.follow(ledger) == 3
+    assert state.rebuild() == 3
+    assert state.open() == 3
     state.close()
 
 
@@ -261,9 +264,9 @@ def test_a_failed_catching_up_leaves_the_state_where_it_was(root, tmp_path):
         account.remember("six", kind="register", topic="now")
     path = root / "default" / key_of(6)
     path.write_bytes(path.read_bytes()[:-3])
-    fresh = StateDb(tmp_path / "fresh.db")
+    fresh = StateDb(tmp_path / "fresh.db", Ledger(LocalStore(root / "default")))
     with pytest.raises(octavo.OctavoError, match=key_of(6)):
-        fresh.follow(Ledger(LocalStore(root / "default")))
+        fresh.open()
     assert fresh.watermark() == (0, GENESIS)
     fresh.close()
 
@@ -285,12 +288,13 @@ def test_two_handles_on_one_state_see_the_same(root):
 
 
 def test_a_state_larger_than_what_is_kept_in_memory_is_copied_with_every_page_proved(tmp_path):
-    state = StateDb(tmp_path / "state.db")
+    ledger = Ledger(LocalStore(tmp_path))
+    state = StateDb(tmp_path / "state.db", ledger)
     rows = [(n, 1, "use", f"m{n}", None, b"x" * 400, b"y" * 400) for n in range(25_000)]
     with state._writing():
         state._db.executemany("INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     assert state.copy_to(tmp_path / "copy.db") == state.watermark()
-    copy = StateDb(tmp_path / "copy.db")
+    copy = StateDb(tmp_path / "copy.db", ledger)
     assert copy.check() == []
     assert copy.one("SELECT count(*) FROM other WHERE length(body) = 400") == len(rows)
     copy.close()

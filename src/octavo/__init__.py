@@ -16,15 +16,16 @@ from octavo.domain.memory import (
     Rejection,
     Turn,
 )
+from octavo.domain.mirror import Edit, Held, Synced
 from octavo.domain.orders import Order
 from octavo.domain.policy import Policy
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.verdicts import Consolidation, Contrast, Verdict
 from octavo.doors.python import open  # noqa: A004  # the public name
 from octavo.engine.account import Account
-from octavo.engine.comparison import Edit, Held
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.handle import SandboxInfo
 from octavo.engine.health import Report
 from octavo.engine.keeper import Upkeep
 from octavo.engine.opening import accounts, delete_account
@@ -32,8 +33,6 @@ from octavo.engine.reading import Revision, Snapshot
 from octavo.engine.redaction import Redacted
 from octavo.engine.review import Waiting
 from octavo.engine.sandbox import Sandbox
-from octavo.engine.sandboxes import SandboxInfo
-from octavo.engine.syncing import Synced
 from octavo.engine.versions import Diff, Session
 from octavo.errors import OctavoError
 from octavo.models.embedders import Embedder
@@ -44,53 +43,10 @@ from octavo.storage.state_log import Commit
 __version__ = "0.1.0"
 
 __all__ = [
-    "KINDS",
-    "LAYERS",
-    "Account",
-    "Brief",
-    "Clash",
-    "Commit",
-    "Consolidation",
-    "Contrast",
-    "Diff",
-    "Doubt",
-    "Edit",
-    "Embedder",
-    "Emotion",
-    "Freshness",
-    "Held",
-    "Hit",
-    "Hits",
-    "Lag",
-    "LeftOut",
-    "Link",
-    "Memory",
-    "Merge",
-    "OctavoError",
-    "Order",
-    "Pair",
-    "Policy",
-    "Proposal",
-    "Redacted",
-    "Refusal",
-    "Rejection",
-    "Report",
-    "Revision",
-    "Sandbox",
-    "SandboxInfo",
-    "Session",
-    "SessionBuffer",
-    "Snapshot",
-    "Stats",
-    "Summariser",
-    "Synced",
-    "Turn",
-    "Upkeep",
-    "Verdict",
-    "Waiting",
-    "__version__",
-    "accounts",
-    "delete_account",
-    "offline_reranker",
-    "open",
-]
+    "KINDS", "LAYERS", "Account", "Brief", "Clash", "Commit", "Consolidation", "Contrast", "Diff",
+    "Doubt", "Edit", "Embedder", "Emotion", "Freshness", "Held", "Hit", "Hits", "Lag", "LeftOut", "Link",
+    "Memory", "Merge", "OctavoError", "Order", "Pair", "Policy", "Proposal", "Redacted", "Refusal",
+    "Rejection", "Report", "Revision", "Sandbox", "SandboxInfo", "Session", "SessionBuffer", "Snapshot",
+    "Stats", "Summariser", "Synced", "Turn", "Upkeep", "Verdict", "Waiting", "__version__", "accounts",
+    "delete_account", "offline_reranker", "open",
+]  # fmt: skip

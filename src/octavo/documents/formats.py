@@ -9,7 +9,8 @@ from typing import Any
 from octavo.documents import skills
 from octavo.documents.brain import rlds
 from octavo.documents.consciousness import files as consciousness
-from octavo.documents.imports import chats, langgraph_rows, markdown, mem0
+from octavo.documents.imports import chats, markdown, records
+from octavo.documents.imports.taking import Group, take
 from octavo.documents.msp import files as msp
 from octavo.documents.synthians import files as synthians
 from octavo.documents.vault import lines as vault
@@ -28,16 +29,16 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     "synthians": synthians.export,
     "vault": vault.export,
 }
-# Those that go on for long tell how far they have come.
-_TELLING: dict[str, Callable[[Account, Path, Progress | None], Any]] = {
-    "chatgpt": chats.import_chatgpt,
-    "claude": chats.import_claude,
-    "langgraph": langgraph_rows.import_,
-    "markdown": markdown.import_,
-    "mem0": mem0.import_,
+# What other products keep comes in through one door, which tells how far it has come.
+_TAKEN: dict[str, Callable[[Account, Path], list[Group]]] = {
+    "chatgpt": chats.chatgpt,
+    "claude": chats.claude,
+    "langgraph": records.langgraph,
+    "markdown": markdown.notes,
+    "mem0": records.mem0,
 }
 IMPORTS: dict[str, Callable[..., Any]] = {
-    **_TELLING,
+    **_TAKEN,
     "consciousness": consciousness.import_,
     "msp": msp.import_,
     "rlds": rlds.import_,
@@ -65,7 +66,8 @@ def import_account(
     place, read = Path(path), _of(IMPORTS, format, "is only written")
     if place.exists() and not place.is_file() and not place.is_dir():
         raise BadFile(f"{place} is neither a file nor a folder", hint="name what an export wrote")
-    return read(account, place, progress) if format in _TELLING else read(account, place)
+    came = read(account, place)
+    return take(account, format, came, progress) if format in _TAKEN else came
 
 
 def _of(table: Mapping[str, Callable[..., Any]], name: str, otherwise: str) -> Callable[..., Any]:

@@ -105,17 +105,9 @@ class Discarded(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 Entry = Opened | Spoke | Wrote | SetState | Revised | Forgot | Used | Sealed | Reopened | Discarded
 
 TAGS: dict[type[Any], str] = {
-    Opened: "opened",
-    Spoke: "turn",
-    Wrote: "memory",
-    SetState: "state",
-    Revised: "revise",
-    Forgot: "forget",
-    Used: "use",
-    Sealed: "sealed",
-    Reopened: "reopened",
-    Discarded: "discarded",
-}
+    Opened: "opened", Spoke: "turn", Wrote: "memory", SetState: "state", Revised: "revise", Forgot: "forget",
+    Used: "use", Sealed: "sealed", Reopened: "reopened", Discarded: "discarded",
+}  # fmt: skip
 CLASSES: dict[str, type[Any]] = {tag: cls for cls, tag in TAGS.items()}
 
 
@@ -124,7 +116,6 @@ class SessionBuffer(Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
     opened: Opened
     entries: tuple[Entry, ...] = ()
-    first_line: int = 1
     last_line: int = 0
     is_sealed: bool = False
     is_discarded: bool = False
@@ -147,25 +138,22 @@ def after_turn(found: tuple[str, str] | None, spoke: Spoke) -> tuple[str, str] |
     return found if spoke.turn.speaker == found[1] else None
 
 
-def beyond(buffer: SessionBuffer, line: int) -> SessionBuffer:
-    """The part of a buffer that a commit up to `line` has not taken yet."""
-    kept = max(line + 1 - buffer.first_line, 0)
-    return replace(buffer, entries=buffer.entries[kept:], first_line=buffer.first_line + kept)
+def candidates(buffer: SessionBuffer, after: int = 0) -> list[Wrote | SetState | Revised | Forgot | Used]:
+    """What the buffer asks for behind a line that a commit has taken, in order.
 
-
-def candidates(buffer: SessionBuffer) -> list[Wrote | SetState | Revised | Forgot | Used]:
-    """What the buffer asks for, in order; an episode stands where its first turn was."""
+    An episode stands where its first turn was.
+    """
     turns: dict[str, list[Turn]] = {}
     writers: dict[str, str] = {}
-    opened = buffer.opened
-    for entry in buffer.entries:
+    opened, entries = buffer.opened, buffer.entries[after:]
+    for entry in entries:
         if isinstance(entry, Spoke):
             turns.setdefault(entry.episode, []).append(entry.turn)
             actor = entry.actor or opened.actor
             if not is_human(actor):  # an episode is a person's own only if every turn of it is
                 writers.setdefault(entry.episode, actor)
     asked: list[Wrote | SetState | Revised | Forgot | Used] = []
-    for entry in buffer.entries:
+    for entry in entries:
         match entry:
             case Spoke() if entry.episode in turns:
                 own = replace(opened, actor=writers.get(entry.episode) or entry.actor or opened.actor)

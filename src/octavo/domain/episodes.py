@@ -27,7 +27,9 @@ def from_document(given: Mapping[str, Any], *, lenient: bool = False) -> dict[st
     `id` and `at` are None if it does not say; a time that cannot be read is an error, or, if lenient, kept.
     """
     numbers = sorted(int(key[5:]) for key in given if _is_turn(key, given[key]))
-    as_list = not numbers and _is_turn_list(given.get("turns"))
+    turns = given.get("turns")
+    is_list = isinstance(turns, list | tuple) and all(isinstance(turn, Mapping | str) for turn in turns)
+    as_list = not numbers and is_list
     spoken = given["turns"] if as_list else [given[f"turn_{n}"] for n in numbers]
     id_ = given.get("episode_id")
     taken = {f"turn_{n}" for n in numbers} | ({"turns"} if as_list else set())
@@ -156,10 +158,6 @@ def _is_turn(key: str, value: Any) -> bool:
     return plain and isinstance(value, Mapping | str)
 
 
-def _is_turn_list(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(turn, Mapping | str) for turn in value)
-
-
 def _turn(given: Mapping[str, Any] | str, number: int, lenient: bool) -> Turn:
     speaker = "user" if number % 2 == 0 else "assistant"
     if isinstance(given, str):
@@ -169,12 +167,13 @@ def _turn(given: Mapping[str, Any] | str, number: int, lenient: bool) -> Turn:
     spelling = {} if text_field == "text" else {"text": text_field}
     spelling |= {} if speaker_field == "speaker" else {"speaker": speaker_field}
     rest = {key: value for key, value in given.items() if key not in (text_field, speaker_field)}
-    said = given.get("timestamp")
+    said, salience = given.get("timestamp"), given.get("salience")
+    is_rated = isinstance(salience, int | float) and not isinstance(salience, bool) and 0 <= salience <= 1
     return Turn(
         speaker=given[speaker_field] if speaker_field else speaker,
         text=given[text_field] if text_field else "",
         at=moment(said, lenient=lenient) if isinstance(said, str) else None,
-        salience=_unit(given.get("salience")),
+        salience=float(given["salience"]) if is_rated else None,
         data=spelt(rest, spelling),
     )
 
@@ -201,23 +200,17 @@ def _added(memory: Memory, data: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"timestamp": iso(memory.at)}
     if memory.sandbox is not None:
         found["session_id"] = memory.sandbox
-    if not _has_resonance(data):
+    holders = [holder for holder in (data, data.get("state_snapshot")) if isinstance(holder, Mapping)]
+    if not any(key in holder for holder in holders for key in _RESONANCES):
         found["RI_global"] = recorded_salience(memory)
     if memory.category is not None:
         found["category"] = memory.category
     if memory.tags:
         found["episode_tag"] = list(memory.tags)
-    if memory.links:
-        found["crosslinks"] = _crosslinks(memory.links)
+    for link in memory.links:
+        found.setdefault("crosslinks", {}).setdefault(link.name, []).append(link.to)
     if memory.emotion is not None and memory.emotion.label and "state_snapshot" not in data:
         found["emotion"] = memory.emotion.label
-    return found
-
-
-def _crosslinks(links: tuple[Link, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in links:
-        found.setdefault(link.name, []).append(link.to)
     return found
 
 
@@ -230,20 +223,10 @@ def _resonance(given: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _unit(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= 1 else None
-
-
 def recorded_salience(memory: Memory) -> float | None:
     """How much an episode matters as somebody recorded it; None where a half only means that nobody did."""
     is_rated = any(turn.salience is not None for turn in memory.turns) or _resonance(memory.data) is not None
     return memory.salience if is_rated or memory.salience != _UNRATED else None
-
-
-def _has_resonance(data: Mapping[str, Any]) -> bool:
-    holders = (data, data.get("state_snapshot"))
-    return any(isinstance(h, Mapping) and any(k in h for k in _RESONANCES) for h in holders)
 
 
 def _emotion(given: Mapping[str, Any]) -> Emotion | None:

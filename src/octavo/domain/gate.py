@@ -91,8 +91,6 @@ def without_refused(
 
     Of what was said in an episode only what was erased is masked: a conversation is kept as it was.
     """
-    if not view.has_refused():
-        return memory
 
     def is_erased(text: str) -> bool:
         return view.is_redacted(keyed(key_of(text)), memory.scope)
@@ -143,11 +141,6 @@ def is_rejected(view: View, text: str, scope: str, keyed: Callable[[str], str]) 
     return False
 
 
-def look_key(text: str, keyed: Callable[[str], str]) -> str:
-    """The keyed hash of what a text looks like."""
-    return keyed(f"look {look(text)}")
-
-
 def nearest(view: View, memory: Memory, policy: GatePolicy) -> tuple[Memory, str | None] | None:
     """The live memory of its kind and scope that says nearly the same, and what differs, if anything does.
 
@@ -156,18 +149,15 @@ def nearest(view: View, memory: Memory, policy: GatePolicy) -> tuple[Memory, str
     contrasting: tuple[Memory, str | None] | None = None
     is_near = likeness.near_to(memory.text, policy)
     for other in view.alike(memory.kind, memory.scope, memory.text, is_near):
-        if other.topic or other.id == memory.id or _are_apart(other, memory):
+        # What belongs to different stores of knowledge: an edge of the graph is no fact.
+        stores = {other.category, memory.category}
+        if other.topic or other.id == memory.id or (len(stores) > 1 and stores & _STORES):
             continue
         contrast = likeness.contrast(other.text, memory.text)
         if contrast is None:
             return other, None
         contrasting = contrasting or (other, contrast)
     return contrasting
-
-
-def _are_apart(one: Memory, other: Memory) -> bool:
-    """Whether two memories belong to different stores of knowledge: an edge of the graph is no fact."""
-    return one.category != other.category and bool({one.category, other.category} & _STORES)
 
 
 def _check_privacy(memory: Memory, policy: PrivacyPolicy, *, mask: bool, allow: bool) -> Memory | Verdict:

@@ -87,7 +87,9 @@ class Memory(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     @property
     def layer(self) -> Layer:
         """The layer follows from the kind; only an approved skill is procedural."""
-        return layer_of(self.kind, approved=self.approved is not None)
+        if self.kind == "episode":
+            return "episodic"
+        return "procedural" if self.kind == "skill" and self.approved is not None else "semantic"
 
     def linked(self, name: str) -> tuple[str, ...]:
         """The ids this memory points to under one name."""
@@ -190,13 +192,6 @@ class Redaction(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 Change = Memory | Proposal | Decision | Rejection | Use | Refusal | Merge | Clash | Redaction
 
 
-def layer_of(kind: Kind, *, approved: bool = False) -> Layer:
-    """Which of the three layers a kind belongs to."""
-    if kind == "episode":
-        return "episodic"
-    return "procedural" if kind == "skill" and approved else "semantic"
-
-
 def transcript(turns: Sequence[Turn]) -> str:
     """The text of an episode: one line a turn."""
     return "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns)
@@ -246,8 +241,7 @@ def check_actor(actor: str) -> str:
     """Return the actor, or raise with the forms there are."""
     if not isinstance(actor, str) or not _ACTOR.fullmatch(actor):
         raise BadInput(
-            f"actor {actor!r} cannot be used",
-            hint="use human:<name>, agent:<name>, tool:<name> or system",
+            f"actor {actor!r} cannot be used", hint="use human:<name>, agent:<name>, tool:<name> or system"
         )
     return actor
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +21,7 @@ from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.sentences import shorten
 from octavo.errors import BadInput
 
+Action = Literal["remember", "revise", "forget"]
 _CREATED, _COUNTED = "created_at", "times_invoked"
 _FRONT = ("page", "updated", "episodes")
 _MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
@@ -93,6 +94,38 @@ def says(place: Place, memory: Memory) -> dict[str, Any]:
         return _block(place.kind, _section(memory), memory.text)
     (found,) = read(place, place.path, render(place, place.path, [memory], {}))
     return found.said
+
+
+class Edit(Struct, frozen=True, kw_only=True):
+    """One thing that a person did to a file, and what it asks for."""
+
+    action: Action
+    path: str
+    line: int = 0
+    id: str | None = None
+    text: str = ""
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """A file, or a line of it, that stays as it is, and why."""
+
+    path: str
+    reason: str
+    line: int = 0
+
+
+class Synced(Struct, frozen=True, kw_only=True):
+    """What a sync did, or would do: edits taken in, conflicts and refusals that stay, files written."""
+
+    folder: str
+    version: int
+    edits: tuple[Edit, ...] = ()
+    conflicts: tuple[Held, ...] = ()
+    refused: tuple[Held, ...] = ()
+    left_alone: tuple[Held, ...] = ()
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    is_done: bool = False
 
 
 class Found(Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ SHOWN, WISHES_SHOWN = 3, 2
 WORDS_APPLY = 0.15
 # So much less a wish fits what does not ask for something by its words, and a question about what was.
 _UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
+_DOUBTED = 0.3  # so much better what may be no order at all must fit
 _SHARED_WORDS = 0.1
 _SAME_TOPIC = 0.1
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
@@ -37,11 +38,15 @@ _MARK = re.compile('[`>"“”«„]')  # most texts have none
 _CONDITION_END = re.compile(r"[,;:.!?]|\b(?:please|always|never|then|make sure)\b", re.IGNORECASE)
 _QUOTE = "\ue000"  # what stands for the characters of a quote
 
-Reading = tuple[bool, bool]  # of a sentence that is an order: whether it is a wish, whether it is general
+# Of a sentence that may be an order: whether it is a wish, whether it is general, how far it is from certain.
+Reading = tuple[bool, bool, float]
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """A sentence of the user's that holds from then on; a wish weighs only when something is asked for."""
+    """A sentence of the user's that holds from then on; a wish weighs only when something is asked for.
+
+    The more `doubt` there is that a sentence is one at all, the better it must fit what is asked.
+    """
 
     memory: str
     turn: int | None
@@ -49,6 +54,7 @@ class Order(Struct, frozen=True, kw_only=True):
     condition: str | None = None
     is_wish: bool = False
     is_general: bool = False
+    doubt: float = 0.0
     scope: str
     at: datetime
     version: int = 0
@@ -126,6 +132,7 @@ def orders_of(
                         condition=condition_of(sentence),
                         is_wish=reading[0],
                         is_general=reading[1],
+                        doubt=reading[2],
                         scope=memory.scope,
                         at=at,
                         version=version,
@@ -186,7 +193,7 @@ def by_words(sentence: str) -> Reading | None:
     is_order = _cue("order").search(said) is not None
     if not is_order and not _cue("wish").search(said):
         return None
-    return not is_order, is_about_answers(sentence)
+    return not is_order, is_about_answers(sentence), 0.0
 
 
 def is_about_answers(sentence: str) -> bool:
@@ -226,7 +233,7 @@ def score(question: str, order: Order, fit: float | None) -> float:
     stems = terms(order.condition or order.text)
     shared = len(terms(question) & stems)
     is_same = not topics_of(question).isdisjoint(topics_of(order.condition or order.text))
-    less = _less_a_wish(question) if order.is_wish else 0.0
+    less = _DOUBTED * order.doubt + (_less_a_wish(question) if order.is_wish else 0.0)
     if fit is None:
         return WORDS_APPLY * (shared / max(1, len(stems)) / _SHARE_APPLIES + is_same) - less
     return fit + _SHARED_WORDS * shared / (1 + len(stems)) + _SAME_TOPIC * is_same - less
@@ -241,29 +248,23 @@ def applying(
 ) -> list[Order]:
     """The few orders that apply to a question, the later first.
 
-    `fits` tells for each order how well it applies by its meaning; `floor` is what it must reach. What is
-    about every answer always applies. Those, other orders and wishes take no place of each other.
+    `fits` tells for each order how well it applies by its meaning; `floor` is what it must reach. Of orders
+    at most three stand: first those that fit, then those about every answer. Beside them stand two wishes.
     """
     special = [
         (score(question, order, None if fits is None else fits[place]), order)
         for place, order in enumerate(orders)
         if not order.is_general
     ]
-    shown = unconditional(orders)
-    shown += _best([pair for pair in special if not pair[1].is_wish], floor, SHOWN)
-    shown += _best([pair for pair in special if pair[1].is_wish], floor, WISHES_SHOWN)
-    return sorted(shown, key=_later_first)
+    fitting = sorted((pair for pair in special if pair[0] >= floor), key=lambda pair: -pair[0])
+    shown = [order for _, order in fitting if not order.is_wish] + unconditional(orders)
+    wishes = [order for _, order in fitting if order.is_wish]
+    return sorted(shown[:SHOWN] + wishes[:WISHES_SHOWN], key=_later_first)
 
 
 def unconditional(orders: Sequence[Order]) -> list[Order]:
     """The few orders that hold whatever is asked, the later first."""
     return [order for order in orders if order.is_general][:SHOWN]
-
-
-def _best(scored: Sequence[tuple[float, Order]], floor: float, most: int) -> list[Order]:
-    """The few that fit best, if they reach the floor."""
-    fitting = [pair for pair in scored if pair[0] >= floor]
-    return [order for _, order in sorted(fitting, key=lambda pair: -pair[0])[:most]]
 
 
 @lru_cache(maxsize=8192)

@@ -71,17 +71,9 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     token_overlap: float = 0.60
     sequence_ratio: float = 0.70
     signals: tuple[str, ...] = (
-        "tick marker",
-        "runtime snapshot",
-        "check-in",
-        "heartbeat",
-        "burst tick",
-        "no changes",
-        "nothing to report",
-        "status unchanged",
-        "routine scan",
-        "ephemeral",
-    )
+        "tick marker", "runtime snapshot", "check-in", "heartbeat", "burst tick", "no changes",
+        "nothing to report", "status unchanged", "routine scan", "ephemeral",
+    )  # fmt: skip
     refusals_kept: int = 1000
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import gate, likeness
+from octavo.domain.lookalikes import look
 from octavo.domain.memory import Decision, Kind, Link, Memory, Proposal, Rejection
 from octavo.domain.policy import Policy
 from octavo.domain.rules import tombstone
@@ -74,7 +75,7 @@ def rejection(
     """A value refused, or let in again, by what it says and by what it looks like."""
     return Rejection(
         key=context.keyed(key_of(value)),
-        look=gate.look_key(value, context.keyed),
+        look=context.keyed(f"look {look(value)}"),
         scope=scope,
         by=context.actor,
         at=context.at,

@@ -5,7 +5,7 @@ A commit that loses the race runs them again on the newer state; nothing here re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -55,7 +55,9 @@ def consolidate(
     for number, candidate in enumerate(wanted, start=1):
         if progress:
             progress(number, len(wanted))
-        own = _as_writer(candidate, context)
+        # A sandbox that somebody else opened lends no authority.
+        actor = candidate.memory.actor if isinstance(candidate, Wrote) else candidate.actor
+        own = context if actor in (None, context.actor) else replace(context, actor=actor)
         match candidate:
             case Wrote():
                 verdicts.append(write(pending, _resolved(candidate, aliases), own))
@@ -71,12 +73,6 @@ def consolidate(
         if _seen(pending, memory, context) is not None:
             pending.apply(Use(memory=memory, count=count, feedback=feedback))
     return verdicts
-
-
-def _as_writer(candidate: Candidate, context: RuleContext) -> RuleContext:
-    """The context of who wrote a candidate: a sandbox that somebody else opened lends no authority."""
-    actor = candidate.memory.actor if isinstance(candidate, Wrote) else candidate.actor
-    return context if actor is None or actor == context.actor else replace(context, actor=actor)
 
 
 def write(pending: Pending, wrote: Wrote, context: RuleContext) -> Verdict:
@@ -140,7 +136,9 @@ def _admit(pending: Pending, memory: Memory, context: RuleContext, *, overridden
     other, contrast = like or (None, None)
     if other is not None and contrast is None:
         return _merge(pending, other, memory, context)
-    if needs_approval(memory, context.actor) and not _may_pass(memory, other is not None, context):
+    sure = context.policy.canon.pass_confidence
+    may_pass = sure is not None and memory.confidence >= sure and other is None
+    if needs_approval(memory, context.actor) and not may_pass:
         return propose(pending, memory, 0, "an agent's word about this waits for a person", context)
     limit = context.policy.kinds.of(memory.kind).capacity
     full = limit is not None and pending.count(memory.kind) >= limit and "capacity" not in context.skip
@@ -176,7 +174,8 @@ def _append(pending: Pending, memory: Memory, context: RuleContext) -> Verdict:
 
 def _next_revision(pending: Pending, old: Memory, new: Memory, context: RuleContext) -> Verdict:
     """latest_wins and careful_merge on an existing topic: the next revision of the same memory."""
-    if _same(old, new):
+    # Whoever says it and whenever.
+    if replace(new, id=old.id, rev=old.rev, at=old.at, sandbox=old.sandbox, actor=old.actor) == old:
         return Verdict(outcome="unchanged", memory=old)
     if _guarded(old, new, context):
         return propose(
@@ -335,11 +334,6 @@ def _guarded(old: Memory, new: Memory, context: RuleContext) -> bool:
     )
 
 
-def _may_pass(memory: Memory, clashes: bool, context: RuleContext) -> bool:
-    threshold = context.policy.canon.pass_confidence
-    return threshold is not None and memory.confidence >= threshold and not clashes
-
-
 def _approved(memory: Memory, context: RuleContext, *, is_approved: bool = False) -> Memory:
     """A person's own guardrail or procedure, and an approved skill that a person changes, is approved by that
     person; nobody else's word approves."""
@@ -350,11 +344,6 @@ def _approved(memory: Memory, context: RuleContext, *, is_approved: bool = False
     ):
         return replace(memory, approved=context.actor)
     return memory
-
-
-def _same(old: Memory, new: Memory) -> bool:
-    """Whether a write says exactly what is there, whoever says it and whenever."""
-    return replace(new, id=old.id, rev=old.rev, at=old.at, sandbox=old.sandbox, actor=old.actor) == old
 
 
 def _with_link(links: tuple[Link, ...], link: Link) -> tuple[Link, ...]:
@@ -390,10 +379,3 @@ def _renamed(value: Any, aliases: Mapping[str | None, str]) -> Any:
             return [_renamed(item, aliases) for item in value]
         case _:
             return value
-
-
-def episodes_in(changes: Iterable[object]) -> int:
-    """How many new episodes changes hold that count."""
-    return sum(
-        1 for c in changes if isinstance(c, Memory) and c.rev == 1 and not c.gone and counts_as_episode(c)
-    )

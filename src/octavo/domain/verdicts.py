@@ -128,11 +128,7 @@ def note_clash(pending: Pending, found: Memory, context: RuleContext) -> None:
         detail = f"{found.topic or found.id} was at revision {seen_rev} when the sandbox began"
         pending.apply(
             Clash(
-                id=context.new_id(),
-                memory=found.id,
-                parent_rev=seen_rev,
-                found_rev=found.rev,
-                detail=detail,
+                id=context.new_id(), memory=found.id, parent_rev=seen_rev, found_rev=found.rev, detail=detail
             )
         )
 

@@ -15,8 +15,8 @@ from octavo.domain.memory import SHARED, Turn, is_human
 from octavo.domain.verdicts import Consolidation
 from octavo.doors.settings import Settings
 from octavo.engine.account import Account
+from octavo.engine.handle import SandboxInfo
 from octavo.engine.sandbox import Sandbox
-from octavo.engine.sandboxes import SandboxInfo
 from octavo.errors import NotFound, SandboxBusy, SandboxClosed
 
 IDLE = timedelta(minutes=10)  # a client that was killed cannot say that its conversation is over

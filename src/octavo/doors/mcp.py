@@ -21,9 +21,9 @@ from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import Place
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
-from octavo.doors.operations.compression import cores, show, spheres
+from octavo.doors.operations.keeping import cores, show, spheres
 from octavo.doors.operations.performing import call
-from octavo.doors.operations.recall import brief
+from octavo.doors.operations.remembering import brief
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.tools import INSTRUCTIONS, TOOLS, advice

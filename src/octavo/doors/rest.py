@@ -21,8 +21,8 @@ from octavo.domain.memory import Memory, is_human
 from octavo.domain.verdicts import Verdict
 from octavo.doors import problems
 from octavo.doors.operations import OPERATIONS, Operation, Parameter
-from octavo.doors.operations.accounts import delete_account, init
 from octavo.doors.operations.performing import accounts_in
+from octavo.doors.operations.remembering import delete_account, init
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
 from octavo.doors.rest_guard import Counts, Guard, metrics

@@ -10,13 +10,14 @@ from octavo.documents.brain.memory import LEVELS
 from octavo.documents.synthians import MemoryCore, MemoryEntry
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations import Operation
-from octavo.doors.operations.memories import live
+from octavo.doors.operations.remembering import live
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
 from octavo.doors.rest import BY_NAME, add_operation
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound
+from octavo.storage.mirror_tree import unfit
 
 _VAULT = ("canon", "register")
 
@@ -150,6 +151,8 @@ def memory_read(account: Account, level: str, path: str) -> Any:
     """Read what stands at a place of a level."""
     entries = FilesystemMemory(account).list_level(level)
     there = [entry for entry in entries if path in (entry.path, entry.path.partition("/")[2], entry.key)]
+    if not there and (why := unfit(path)):
+        raise BadInput(f"{path!r} is no place of a level: {why}")
     if not there:
         raise NotFound(f"there is nothing at {level}/{path}", hint="/api/memory/search finds what there is")
     return {"level": level, "path": path, "entries": there}

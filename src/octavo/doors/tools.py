@@ -21,11 +21,19 @@ from octavo.domain.records import shape_of
 from octavo.domain.verdicts import Verdict
 from octavo.doors import conversations
 from octavo.doors.operations import Operation, Parameter, call
-from octavo.doors.operations.health import stats
-from octavo.doors.operations.memories import forget, get, history, memories, remember
-from octavo.doors.operations.recall import brief, recall
-from octavo.doors.operations.review import promote, propose_merge
-from octavo.doors.operations.sandboxes import turn
+from octavo.doors.operations.keeping import stats
+from octavo.doors.operations.remembering import (
+    brief,
+    forget,
+    get,
+    history,
+    memories,
+    promote,
+    propose_merge,
+    recall,
+    remember,
+    turn,
+)
 from octavo.doors.operations.values import values_of
 from octavo.doors.plain import plain
 from octavo.engine.account import Account

@@ -33,7 +33,7 @@ class Account(Versions, Curator, Keeper):
     @cached_property
     def intake(self) -> Intake[Account]:
         """How documents and doors bring in what is finished; nothing that a user needs."""
-        return Intake(self._spine, self, self._writer, self._worker.wake, self._for_agent)
+        return Intake(self, self._writer, self._worker.wake, self._for_agent)
 
     def _for_agent(self) -> Account:
         """The same handle in an agent's hands; worker, index and models stay one."""
@@ -101,7 +101,7 @@ class Account(Versions, Curator, Keeper):
         It holds again when it is said again, or when the register that ends it is forgotten.
         """
         self._must_be_human("end an order")
-        ended = [order for order in self.orders() if order.memory == id_ and turn in (None, order.turn)]
+        ended = [order for order in self._orders() if order.memory == id_ and turn in (None, order.turn)]
         if not ended:
             raise NotFound(
                 f"nothing that the user asked for in {id_} holds", hint="`octavo orders` lists what does"
@@ -119,12 +119,7 @@ class Account(Versions, Curator, Keeper):
         ]
 
     def revise(
-        self,
-        id_: MemoryId,
-        *,
-        override: Override = None,
-        rev: Revised = None,
-        **changes: Unpack[Changes],
+        self, id_: MemoryId, *, override: Override = None, rev: Revised = None, **changes: Unpack[Changes]
     ) -> Verdict:
         """Give a memory a new revision with some fields (`fields.Changes`) changed.
 
@@ -161,7 +156,7 @@ class Account(Versions, Curator, Keeper):
         chosen = {name: value for name, value in said.items() if value is not None}
         copies.note(self._spine, path)
         done = self._formats().export_account(self, path, format, **chosen)
-        copies.note_files(self._spine, path, done)
+        copies.note(self._spine, path, written=copies.written_at(path, done))
         return done
 
     def import_(

@@ -34,7 +34,8 @@ _FILE = "orders.bin"
 _AT_ONCE, _EMBEDDED = 512, 16  # rows looked at, sentences embedded
 _NOTED = 4_096  # so many rows looked at without finding anything are noted only then
 _MOST, _WISHES = 2_000, 300  # of the newest turns and memories that hold orders or wishes; and of wishes
-_FITTED = 0.35  # what an order must reach to apply, by the domains fitted for the offline model
+_DOUBT, _ABOUT_ANSWERS = 2.0, 1.0  # how far from certain an order may be, and where it counts as certain
+_FITTED = 0.28  # what an order must reach to apply, by the domains fitted for the offline model
 _OTHER_MODEL = 0.45  # the same for models that nobody has measured: few lines rather than idle ones
 _WISH_GENERAL = 0.7  # so much further a wish must lean to be about every answer
 
@@ -98,17 +99,23 @@ class Asking:
                 self.turns.append(name)
 
     def read(self, sentence: str) -> Reading | None:
-        """Whether a sentence is a wish, and whether it is about everything; None if it is no order at all."""
+        """Whether a sentence is a wish, and about everything, and how certain that is; None if it is neither.
+
+        What tells how to answer by its words is certain sooner.
+        """
         reading, vector = by_words(sentence), self._known.get(_key(sentence))
         if vector is None or not self.is_fitted:
             return reading
         order, wish, general = leanings(vector[None, :], [told.shape_of(sentence)])[0].tolist()
-        is_wish = wish > 0 and wish > order
-        if reading is None and (told.is_quoting(sentence) or (order <= 0 and not is_wish)):
-            return None
-        is_wish, is_general = reading or (is_wish, not is_wish and told.is_about_answers(sentence))
+        if reading is None:
+            is_about, doubt = told.is_about_answers(sentence), max(0.0, -order if order > wish else -wish)
+            doubt = 0.0 if is_about and doubt <= _ABOUT_ANSWERS else doubt
+            if told.is_quoting(sentence) or doubt > _DOUBT:
+                return None
+            reading = (wish > order, is_about and order >= wish, doubt)
+        is_wish, is_general, doubt = reading
         leans = general > (_WISH_GENERAL if is_wish else 0) and condition_of(sentence) is None
-        return is_wish, is_general or leans
+        return is_wish, not doubt and (is_general or leans), doubt
 
     def fits(self, orders: Sequence[Order], query: Array) -> list[float]:
         """How well each order applies to a question by the meaning of its sentence and its condition."""

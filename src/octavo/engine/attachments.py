@@ -24,7 +24,6 @@ from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
 from octavo.domain.records import shape_of
 from octavo.domain.text import key_of
-from octavo.domain.units import Watermark
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
@@ -68,8 +67,6 @@ class Attachments:
     not that document is open, is to erase and to prove.
     """
 
-    name = KEY
-
     def __init__(self, spine: Spine, disk: Disk | None = None) -> None:
         if spine.store.folder is None:
             raise BadInput("an account without a folder has nothing beside it", hint="use a local folder")
@@ -100,7 +97,9 @@ class Attachments:
                 self.place_of(file)
         except BadInput as error:
             raise Damaged(f"{KEY}: {error.message}", hint=_AGAIN) from error
-        return [file for file in files if not self._is_of_another(file)]
+        # A tree elsewhere may belong to the account that this one was copied from and that is still there.
+        ours = ("", str(self._folder))
+        return [file for file in files if file.of in ours or not Path(file.of, "account.json").exists()]
 
     def attach(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
         """Put it on the list, before its first byte is written; what is listed stays as it is."""
@@ -121,10 +120,6 @@ class Attachments:
         file = Attached(path=name, kind=kind, ids=dict(ids or {}), of=of)
         self.place_of(file)
         return file
-
-    def _is_of_another(self, file: Attached) -> bool:
-        """Whether a tree elsewhere belongs to the account that this one was copied from and that is there."""
-        return file.of not in ("", str(self._folder)) and Path(file.of, "account.json").exists()
 
     def place_of(self, file: Attached) -> Path:
         """Where it lies; BadInput for a file that lies elsewhere than beside the account."""
@@ -214,10 +209,6 @@ class Attachments:
                 raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
             self.attach(path, "copy", became)
 
-    def watermark(self) -> Watermark:
-        """None that all of them share."""
-        return Watermark(version=0, header="")
-
     def follow(self, progress: Progress | None = None) -> None:
         """Nothing: the document whose files they are follows with them."""
 
@@ -300,12 +291,13 @@ class Attachments:
         return self._without(erasure, data, file.ids) if file.kind == "copy" else erasure.without(data)
 
     def _without(self, erasure: Erasure, data: bytes, ids: Mapping[int, str]) -> bytes:
-        # In somebody else's lines an id says nothing: two of them may say the same.
-        return replace(erasure, is_other=lambda id_: False).without(data, self._instead, ids)
+        """Somebody else's lines, in the place of an erased one its hash under the account's key."""
 
-    def _instead(self, line: bytes) -> bytes:
-        """What stands in the place of an erased line: its hash under the account's key."""
-        return codec.encode_json({"redacted": self._spine.keyed(line.decode("utf-8", "replace"))})
+        def instead(line: bytes) -> bytes:
+            return codec.encode_json({"redacted": self._spine.keyed(line.decode("utf-8", "replace"))})
+
+        # In these an id says nothing: two of them may say the same.
+        return replace(erasure, is_other=lambda id_: False).without(data, instead, ids)
 
 
 def _is_near(path: str) -> bool:

@@ -12,7 +12,7 @@ import logging
 import os
 import shutil
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from msgspec.structs import replace
 from octavo.domain import privacy
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
-from octavo.domain.ports import Place, Store
+from octavo.domain.ports import Place
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.engine.spine import Spine
 from octavo.engine.spines import open_spine
-from octavo.errors import BadInput, Damaged, LedgerDamaged, OctavoError, Unavailable, VersionConflict
+from octavo.errors import BadInput, Damaged, OctavoError, Unavailable, VersionConflict
 from octavo.storage import buffers, segments
 from octavo.storage.buffers import Buffer
 from octavo.storage.ledger import GENESIS, Ledger, key_of
@@ -45,7 +45,6 @@ _LARGEST = 64_000_000  # bytes of a file that is looked into
 _CAUSE = "redacted where it was copied from"
 _CHANGED = "was changed since; take the text out of it, or delete it"
 _UNREAD = "cannot be looked into; delete it if it holds the text"
-_BATCH = 64
 _MOVED = b"this account was moved to another place\n"
 _BESIDE = ("policy.toml", "refusals.jsonl")
 _COPIES = "copies.jsonl"  # the account's own, wherever it goes; a backup begins none
@@ -66,12 +65,20 @@ def backup(
             hint="name a place that holds no such account",
         )
     head = spine.head().version if last is None else last
-    deque(spine.ledger.chain(1, head, GENESIS), maxlen=0)
-    if last is None:
-        _copy_ledger(spine.store, target, head, progress)
-    else:
-        for number in range(1, last + 1):
-            target.create(key_of(number), spine.ledger.bytes_of(number))
+    deque(spine.ledger.newer(0, GENESIS, upto=head), maxlen=0)
+    number = 1
+    while number <= head:
+        key = segments.key_of(number)
+        end = (number - 1) // segments.SIZE * segments.SIZE + segments.SIZE
+        packed = spine.store.read(key) if end <= head else None
+        if packed is not None:
+            target.create(key, packed)
+            number = end + 1
+        for data in spine.ledger.entries(number, min(end, head)):
+            target.create(key_of(number), data)
+            number += 1
+        if progress:
+            progress(number - 1, head)
     for key in (*_BESIDE, *every(spine.store, "archive/"), *every(spine.store, "buffers/")):
         series = spine.store.lines(key)
         if series is not None:
@@ -107,7 +114,7 @@ def _fence(spine: Spine, copied: Ledger, sandboxes: set[str]) -> None:
     """Take the next version's place, so that nothing can be committed, and see that the copy is whole."""
     head, hash_ = spine.state.watermark()
     key, last = key_of(head + 1), GENESIS
-    for version in copied.chain(1, head, GENESIS):
+    for version in copied.newer(0, GENESIS, upto=head):
         last = version.hash
     is_fenced = spine.store.create(key, _MOVED, unless=segments.key_of(head + 1))
     if is_fenced and last == hash_ and set(buffers.names(spine.store)) == sandboxes:
@@ -120,54 +127,30 @@ def _fence(spine: Spine, copied: Ledger, sandboxes: set[str]) -> None:
     )
 
 
-def _copy_ledger(source: Store, target: Store, head: int, progress: Progress | None) -> None:
-    """Copy every version up to one, segments as they are."""
-    number = 1
-    while number <= head:
-        key = segments.key_of(number)
-        packed = source.read(key)
-        if packed is not None:
-            target.create(key, packed)
-            number = segments.unpack(key, packed)[0].last + 1
-            continue
-        upto = min(
-            number + _BATCH, head + 1, (number - 1) // segments.SIZE * segments.SIZE + segments.SIZE + 1
-        )
-        for data in source.read_many([key_of(each) for each in range(number, upto)]):
-            if data is None and source.read(key, first=1) is None:
-                raise LedgerDamaged(f"{key_of(number)} is missing; the copy ends before it")
-            if data is None:
-                break  # it was sealed meanwhile
-            target.create(key_of(number), data)
-            number += 1
-        if progress:
-            progress(number - 1, head)
+def note(
+    spine: Spine, path: str | Path | Place, *, is_backup: bool = False, written: Iterable[Path] = ()
+) -> None:
+    """Note a copy before its first byte is written, an export once more by the hashes of its files.
 
-
-def note(spine: Spine, path: str | Path | Place, *, is_backup: bool = False) -> None:
-    """Note a copy before its first byte is written; one made by who may only read cannot be noted."""
+    One made by who may only read cannot be noted.
+    """
     place = str(path if isinstance(path, str | Path) else path.name)
     name = place if "://" in place else os.path.abspath(place)  # noqa: PTH100  # as it is called, links and all
-    clean = privacy.masked(name, spine.policy.privacy)
-    _add(spine, Copy(place=clean, version=spine.head().version, is_backup=is_backup))
+    clean, version = privacy.masked(name, spine.policy.privacy), spine.head().version
+    with suppress(OSError):  # whoever moves it away at once has it for himself
+        files = tuple(_mark(spine, file.read_bytes()) for file in written)
+        _add(spine, Copy(place=clean, version=version, is_backup=is_backup, files=files))
 
 
-def note_files(spine: Spine, path: str | Path, result: Any) -> None:
-    """Note what an export has written, by the hashes of its files."""
+def written_at(path: str | Path, result: Any) -> list[Path]:
+    """The files that an export has written, as its result names them."""
     place = Path(path)
     named = tuple(f"/{name}" for name in getattr(result, "files", ())) if place.is_dir() else ()
-    files = [file for file in _files(place) if not named or file.as_posix().endswith(named)]
-    with suppress(OSError):  # whoever moves it away at once has it for himself
-        marks = tuple(_mark(spine, file.read_bytes()) for file in files)
-        clean = privacy.masked(os.path.abspath(place), spine.policy.privacy)  # noqa: PTH100  # likewise
-        _add(spine, Copy(place=clean, version=spine.head().version, files=marks))
+    return [file for file in _files(place) if not named or file.as_posix().endswith(named)]
 
 
 def follow(
-    spine: Spine,
-    erasure: Erasure,
-    pending: Mapping[Redaction, int],
-    sweep: Callable[[Spine], object],
+    spine: Spine, erasure: Erasure, pending: Mapping[Redaction, int], sweep: Callable[[Spine], object]
 ) -> dict[str, str]:
     """Take what is erased out of every copy that still stands at its place, as often as asked.
 

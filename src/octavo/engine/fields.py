@@ -13,16 +13,7 @@ from msgspec import Meta
 from msgspec.structs import asdict
 
 from octavo.domain import episodes
-from octavo.domain.memory import (
-    KINDS,
-    SOURCES,
-    Emotion,
-    Link,
-    check_id,
-    check_source,
-    check_time,
-    check_unit,
-)
+from octavo.domain.memory import KINDS, SOURCES, Emotion, Link, check_id, check_source, check_time, check_unit
 from octavo.domain.privacy import MAX_DEPTH
 from octavo.errors import BadInput
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from octavo.engine import redaction
 from octavo.engine.attachments import unswept
 from octavo.engine.spine import Spine, identify, must_be_its_key
-from octavo.errors import Damaged, IndexDamaged, NotFound, OctavoError
+from octavo.errors import Damaged, NotFound, OctavoError
 from octavo.storage import buffers, codec
 from octavo.storage.ledger import GENESIS, Version, key_of, listed
 from octavo.storage.logs import COPIES, REFUSALS
@@ -40,17 +40,20 @@ class Report(Struct, frozen=True, kw_only=True):
 
 def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = None) -> Report:
     """Read every version and buffer, verify every hash, and prove what is derived against the ledger."""
-    problems: list[str] = []
     notes: list[str] = []
     reached = spine.state.watermark()[0]
-    head = _listed_head(spine, problems)
+    versions, strays = listed(spine.store)
+    head = max(versions, default=0)
+    problems = [f"{key_of(v)} is missing" for v in range(1, head + 1) if v not in versions]
+    problems += [f"{name} is no version of the ledger" for name in strays]
     lines = _check_versions(spine, head, problems, progress)
-    problems += _check_key(spine)
+    problems += _or_damage(lambda: _check_key(spine))
     problems += [why for log in (REFUSALS, COPIES) for why in log.damaged(spine.store)]
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
     open_ = _check_buffers(spine, problems, notes)
-    problems += _check_projections(walk)
-    problems += _unfinished(spine)
+    # Each is damaged by itself, or what it stands on is; what says which there are may be, too.
+    problems += _or_damage(lambda: (why for projection in walk for why in _or_damage(projection.verify)))
+    problems += _or_damage(lambda: [f"the redaction of {r.memory} is not swept yet" for r in unswept(spine)])
     if left := len(spine.store.leftovers()):
         notes.append(f"{left} temporary files of a killed writer; `octavo repair` removes them")
     return Report(
@@ -75,8 +78,8 @@ def repair(
     An index that is made anew lies elsewhere, so what comes behind it on the walk is asked for then.
     """
     if not accept and not spine.state.is_damaged():
-        spine.state.must_not_be_ahead_of(spine.ledger)
-    spine.state.rebuild(spine.ledger, progress)
+        spine.state.must_not_be_ahead()
+    spine.state.rebuild(progress)
     redaction.sweep(spine)
     spine.store.clear_leftovers()
     for projection in walk():
@@ -85,32 +88,12 @@ def repair(
             projection.follow(progress)
 
 
-def _check_projections(walk: Iterable[Projection]) -> Iterator[str]:
+def _or_damage(look: Callable[[], Iterable[str]]) -> Iterator[str]:
+    """What somebody finds wrong, or why it cannot be looked at."""
     try:
-        for projection in walk:
-            try:
-                yield from projection.verify()
-            except Damaged as error:  # of what it stands on, too
-                yield error.message
-    except Damaged as error:  # of what says which there are
+        yield from look()
+    except Damaged as error:
         yield error.message
-
-
-def _unfinished(spine: Spine) -> list[str]:
-    """Redactions whose bytes may still be somewhere."""
-    try:
-        return [f"the redaction of {pending.memory} is not swept yet" for pending in unswept(spine)]
-    except IndexDamaged as error:
-        return [error.message]
-
-
-def _listed_head(spine: Spine, problems: list[str]) -> int:
-    """The newest version there is a file for; a gap below it is damage."""
-    versions, strays = listed(spine.store)
-    head = max(versions, default=0)
-    problems += [f"{key_of(v)} is missing" for v in range(1, head + 1) if v not in versions]
-    problems += [f"{name} is no version of the ledger" for name in strays]
-    return head
 
 
 def _check_archive(spine: Spine) -> Iterator[tuple[str, str]]:
@@ -127,13 +110,10 @@ def _check_archive(spine: Spine) -> Iterator[tuple[str, str]]:
                 yield f"{key}, line {number}", str(error)
 
 
-def _check_key(spine: Spine) -> list[str]:
-    try:
-        now = identify(spine.store, spine.identity.account, spine.now(), create=False)
-        must_be_its_key(spine.ledger, now)
-    except Damaged as error:
-        return [error.message]
-    return []
+def _check_key(spine: Spine) -> tuple[str, ...]:
+    now = identify(spine.store, spine.identity.account, spine.now(), create=False)
+    must_be_its_key(spine.ledger, now)
+    return ()
 
 
 def _check_versions(spine: Spine, head: int, problems: list[str], progress: Progress | None) -> int:

@@ -20,14 +20,14 @@ from octavo.domain.verdicts import Verdict, refused
 from octavo.engine import assemble, beliefs, compress
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
-from octavo.engine.sandboxes import Sandboxes
+from octavo.engine.handle import Handle
 from octavo.engine.spine import Spine, without_gc
 from octavo.engine.surface import public
 from octavo.engine.writing import MADE, Writer, candidate_of, commit_writes
 from octavo.errors import BadInput, HumanOnly
 from octavo.storage.state_view import DbView
 
-A = TypeVar("A", bound=Sandboxes)
+A = TypeVar("A", bound=Handle)
 Finished = Wrote | SetState | Revised | Forgot
 
 _SIGNED = frozenset({"id", "rev", "scope", "actor", "approved", "gone", "sandbox", "turns"})
@@ -38,21 +38,20 @@ _MADE_BY_ENGINE = refused(
 
 @public
 class Intake(Generic[A]):
-    """What an account's handle lets the rooms above do, under the same gate, scope and actor."""
+    """What an account's handle lets the rooms above do, under the same gate, scope and actor.
+
+    `as_agent` is the same account, with the same check of its own, for an agent's writes.
+    """
 
     def __init__(
         self,
-        spine: Spine,
         handle: A,
         writer: Callable[[str | None], Writer],
         wake: Callable[[], None],
         agent: Callable[[], A],
     ) -> None:
-        self._spine = spine
-        self._handle = handle
-        self._writer = writer
-        self._wake = wake
-        self._agent = agent
+        self._handle, self._writer, self._wake, self.as_agent = handle, writer, wake, agent
+        self._spine = writer(None).spine
         self._follower: Follower | None = None
 
     def write_many(
@@ -121,10 +120,6 @@ class Intake(Generic[A]):
         """End what an assembly was merged from, where a merge elsewhere did not come so far."""
         self._spine.must_write()
         return assemble.finish(self._spine, self._handle.actor, self._handle.explained.found(id_))
-
-    def as_agent(self) -> A:
-        """The same account, with the same check of its own, for an agent's writes."""
-        return self._agent()
 
 
 def _adopted(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from octavo.domain import ageing, screening
 from octavo.domain.memory import SHARED, Memory, check_id
+from octavo.domain.mirror import Synced
 from octavo.domain.ports import Place
 from octavo.engine import (
     assemble,
@@ -28,14 +29,13 @@ from octavo.engine import (
     writing,
 )
 from octavo.engine.attachments import unswept
-from octavo.engine.comparison import Comparison, Take
 from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
+from octavo.engine.handle import Handle
 from octavo.engine.indexing import Indexing
-from octavo.engine.sandboxes import Sandboxes
 from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
-from octavo.engine.syncing import Synced
+from octavo.engine.syncing import Comparison, Take
 from octavo.errors import Damaged, LedgerDamaged, NotFound
 from octavo.storage import checkpoints, segments
 
@@ -61,7 +61,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
 
 
 @public
-class Keeper(Sandboxes):
+class Keeper(Handle):
     """The acts that keep an account whole, small and up to date."""
 
     def upkeep(self) -> Upkeep:
@@ -229,7 +229,7 @@ class Keeper(Sandboxes):
         self._spine.must_write()
         self._must_be_owner("mirror")
         folder = None if path is None else Path(screening.check_name(str(path), "path"))
-        return syncing.sync(mirror.Mirror(self._spine, folder), None)
+        return syncing.sync(mirror.begun(self._spine, folder), None)
 
     def sync(
         self,

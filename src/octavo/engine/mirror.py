@@ -15,7 +15,6 @@ from octavo.domain.erasure import Erasure
 from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror_places import Place
-from octavo.domain.units import Watermark
 from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
@@ -55,11 +54,6 @@ class Mirror:
         with self._attached.locked(self.spine.policy.commit.wait_seconds):
             self._attached.attach(self.folder, "tree")
             yield
-
-    def watermark(self) -> Watermark:
-        """The version it shows."""
-        manifest = self.tree.manifest() or Manifest()
-        return Watermark(version=manifest.version, header=manifest.header)
 
     def follow(self, progress: Progress | None = None) -> None:
         """Show the newest version."""
@@ -304,9 +298,21 @@ def chosen(spine: Spine, folder: Path | None) -> Mirror:
     raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
 
 
+def begun(spine: Spine, folder: Path | None) -> Mirror:
+    """The mirror in a folder, new or not; BadInput where it would lie among the account's files or around."""
+    tree = Mirror(spine, folder)
+    own = Mirror(spine).folder
+    if tree.folder != own and (tree.folder.is_relative_to(own.parent) or own.is_relative_to(tree.folder)):
+        raise BadInput(f"{tree.folder} holds files of the account", hint="name a folder beside it")
+    if tree.folder.exists() and not tree.folder.is_dir():
+        raise BadInput(f"{tree.folder} is no folder", hint="name one, or a place where there is nothing yet")
+    return tree
+
+
 def listed(spine: Spine) -> list[Mirror]:
-    """The mirrors that an account has, wherever they lie."""
+    """The mirrors that an account has, wherever they lie; one whose folder a person removed is none."""
     if spine.store.folder is None:
         return []
     files = Attachments(spine)
-    return [Mirror(spine, files.place_of(tree)) for tree in files.listed() if tree.kind == "tree"]
+    places = [files.place_of(tree) for tree in files.listed() if tree.kind == "tree"]
+    return [Mirror(spine, place) for place in places if place.is_dir()]

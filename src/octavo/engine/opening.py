@@ -128,7 +128,7 @@ def _finish_sweeps(spine: Spine) -> None:
         if spine.state.others("redaction"):
             redaction.sweep(spine)
     except IndexDamaged:
-        spine.state.rebuild(spine.ledger)
+        spine.state.rebuild()
         redaction.sweep(spine)
     except (Busy, Damaged, Unavailable) as error:  # others are at work: `check` says that it is not swept yet
         _log.warning("sweep put off reason=%s", type(error).__name__)

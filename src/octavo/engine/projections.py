@@ -8,7 +8,7 @@ from octavo.engine import mirror
 from octavo.engine.attachments import KEY, Attachments
 from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine
-from octavo.storage.projections import Projection, StateProjection
+from octavo.storage.projections import Projection
 
 
 def outside(spine: Spine) -> list[Projection]:
@@ -21,7 +21,7 @@ def outside(spine: Spine) -> list[Projection]:
 
 def inside(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
     """What is made from the ledger alone; erased behind it, so that an interrupted sweep finds its way."""
-    yield StateProjection(spine.state, spine.ledger)
+    yield spine.state
     yield Indexing(spine, spine.index, None) if index is None else index
 
 

@@ -15,16 +15,7 @@ from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import FORMATS, Counter, count_tokens
 from octavo.domain.filters import Filter
 from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
-from octavo.domain.memory import (
-    KINDS,
-    LAYERS,
-    SHARED,
-    Memory,
-    check_id,
-    check_kind,
-    check_scope,
-    check_time,
-)
+from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_kind, check_scope, check_time
 from octavo.domain.orders import Order
 from octavo.domain.state import View
 from octavo.domain.themselves import TOPICS, holding, quotes_of
@@ -149,14 +140,7 @@ class Reader:
     ) -> Brief:
         """Write the text for a prompt: what stands and what is relevant, fenced and within the budget."""
         return briefing.brief(
-            self,
-            query,
-            scope=scope,
-            k=k,
-            budget=budget,
-            format=format,
-            count=count,
-            recall=self.recall,
+            self, query, scope=scope, k=k, budget=budget, format=format, count=count, recall=self.recall
         )
 
     def recall(
@@ -210,6 +194,10 @@ class Reader:
 
     def orders(self, *, scope: Many = None) -> list[Order]:
         """List what the user asked for once and for all, the later first."""
+        return [order for order in self._orders(scope) if not order.doubt]
+
+    def _orders(self, scope: Many = None) -> list[Order]:
+        """These, and what may be one."""
         base = self._base()
         return self._recaller().orders(
             base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))

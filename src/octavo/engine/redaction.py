@@ -141,7 +141,10 @@ def _elsewhere(
         elif everywhere:
             wordings |= _texts([memory])
     erased = episodes if everywhere else exact
-    masked = {e: _left(view.get(e), keys, whole=everywhere) for e in sorted(erased)}
+    masked = {
+        e: masked_episode(m, keys, REDACTED, whole=everywhere) if (m := view.get(e)) and not m.gone else None
+        for e in sorted(erased)
+    }
     ended = {id_, *erased, *(holding if everywhere else ())}
     derived = {d for e in ended for d in _derived(spine, e)} | (made if everywhere else set())
     for name, _, said in _loose(spine, reader):
@@ -188,13 +191,6 @@ def _refused(refusal: Refusal) -> Memory:
     return Memory(id=refusal.id, kind="fact", text=refusal.text or "", scope=refusal.scope, at=refusal.at)
 
 
-def _left(memory: Memory | None, keys: Collection[str], *, whole: bool) -> Memory | None:
-    """What stays of an episode that lives."""
-    if memory is None or memory.gone:
-        return None
-    return masked_episode(memory, keys, REDACTED, whole=whole)
-
-
 def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]]:
     """Erase what the redactions name, wherever it is; what cannot be done now is left for the next time.
 
@@ -230,19 +226,14 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
 
 def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:
     """Erase the text from the versions, from segments others may have made of them, and from checkpoints."""
-    _erase_versions(spine, versions, erasure, upto)
-    # From now on nothing is packed of what was read before; what was packed by now is looked at again.
-    segments.leave_mark(spine.store)
-    _erase_versions(spine, versions, erasure, upto)
+    for is_marked in (False, True):
+        if is_marked:
+            # From here on nothing is packed of what was read before; what was by now is looked at again.
+            segments.leave_mark(spine.store)
+        spine.ledger.forget()
+        for number in sorted(versions):
+            _erase_lines(spine, spine.ledger.read(number), erasure, upto)
     checkpoints.remove(spine.store)
-
-
-def _erase_versions(
-    spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]
-) -> None:
-    spine.ledger.forget()
-    for number in sorted(versions):
-        _erase_lines(spine, spine.ledger.read(number), erasure, upto)
 
 
 def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[int]:
@@ -317,10 +308,6 @@ def _erase_lines(spine: Spine, version: Version, erasure: Erasure, upto: Mapping
         spine.ledger.rewrite(version.header.version, lines)
 
 
-def _holds_in(redaction: Redaction, scope: str) -> bool:
-    return redaction.scope in (None, SHARED, scope)
-
-
 def _sweep_buffers(spine: Spine, pending: Iterable[Redaction]) -> list[str]:
     """Mask the text in open sandboxes; returns those whose owners hold them."""
     waiting = []
@@ -331,7 +318,8 @@ def _sweep_buffers(spine: Spine, pending: Iterable[Redaction]) -> list[str]:
             except Damaged:  # `check` names it; the redaction waits until it is put right or discarded
                 waiting.append(name)
                 continue
-            erasure = erasure_of(spine, [r for r in pending if _holds_in(r, buffer.opened.scope)])
+            seen = (None, SHARED, buffer.opened.scope)
+            erasure = erasure_of(spine, [r for r in pending if r.scope in seen])
             entries = [buffer.opened, *buffer.entries]
             if [erasure.masked(entry) for entry in entries] == entries:
                 continue

@@ -27,18 +27,10 @@ def retire(spine: Spine) -> list[str]:
         return []
     view = spine.head()
     doomed = {core: originals for core in _verified(view) if (originals := _routine(view, core, spine))}
-    total = sum(map(len, doomed.values()))
-    live = sum(count for *_, count in view.tallies())
-    is_much = total > max(_ALWAYS, live * _SHARE)
-    retired: list[str] = []
+    total, retired = sum(map(len, doomed.values())), list[str]()
     for core, episodes in doomed.items():
-        _archive(spine, core, episodes)
-        ids = [episode.id for episode in episodes]
-        if is_much:
-            _propose(spine, core, ids)
-        else:
-            _commit(spine, core, ids)
-            retired += ids
+        reason = f"{len(episodes)} routine originals of {core} would leave the live memory"
+        retired += _let_go(spine, core, episodes, reason if _is_much(view, total) else None)
     return retired
 
 
@@ -47,67 +39,50 @@ def age(spine: Spine, rule: str, episodes: list[Memory]) -> list[str]:
 
     As above, many at once wait for a person; asked once, the answer is waited for.
     """
-    name = f"retention_{rule}"
-    if not episodes:
-        return []
-    live = sum(count for *_, count in spine.head().tallies())
-    ids = [episode.id for episode in episodes]
-    if len(ids) > max(_ALWAYS, live * _SHARE):
-        _ask(spine, name, ids)
-        return []
-    _archive(spine, name, episodes)
-    _commit(spine, name, ids)
-    return ids
+    name, total = f"retention_{rule}", len(episodes)
+    reason = f"{total} episodes are past the limit of {name}" if _is_much(spine.head(), total) else None
+    return _let_go(spine, name, episodes, reason) if episodes else []
 
 
-def _ask(spine: Spine, name: str, ids: list[str]) -> None:
+def _is_much(view: DbView, total: int) -> bool:
+    return total > max(_ALWAYS, _SHARE * sum(count for *_, count in view.tallies()))
+
+
+def _let_go(spine: Spine, name: str, episodes: list[Memory], asked: str | None) -> list[str]:
+    """Write episodes where people can read them, then end them, or ask a person, once for each name."""
+    key = f"archive/{name}.jsonl"
+    before, ids = spine.store.read(key) or b"", [episode.id for episode in episodes]
+    lines = [codec.encode_json(m) + b"\n" for m in episodes]
+    spine.store.replace(key, before + b"".join(line for line in lines if line not in before))
+
     def act(pending: Pending, view: DbView) -> None:
-        if any(p.action == "retire" and p.memory.id == name for p in view.proposals()):
-            return
-        memory = Memory(id=name, kind="register", category=STATE, at=spine.now(), data={RETIRE: ids})
-        proposal = Proposal(
-            id=spine.new_id(),
-            action="retire",
-            memory=memory,
-            reason=f"{len(ids)} episodes are past the limit of {name}",
-            at=spine.now(),
-        )
-        pending.apply(proposal)
+        if asked is None:
+            live = [m for id_ in ids if (m := view.get(id_)) and not m.gone]
+            pending.extend(replace(tombstone(m, "system"), data={RETIRED: name}) for m in live)
+        elif not any(p.action == "retire" and p.memory.id == name for p in view.proposals()):
+            at, core = spine.now(), view.get(name)
+            told = core or Memory(id=name, kind="register", category=STATE, at=at)
+            told = replace(told, text="", data={RETIRE: ids}, links=())
+            base = core.rev if core else 0
+            pending.apply(
+                Proposal(id=spine.new_id(), action="retire", memory=told, base_rev=base, reason=asked, at=at)
+            )
 
-    spine.commit(act, cause=f"propose {name}", actor="system")
+    spine.commit(act, cause=f"{'retire' if asked is None else 'propose retirement'} {name}", actor="system")
+    return [] if asked else ids
 
 
 def _verified(view: DbView) -> list[str]:
     """The cores whose sources are all accounted for, but those a person was asked about."""
     asked = {p.memory.id for p in view.proposals() if p.action == "retire"}
-    verified = []
-    for core in view.memories(Filter(kinds=("core",))):
-        if core.id in asked or view.was_declined("retire", core.id) or core.data.get(LOST):
-            continue
-        if cores.is_intact(cores.core_from_json(core.data)):
-            verified.append(core.id)
-    return verified
-
-
-def _propose(spine: Spine, core: str, ids: list[str]) -> None:
-    """Ask a person, once for each core."""
-
-    def act(pending: Pending, view: DbView) -> None:
-        memory = view.get(core)
-        if memory is None or any(p.action == "retire" and p.memory.id == core for p in view.proposals()):
-            return
-        proposal = Proposal(
-            id=spine.new_id(),
-            action="retire",
-            memory=replace(memory, text="", data={RETIRE: ids}, links=()),
-            base_rev=memory.rev,
-            reason=f"{len(ids)} routine originals of {core} would leave the live memory",
-            by="system",
-            at=spine.now(),
-        )
-        pending.apply(proposal)
-
-    spine.commit(act, cause=f"propose retirement {core}", actor="system")
+    return [
+        core.id
+        for core in view.memories(Filter(kinds=("core",)))
+        if core.id not in asked
+        and not view.was_declined("retire", core.id)
+        and not core.data.get(LOST)
+        and cores.is_intact(cores.core_from_json(core.data))
+    ]
 
 
 def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Change]:
@@ -137,18 +112,3 @@ def _routine(view: DbView, core: str, spine: Spine) -> list[Memory]:
         )
         originals += [m for m in episodes if m.id in allowed]
     return originals
-
-
-def _archive(spine: Spine, core: str, episodes: list[Memory]) -> None:
-    """Write the originals where people can read them before they leave the live memory."""
-    before = spine.store.read(f"archive/{core}.jsonl") or b""
-    lines = [codec.encode_json(m) + b"\n" for m in episodes]
-    spine.store.replace(f"archive/{core}.jsonl", before + b"".join(n for n in lines if n not in before))
-
-
-def _commit(spine: Spine, core: str, ids: list[str]) -> None:
-    def act(pending: Pending, view: DbView) -> None:
-        live = [m for id_ in ids if (m := view.get(id_)) and not m.gone]
-        pending.extend(replace(tombstone(m, "system"), data={RETIRED: core}) for m in live)
-
-    spine.commit(act, cause=f"retire {core}", actor="system")

@@ -53,17 +53,17 @@ class Curator(Handle):
         """Show one proposal and the difference it would make, as a person should see it before deciding."""
         view = self._spine.head()
         proposal = self._waiting(view, check_id(id_))
-        current = view.get(proposal.memory.id)
+        current, version = view.get(proposal.memory.id), view.version
         live = current if current and not current.gone else None
-        version = view.version
+        diff = Diff(before=version, after=version + 1)
         if proposal.action == "forget":
-            diff = Diff(before=version, after=version + 1, removed=(live,) if live else ())
+            diff = replace(diff, removed=(live,) if live else ())
         elif live is not None:
-            diff = Diff(before=version, after=version + 1, changed=((live, proposal.memory),))
+            diff = replace(diff, changed=((live, proposal.memory),))
         else:
             sources = [view.get(old) for old in proposal.memory.linked("merged_from")]
             gone = tuple(m for m in sources if m and not m.gone) if proposal.action == "merge" else ()
-            diff = Diff(before=version, after=version + 1, added=(proposal.memory,), removed=gone)
+            diff = replace(diff, added=(proposal.memory,), removed=gone)
         return Waiting(proposal=proposal, diff=diff, digest=_digest(proposal))
 
     def approve(
@@ -101,11 +101,7 @@ class Curator(Handle):
         _commit(self._writer(None), f"decline {id_}", act)
 
     def reject(
-        self,
-        value: Annotated[str, "The text to keep out."],
-        *,
-        scope: str | None = None,
-        reason: Reason = "",
+        self, value: Annotated[str, "The text to keep out."], *, scope: str | None = None, reason: Reason = ""
     ) -> list[str]:
         """Keep a value out for ever, and end what says exactly this; returns the ids that ended."""
         self._must_be_human("reject a value")

@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Annotated, Any, Self, TypeVar, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
 from octavo.domain.hits import Hits
-from octavo.domain.memory import SHARED, Turn, check_id, check_time, check_unit
+from octavo.domain.memory import SHARED, Memory, Turn, check_id, check_time, check_unit
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
-from octavo.engine.fields import (
-    OPTION,
-    Changes,
-    Data,
-    Felt,
-    Fields,
-    MemoryId,
-    Salience,
-    feeling,
-    plain_json,
-)
+from octavo.engine.fields import OPTION, Changes, Data, Felt, Fields, MemoryId, Salience, feeling, plain_json
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
@@ -36,8 +27,6 @@ from octavo.errors import BadInput, Immutable, OctavoError, Refused, SandboxClos
 from octavo.storage.buffers import Buffer
 from octavo.storage.ledger import Version
 from octavo.storage.state_view import DbView
-
-E = TypeVar("E", Used, Wrote | SetState | Revised | Forgot)
 
 
 @public
@@ -49,34 +38,25 @@ class Sandbox(Reader):
 
     def __init__(
         self,
-        spine: Spine,
+        writer: Writer,
         buffer: Buffer | None,
         opened: Opened,
         result: Consolidation | None,
-        *,
-        actor: str,
-        is_owner: bool,
         closed: Callable[[Consolidation], None],
         recaller: Callable[[], Recaller],
     ) -> None:
-        """Hold a buffer for an actor; `closed` is called when it was consolidated."""
-        super().__init__(spine, opened.scope, recaller)
+        """Hold a buffer for who writes; `closed` is called when it was consolidated."""
+        super().__init__(writer.spine, opened.scope, recaller)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
         self.result = result
         self._opened = opened
         self._buffer = buffer
-        self._actor = actor
+        self._actor = writer.actor
         self._closed = closed
-        self._writer = Writer(
-            spine=spine,
-            actor=actor,
-            scope=opened.scope,
-            sandbox=opened.sandbox,
-            visible=frozenset({SHARED, opened.scope}),
-            may_name=is_owner,
-        )
+        own = {"scope": opened.scope, "sandbox": opened.sandbox, "visible": frozenset({SHARED, opened.scope})}
+        self._writer = replace(writer, **own, guard=None)
         self._overlay: Pending | None = None
         self._recalled: list[str] = []  # what was recalled, until the buffer takes it with what was written
         self._open = entries.open_episode(buffer.entries()) if buffer else None
@@ -181,15 +161,13 @@ class Sandbox(Reader):
         return self._append(self._writer.end(id_))
 
     def use(
-        self,
-        id_: MemoryId,
-        feedback: Annotated[float, Meta(ge=-1, le=1), OPTION, "From -1 to 1."] = 0.0,
+        self, id_: MemoryId, feedback: Annotated[float, Meta(ge=-1, le=1), OPTION, "From -1 to 1."] = 0.0
     ) -> None:
         """Note that a memory was used, and how well it served."""
         if not -1 <= feedback <= 1:
             raise BadInput(f"feedback {feedback!r} is not between -1 and 1")
         used = Used(memories=(check_id(id_),), feedback=float(feedback), actor=self._signature)
-        self._held().append(self._screened(used))
+        self._held().append(screening.screened(used, self._spine.policy.privacy))
 
     def consolidate(self) -> Consolidation:
         """Turn a sandbox into the next version, all or nothing; a second call returns the same result."""
@@ -254,7 +232,7 @@ class Sandbox(Reader):
     def _commit(self, buffer: SessionBuffer) -> Version | None:
         def act(pending: Pending, view: DbView) -> int | None:
             done = max((last for _, last, _ in self._spine.state.commits_of(self.id)), default=0)
-            candidates = entries.candidates(entries.beyond(buffer, done))
+            candidates = entries.candidates(buffer, after=done)
             if candidates and self._opened.strict and view.version != self.parent_version:
                 raise VersionConflict(
                     f"sandbox {self.id!r} began on version {self.parent_version}, "
@@ -263,8 +241,9 @@ class Sandbox(Reader):
                 )
             view.expect([wrote.memory for wrote in candidates if isinstance(wrote, Wrote)])
             rules.consolidate(pending, candidates, self._writer.context(parent=self._base()))
-            counted = rules.episodes_in(pending.changes)
-            return view.sessions(self._opened.scope) + 1 if counted else None
+            new = (c for c in pending.changes if isinstance(c, Memory) and c.rev == 1 and not c.gone)
+            is_session = any(map(rules.counts_as_episode, new))
+            return view.sessions(self._opened.scope) + 1 if is_session else None
 
         return self._spine.commit(
             act,
@@ -278,12 +257,9 @@ class Sandbox(Reader):
     def _append(self, entry: Wrote | SetState | Revised | Forgot) -> Verdict:
         """Make an entry durable, then say what it would become on what the sandbox sees."""
         state = self._fresh_state()
-        entry = self._screened(entry)
+        entry = screening.screened(entry, self._spine.policy.privacy)
         self._held().append(entry)
         return rules.consolidate(state, [entry], self._writer.context())[-1]
-
-    def _screened(self, entry: E) -> E:
-        return screening.screened(entry, self._spine.policy.privacy)
 
     @property
     def _signature(self) -> str | None:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from octavo.domain import screening
 from octavo.domain.memory import Change, Memory, Refusal
@@ -47,6 +48,7 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 _KEY = re.compile("[0-9a-f]{64}")
 _BACKOFF_SECONDS = 0.002
+_TOLD = 1200  # characters of a refused text that its log keeps
 
 
 class Identity(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -73,8 +75,7 @@ class Spine:
         index: Path | None = None,
     ) -> None:
         self.store = store
-        self.ledger = Ledger(store)
-        self.state = state
+        self.ledger, self.state = state.ledger, state
         self.identity = identity
         self.policy = policy
         self.clock = clock
@@ -114,7 +115,7 @@ class Spine:
 
     def head(self) -> DbView:
         """The newest version, after following the ledger to it."""
-        return self.state.at(self.state.catch_up(self.ledger))
+        return self.state.at(self.state.catch_up())
 
     def commit(
         self,
@@ -162,17 +163,18 @@ class Spine:
                 elif not changes:
                     self.make_durable(view.version)
             if version is not None or not changes:
-                self._log_refusals(refused)
+                for refusal in refused:
+                    self.note(refusal)
                 return version
             time.sleep(_BACKOFF_SECONDS * secrets.randbelow(2 ** min(attempt + 1, 8)))
         raise Busy(f"{self.policy.commit.attempts} attempts to commit all lost to other writers")
 
-    def _log_refusals(self, refused: Sequence[Refusal]) -> None:
-        for refusal in refused:
-            # What was committed is; a log for people has no room for this line, or is none any more.
-            with suppress(Damaged, Unavailable):
-                clean = screening.screened(refusal, self.policy.privacy)
-                REFUSALS.add(self.store, clean, keep=self.policy.gate.refusals_kept)
+    def note(self, refusal: Refusal) -> None:
+        """Log a refusal for people, without a secret; nobody fails because the log is full or damaged."""
+        with suppress(Damaged, Unavailable):
+            clean = screening.screened(refusal, self.policy.privacy)
+            clean = replace(clean, text=clean.text and clean.text[:_TOLD])
+            REFUSALS.add(self.store, clean, keep=self.policy.gate.refusals_kept)
 
     def _follow(self, version: Version) -> None:
         """Bring the state up to a version that is committed, whatever becomes of what is derived from it."""

@@ -50,7 +50,7 @@ def open_spine(
             release()
             raise
         state.when_closed = release
-        state.when_redacted = partial(_scrub, state, ledger, home / "recall")
+        state.when_redacted = partial(_scrub, state, home / "recall")
     else:
         home = store.folder / "index"
         state = _state_to_read(home, ledger) if read_only else _state(home, store, ledger, accept_loss)
@@ -76,18 +76,18 @@ def _state(home: Path, store: Store, ledger: Ledger, accept_loss: bool) -> State
     try:
         if not path.exists():
             checkpoints.restore(store, ledger, path)
-        state = StateDb(path)
+        state = StateDb(path, ledger)
         if accept_loss and not ledger.exists(state.watermark()[0]):
-            state.rebuild(ledger)
-        return _followed(state, ledger)
+            state.rebuild()
+        return _followed(state)
     except IndexDamaged:
         remove(path)
-        return _followed(StateDb(path), ledger)
+        return _followed(StateDb(path, ledger))
 
 
-def _followed(state: StateDb, ledger: Ledger) -> StateDb:
+def _followed(state: StateDb) -> StateDb:
     try:
-        state.follow(ledger)
+        state.open()
     except BaseException:
         state.close()
         raise
@@ -96,16 +96,16 @@ def _followed(state: StateDb, ledger: Ledger) -> StateDb:
 
 def _state_before_damage(ledger: Ledger) -> StateDb:
     """A private state of what lies before the first damage of a ledger."""
-    state = StateDb.private(None)
-    for version in ledger.chain(1, whole_until(ledger), GENESIS):
+    state = StateDb.private(None, ledger)
+    for version in ledger.newer(0, GENESIS, upto=whole_until(ledger)):
         state.apply(version)
     state.stay()
     return state
 
 
-def _scrub(state: StateDb, ledger: Ledger, index: Path) -> None:
+def _scrub(state: StateDb, index: Path) -> None:
     """Make this machine's files anew from a ledger that somebody else has erased something from."""
-    state.rebuild(ledger)
+    state.rebuild()
     state.scrub()
     if index.exists():
         clear(index)
@@ -125,10 +125,10 @@ def _state_to_read(home: Path, ledger: Ledger) -> StateDb:
     path = home / "state.db"
     try:
         if path.exists():
-            state = StateDb(path, read_only=True)
-            if state.is_current(ledger):
+            state = StateDb(path, ledger, read_only=True)
+            if state.is_current():
                 return state
             state.close()
-        return _followed(StateDb.private(path), ledger)
+        return _followed(StateDb.private(path, ledger))
     except IndexDamaged:
-        return _followed(StateDb.private(None), ledger)
+        return _followed(StateDb.private(None, ledger))

@@ -141,8 +141,11 @@ def _must_be_whole(value: Any, name: str, depth: int) -> None:
         case str():
             if len(value) > MAX_TEXT:
                 raise BadInput(f"{name} has {len(value)} characters", hint=f"at most {MAX_TEXT} are taken")
-            if not value.isascii():
-                _must_be_unicode(value, name)
+            try:
+                value.isascii() or value.encode()
+            except UnicodeEncodeError as error:
+                detail = f"{name} holds half a character at place {error.start}"
+                raise BadInput(detail, hint="send whole Unicode") from None
         case float() if not math.isfinite(value):
             raise BadInput(f"{name} holds {value}, which is no number")
         case Mapping() | list() | tuple():
@@ -163,14 +166,6 @@ def _must_name_a_place(value: str | Path, name: str) -> None:
         )
 
 
-def _must_be_unicode(text: str, name: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        detail = f"{name} holds half a character at place {error.start}"
-        raise BadInput(detail, hint="send whole Unicode") from None
-
-
 def _fit(hint: Any) -> Fits:
     """What tells whether a value fits an annotation; what cannot be told from it fits."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -179,13 +174,23 @@ def _fit(hint: Any) -> Fits:
         return lambda value: any(fits(value) for fits in some)
     if origin is Literal:
         return lambda value: value in inner
+    if origin is tuple and Ellipsis in inner:
+        part = _fit(inner[0])
+        return lambda value: isinstance(value, list | tuple) and all(map(part, value))
     if origin is tuple:
-        return _tuple(inner)
+        parts = [_fit(one) for one in inner]
+        return lambda value: (
+            isinstance(value, list | tuple)
+            and len(value) == len(parts)
+            and all(fits(part) for fits, part in zip(parts, value, strict=True))
+        )
     if origin in (Sequence, Iterable, list, frozenset):
         each = _fit(inner[0])
         lazy = origin is Iterable  # a generator is taken once, so nothing is proved of what it gives
         return lambda value: (
-            _is_many(value, lazy=lazy) and (not hasattr(value, "__len__") or all(map(each, value)))
+            isinstance(value, Iterable)
+            and not isinstance(value, str | bytes | Mapping)
+            and (all(map(each, value)) if hasattr(value, "__len__") else lazy)
         )
     if origin in (Mapping, dict):
         item = _fit(inner[1])
@@ -218,27 +223,10 @@ def _single(hint: Any) -> Fits:
     return lambda value: True
 
 
-def _tuple(inner: tuple[Any, ...]) -> Fits:
-    parts = [_fit(one) for one in inner if one is not Ellipsis]
-    if Ellipsis in inner:
-        return lambda value: isinstance(value, list | tuple) and all(map(parts[0], value))
-    return lambda v: (
-        isinstance(v, list | tuple)
-        and len(v) == len(parts)
-        and all(f(x) for f, x in zip(parts, v, strict=True))
-    )
-
-
 def _is_number(value: Any) -> bool:
     if isinstance(value, int):
         return not isinstance(value, bool) and abs(value) <= MAX_NUMBER
     return isinstance(value, float | Real)  # numpy's numbers, too; the first is quick to tell
-
-
-def _is_many(value: Any, *, lazy: bool) -> bool:
-    if isinstance(value, str | bytes | Mapping):
-        return False
-    return isinstance(value, Iterable) and (lazy or hasattr(value, "__len__"))
 
 
 def _spelt(hint: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -30,8 +29,7 @@ from octavo.domain.verdicts import Guard, RuleContext, Verdict, refusal_of
 from octavo.engine.fields import Changes, Fields, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted
-from octavo.errors import BadInput, BadVector, Damaged, HumanOnly, SandboxClosed, Stale, VersionConflict
-from octavo.storage.logs import REFUSALS
+from octavo.errors import BadInput, BadVector, HumanOnly, SandboxClosed, Stale, VersionConflict
 from octavo.storage.state_view import DbView
 
 MADE = ("core", "sphere", "assembly")
@@ -161,14 +159,10 @@ class Writer(Struct, frozen=True, kw_only=True):
         return self.refused(memory, checked).or_raise() if isinstance(checked, Verdict) else checked
 
     def refused(self, memory: Memory, verdict: Verdict) -> Verdict:
-        """Note a refusal in the account's own log of them, without a secret's text."""
+        """Note a refusal in the account's own log of them; an id may be the secret."""
         refusal = refusal_of(memory, verdict, self.spine.now())
-        if verdict.check == "secret":
-            refusal = replace(refusal, id=self.spine.new_id())
-        clean = screening.screened(refusal, self.spine.policy.privacy)
-        clean = replace(clean, text=clean.text and clean.text[:1200])
-        with suppress(Damaged):  # something else stands in the place of the log: `check` names it
-            REFUSALS.add(self.spine.store, clean, keep=self.spine.policy.gate.refusals_kept)
+        is_secret = verdict.check == "secret"
+        self.spine.note(replace(refusal, id=self.spine.new_id()) if is_secret else refusal)
         return verdict
 
     def context(self, **more: Any) -> RuleContext:
@@ -252,7 +246,15 @@ def commit_writes(
     verdicts: list[Verdict] = []
 
     def act(pending: Pending, view: DbView) -> int | None:
-        _must_stand(spine, view, base, closes, revs)
+        if base is not None and view.version != base:
+            hint = "load the newest state and make the change on that"
+            raise VersionConflict(f"version {base} was expected, the account is at {view.version}", hint=hint)
+        if closes is not None and spine.state.commits_of(closes):
+            raise SandboxClosed(f"session {closes!r} was closed already")
+        for id_, rev in revs.items():
+            now = view.get(id_)
+            if rev is not None and now is not None and now.rev != rev:
+                raise Stale(f"revision {rev} of {id_} was expected, it is at {now.rev}")
         view.expect([c.memory for c in candidates if isinstance(c, Wrote)])
         judged = iter(rules.consolidate(pending, candidates, writer.context(skip=skip), progress))
         verdicts[:] = [w if isinstance(w, Verdict) else next(judged) for w in writes]
@@ -263,18 +265,3 @@ def commit_writes(
 
     spine.commit(act, cause=cause, actor=writer.actor, scope=scope, sandbox=closes)
     return verdicts
-
-
-def _must_stand(
-    spine: Spine, view: DbView, base: int | None, closes: str | None, revs: Mapping[str, int | None]
-) -> None:
-    """Raise unless the version, the session and the revisions are still those that the caller has seen."""
-    if base is not None and view.version != base:
-        hint = "load the newest state and make the change on that"
-        raise VersionConflict(f"version {base} was expected, the account is at {view.version}", hint=hint)
-    if closes is not None and spine.state.commits_of(closes):
-        raise SandboxClosed(f"session {closes!r} was closed already")
-    for id_, rev in revs.items():
-        now = view.get(id_)
-        if rev is not None and now is not None and now.rev != rev:
-            raise Stale(f"revision {rev} of {id_} was expected, it is at {now.rev}")

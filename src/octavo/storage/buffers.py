@@ -44,7 +44,9 @@ class Buffer:
 
     def append(self, entry: Entry) -> None:
         """Add an entry; on return it is durable."""
-        if self._closed_by(entry):
+        last = self._entries[-1] if self._entries else None
+        is_sealed = isinstance(last, Sealed) and not isinstance(entry, Reopened | Discarded)
+        if is_sealed or isinstance(last, Discarded):
             raise SandboxClosed(f"sandbox {self.sandbox!r} is sealed or discarded; nothing can be added")
         line = codec.encode_entry(len(self._entries), entry)
         try:
@@ -81,14 +83,6 @@ class Buffer:
             lines.close()
             raise lost
         self._lines, self._entries = lines, entries
-
-    def _closed_by(self, entry: Entry) -> bool:
-        if not self._entries:
-            return False
-        last = self._entries[-1]
-        if isinstance(last, Discarded):
-            return True
-        return isinstance(last, Sealed) and not isinstance(entry, Reopened | Discarded)
 
 
 def read(store: Store, sandbox: str) -> SessionBuffer:
@@ -153,9 +147,7 @@ def _decoded(sandbox: str, raws: Sequence[bytes]) -> list[Entry]:
 
 def _value(sandbox: str, entries: Sequence[Entry], torn: int) -> SessionBuffer:
     if not entries or not isinstance(entries[0], Opened):
-        raise BufferDamaged(
-            f"{_key(sandbox)}, line 1: the opening line is missing",
-        )
+        raise BufferDamaged(f"{_key(sandbox)}, line 1: the opening line is missing")
     last = entries[-1]
     return SessionBuffer(
         opened=entries[0],

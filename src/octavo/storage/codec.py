@@ -84,7 +84,7 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
 
 
 # Each change by its tag: its record, the fields of its body, and what stands in for a body that was erased.
-_CHANGES: dict[str, tuple[type[Any], frozenset[str], dict[str, str]]] = {
+_CHANGES: dict[str, tuple[type[Any], frozenset[str], dict[str, Any]]] = {
     "memory": (
         records.Memory,
         frozenset({"text", "topic", "category", "tags", "emotion", "turns", "data"}),
@@ -101,8 +101,8 @@ _CHANGES: dict[str, tuple[type[Any], frozenset[str], dict[str, str]]] = {
 }
 _TAGS: dict[type[Any], str] = {record: tag for tag, (record, _, _) in _CHANGES.items()}
 _READERS = {record: msgspec.json.Decoder(record) for record in (*_TAGS, *entries.TAGS)}
-_line = msgspec.json.Decoder(Line)
 _header = msgspec.json.Decoder(Header)
+decode_line = msgspec.json.Decoder(Line).decode  # raises msgspec.DecodeError on anything else
 
 
 class _Said(TypedDict, total=False):
@@ -133,7 +133,11 @@ def decode_change(tag: str, envelope: bytes, body: bytes | None) -> Change:
         raise NewerFormat(f"a line has the unknown tag {tag!r}")
     record, in_body, mask = _CHANGES[tag]
     if body is None and in_body:
-        body = _erased_proposal(envelope) if tag == "proposal" else encode_json(mask)
+        if tag == "proposal":  # a memory that is known to be no other stands in for what it said
+            head = decode_json(envelope)
+            erased = {"id": f"{head['id']}.redacted", "kind": "fact", "at": head["at"], "text": REDACTED}
+            mask = {"memory": erased}
+        body = encode_json(mask)
     try:
         return _told(_READERS[record].decode(_joined(envelope, body)))
     except msgspec.ValidationError as error:
@@ -178,11 +182,6 @@ def decode_header(line: Line) -> Header:
 def encode_line(line: Line) -> bytes:
     """A line as the bytes of one line of text."""
     return encode_json(line) + b"\n"
-
-
-def decode_line(raw: bytes) -> Line:
-    """One line of text as a line; raises msgspec.DecodeError on anything else."""
-    return _line.decode(raw)
 
 
 def root_of(hashes: Iterator[str]) -> str:
@@ -286,10 +285,3 @@ def _merged(defaults: Any, found: Any, name: str, path: tuple[str, ...]) -> Any:
         key: _merged(value, found[key], name, (*path, key)) if key in found else value
         for key, value in defaults.items()
     }
-
-
-def _erased_proposal(envelope: bytes) -> bytes:
-    """What stands in for what a proposal said: a memory that is known to be no other."""
-    head = decode_json(envelope)
-    erased = {"id": f"{head['id']}.redacted", "kind": "fact", "at": head["at"], "text": REDACTED}
-    return encode_json({"memory": erased})

@@ -54,28 +54,6 @@ class Ledger:
         self._segment: tuple[str, list[bytes]] | None = None  # the one last unpacked
         self._seen = 0  # the version last looked at: a commit on top of it need not look again
 
-    def head(self, hint: int) -> int:
-        """The newest version, found from a hint by galloping probes, never by listing."""
-        known, step = hint, 1
-        if hint and not self.exists(hint):
-            return self._head_below(hint)
-        while self.exists(known + step):
-            known, step = known + step, step * 2
-        low, high = known, known + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.exists(middle):
-                low = middle
-            else:
-                high = middle
-        return low
-
-    def _head_below(self, hint: int) -> int:
-        step = 1
-        while hint - step > 0 and not self.exists(hint - step):
-            step *= 2
-        return self.head(max(hint - step, 0))
-
     def must_be_whole(self) -> int:
         """The newest version by listing, for those who read all of it anyway; a gap is damage."""
         versions, strays = listed(self._store)
@@ -123,19 +101,13 @@ class Ledger:
         """A version, every hash checked."""
         return _version(version, self.bytes_of(version))
 
-    def chain(self, first: int, last: int, parent_hash: str) -> Iterator[Version]:
-        """Versions first..last, each checked to stand on the one before it."""
-        number = first - 1
-        for version in self.newer(number, parent_hash, upto=last):
-            yield version
-            number = version.header.version
-        if number < last:
-            raise LedgerDamaged(f"{key_of(number + 1)} is missing", hint=_RESTORE)
-
     def newer(self, version: int, hash_: str, *, upto: int | None = None) -> Iterator[Version]:
-        """Every version after one, each checked to stand on the one before it, read many at a time."""
+        """Every version after one, or all up to another, each checked to stand on the one before it.
+
+        They are read many at a time.
+        """
         self._segment = None  # somebody may have erased something meanwhile
-        for number, data in enumerate(self._read_from(version + 1, upto), start=version + 1):
+        for number, data in enumerate(self.entries(version + 1, upto), start=version + 1):
             found = _standing(number, data, hash_)
             yield found
             self._seen, hash_ = number, found.hash
@@ -151,7 +123,9 @@ class Ledger:
         parent, version = draft.parent, draft.parent + 1
         if parent != self._seen and not self.exists(parent):
             raise LedgerTruncated(f"{key_of(parent)} has gone, and nothing is written on top of a gap")
-        lines = list(map(codec.encode_change, changes, _salts(len(changes))))
+        drawn = secrets.token_hex(16 * len(changes))  # at once, 128 random bits each
+        salts = (drawn[place : place + 32] for place in range(0, len(drawn), 32))
+        lines = list(map(codec.encode_change, changes, salts))
         header = replace(
             draft,
             version=version,
@@ -216,7 +190,7 @@ class Ledger:
     def _packed(self, first: int, last: int) -> bytes:
         """A segment of versions that are whole and stand on each other."""
         packed, hashes, parent_hash = [], [], self.hash_of(first - 1)
-        for number, data in zip(range(first, last + 1), self._read_from(first, last), strict=True):
+        for number, data in zip(range(first, last + 1), self.entries(first, last), strict=True):
             version = _standing(number, data, parent_hash)
             packed.append(data)
             hashes.append(parent_hash := version.hash)
@@ -224,12 +198,10 @@ class Ledger:
 
     def bytes_of(self, version: int) -> bytes:
         """What a version's entry holds, or what it held before it was sealed."""
-        for data in self._read_from(version, version):
-            return data
-        raise LedgerDamaged(f"{key_of(version)} is missing", hint=_RESTORE)
+        return next(self.entries(version, version))
 
-    def _read_from(self, version: int, upto: int | None) -> Iterator[bytes]:
-        """The bytes of every version from one on, until there is none or one was the last to be read."""
+    def entries(self, version: int, upto: int | None) -> Iterator[bytes]:
+        """The bytes of every version from one on, until there is none, or of all up to the last asked for."""
         many = 4
         while upto is None or version <= upto:
             key, place = segments.key_of(version), (version - 1) % segments.SIZE
@@ -241,10 +213,12 @@ class Ledger:
                     packed = self._store.read(key)  # sealed between two looks, or there are no more
                 if packed is None:
                     for data in singles:
-                        if data is None:
+                        if data is None and upto is None:
                             return
+                        if data is None:
+                            raise LedgerDamaged(f"{key_of(version)} is missing", hint=_RESTORE)
                         yield data
-                    version += len(singles)
+                        version += 1
                     if sum(map(len, filter(None, singles))) < _BATCH_BYTES:
                         many = min(many * 4, 256)
                     continue
@@ -286,12 +260,6 @@ _RESTORE = (
     "put the file back from a backup; `octavo salvage <folder>` copies what lies before it to a new account, "
     "and octavo.open(..., read_only=True, accept_loss=True) reads it"
 )
-
-
-def _salts(count: int) -> list[str]:
-    """Salts of 128 random bits, drawn at once."""
-    drawn = secrets.token_hex(16 * count)
-    return [drawn[place : place + 32] for place in range(0, 32 * count, 32)]
 
 
 def _damage(version: int, line: int, why: str) -> LedgerDamaged:

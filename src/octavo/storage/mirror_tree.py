@@ -74,7 +74,7 @@ class Tree:
                 elif name in folders and name.endswith(_ENDINGS):
                     left[path] = "it is a folder"
                 elif name in names and path != SESSION:
-                    if why := _unfit(path):
+                    if why := unfit(path):
                         left[path] = why
                     elif (data := self.read(path)) is None:
                         left[path] = "it is no file, or too large to be read"
@@ -141,7 +141,7 @@ class Tree:
 
     def inside(self, path: str) -> Path:
         """A path below the folder, through no link, or BadInput: nothing is ever touched elsewhere."""
-        if why := _unfit(path):
+        if why := unfit(path):
             raise BadInput(f"{path!r} is no file of the mirror: {why}")
         place = self.folder
         for part in PurePosixPath(path).parts[:-1]:
@@ -158,7 +158,7 @@ def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _unfit(path: str) -> str | None:
+def unfit(path: str) -> str | None:
     """Why a path cannot name a file of a mirror."""
     parts = path.split("/")
     if not path or path.startswith("/") or "\\" in path or _DRIVE.match(path):

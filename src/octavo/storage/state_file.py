@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from functools import cache
@@ -16,13 +17,13 @@ import apsw
 from apsw import sqlite_extra
 
 from octavo.domain.likeness import filed_under
-from octavo.domain.memory import COMPARED, Change, Memory
+from octavo.domain.memory import COMPARED, Memory, Redaction
 from octavo.domain.names import called_in
 from octavo.domain.orders import orders_of
 from octavo.domain.themselves import topics_of
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec
-from octavo.storage.ledger import GENESIS
+from octavo.storage.ledger import GENESIS, Version
 from octavo.storage.state_log import OPEN
 from octavo.storage.state_view import ROW_BITS
 
@@ -236,12 +237,7 @@ def begin_at_zero(db: apsw.Connection) -> None:
     db.execute("INSERT INTO meta VALUES ('version', 0), ('hash', ?)", (GENESIS,))
 
 
-def reference(tag: str, change: Change) -> tuple[str, str | None]:
-    """What a change that is no memory is looked up by, and its scope if it has one."""
-    return getattr(change, _REFERENCES.get(tag, "id")), getattr(change, "scope", None)
-
-
-def revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes | None) -> tuple[Any, ...]:
+def _revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes | None) -> tuple[Any, ...]:
     """A memory as a row of its table."""
     tags = codec.encode_json(m.tags).decode() if m.tags else None
     return (
@@ -250,10 +246,10 @@ def revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes
     )  # fmt: skip
 
 
-def looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list[tuple[Any, ...]]]]:
+def _looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """What memories are found by besides their own columns, as statements and their rows."""
     rows = list(enumerate(memories, start=first + 1))
-    places = [(place,) for row, m in rows if not m.gone for place in places_of(row, m)]
+    places = [(place,) for row, m in rows if not m.gone for place in _places_of(row, m)]
     return [
         (
             "INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?)",
@@ -271,9 +267,99 @@ def looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list
     ]
 
 
-def places_of(row: int, memory: Memory) -> list[int]:
+def _places_of(row: int, memory: Memory) -> list[int]:
     """The numbers that a text is filed under, each with its row."""
     if memory.kind not in COMPARED or not memory.text:
         return []
     numbers = filed_under(memory.kind, memory.scope, memory.text)
     return [number << ROW_BITS | row for number in numbers]
+
+
+def write_version(db: apsw.Connection, version: Version) -> bool:
+    """Add one version inside an open transaction; says whether a redaction was finished by it."""
+    number = version.header.version
+    revisions: list[tuple[Any, ...]] = []
+    first = row = int(db.execute("SELECT max(row) FROM revision").get or 0)
+    memories: list[Memory] = []
+    redacted: list[str] = []
+    is_swept = False
+    for position, line in enumerate(version.lines):
+        body = line.body_bytes()
+        change = version.change(position)
+        if isinstance(change, Memory):
+            row += 1
+            revisions.append(_revision_row(row, change, number, bytes(line.envelope), body))
+            memories.append(change)
+        else:
+            if isinstance(change, Redaction):
+                is_swept |= change.swept
+                if not change.swept:
+                    redacted.append(change.memory)
+            about, scope = getattr(change, _REFERENCES.get(line.t, "id")), getattr(change, "scope", None)
+            db.execute(
+                "INSERT INTO other VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (number, position, line.t, about, scope, bytes(line.envelope), body),
+            )
+    db.executemany(f"INSERT INTO revision VALUES ({','.join('?' * 16)})", revisions)
+    for sql, values in _looked_up_by(first, memories):
+        if values:
+            db.executemany(sql, values)
+    _end_older(db, number, memories)  # after the inserts: a version may hold two revisions of one memory
+    for id_ in redacted:  # last, because the counters go by the category that is erased
+        _erase(db, id_, number)
+    h = version.header
+    row_of = (h.version, codec.micros(h.at), h.cause, h.actor, h.scope, h.session, h.sandbox, h.last_line)
+    db.execute("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row_of, version.hash, h.count))
+    db.execute("UPDATE meta SET value = ? WHERE key = 'version'", (number,))
+    db.execute("UPDATE meta SET value = ? WHERE key = 'hash'", (version.hash,))
+    return is_swept
+
+
+def _erase(db: apsw.Connection, id_: str, version: int) -> None:
+    """Mask a redacted memory: its bodies, what they were looked up by, and what was said about it.
+
+    What the redaction's own version says in its place stays.
+    """
+    own = "id = ? AND (since < ? OR gone = 1)"
+    sql = f"SELECT row, envelope, body FROM revision WHERE {own}"
+    erased: list[Any] = db.execute(sql, (id_, version)).fetchall()
+    for row, envelope, body in erased:
+        memory = codec.decode_memory(envelope, body)
+        places = _places_of(row, memory)
+        db.executemany("DELETE FROM filed WHERE place = ?", [(place,) for place in places])
+        db.executemany(
+            "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
+            [(tag, codec.micros(memory.at), id_, row) for tag in memory.tags],
+        )
+    for table in ("standing_order", "called", "told"):  # our own table names
+        rows = f"SELECT row FROM revision WHERE {own}"
+        db.execute(f"DELETE FROM {table} WHERE row IN ({rows})", (id_, version))
+    db.execute(
+        f"UPDATE revision SET body = NULL, topic = NULL, category = NULL, tags = NULL WHERE {own}",
+        (id_, version),
+    )
+    db.execute("UPDATE other SET body = NULL WHERE tag IN ('merge', 'clash') AND ref = ?", (id_,))
+
+
+def _end_older(db: apsw.Connection, version: int, memories: Sequence[Memory]) -> None:
+    """Close the revision before each later one, and its links, which nobody who asks now reads again.
+
+    What is live is counted here, in the same transaction; nothing is ever counted by scanning.
+    """
+    ended = db.executemany(
+        f"UPDATE revision SET until = ? WHERE id = ? AND until = {OPEN} AND rev = ? "
+        "RETURNING row, envelope, gone, kind, scope, coalesce(category, '')",
+        [(version, m.id, m.rev - 1) for m in memories if m.rev > 1],
+    )
+    live = Counter((m.kind, m.scope, m.category or "") for m in memories if not m.gone)
+    links: list[tuple[int, str, str, int]] = []
+    for row, envelope, is_gone, kind, scope, category in ended:
+        live[kind, scope, category] -= not is_gone
+        links += [(version, link.to, link.name, row) for link in codec.decode_memory(envelope, None).links]
+    db.executemany(
+        f"UPDATE link SET until = ? WHERE target = ? AND until = {OPEN} AND name = ? AND row = ?", links
+    )
+    db.executemany(
+        "INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET live = live + excluded.live",
+        [(*where, n) for where, n in live.items() if n],
+    )

@@ -20,7 +20,7 @@ from octavo.domain.policy import Policy
 from octavo.domain.ports import Store
 from octavo.engine.account import Account
 from octavo.engine.spine import Spine, identify
-from octavo.errors import OctavoError, SandboxClosed
+from octavo.errors import LedgerTruncated, OctavoError, SandboxClosed
 from octavo.storage.codec import FORMAT, Header
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
@@ -179,18 +179,24 @@ class StoreSuite(LeaseSuite):
         assert (found.header.version, found.header.commit) == (1, mine.commit)
         assert ledger.read(1).hash == found.hash
         assert ledger.commit(*draft("somebody else's"), GENESIS, None) is None
-        assert ledger.head(0) == 1
+        assert ledger.must_be_whole() == 1
 
-    def test_the_head_is_found_from_any_hint_without_listing(self, tmp_path: Path) -> None:
+    def test_the_head_is_found_from_any_version_without_listing(self, tmp_path: Path) -> None:
         store: Any = CountingStore(self.open_store(tmp_path / "a"))
-        ledger = Ledger(store)
-        assert ledger.head(0) == 0
-        for number in range(1, 41):
-            store.create(key_of(number), b"x")
-        for hint in (0, 1, 7, 39, 40, 41, 64, 1000, 10**9):
-            assert ledger.head(hint) == 40
+        ledger, hashes = Ledger(store), [GENESIS]
+        assert not ledger.goes_beyond(0)
+        for number in range(40):
+            version = ledger.commit(*draft(f"{number}", parent=number), hashes[-1], None)
+            assert version is not None
+            hashes.append(version.hash)
+        store.asked.clear()
+        for known in (0, 1, 7, 39, 40):
+            newer = [version.header.version for version in ledger.newer(known, hashes[known])]
+            assert newer == list(range(known + 1, 41))
+        assert not ledger.goes_beyond(40)
+        must_raise(LedgerTruncated, lambda: ledger.goes_beyond(41))
         assert store.asked["scan"] == 0
-        assert store.asked["read_many"] < 9 * 80
+        assert store.asked["read_many"] < 5 * 5
 
     def test_a_commit_alone_asks_the_store_three_things(self, tmp_path: Path) -> None:
         store: Any = CountingStore(self.open_store(tmp_path / "a"))
@@ -234,9 +240,9 @@ def open_on(
     """Open an account on any store, its derived files in a folder of their own."""
     tick = clock or SettableClock()
     identity = identify(store, account, tick(), create=True)
-    state = StateDb(index / "state.db")
+    state = StateDb(index / "state.db", Ledger(store))
     try:
-        state.follow(Ledger(store))
+        state.open()
     except OctavoError:
         state.close()
         raise

@@ -2,95 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from octavo.documents.imports.taking import Item, id_of, read_export, take, time_of
-from octavo.documents.transfer import Imported
+from octavo.documents.imports.taking import Group, Item, id_of, read_export, time_of
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
 from octavo.engine.account import Account
-from octavo.storage.projections import Progress
 
 # A message: its foreign id, who said it, what, when, and how many pictures and files came with it.
 Said = tuple[Any, Any, str, Any, int]
 _FILES = "conversations*.json"  # large accounts get theirs in several numbered files
 _SPEAKERS = {"user": "user", "human": "user", "assistant": "assistant"}
 _UNTOLD = "a picture or a file came with it, which is not taken in"
-_PAIR = 2
 
 
-def import_chatgpt(account: Account, path: Path, progress: Progress | None = None) -> Imported:
-    """Take in ChatGPT's conversations, along the branches last shown: the archive, its folder or a file."""
-    return _import(account, "chatgpt", path, progress, _chatgpt_messages)
+def _sessions(
+    format_: str, messages: Callable[[Mapping[str, Any]], Iterator[Said]], account: Account, path: Path
+) -> list[Group]:
+    """What an export holds and is not here yet, oldest first; two speakers' turns make an episode.
 
-
-def import_claude(account: Account, path: Path, progress: Progress | None = None) -> Imported:
-    """Take in Claude's conversations: the archive, its folder or a file."""
-    return _import(account, "claude", path, progress, _claude_messages)
-
-
-def _import(
-    account: Account,
-    format_: str,
-    path: Path,
-    progress: Progress | None,
-    messages: Callable[[Mapping[str, Any]], Iterator[Said]],
-) -> Imported:
-    """Take in what an export holds, oldest first; two speakers' turns make an episode."""
-    groups = []
+    The export is the archive as it was downloaded, its folder, or a file of it.
+    """
+    groups: list[Group] = []
     exported = ((one.get("create_time") or one.get("created_at"), one) for one in read_export(path, _FILES))
     for start, one in sorted(((time_of(began), one) for began, one in exported), key=lambda pair: pair[0]):
         id_ = str(one.get("conversation_id") or one.get("uuid") or one.get("id") or start.isoformat())
         title = str(one.get("title") or one.get("name") or "")
-        turns: list[Turn] = []
+        tag = f"{format_}:{id_of(account, format_, id_)}"
+        there = account.memories(kind="episode", tags=[tag], scope=[account.scope or SHARED])
+        known = {turn.data.get("id") for episode in there for turn in episode.turns}
         items: list[Item] = []
-        for number, (foreign, speaker, text, at, files) in enumerate(messages(one)):
+        pairs: list[tuple[Turn, ...]] = []
+        at = start
+        for number, (foreign, speaker, text, said, files) in enumerate(messages(one)):
             own = str(foreign or number)
-            if text and speaker in _SPEAKERS:
-                said = time_of(at, turns[-1].at if turns else start)
-                turns.append(Turn(speaker=_SPEAKERS[speaker], text=text, at=said, data={"id": own}))
             items += [(f"{title or id_}, {own}", _UNTOLD)] * (files > 0)
-        groups.append(_session(account, format_, id_, title, turns, items))
-    return take(account, format_, groups, progress)
+            if text and speaker in _SPEAKERS:
+                at = time_of(said, at)
+                if own not in known:
+                    _pair(pairs, Turn(speaker=_SPEAKERS[speaker], text=text, at=at, data={"id": own}))
+        session = id_of(account, format_, id_, *(str(turns[0].data["id"]) for turns in pairs[:1]))
+        items += [("", None) for _ in there]
+        for turns in pairs:
+            first = str(turns[0].data["id"])
+            episode = Memory(
+                id=id_of(account, format_, "episode", id_, first),
+                kind="episode",
+                text=transcript(turns),
+                turns=turns,
+                tags=(tag,),
+                at=turns[0].at or start,
+                sandbox=session,
+                data={format_: {"conversation": id_, "title": title}},
+            )
+            items.append((f"{title or id_}, {first}", episode))
+        groups.append((session, items))
+    return groups
 
 
-def _session(
-    account: Account, format_: str, id_: str, title: str, turns: Sequence[Turn], items: list[Item]
-) -> tuple[str, list[Item]]:
-    """A conversation's session, and its episodes of what is not here yet."""
-    tag = f"{format_}:{id_of(account, format_, id_)}"
-    there = account.memories(kind="episode", tags=[tag], scope=[account.scope or SHARED])
-    known = {turn.data.get("id") for episode in there for turn in episode.turns}
-    fresh = [turn for turn in turns if turn.data["id"] not in known]
-    session = id_of(account, format_, id_, *(str(turn.data["id"]) for turn in fresh[:1]))
-    items += [("", None) for _ in there]
-    for pair in _paired(fresh):
-        first = str(pair[0].data["id"])
-        episode = Memory(
-            id=id_of(account, format_, "episode", id_, first),
-            kind="episode",
-            text=transcript(pair),
-            turns=pair,
-            tags=(tag,),
-            at=pair[0].at or time_of(None),
-            sandbox=session,
-            data={format_: {"conversation": id_, "title": title}},
-        )
-        items.append((f"{title or id_}, {first}", episode))
-    return session, items
-
-
-def _paired(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
-    """Turns two by two, where the speaker changes; a lone turn stays alone."""
-    pairs: list[tuple[Turn, ...]] = []
-    for turn in turns:
-        last = pairs[-1] if pairs else ()
-        if len(last) in (0, _PAIR) or last[-1].speaker == turn.speaker:
-            pairs.append((turn,))
-        else:
-            pairs[-1] = (*last, turn)
-    return pairs
+def _pair(pairs: list[tuple[Turn, ...]], turn: Turn) -> None:
+    """Put a turn beside the one before it if another spoke, else alone."""
+    last = pairs[-1] if pairs else ()
+    if len(last) in (0, 2) or last[-1].speaker == turn.speaker:
+        pairs.append((turn,))
+    else:
+        pairs[-1] = (*last, turn)
 
 
 def _chatgpt_messages(exported: Mapping[str, Any]) -> Iterator[Said]:
@@ -146,3 +124,7 @@ def _list(value: Any) -> list[Any]:
 
 def _joined(parts: Iterable[Any]) -> str:
     return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
+
+
+chatgpt = partial(_sessions, "chatgpt", _chatgpt_messages)
+claude = partial(_sessions, "claude", _claude_messages)

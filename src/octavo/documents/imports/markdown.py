@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from octavo.documents import trees
-from octavo.documents.imports.taking import Item, batches, id_of, take, time_of
-from octavo.documents.transfer import Imported, Note
+from octavo.documents.imports.taking import Group, Item, batches, id_of, time_of
 from octavo.domain.memory import SHARED, Link, Memory
 from octavo.engine.account import Account
 from octavo.errors import BadFile
-from octavo.storage.projections import Progress
 
 FORMAT = "markdown"
 _MOST_BYTES, _MOST_FRONT = 4_000_000, 64_000
@@ -25,34 +22,34 @@ _FRONT = re.compile(r"\A---\r?\n(.*?)\r?\n---\s*?(?:\n|\Z)", re.DOTALL)
 _LINK = re.compile(r"\[\[([^][|#\n]{1,200}+)[^][\n]{0,200}+\]\]")
 _TIMES = ("modified", "updated", "updated_at", "created", "created_at", "date")
 
-Page = tuple[str, Mapping[str, Any], str, datetime]  # a note's place, front matter, text and time
+Page = tuple[
+    str, str, str, Mapping[str, Any], str, datetime
+]  # place, title, name for good, front, text, time
 
 
-def import_(account: Account, path: Path, progress: Progress | None = None) -> Imported:
-    """Take in the notes of a folder, or one note; a long one comes in passages. Links are not followed."""
-    pages, left_out = _read(path)
-    first = {name: id_of(account, FORMAT, _key(page), "1") for page in pages for name in _names(page)}
-    items = [item for page in pages for item in _items(account, page, first)]
-    done = take(account, FORMAT, batches(items), progress)
-    return replace(done, left_out=(*left_out, *done.left_out))
-
-
-def _read(path: Path) -> tuple[list[Page], list[Note]]:
+def notes(account: Account, path: Path) -> list[Group]:
+    """The notes of a folder, or one note; a long one comes in passages. Links are not followed."""
+    items: list[Item] = []
     if path.is_dir() and not path.is_symlink():
-        names, left_out = trees.files_below(path)
-        notes = [name for name in names if name.endswith(".md") and not re.search(r"(^|/)\.", name)]
+        names, links = trees.files_below(path)
+        items += [(note.place, note.reason) for note in links]
+        names = [name for name in names if name.endswith(".md") and not re.search(r"(^|/)\.", name)]
     else:
-        path, notes, left_out = path.parent, [path.name], []
+        path, names = path.parent, [path.name]
     pages = []
-    for name in notes:
+    for name in names:
         try:
             pages.append(_page(path / name, name))
         except BadFile as error:
-            left_out.append(Note(place=name, reason=error.message.removeprefix(f"{path / name}: ")))
-    return pages, left_out
+            items.append((name, error.message.removeprefix(f"{path / name}: ")))
+    first: dict[str, str] = {}  # the first passage of each note, by all that a link may call it
+    for place, title, key, *_ in pages:
+        called = {title, key, Path(place).stem, place.removesuffix(".md")}
+        first |= dict.fromkeys(called, id_of(account, FORMAT, key, "1"))
+    return batches([*items, *(item for page in pages for item in _passages(account, page, first))])
 
 
-def _page(file: Path, name: str) -> Page:
+def _page(file: Path, place: str) -> Page:
     try:
         text = trees.read_bytes(file, _MOST_BYTES).decode("utf-8-sig")
         written = _FRONT.match(text)
@@ -67,49 +64,33 @@ def _page(file: Path, name: str) -> Page:
     lately = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     at = next((time_of(front[key], lately) for key in _TIMES if front.get(key)), lately)
     body = text[written.end() :] if written else text
-    return name, front, body.replace("\r\n", "\n").strip(), at
+    title, key = (front.get(name) for name in ("title", "permalink"))
+    title = str(title) if isinstance(title, str | int | float) and title else Path(place).stem
+    key = str(key) if isinstance(key, str | int | float) and key else place
+    return place, title, key, front, body.replace("\r\n", "\n").strip(), at
 
 
-def _title(page: Page) -> str:
-    return _plain(page[1].get("title")) or Path(page[0]).stem
-
-
-def _key(page: Page) -> str:
-    """What names a note for good: its permalink, else its place."""
-    return _plain(page[1].get("permalink")) or page[0]
-
-
-def _names(page: Page) -> set[str]:
-    """What a link to the note may call it."""
-    return {_title(page), _key(page), Path(page[0]).stem, page[0].removesuffix(".md")}
-
-
-def _plain(value: Any) -> str:
-    return str(value) if isinstance(value, str | int | float) else ""
-
-
-def _items(account: Account, page: Page, first: Mapping[str, str]) -> Iterator[Item]:
-    place, front, text, at = page
+def _passages(account: Account, page: Page, first: Mapping[str, str]) -> Iterator[Item]:
+    """A note's passages as memories; the first of them has its links."""
+    place, title, key, front, text, at = page
     linked = [first[name.strip()] for name in _LINK.findall(text) if name.strip() in first]
     limit = account.policy.kinds.fact.max_length or _MOST_BYTES
-    for number, passage in enumerate(_passages(_title(page), text, limit), start=1):
-        id_ = id_of(account, FORMAT, _key(page), str(number))
+    for number, passage in enumerate(_cut(title, text, limit), start=1):
+        id_ = id_of(account, FORMAT, key, str(number))
         about = dict.fromkeys(to for to in linked if to != id_) if number == 1 else ()
-        yield (
-            place,
-            Memory(
-                id=id_,
-                kind="fact",
-                text=passage,
-                scope=account.scope or SHARED,
-                category="note",
-                tags=_tags(front.get("tags")),
-                source="manual",
-                at=at,
-                links=tuple(Link(name="about", to=to) for to in about),
-                data={FORMAT: {"title": _title(page), "place": place, "part": number, "text": passage}},
-            ),
+        memory = Memory(
+            id=id_,
+            kind="fact",
+            text=passage,
+            scope=account.scope or SHARED,
+            category="note",
+            tags=_tags(front.get("tags")),
+            source="manual",
+            at=at,
+            links=tuple(Link(name="about", to=to) for to in about),
+            data={FORMAT: {"title": title, "place": place, "part": number, "text": passage}},
         )
+        yield place, memory
 
 
 def _tags(value: Any) -> tuple[str, ...]:
@@ -118,7 +99,7 @@ def _tags(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in tags if tag.strip()))
 
 
-def _passages(title: str, text: str, limit: int) -> list[str]:
+def _cut(title: str, text: str, limit: int) -> list[str]:
     """The note in pieces that a fact may hold, cut at paragraphs, each under the note's title."""
     head = f"{title[:200]}\n\n"
     room = max(limit - len(head), 1)

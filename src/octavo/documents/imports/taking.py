@@ -10,7 +10,7 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
@@ -33,6 +33,8 @@ _REVISED = ("text", "topic", "category", "tags", "at", "links", "data")
 
 # What to take in: where it stands, and the memory; a text says why it stays outside, None is here already.
 Item = tuple[str, Memory | str | None]
+# Items that come in with one commit, and the session that they are, if they are one.
+Group = tuple[str | None, list[Item]]
 
 
 def read_export(path: Path, names: str = "", *wrappers: str) -> list[Mapping[str, Any]]:
@@ -49,9 +51,8 @@ def read_export(path: Path, names: str = "", *wrappers: str) -> list[Mapping[str
         parts = [(str(path), trees.read_bytes(path, MOST_BYTES))]
     if not parts:
         raise BadFile(f"{path} holds no {names}", hint="name the export as it was downloaded")
-    return [
-        one for place, data in parts for one in objects_in(trees.parse_json(data, place), place, *wrappers)
-    ]
+    values = [(trees.parse_json(data, place), place) for place, data in parts]
+    return [one for value, place in values for one in objects_in(value, place, *wrappers)]
 
 
 def _unpacked(path: Path, names: str) -> list[tuple[str, bytes]]:
@@ -87,41 +88,19 @@ def time_of(value: Any, otherwise: datetime | None = None) -> datetime:
     return moment(value, lenient=True) or otherwise or datetime.now(UTC)
 
 
-def batches(items: Sequence[Item]) -> list[tuple[None, Sequence[Item]]]:
+def batches(items: Iterable[Item]) -> list[Group]:
     """Items in groups of some hundred, none of which is a session."""
-    return [(None, items[start : start + _BATCH]) for start in range(0, len(items), _BATCH)]
+    listed = list(items)
+    return [(None, listed[start : start + _BATCH]) for start in range(0, len(listed), _BATCH)]
 
 
-def by_id(account: Account, memory: Memory) -> Wrote | Revised | str | None:
-    """A memory that is new, or came with other content than ever before; what it became here since stays."""
-    there = account.history(memory.id)
-    if not there:
-        return Wrote(memory=memory)
-    old = there[-1].memory
-    if old.gone:
-        return "it was forgotten here and stays so"
-    if any(revision.memory.data == memory.data for revision in there):
-        return None
-    new = replace(memory, kind=old.kind, scope=old.scope, rev=old.rev)
-    return Revised(wanted=new, fields=_REVISED, at=memory.at)
-
-
-def take(
-    account: Account,
-    format_: str,
-    groups: Sequence[tuple[str | None, Sequence[Item]]],
-    progress: Progress | None,
-    change: Callable[[Account, Memory], Wrote | Revised | str | None] = by_id,
-) -> Imported:
-    """Take in memories, a group a commit, each with the session that it is, if it is one.
-
-    `change` says how a memory is written, in the words of an item.
-    """
+def take(account: Account, format_: str, groups: list[Group], progress: Progress | None = None) -> Imported:
+    """Take in memories, a group a commit, each with the session that it is, if it is one."""
     tally = Tally()
     for number, (session, items) in enumerate(groups, start=1):
         writes = []
         for place, item in items:
-            write = change(account, item) if isinstance(item, Memory) else item
+            write = _change(account, item) if isinstance(item, Memory) else item
             if isinstance(write, str):
                 tally.leave_out(place, write)
             elif write is None:
@@ -134,3 +113,17 @@ def take(
         if progress is not None:
             progress(number, len(groups))
     return tally.imported(account, format_)
+
+
+def _change(account: Account, memory: Memory) -> Wrote | Revised | str | None:
+    """A memory that is new, or came with other content than ever before; what it became here since stays."""
+    there = account.history(memory.id) if memory.id else []
+    if not there:
+        return Wrote(memory=memory)
+    old = there[-1].memory
+    if old.gone:
+        return "it was forgotten here and stays so"
+    if any(revision.memory.data == memory.data for revision in there):
+        return None
+    new = replace(memory, kind=old.kind, scope=old.scope, rev=old.rev)
+    return Revised(wanted=new, fields=_REVISED, at=memory.at)

@@ -14,7 +14,6 @@ import msgspec
 from octavo.documents.vault.lines import Entry, Problem, VaultMemory, fold, renamed, take_in
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import is_human
-from octavo.domain.units import Watermark
 from octavo.engine.account import Account
 from octavo.storage.projections import Progress
 from octavo.storage.stores.disk import replace_file
@@ -67,10 +66,6 @@ class VaultView:
             replace_file(self._attached.disk, self._compaction, mark)
             self._follow()
             return before, self.data().count(b"\n")
-
-    def watermark(self) -> Watermark:
-        """How far the records have followed; the file is compared as a whole."""
-        return Watermark(version=self._version, header=self._hash)
 
     def follow(self, progress: Progress | None = None) -> None:
         """Bring the file up to the ledger, and what is foreign in the file into the ledger."""

@@ -13,9 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec.structs import replace
-
-from octavo.documents.imports.langgraph_rows import words_of
+from octavo.documents.imports.records import words_of
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
 from octavo.engine.account import Account
@@ -26,12 +24,10 @@ try:
     from agents.items import TResponseInputItem
     from agents.memory import SessionABC, SessionSettings
 except ImportError as error:
-    raise Unavailable(
-        "the session needs openai-agents", hint="pip install 'octavo[openai-agents]'"
-    ) from error
+    hint = "pip install 'octavo[openai-agents]'"
+    raise Unavailable("the session needs openai-agents", hint=hint) from error
 
 _OWN = "openai-agents"
-_EVENT = "event"  # a call of a tool is no conversation
 
 
 class OctavoSession(SessionABC):
@@ -45,8 +41,8 @@ class OctavoSession(SessionABC):
         self.session_id = session_id
         self.account = account
         self.session_settings = session_settings or SessionSettings()
-        self._scope = account.scope or SHARED
         self._tag = f"session:{hashlib.sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:32]}"
+        self._scope = account.scope or SHARED
         self._lock = threading.Lock()
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -62,11 +58,11 @@ class OctavoSession(SessionABC):
 
     async def pop_item(self) -> TResponseInputItem | None:
         """End the latest item and return it."""
-        return await asyncio.to_thread(self._pop)
+        return next(iter(await asyncio.to_thread(self._end, slice(-1, None))), None)
 
     async def clear_session(self) -> None:
         """End all items."""
-        await asyncio.to_thread(self._clear)
+        await asyncio.to_thread(self._end, slice(None))
 
     def _episodes(self) -> list[Memory]:
         held = self.account.memories(kind="episode", tags=[self._tag], scope=[self._scope])
@@ -77,39 +73,31 @@ class OctavoSession(SessionABC):
             before = self._episodes()
             first = before[-1].data[_OWN]["number"] + 1 if before else 1
             wrotes = [Wrote(memory=self._episode(item, n)) for n, item in enumerate(items, start=first)]
-            verdicts = self.account.intake.write_many(wrotes, cause=_OWN, whole=True, scope=self._scope)
-            for verdict in verdicts:
+            for verdict in self.account.intake.write_many(wrotes, cause=_OWN, whole=True, scope=self._scope):
                 verdict.or_raise()
 
-    def _pop(self) -> Any:
+    def _end(self, which: slice) -> list[Any]:
         with self._lock:
-            held = self._episodes()
-            if not held:
-                return None
-            self.account.forget(held[-1].id)[0].or_raise()
-            return held[-1].data[_OWN]["item"]
-
-    def _clear(self) -> None:
-        with self._lock:
-            held = self._episodes()
-            if held:
-                self.account.forget(*[episode.id for episode in held])
+            ended = self._episodes()[which]
+            for verdict in self.account.forget(*(episode.id for episode in ended)) if ended else ():
+                verdict.or_raise()
+            return [episode.data[_OWN]["item"] for episode in ended]
 
     def _episode(self, item: Any, number: int) -> Memory:
         if not isinstance(item, Mapping):
             raise BadInput(f"an item is {type(item).__name__}, not an object")
         own = {"item": plain_json(item), "session": self.session_id, "number": number}
-        turn = Turn(speaker=str(item.get("role") or item.get("type") or "agent")[:100], text=_said(item))
-        memory = Memory(
+        turns = (Turn(speaker=str(item.get("role") or item.get("type") or "agent")[:100], text=_said(item)),)
+        return Memory(
             id="",
             kind="episode",
-            category=None if item.get("role") else _EVENT,
+            text=transcript(turns),
+            category=None if item.get("role") else "event",  # a call of a tool is no conversation
             tags=(self._tag,),
-            turns=(turn,),
+            turns=turns,
             at=datetime.now(UTC),
             data={_OWN: own},
         )
-        return replace(memory, text=transcript(memory.turns))
 
 
 def _said(item: Mapping[str, Any]) -> str:

@@ -162,15 +162,15 @@ class Operation(Struct, frozen=True, kw_only=True):
 def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Operation]:
     """Make an operation of a function or a method, with the marks of an Operation.
 
-    The example names it, its section is its module. A function's first parameter says what it is asked of
-    (the settings, an account, a sandbox, an older version, or several of these), the others what it is given:
-    what stands before the star is said in order. Of a method of the engine those with a sentence are given;
-    the others are for Python alone.
+    The example names it; its section is its module unless another is said. A function's first parameter says
+    what it is asked of (the settings, an account, a sandbox, an older version, or several of these), the
+    others what it is given: what stands before the star is said in order. Of the engine's methods those with
+    a sentence are given; the others are for Python alone.
     """
 
     def made(function: Callable[..., Any]) -> Operation:
         section, name = function.__module__.rpartition(".")[2], example.split()[1].replace("-", "_")
-        return Operation(name=name, function=function, section=section, example=example, **marks)
+        return Operation(name=name, function=function, example=example, **{"section": section, **marks})
 
     return made
 

@@ -11,23 +11,22 @@ from octavo.domain import pages
 from octavo.domain.memory import Memory
 from octavo.doors.render.shapes import Line, Shown, Table, cell, dim, line, one_line, said
 
-Column = str | Callable[[Any], Any]  # the name of a field, or what makes a cell of an item
-
 
 def listing(
     empty: str,
-    fields: str = "",
+    columns: str,
     *,
     wide: str | None = None,
     then: Callable[[Sequence[Any]], str] | None = None,
-    **columns: Column,
+    **made: Callable[[Any], Any],
 ) -> Callable[[Mapping[str, Any]], Iterator[Shown]]:
     """A view of the list that stands first in a value, of what is to be said then, and of how to go on.
 
-    Its columns are fields under their own names, then those of another name or making; the last is wide.
+    Its columns are in order: a field, a field under another name (`by=actor`), or what is made of an item.
+    The last is wide unless another is named.
     """
-    named = {**{name: name for name in fields.split()}, **columns}
-    read = {name: attrgetter(made) if isinstance(made, str) else made for name, made in named.items()}
+    named = [column.partition("=") for column in columns.split()]
+    read = {name: made.get(name) or attrgetter(field or name) for name, _, field in named}
 
     def view(value: Mapping[str, Any]) -> Iterator[Shown]:
         items = next(iter(value.values()))
@@ -75,77 +74,60 @@ def _age(age: timedelta) -> str:
 LISTS = {
     "sandboxes": listing(
         "no sandbox is open",
-        id="id",
-        name=lambda info: f"{one_line(info.name)}{' (sealed)' if info.is_sealed else ''}",
-        scope="scope",
-        on="parent_version",
-        age=lambda info: _age(info.age),
-        lines="lines",
+        "id name scope on=parent_version age lines",
         wide="name",
+        name=lambda info: f"{one_line(info.name)}{' (sealed)' if info.is_sealed else ''}",
+        age=lambda info: _age(info.age),
     ),
-    "memories": listing("nothing found", "id kind at scope", text=said),
+    "memories": listing("nothing found", "id kind at scope text", text=said),
     "history": listing(
         "nothing found",
-        rev="memory.rev",
-        version="version",
-        at="memory.at",
-        by="memory.actor",
+        "rev=memory.rev version at=memory.at by=memory.actor text",
         text=lambda r: line(("forgotten", "red")) if r.memory.gone else said(r.memory),
     ),
     "refusals": listing(
         "nothing was refused",
-        "at check kind scope",
+        "at check kind scope text",
         text=lambda r: line(one_line(r.text) if r.text else dim("(not kept)"), (f"\n{r.detail}", "dim")),
     ),
     "orders": listing(
         "the user asked for nothing",
-        id="memory",
-        at="at",
-        scope="scope",
+        "id=memory at scope when text",
         when=lambda order: order.condition or ("asked for something" if order.is_wish else ""),
-        text="text",
     ),
-    "proposals": listing("nothing waits", "id action by", text=_because),
-    "rejections": listing("no value is rejected", "at scope by", text="reason"),
+    "proposals": listing("nothing waits", "id action by text", text=_because),
+    "rejections": listing("no value is rejected", "at scope by text=reason"),
     "deletion_candidates": listing(
         "nothing is in doubt",
-        id="memory.id",
-        kind="memory.kind",
+        "id=memory.id kind=memory.kind text",
         text=_because,
         then=lambda _: "put them before a person: octavo propose-deletions",
     ),
     "merge_candidates": listing(
         "no two memories look alike",
+        "alike ids text",
         alike=lambda pair: f"{pair.score:.2f}",
         ids=lambda pair: f"{pair.first.id}\n{pair.second.id}",
         text=lambda pair: line(said(pair.first), "\n", said(pair.second)),
         then=lambda pairs: f"ask to merge two: octavo propose-merge {pairs[0].first.id} {pairs[0].second.id}",
     ),
-    "cores": listing("no core yet", "id scope", when=span, text=beginning),
-    "spheres": listing("no sphere yet", "id scope", when=span, text=beginning),
+    "cores": listing("no core yet", "id scope when text", when=span, text=beginning),
+    "spheres": listing("no sphere yet", "id scope when text", when=span, text=beginning),
     "sessions": listing(
         "no session has closed yet",
-        session="ordinal",
-        scope="scope",
+        "session=ordinal scope place version at sandbox",
         place=lambda s: ", ".join(f"{of.removesuffix('_seq')} {n}" for of, n in reversed(s.position.items())),
-        version="version",
-        at="at",
-        sandbox="sandbox",
         wide="place",
     ),
     "versions": listing(
         "no version yet: nothing has been written",
-        "version at",
+        "version at cause by=actor scope changes",
         cause=lambda c: f"{c.cause} (session {c.session})" if c.session else c.cause,
-        by="actor",
-        scope="scope",
-        changes="changes",
         wide="cause",
     ),
     "assemblies": listing(
         "no assemblies yet; `octavo assemble` groups what is alike",
-        id="assembly_id",
-        scope="scope",
+        "id=assembly_id scope members changed text",
         members=lambda one: len(one.memory_ids),
         changed=lambda one: f"{one.updated_at:%Y-%m-%d}",
         text=lambda one: one_line(one.name),
@@ -153,12 +135,13 @@ LISTS = {
     ),
     "assemble": listing(
         "nothing new is alike",
-        id="id",
+        "id members text",
         members=lambda m: len(m.linked("part")),
         text=lambda m: one_line(m.text),
     ),
     "merge_log": listing(
         "nothing was merged yet",
+        "at into alike text",
         at=itemgetter("creation_timestamp"),
         into=itemgetter("target_assembly_id"),
         alike=itemgetter("similarity_at_merge"),
@@ -166,15 +149,13 @@ LISTS = {
     ),
     "patterns": listing(
         "nothing repeats in recent episodes",
-        kind="kind",
-        times="count",
+        "kind times=count episodes sure=confidence known pattern=text",
         episodes=lambda p: len(p.sources),
-        sure="confidence",
         known=lambda p: "knowledge" if p.is_firm else "",
-        pattern="text",
     ),
     "behaviors": listing(
         "no behaviour was taught",
+        "name times actions",
         name=itemgetter("name"),
         times=itemgetter("times_invoked"),
         actions=lambda behavior: " → ".join(behavior["actions"]),

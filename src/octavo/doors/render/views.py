@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from octavo.documents.brain.teaching import Reply
+from octavo.domain.mirror import Edit, Held, Synced
 from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.doors import plain
 from octavo.doors.render.console import write
@@ -13,11 +14,9 @@ from octavo.doors.render.diff import diff_lines
 from octavo.doors.render.lists import beginning
 from octavo.doors.render.pages import fallback
 from octavo.doors.render.shapes import Line, Shown, cell, dim, grid, line, moment, one_line, plural, said
-from octavo.engine.comparison import Edit, Held
 from octavo.engine.health import Report
 from octavo.engine.keeper import Upkeep
 from octavo.engine.review import Waiting
-from octavo.engine.syncing import Synced
 from octavo.engine.versions import Diff
 
 View = Callable[[Any], Iterator[Shown]]

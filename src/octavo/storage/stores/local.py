@@ -11,13 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from octavo.errors import (
-    Damaged,
-    LeaseLost,
-    NotFound,
-    SandboxBusy,
-    StoreUnfit,
-)
+from octavo.errors import Damaged, LeaseLost, NotFound, SandboxBusy, StoreUnfit
 from octavo.storage.stores.disk import Disk, failure, saying, through_temporary
 from octavo.storage.stores.entries import checked, whole_lines
 
@@ -119,7 +113,11 @@ class LocalStore:
             fd = self._disk.open_lock(self.folder / "lock")
         try:
             with saying(f"locking {self.folder}"):
-                taken = self._wait_for(fd, wait_seconds)
+                waited, taken = 0.0, self._disk.try_lock(fd)
+                while not taken and waited < wait_seconds:
+                    pause = _POLL_SECONDS * (0.5 + secrets.randbelow(1000) / 1000)
+                    self._sleep(pause)
+                    waited, taken = waited + pause, self._disk.try_lock(fd)
             yield taken
         finally:
             self._disk.close(fd)
@@ -138,16 +136,6 @@ class LocalStore:
             with suppress(FileNotFoundError):
                 self._disk.remove(Path(name))
         return len(found)
-
-    def _wait_for(self, fd: int, wait_seconds: float) -> bool:
-        waited = 0.0
-        while not self._disk.try_lock(fd):
-            if waited >= wait_seconds:
-                return False
-            pause = _POLL_SECONDS * (0.5 + secrets.randbelow(1000) / 1000)
-            self._sleep(pause)
-            waited += pause
-        return True
 
     def _name(self, temporary: Path, path: Path) -> bool:
         """Give the finished file its name if nobody has it; this is the moment that decides."""
