@@ -23,13 +23,12 @@ from octavo.domain.review import Doubt, Pair
 from octavo.domain.verdicts import Consolidation, Contrast, Verdict
 from octavo.doors.python import open  # noqa: A004  # the public name
 from octavo.engine.account import Account
-from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.handle import SandboxInfo
 from octavo.engine.health import Report
 from octavo.engine.keeper import Upkeep
 from octavo.engine.opening import accounts, delete_account
-from octavo.engine.reading import Revision, Snapshot
+from octavo.engine.reading import Revision, Snapshot, Stats
 from octavo.engine.redaction import Redacted
 from octavo.engine.review import Waiting
 from octavo.engine.sandbox import Sandbox

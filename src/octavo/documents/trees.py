@@ -59,7 +59,7 @@ def parse_json(data: bytes, place: str) -> Any:
         raise BadFile(f"{place}, line {line}: not UTF-8") from error
     try:
         value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
+            text, object_pairs_hook=_object, parse_constant=_number, parse_float=_number, parse_int=_number
         )
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair cannot be kept
@@ -83,11 +83,6 @@ def json_lines(data: bytes) -> Iterator[tuple[int, Any]]:
 def json_bytes(value: Any) -> bytes:
     """JSON that people can read."""
     return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON that people can read."""
-    write_bytes(path, json_bytes(value))
 
 
 def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -141,21 +136,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _float(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {digits[:40]} is too large")
-    return value
-
-
-def _int(digits: str) -> int:
-    value = int(digits) if len(digits) <= 20 else 2**64
-    if value not in _INTEGERS:
-        raise ValueError(f"the number {digits[:40]} is too large")
+def _number(digits: str) -> int | float:
+    """What the ledger can hold: whole numbers of 64 bits, finite ones, and not what JSON does not know."""
+    is_whole = digits.lstrip("-").isdecimal()
+    value = int(digits[:21]) if is_whole else float(digits)  # of a longer one the beginning is too much
+    if not math.isfinite(value) or (isinstance(value, int) and value not in _INTEGERS):
+        raise ValueError(f"the number {digits[:40]} cannot be kept")
     return value
 
 

@@ -129,7 +129,7 @@ class _Pass:
 
 
 def assemble(
-    spine: Spine, indexing: Indexing, *, least: int = 1, is_stopping: Callable[[], bool] = lambda: False
+    spine: Spine, indexing: Indexing, least: int = 1, is_stopping: Callable[[], bool] = lambda: False
 ) -> list[str]:
     """Group what got its vectors since the last time, if that is enough; returns the assemblies changed."""
     changed: dict[str, None] = {}

@@ -205,7 +205,7 @@ class Attachments:
         for path in (path for path in paths if path.name not in known):
             became = ids(self.disk.read(path))
             file = self.beside(path, "copy", became)
-            for why in self._swept(file, erasure_of(self._spine, _redactions(self._spine))):
+            for why in self._held(file, erasure_of(self._spine, _redactions(self._spine)), clean=True):
                 raise Unavailable(f"a redacted text may be in a file that cannot be cleaned: {why}")
             self.attach(path, "copy", became)
 
@@ -219,7 +219,7 @@ class Attachments:
         """
         try:
             with self.locked(self._spine.policy.commit.wait_seconds):
-                return [why for file in self.listed() for why in self._swept(file, erasure)]
+                return [why for file in self.listed() for why in self._held(file, erasure, clean=True)]
         except (Busy, Damaged, Unavailable) as error:
             return [error.message]
 
@@ -227,7 +227,7 @@ class Attachments:
         """Which of them still hold what was erased, or cannot be looked into."""
         pending = unswept(self._spine)
         erasure = erasure_of(self._spine, pending)
-        return [why for file in self.listed() for why in self._unclean(file, erasure)] if pending else []
+        return [why for file in self.listed() for why in self._held(file, erasure)] if pending else []
 
     def clear(self) -> None:
         """Nothing: what stands in them and not in the ledger is somebody else's."""
@@ -235,14 +235,19 @@ class Attachments:
     def _names(self) -> set[str]:
         return {self.place_of(file).name for file in self.listed()}
 
-    def _unclean(self, file: Attached, erasure: Erasure) -> Iterator[str]:
-        """What of a file, or of the files of a tree, still holds what was erased."""
+    def _held(self, file: Attached, erasure: Erasure, *, clean: bool = False) -> Iterator[str]:
+        """What of a file, or of the files of a tree, still holds what was erased; a file can be cleaned."""
         try:
             if file.kind == "tree":
                 held = [path for path, data in self._edited(file) if erasure.is_in(data)]
             else:
                 data = self.read(file) or b""
-                held = [self.place_of(file)] * (self._cleaned(file, data, erasure) != data)
+                left = self._cleaned(file, data, erasure)
+                held = [self.place_of(file)] * (left != data and not clean)
+                if clean and left != data:
+                    self.replace(file, left)
+                if clean:
+                    self._clear_leftovers(file)
         except (Damaged, Unavailable) as error:
             yield error.message
         else:
@@ -261,19 +266,6 @@ class Attachments:
                         and hash_of(data := self.disk.read(path)) not in ours
                     ):
                         yield path, data
-
-    def _swept(self, file: Attached, erasure: Erasure) -> Iterator[str]:
-        if file.kind == "tree":
-            yield from self._unclean(file, erasure)
-            return
-        try:
-            data = self.read(file) or b""
-            clean = self._cleaned(file, data, erasure)
-            if clean != data:
-                self.replace(file, clean)
-            self._clear_leftovers(file)
-        except (Damaged, Unavailable) as error:
-            yield error.message
 
     def _clear_leftovers(self, file: Attached) -> None:
         """Remove the temporary files that killed writers of a file left beside it."""

@@ -271,15 +271,12 @@ class Handle(Reader):
 
     def _group(self) -> None:
         """Bring composites up to the vectors, and group what gathered meanwhile, as the policy says."""
-        if self._worker.is_stopping:
-            return
-        self._indexing.compose()
-        mode = self.policy.assemblies.mode
-        if mode in ("background", "immediate"):
-            least, worker = assemble.GATHERED if mode == "background" else 1, self._worker
-            assemble.assemble(
-                self._spine, self._indexing, least=least, is_stopping=lambda: worker.is_stopping
-            )
+        least = {"background": assemble.GATHERED, "immediate": 1}.get(self.policy.assemblies.mode)
+        if not self._worker.is_stopping:
+            self._indexing.compose()
+        if least is not None:
+            worker = self._worker
+            assemble.assemble(self._spine, self._indexing, least, lambda: worker.is_stopping)
 
     def _must_see(self, scope: str) -> None:
         if not self.sees(check_scope(scope)):

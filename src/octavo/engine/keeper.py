@@ -29,10 +29,10 @@ from octavo.engine import (
     writing,
 )
 from octavo.engine.attachments import unswept
-from octavo.engine.counts import Stats
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.handle import Handle
 from octavo.engine.indexing import Indexing
+from octavo.engine.reading import Stats
 from octavo.engine.spine import Spine, whole_until
 from octavo.engine.surface import public
 from octavo.engine.syncing import Comparison, Take

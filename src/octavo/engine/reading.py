@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypedDict, Unpack
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from octavo.domain import gate
 from octavo.domain import hits as hit_values
+from octavo.domain import memory as records
 from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import FORMATS, Counter, count_tokens
 from octavo.domain.filters import Filter
@@ -19,8 +20,7 @@ from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_
 from octavo.domain.orders import Order
 from octavo.domain.state import View
 from octavo.domain.themselves import TOPICS, holding, quotes_of
-from octavo.engine import briefing, counts, indexing, recall
-from octavo.engine.counts import Stats
+from octavo.engine import briefing, indexing, recall
 from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
@@ -52,6 +52,22 @@ class Revision(Struct, frozen=True, kw_only=True):
 
     version: int
     memory: Memory
+
+
+class Stats(Struct, frozen=True, kw_only=True):
+    """How much there is, counted without looking at every memory; `damage`: what was seen of it."""
+
+    account: str
+    version: int
+    memories: int
+    episodes: int
+    by_kind: Mapping[str, int]
+    by_scope: Mapping[str, int]
+    by_category: Mapping[str, int]
+    sessions: Mapping[str, int]
+    proposals: int
+    damage: tuple[str, ...] = ()
+    assemblies: Mapping[str, Any] | None = None
 
 
 @public
@@ -251,7 +267,21 @@ class Reader:
 
     def stats(self) -> Stats:
         """Counts by kind, scope and category."""
-        return counts.stats(self._base(), self._spine.identity.account, self.sees)
+        view = self._base()
+        rows = [row for row in view.tallies() if self.sees(row[1])]
+        sessions = {scope: view.sessions(scope) for _, scope, _, _ in rows}
+        counted = [row for row in rows if row[0] == "episode" and row[2] not in records.UNCOUNTED]
+        return Stats(
+            account=self._spine.identity.account,
+            version=view.version,
+            memories=sum(n for *_, n in rows),
+            episodes=sum(n for *_, n in counted),
+            by_kind=_sums((kind, n) for kind, _, _, n in rows),
+            by_scope=_sums((scope, n) for _, scope, _, n in rows),
+            by_category=_sums((category, n) for _, _, category, n in rows if category),
+            sessions={scope: n for scope, n in sorted(sessions.items()) if n},
+            proposals=sum(1 for p in view.proposals() if self.sees(p.memory.scope)),
+        )
 
     def _filter(self, kind: Many, layer: Many, **narrowing: Unpack[Narrowing]) -> Filter:
         """A filter with every value checked; the scopes are always a set of names this handle sees."""
@@ -341,3 +371,10 @@ def _both(kinds: Many, of_layers: tuple[str, ...] | None) -> Many:
     if asked is None or of_layers is None:
         return of_layers if asked is None else asked
     return tuple(kind for kind in asked if kind in of_layers)
+
+
+def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for name, n in sorted(pairs):
+        totals[name] = totals.get(name, 0) + n
+    return totals

@@ -272,16 +272,12 @@ def _line(id_: str, key: str, reason: str, writer: Writer) -> Redaction:
 
 def _derived(spine: Spine, id_: str) -> list[str]:
     """Every core, sphere, assembly and belief that was ever made from a memory, and from those in turn."""
-    found: list[str] = []
-    queue = [id_]
-    while queue:
-        source = queue.pop()
+    found = [id_]
+    for source in found:  # it grows
         made = spine.state.made_from(source, _DERIVED)
         made += [m.id for m in spine.head().referring(source) if m.category == "worldview"]
-        fresh = [d for d in dict.fromkeys(made) if d not in found]
-        found += fresh
-        queue += fresh
-    return sorted(found)
+        found += [d for d in dict.fromkeys(made) if d not in found]
+    return sorted(found[1:])
 
 
 def _closed(view: DbView, ids: Collection[str], texts: set[str], writer: Writer) -> list[Change]:

@@ -32,6 +32,7 @@ MAX_NUMBER = 2**53
 MAX_DEPTH = 64
 _MOST_NAME, _MOST_PATH = 255, 4000  # what file systems take
 
+_HALF = re.compile("[\ud800-\udfff]")
 _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
 
 
@@ -109,7 +110,8 @@ def _prover(
         by_place = args[first:]
         places = [*names, *rest * (len(by_place) - len(names))] if rest else names
         for name, value in (*zip(places, by_place), *named.items()):  # noqa: B905 - the others come by name
-            if type(value) is str and name in texts and len(value) <= MAX_TEXT and value.isascii():
+            is_text = type(value) is str and name in texts  # most are, and whole
+            if is_text and len(value) <= MAX_TEXT and (value.isascii() or not _HALF.search(value)):
                 continue
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])
@@ -141,11 +143,9 @@ def _must_be_whole(value: Any, name: str, depth: int) -> None:
         case str():
             if len(value) > MAX_TEXT:
                 raise BadInput(f"{name} has {len(value)} characters", hint=f"at most {MAX_TEXT} are taken")
-            try:
-                value.isascii() or value.encode()
-            except UnicodeEncodeError as error:
-                detail = f"{name} holds half a character at place {error.start}"
-                raise BadInput(detail, hint="send whole Unicode") from None
+            if half := _HALF.search(value):
+                detail = f"{name} holds half a character at place {half.start()}"
+                raise BadInput(detail, hint="send whole Unicode")
         case float() if not math.isfinite(value):
             raise BadInput(f"{name} holds {value}, which is no number")
         case Mapping() | list() | tuple():

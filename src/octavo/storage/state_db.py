@@ -16,7 +16,7 @@ from typing import Any
 import apsw
 
 from octavo.domain.erasure import Erasure
-from octavo.errors import IndexDamaged, LedgerTruncated, OctavoError, StoreFull
+from octavo.errors import IndexDamaged, LedgerDamaged, LedgerTruncated, OctavoError, StoreFull
 from octavo.storage import state_file
 from octavo.storage.ledger import GENESIS, Ledger, Version
 from octavo.storage.projections import Progress
@@ -73,11 +73,13 @@ class StateDb(StateLog):
         version, hash_ = self.watermark()
         if version == 0:
             self.ledger.must_be_whole()
-        else:
+            return self.catch_up()
+        try:
+            is_its_own = self.ledger.hash_of(version) == hash_
+        except LedgerDamaged:
             self.must_not_be_ahead()
-            if self.ledger.hash_of(version) != hash_:
-                return self.rebuild()
-        return self.catch_up()
+            raise
+        return self.catch_up() if is_its_own else self.rebuild()
 
     def stay(self) -> None:
         """Follow no further."""

@@ -73,19 +73,11 @@ class MSP:
         self._sandboxes: dict[str, tuple[str, Sandbox]] = {}
 
     @classmethod
-    def stand(
-        cls,
-        root: str | Path,
-        user_id: str | None = None,
-        *,
-        actor: str = "human:operator",
-        policy: Policy | str | Path | None = None,
-        clock: Callable[[], datetime] | None = None,
-    ) -> MSP:
-        """Make the instance that calls on the class act on; the one before it is closed."""
+    def stand(cls, root: str | Path, user_id: str | None = None, **options: Any) -> MSP:
+        """Make the instance that calls on the class act on, as `MSP(…)` does; the one before it is closed."""
         if cls._standing is not None:
             cls._standing.close()
-        cls._standing = cls(root, user_id, actor=actor, policy=policy, clock=clock)
+        cls._standing = cls(root, user_id, **options)
         return cls._standing
 
     @classmethod

@@ -106,7 +106,6 @@ class VaultView:
         self._entries: list[Entry] = []
         self._latest: dict[str, Entry] = {}
         self._version, self._hash = 0, ""
-        self._short: tuple[int, bytes] | None = None  # what stood when the file was shortened
 
     def _refresh(self) -> None:
         """Follow the ledger; a redaction changes what older versions say, so all is read again."""
@@ -162,15 +161,11 @@ class VaultView:
 
     def _told(self) -> bytes:
         """What the file is to hold: a line for each that lived when it was last shortened, and all since."""
-        since, then = self._shortened(), dict[str, Entry]()
-        if self._short is None or self._short[0] != since:
-            for entry in self._entries:
-                if entry.version <= since:
-                    then[entry.memory.id] = entry
-            live = [entry for entry in then.values() if entry.record.deleted_at is None]
-            live.sort(key=lambda entry: (entry.record.category, entry.record.created_at, entry.memory.id))
-            self._short = since, b"".join(entry.line for entry in live)
-        return self._short[1] + b"".join(e.line for e in self._entries if e.version > since)
+        since = self._shortened()
+        then = {entry.memory.id: entry for entry in self._entries if entry.version <= since}
+        live = [entry for entry in then.values() if entry.record.deleted_at is None]
+        live.sort(key=lambda entry: (entry.record.category, entry.record.created_at, entry.memory.id))
+        return b"".join(e.line for e in (*live, *(e for e in self._entries if e.version > since)))
 
     def _shortened(self) -> int:
         """The version at which the file was last shortened; a mark that cannot be read is none."""

@@ -24,10 +24,9 @@ from octavo.domain.mirror import Synced
 from octavo.doors.operations.remembering import live
 from octavo.doors.operations.table import EXISTS, Progress, operation
 from octavo.engine.account import Account
-from octavo.engine.counts import Stats
 from octavo.engine.explain import Explainer
 from octavo.engine.fields import Count, MemoryId, one_of
-from octavo.engine.reading import Reader, Snapshot
+from octavo.engine.reading import Reader, Snapshot, Stats
 from octavo.engine.syncing import Take
 from octavo.engine.versions import Diff
 from octavo.errors import BadInput

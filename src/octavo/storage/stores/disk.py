@@ -48,24 +48,27 @@ def saying(what: str, hint: str = "") -> Iterator[None]:
         raise failure(what, error, hint) from error
 
 
-def _open_regular(path: str, flags: int) -> int:
-    """Open a file to read; a pipe or a device, which might never end, is refused without waiting for it."""
-    fd = os.open(path, flags | os.O_NONBLOCK)
-    mode = os.fstat(fd).st_mode
-    if stat.S_ISREG(mode):
-        return fd
-    os.close(fd)
-    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.ENOTSUP, "it is no file", path)
-
-
 class Disk:
     """The operating system's file calls, one method each, so that tests can stop at any of them."""
 
     def read(self, path: Path | str, first: int | None = None) -> bytes:
-        """The bytes of a file, or only the first of them."""
-        # Every recall asks, and a Path takes longer.
-        with open(path, "rb", buffering=0, opener=_open_regular) as file:
-            return file.read(-1 if first is None else first)
+        """The bytes of a file, or only the first of them.
+
+        A pipe or a device, which might never end, is refused without waiting for it.
+        """
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # every recall asks: no file object
+        try:
+            told = os.fstat(fd)
+            if not stat.S_ISREG(told.st_mode):
+                number = errno.EISDIR if stat.S_ISDIR(told.st_mode) else errno.ENOTSUP
+                raise OSError(number, "it is no file", str(path))
+            size = told.st_size if first is None else min(first, told.st_size)
+            data = os.read(fd, size)
+            while len(data) < size and (more := os.read(fd, size - len(data))):
+                data += more
+            return data
+        finally:
+            os.close(fd)
 
     def exists(self, path: Path | str) -> bool:
         """Whether the path exists."""
