@@ -246,6 +246,13 @@ def test_the_log_of_hooks_is_its_owners_alone(settings: Settings, monkeypatch: p
     assert [path.stat().st_mode & 0o077 for path in (log, settings.root)] == [0, 0]
 
 
+def test_a_hook_that_cannot_even_log_says_nothing(root: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    root.write_text("no folder")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no json")))
+    hooks.answer(Settings(root=root), "stop")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_hook_gives_up_in_time(settings: Settings, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"session_id": "s"}')))
     monkeypatch.setattr(hooks, "SECONDS", 0.05)

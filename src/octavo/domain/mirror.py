@@ -52,7 +52,8 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
             is_data = first.data or not first.text
             said = json_text(first.data if is_data else {"text": first.text})
         case "talk":
-            said = json_text(conversation(memories))
+            name = path.rsplit("/", maxsplit=1)[-1].removesuffix(".json")  # as the seed calls a session
+            said = json_text({**conversation(memories), "session_id": name})
         case "run" if not path.endswith(STEPS):
             said = json_text(first.data.get("metadata", {}))
         case _:

@@ -51,10 +51,8 @@ def taken_up(account: Account, id_: str) -> Iterator[Sandbox]:
 def held(account: Account, name: str) -> Iterator[Sandbox]:
     """The conversation's sandbox, taken up again or begun; let go afterwards, for the next call."""
     open_ = open_ids(account, name)
-    if not open_:
-        with closing(account.sandbox(name, scope=account.scope or SHARED)) as begun:
-            open_ = [begun.id]
-    with taken_up(account, open_[0]) as sandbox:
+    begun = None if open_ else account.sandbox(name, scope=account.scope or SHARED)
+    with taken_up(account, open_[0]) if begun is None else closing(begun) as sandbox:
         yield sandbox
 
 

@@ -18,6 +18,7 @@ import re
 import signal
 import sys
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -274,13 +275,11 @@ def _log_to(root: Path) -> logging.Handler:
     """Log beside the accounts, or nowhere: a hook has nobody to tell."""
     from logging.handlers import RotatingFileHandler  # it brings much that no other command needs
 
-    handler: logging.Handler = logging.NullHandler()
-    try:
+    with suppress(OSError):
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler = RotatingFileHandler(root / "hooks.log", maxBytes=500_000, backupCount=1, delay=True)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    except OSError:
-        pass
+    handler = RotatingFileHandler(root / "hooks.log", maxBytes=500_000, backupCount=1, delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.handleError = lambda record: None  # type: ignore[method-assign]
     LOG.addHandler(handler)
     LOG.propagate = False
     return handler

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import blocks, mirror, mirror_places
@@ -23,15 +22,8 @@ from octavo.storage.projections import Progress
 from octavo.storage.state_view import DbView
 
 _NOTHING: Mapping[str, Shown] = {}
+Ours = tuple[Place, bytes, Mapping[str, int]]  # a file now: its place, its bytes, the revisions it shows
 _IGNORE = b".octavo/\nepisodic/checkpoints/\nsession_state.json\n*.octavo-*\n"
-
-
-class Ours(Struct, frozen=True, kw_only=True):
-    """A file as the newest version has it."""
-
-    place: Place
-    data: bytes
-    ids: Mapping[str, int]
 
 
 class Mirror:
@@ -122,7 +114,7 @@ class Mirror:
             ours |= self._appended(place, ids, shown) or self.rendered(place, ids, shown)
         for place in at:
             ours |= self.rendered(place)
-        affected = {id_ for one in ours.values() for id_ in one.ids} | changed
+        affected = {id_ for *_, ids in ours.values() for id_ in ids} | changed
         gone = (p for p in files if p in seen or not affected.isdisjoint(files[p].ids))
         paths = dict.fromkeys([*ours, *gone, *read])
         written = [path for path in paths if self._put(path, ours.get(path), files, seen)]
@@ -137,21 +129,22 @@ class Mirror:
         self, path: str, one: Ours | None, files: dict[str, Shown], seen: Mapping[str, bytes | None]
     ) -> bool:
         """Write or remove a file unless a person has been at it, and note so; True if it was."""
-        data, there, shown = one.data if one else None, self.tree.read(path), files.get(path)
+        place, data, ids = one or (None, None, {})
+        there, shown = self.tree.read(path), files.get(path)
         if there == data:
             is_free = True
         elif there is None:  # what a person removed comes back only if nobody can remove it
-            is_free = shown is None or (one is not None and one.place.form not in mirror_places.EDITABLE)
+            is_free = shown is None or (place is not None and place.form not in mirror_places.EDITABLE)
         else:
             is_free = shown is not None and hash_of(there) == shown.sha256
         is_free = is_free or (path in seen and there == seen[path])
         if not is_free or not self.tree.put(path, data, over=there):
             files |= {path: replace(shown, is_behind=True)} if shown else {}
             return False
-        if one is None:
+        if data is None:
             files.pop(path, None)
         else:
-            files[path] = Shown(sha256=hash_of(one.data), ids=one.ids)
+            files[path] = Shown(sha256=hash_of(data), ids=ids)
         return there != data
 
     def note(self, manifest: Manifest) -> None:
@@ -186,7 +179,7 @@ class Mirror:
             ids = {memory.id: memory.rev for memory in some}
             uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
             data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
-            files[path] = Ours(place=place, data=data, ids=ids)
+            files[path] = place, data, ids
         return files
 
     def files(
@@ -233,7 +226,7 @@ class Mirror:
         found = (self.view.get(id_) for id_ in sorted(changed, key=order.__getitem__))
         new = [memory for memory in found if memory and not memory.gone and self._is_at(memory, place)]
         data += mirror.render(place, place.path, new, {}) if new else b""
-        return {place.path: Ours(place=place, data=data, ids={**shown.ids, **{m.id: m.rev for m in new}})}
+        return {place.path: (place, data, {**shown.ids, **{m.id: m.rev for m in new}})}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
         own = self.place_of(memory)
@@ -243,9 +236,10 @@ class Mirror:
         self, path: str, data: bytes, ours: Ours | None, erasure: Erasure, files: dict[str, Shown]
     ) -> None:
         """Take out of a page the blocks that are or hold what is erased; make any other file anew."""
-        clean, shown = ours.data if ours else None, files.get(path)
-        if ours and ours.place.form == "page" and data != ours.data:
-            mirror.read(ours.place, path, data)
+        place, newest, shows = ours or (None, None, {})
+        clean, shown = newest, files.get(path)
+        if place and place.form == "page" and data != newest:
+            mirror.read(place, path, data)
             text = data.decode()
             lines = blocks.plain(text).split("\n")
             for _, said, id_, first, last in reversed(list(blocks.blocks_of(text))):
@@ -256,8 +250,8 @@ class Mirror:
             return
         if clean is None:
             files.pop(path, None)  # its name may tell of what was erased
-        elif ours and clean == ours.data:
-            files[path] = Shown(sha256=hash_of(clean), ids=ours.ids)
+        elif clean == newest:
+            files[path] = Shown(sha256=hash_of(clean), ids=shows)
         elif shown:
             ids = {id_: rev for id_, rev in shown.ids.items() if id_ not in erasure.ids}
             files[path] = replace(shown, ids=ids)

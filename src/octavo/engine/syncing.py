@@ -379,15 +379,15 @@ def _keep_copies(tree: Mirror, compared: Comparison) -> None:
     """Lay the account's side of every conflict beside the file, and take away those that are settled."""
     manifest, copies = tree.base(), dict[str, bytes]()
     for group in (group for group in compared.groups if group.conflicts):
-        for path, one in tree.rendered(group.place).items():
-            copies |= {compared.copy_of(path): one.data} if tree.tree.read(path) != one.data else {}
+        for path, (_, data, _) in tree.rendered(group.place).items():
+            copies |= {compared.copy_of(path): data} if tree.tree.read(path) != data else {}
     digests = dict(manifest.copies)
     for name in {**digests, **copies}:
-        there, data = tree.tree.read(name), copies.get(name)
+        there, copy = tree.tree.read(name), copies.get(name)
         is_ours = there is None or hash_of(there) == digests.get(name)  # else a person has written in it
-        if is_ours and tree.tree.put(name, data, over=there):
+        if is_ours and tree.tree.put(name, copy, over=there):
             digests.pop(name, None)
-            digests |= {name: hash_of(data)} if data is not None else {}
+            digests |= {name: hash_of(copy)} if copy is not None else {}
     tree.tree.note(replace(manifest, copies=digests))
 
 
