@@ -35,6 +35,17 @@ def test_the_one_named_speaker_becomes_i_and_leaves_the_terms():
     assert question.phrasings == ("Where did my friend go?", "my friend go")
 
 
+def test_only_a_question_about_oneself_is_read_in_the_words_it_may_be_told_in():
+    question = read_question("Where do I live?", now=NOW, asker="user")
+    assert question.speaker == "user"
+    assert question.terms == ("live",)
+    assert "move" in question.retold
+    for text in ("Where does Mali live?", "Can you find me a home?", "What did I plant?"):
+        other = read_question(text, now=NOW, speakers=["Mali"], asker="user")
+        assert (other.retold, other.speaker) == ({}, "Mali" if "Mali" in text else None)
+    assert read_question("Where do I live?", now=NOW).retold == {}
+
+
 def test_two_named_speakers_are_nobody_in_particular():
     question = read_question("What did Mali tell Somchai?", now=NOW, speakers=["Mali", "Somchai"])
     assert question.speaker is None

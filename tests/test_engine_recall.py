@@ -387,6 +387,22 @@ def test_of_two_that_contradict_the_newer_comes_first_and_the_older_is_marked(wo
     assert not hits[0].notes
 
 
+def test_who_asks_about_themselves_finds_what_they_told_in_other_words(words):
+    said = {
+        "where do I live?": "I moved to Bangkok last week and the flat is tiny.",
+        "what's my job?": "Joined Acme as a data engineer on Monday!",
+        "what's my dog called?": "We got a puppy yesterday, so we named her Toffee.",
+        "ฉันอยู่ที่ไหน": "เพิ่งย้ายมาเชียงใหม่เมื่อเดือนก่อน",
+    }
+    small = ("Work was long.", "The dog next door barked.", "My sister lives in Leeds.", "ร้านนี้อยู่ที่ไหน")
+    with words.sandbox() as sandbox:
+        for text in (*said.values(), "We had soup at the harbour.", *small):
+            sandbox.turn("user", text)
+            sandbox.turn("assistant", "Noted.")
+    for question, told in said.items():
+        assert told in [hit.text for hit in words.recall(question, k=3, unit="turn")]
+
+
 def test_what_is_linked_to_a_hit_comes_too(words):
     place = words.remember("the harbour of Rayong").memory
     words.remember("where grandmother was born", links={"about": place.id})

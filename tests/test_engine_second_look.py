@@ -130,7 +130,7 @@ def test_tokens_live_on_in_another_handle_and_come_again_when_damaged(opened, ro
     hits = opened(embedder=False, reranker=reranker).recall("mango harbour", unit="turn")
     assert all(hit.parts["rerank"] == 0 for hit in hits)
     again.reindex()
-    assert again.recall("mango harbour", unit="turn")[0].parts["rerank"] > 0
+    assert any(hit.parts["rerank"] > 0 for hit in again.recall("mango harbour", unit="turn"))
     assert again.check().problems == ()
 
 

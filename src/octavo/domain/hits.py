@@ -13,7 +13,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import Emotion, Memory
 from octavo.domain.orders import Order
 from octavo.domain.ranking import Recipe
-from octavo.domain.units import is_person
+from octavo.domain.units import USERS, is_person
 from octavo.errors import BadInput
 
 K = 10  # hits, unless somebody says how many or how long they may be
@@ -107,7 +107,7 @@ class Hit(Struct, frozen=True, kw_only=True):
         own, speakers = (speaker or "").casefold(), {turn.speaker.casefold() for turn in self.memory.turns}
         if speaker is None or not is_person(own) or f"agent:{own}" == self.memory.actor.casefold():
             return False
-        return own in _PERSONS or not _PERSONS & speakers
+        return own in USERS or not USERS & speakers
 
     @property
     def why(self) -> str:
@@ -225,7 +225,6 @@ def chosen(parts: Mapping[str, float], streams: Mapping[str, float]) -> dict[str
     } | {name: value for name, value in parts.items() if name in _PRIORS}
 
 
-_PERSONS = frozenset({"user", "human"})
 _STREAM_OF = {"abstraction": "abstractions", "address": "speaker"}
 _PRIORS = ("length", "person", "layer", "age", "assembly")
 OWN = ("salience", "age", "layer")  # what a memory brings along, whatever the question is

@@ -17,7 +17,7 @@ from msgspec import Struct
 from octavo import words as word_lists
 from octavo.domain.memory import Memory, is_human
 from octavo.domain.text import fold, split_runs, terms_of_run
-from octavo.domain.units import is_person
+from octavo.domain.units import USERS, is_person
 
 ENDED = "order-ended"  # the category of a register that says that an order holds no longer
 LONGEST = 400
@@ -29,7 +29,6 @@ _DOUBTED = 0.3  # so much better what may be no order at all must fit
 _SHARED_WORDS = 0.1
 _SAME_TOPIC = 0.1
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
-_USERS = frozenset({"user", "human"})
 _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
 # What is quoted was said by somebody else: marks around more than a word or two, a block of code, a mail's >.
@@ -148,7 +147,7 @@ def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
     if memory.kind in _STATEMENTS and is_human(memory.actor):
         yield None, memory.text, memory.at
     speakers = {turn.speaker.casefold() for turn in memory.turns}
-    users = speakers & _USERS
+    users = speakers & USERS
     if not users:  # people by name who talk with a machine: people among themselves give it no orders
         own = memory.actor.partition(":")[2].casefold() if memory.actor.startswith("agent:") else None
         machines = {speaker for speaker in speakers if speaker == own or not is_person(speaker)}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from msgspec import Struct
 
+from octavo import words
 from octavo.domain.dates import Interval, find_times
 from octavo.domain.orders import is_request
 from octavo.domain.patterns import pattern
@@ -33,6 +34,8 @@ _LISTING = pattern(
     r"|(?:where|who)\s+(?:has|have)\b|in\s+what\s+ways|name\b|list\b)|(?:อะไร|ใคร|ไหน)บ้าง",
     re.IGNORECASE,
 )
+_ONESELF = pattern(words.cue("search.oneself"))
+_RETOLD = 0.7  # what a word in which an answer may be told counts beside the question's own
 LONGEST = 2_000  # characters of a question that are read: an embedder's memory grows with them
 
 
@@ -52,6 +55,7 @@ class Question(Struct, frozen=True, kw_only=True):
     phrasings: tuple[str, ...]
     is_list: bool = False  # whether several things are asked for
     is_request: bool = False
+    retold: Mapping[str, float] = {}  # terms in which an answer may be told, and what each counts
 
 
 def read_question(
@@ -61,12 +65,14 @@ def read_question(
     speakers: Iterable[str] = (),
     names: Mapping[str, str] | None = None,
     lived: Interval | None = None,
+    asker: str | None = None,
 ) -> Question:
     """Read a question in the light of the account's own speakers and the time it has lived through.
 
     Memories are mostly said in the first person, so the one speaker a question names becomes "I" and their
     turns are preferred; names and dates leave the terms because they are matched as what they are. `names`
-    are other names that speakers go by; they count only as they are written.
+    are other names that speakers go by; they count only as they are written. Who asks about themselves is
+    the `asker`, and tells of a thing in other words: "I moved to Bangkok" is where they live.
     """
     times = find_times(text, now, lived)
     meant = {**(names or {}), **{speaker: speaker for speaker in speakers}}
@@ -82,21 +88,49 @@ def read_question(
     terms, previous = _terms(bare)
     asked = personal.strip() or text
     stated = _AUXILIARY.sub("", _ASKING.sub("", asked)).rstrip(" ?")
+    speaker = next(iter(named)) if len(named) == 1 else None
+    retold = {} if asker is None or named or is_request(text) else _retold(bare, terms)
     return Question(
         text=text,
         terms=terms,
         previous=previous,
-        speaker=next(iter(named)) if len(named) == 1 else None,
+        speaker=asker if retold else speaker,
         intervals=times.intervals,
         phrasings=(asked, stated) if stated and stated != asked else (asked,),
         is_list=is_listing(text),
         is_request=is_request(text),
+        retold=retold,
     )
 
 
 def is_listing(text: str) -> bool:
     """Whether several things are asked for."""
     return _LISTING.search(text) is not None
+
+
+def _retold(bare: str, asked: Iterable[str]) -> dict[str, float]:
+    """The terms in which people tell of what a question about oneself names, words of it apart."""
+    folded, terms = fold(bare), frozenset(asked)
+    if not _ONESELF.search(folded):
+        return {}
+    found: dict[str, float] = {}
+    for names, told in _tellings():
+        if any(name in terms or (not name.isascii() and name in folded) for name in names):
+            for some in told:
+                found.update({term: _RETOLD / len(some) for term in some if term not in terms})
+    return found
+
+
+@cache
+def _tellings() -> list[tuple[frozenset[str], list[tuple[str, ...]]]]:
+    """What a question names, Thai as it is written, English by its stems; and the terms of each telling."""
+    found = []
+    for language, sections in words.languages().items():
+        for line in words.lines("search.retold", language):
+            asked, _, told = line.partition(":")
+            names = _terms(asked)[0] if sections["spaced"] else fold(asked).split()
+            found.append((frozenset(names), [_terms(word)[0] for word in told.split()]))
+    return found
 
 
 def _terms(bare: str) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -15,6 +15,7 @@ from octavo.domain.memory import Kind, Layer, Memory
 
 # Speakers that are roles, not names: nobody is looked for by them.
 ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai", "agent", "bot"})
+USERS = frozenset({"user", "human"})
 _MACHINES = frozenset({"assistant", "system", "tool", "ai", "agent", "bot"})
 
 # The words for the one spoken to (in the group) and for the one who speaks. Thai words have no borders:

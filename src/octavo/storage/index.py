@@ -18,7 +18,7 @@ from octavo.domain.names import meanings
 from octavo.domain.query import Question, read_question
 from octavo.domain.ranking import Recipe
 from octavo.domain.text import passages
-from octavo.domain.units import ROLES, Unit, Watermark
+from octavo.domain.units import ROLES, USERS, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import write_batch, write_ends
@@ -88,7 +88,8 @@ class Index(Struct):
         days = [datetime.fromtimestamp(seconds, UTC).date() for seconds in times]
         lived = Interval(first=min(days), last=max(days)) if days else None
         names = meanings(speakers, aliases, called)
-        return read_question(text, now=now, speakers=speakers, names=names, lived=lived)
+        asker = next((name for name in heard if name.casefold() in USERS), None)
+        return read_question(text, now=now, speakers=speakers, names=names, lived=lived, asker=asker)
 
     def search(
         self,

@@ -29,9 +29,9 @@ _EPOCH = 719_163  # the ordinal of 1970-01-01
 _MOST = 100  # of the best whose substance is compared
 
 
-def words_part(nearby: Surroundings, units: Array, weights: Array, average: float, recipe: Recipe) -> Array:
+def words_part(nearby: Surroundings, units: Array, shares: Array, average: float, recipe: Recipe) -> Array:
     """How much of the question's terms some units cover, their neighbours' terms counted in part."""
-    terms = len(weights)
+    terms = len(shares)
     if terms == 0 or len(units) == 0:
         return np.zeros(len(units), dtype=np.float32)
     # Each term that a row holds: the row, the term, and its frequency there.
@@ -53,7 +53,6 @@ def words_part(nearby: Surroundings, units: Array, weights: Array, average: floa
         total += beside
     kept = ordinal[row] >= 0
     total[ordinal[row[kept]], term[kept]] += own[kept]
-    shares = (weights / weights.sum()).astype(np.float32)
     return nearby.best(product(saturated(total, recipe), shares), starts)
 
 

@@ -95,7 +95,8 @@ class Search:
             behind = [source.first + source.units.fitting(filter_) for source in self.sources[1:]]
             indexed = np.array(words.all(filter_, version), dtype=np.int64)
             self.allowed = np.sort(np.concatenate([indexed, *behind]))
-        self.codes = np.array([code_of(term) for term in question.terms], dtype=np.uint32)
+        terms = (*question.terms, *question.retold)
+        self.codes = np.array([code_of(term) for term in terms], dtype=np.uint32)
         # The seconds around each interval in which a match still counts for something.
         self.spans: list[tuple[int, int]] = []
         for interval in question.intervals[:12]:
@@ -251,15 +252,20 @@ class Search:
         return parts
 
     def _weights(self) -> tuple[Array, float]:
-        """The weight of each term, and how many terms a passage has on average."""
-        terms, total = 0, sum(source.rows for source in self.sources)
+        """The share of each term in all of the question's, and how many terms a passage has on average.
+
+        A term in which the answer may be told counts as one of the question's does on average.
+        """
+        length, total, question = 0, sum(source.rows for source in self.sources), self.question
         for source in self.sources:
             last = source.units.column("rows")[source.rows - 1 : source.rows]
-            terms += int((last["terms"] + last["length"]).sum())
-        counts = counts_of(self.sources, self.codes)
-        known = dict(zip(self.question.terms, counts.tolist(), strict=True))
-        weights = term_weights(self.question.terms, self.question.previous, known, total, self.recipe)
-        return np.array(weights, dtype=np.float32), max(1.0, terms / max(1, total))
+            length += int((last["terms"] + last["length"]).sum())
+        counts = counts_of(self.sources, self.codes[: len(question.terms)])
+        known = dict(zip(question.terms, counts.tolist(), strict=True))
+        weights = np.array(term_weights(question.terms, question.previous, known, total, self.recipe))
+        retold = [share / max(1, len(weights)) for share in question.retold.values()]
+        shares = np.append(weights / max(float(weights.sum()), 1e-9), retold)
+        return shares.astype(np.float32), max(1.0, length / max(1, total))
 
     def _best(
         self, nearby: Surroundings, chosen: Array, parts: dict[str, Array], near: Array, limit: int
@@ -292,7 +298,8 @@ class Search:
     ) -> list[ScoredUnit]:
         firsts = picked(nearby.firsts, units)
         sharing = np.zeros(len(nearby.starts), dtype=bool)
-        sharing[nearby.unit_of(nearby.found.row)] = True
+        shared = nearby.found.term < len(self.question.terms)
+        sharing[nearby.unit_of(nearby.found.row[shared])] = True
         columns = (
             *(firsts["name"], firsts["name_length"], firsts["rev"], firsts["turn"], firsts["kind"]),
             *(score, sharing[units], matched - nearby.starts[units], nearby.rows[matched]),
