@@ -373,3 +373,9 @@ def test_a_name_that_is_let_through_by_its_form_holds_no_secret(name: str) -> No
 @pytest.mark.parametrize("name", ["pin1234", "otp-123456", "cvv123", "cvc_1234"])
 def test_a_short_name_that_says_a_number_to_keep_is_looked_at(name: str) -> None:
     assert screening._OWN.fullmatch(name) is None
+
+
+def test_a_decimal_number_is_no_card_by_its_digits():
+    assert find("[442928.5390005561]", ALLOW) == ()
+    assert found("4429 2853 9000 5561")[0][0] == "card"
+    assert found("4429.2853.9000.5561")[0][0] == "card"

@@ -66,7 +66,8 @@ def _of_digits(low: str, digits: str, shape: list[int], start: int) -> str | Non
         doubtful = shape == [13] and (as_time or as_barcode)
         if not doubtful or _THAI_ID_NAMED.search(low, max(0, start - 60), start):
             return "thai_id"
-    return "card" if _CARD.fullmatch(digits) and _is_luhn(digits) else None
+    is_decimal = len(shape) == 2 and low[start + shape[0]] == "."  # 442928.5390005561 is a measurement
+    return "card" if not is_decimal and _CARD.fullmatch(digits) and _is_luhn(digits) else None
 
 
 def _stands_alone(plain: str, start: int, end: int) -> bool:

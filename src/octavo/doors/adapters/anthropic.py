@@ -29,9 +29,8 @@ except ImportError as error:
     raise Unavailable("the memory tool needs anthropic", hint="pip install 'octavo[anthropic]'") from error
 
 CATEGORY = "memory-tool"
-_ROOT, _TOPICS = "/memories", "memories/"
+_ROOT, _TOPICS, _FOLDER_SIZE = "/memories", "memories/", "4K"
 _MOST_PATH, _MOST_LINES, _DEPTH, _WIDTH = 180, 999_999, 2, 6
-_FOLDER_SIZE = "4K"
 Tree = Mapping[str, Memory]  # files and folders by their paths, sorted; the root's is empty
 
 
@@ -49,8 +48,7 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         if tree[place].data.get("folder"):
             return _listed(command.path, place, tree)
         lines = tree[place].text.split("\n")
-        if len(lines) > _MOST_LINES:
-            raise _error(f"File {command.path} exceeds maximum line limit of 999,999 lines.")
+        _must(len(lines) <= _MOST_LINES, f"File {command.path} exceeds maximum line limit of 999,999 lines.")
         first, last = (command.view_range if len(command.view_range or ()) == 2 else None) or (1, -1)
         shown = lines[max(first, 1) - 1 : len(lines) if last == -1 else last]
         return _numbered(f"Here's the content of {command.path} with line numbers:", shown, max(first, 1))
@@ -59,8 +57,7 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         """A new file, and the folders it lies in."""
         place, tree = _place(command.path), self._tree()
         after = _with_folders(place, tree)
-        if place in tree:
-            raise _error(f"File {command.path} already exists")
+        _must(place not in tree, f"File {command.path} already exists")
         self._write(tree, {**after, place: _node(command.file_text)})
         return f"File created successfully at: {command.path}"
 
@@ -70,13 +67,11 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         text, old = tree[place].text, command.old_str
         rows = [text.count("\n", 0, at) for at in range(len(text) + 1) if text.startswith(old, at)]
         failed = "No replacement was performed"
-        if not rows:
-            raise _error(f"{failed}, old_str `{old}` did not appear verbatim in {command.path}.")
-        if text.count(old) > 1:
-            what = f"Multiple occurrences of old_str `{old}` in lines: {', '.join(str(r + 1) for r in rows)}"
-            raise _error(f"{failed}. {what}. Please ensure it is unique")
+        _must(bool(rows), f"{failed}, old_str `{old}` did not appear verbatim in {command.path}.")
+        what = f"Multiple occurrences of old_str `{old}` in lines: {', '.join(str(r + 1) for r in rows)}"
+        _must(text.count(old) <= 1, f"{failed}. {what}. Please ensure it is unique")
         text = text.replace(old, command.new_str)
-        self._revise(place, tree, text)
+        self._write(tree, {**tree, place: replace(tree[place], text=text, at=datetime.now(UTC))})
         first = max(0, rows[0] - 2)
         head = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
         return _numbered(head, text.split("\n")[first : rows[0] + 3], first + 1)
@@ -85,59 +80,50 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         """A file with a text put in after a line."""
         place, tree = self._at(command.path, is_file=True)
         lines = tree[place].text.removesuffix("\n").split("\n") if tree[place].text else []
-        if not 0 <= command.insert_line <= len(lines):
-            wrong = f"Invalid `insert_line` parameter: {command.insert_line}."
-            raise _error(f"{wrong} It should be within the range [0, {len(lines)}].")
-        lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
-        self._revise(place, tree, "\n".join(lines).removesuffix("\n") + "\n")
+        at, most = command.insert_line, len(lines)
+        wrong = f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {most}]."
+        _must(0 <= at <= most, wrong)
+        lines.insert(at, command.insert_text.rstrip("\n"))
+        text = "\n".join(lines).removesuffix("\n") + "\n"
+        self._write(tree, {**tree, place: replace(tree[place], text=text, at=datetime.now(UTC))})
         return f"The file {command.path} has been edited."
 
     def delete(self, command: beta.BetaMemoryTool20250818DeleteCommand) -> str:
         """A file's end, or a folder's with everything in it; the history stays in the account."""
         place, tree = _place(command.path), self._tree()
-        if not place:
-            raise _error("Cannot delete the /memories directory itself")
-        if place not in tree:
-            raise _error(f"The path {command.path} does not exist")
+        _must(bool(place), "Cannot delete the /memories directory itself")
+        _must(place in tree, f"The path {command.path} does not exist")
         self._write(tree, {name: memory for name, memory in tree.items() if not _is_in(place, name)})
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: beta.BetaMemoryTool20250818RenameCommand) -> str:
         """A file or folder under another name; its memories keep their history."""
         old, new, tree = _place(command.old_path), _place(command.new_path), self._tree()
-        if not old:
-            raise _error("Cannot rename the /memories directory itself")
-        if new in tree:
-            raise _error(f"The destination {command.new_path} already exists")
+        _must(bool(old), "Cannot rename the /memories directory itself")
+        _must(new not in tree, f"The destination {command.new_path} already exists")
         after = _with_folders(new, tree)
         if old in tree and not _is_in(old, new):
             after = {new + n[len(old) :] if _is_in(old, n) else n: memory for n, memory in after.items()}
         self._write(tree, after)
-        if new not in after:
-            why = "cannot be moved into itself" if old in tree else "does not exist"
-            raise _error(f"The path {command.old_path} {why}")
+        why = "cannot be moved into itself" if old in tree else "does not exist"
+        _must(new in after, f"The path {command.old_path} {why}")
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
         """Everything in the folder ends; the history stays in the account."""
-        self._write(self._tree(), {"": _FOLDER})
+        self._write(self._tree(), {"": _node()})
         return "All memory cleared"
 
     def _tree(self) -> Tree:
         held = self.account.memories(kind="skill", category=CATEGORY, scope=[self._scope])
         nodes = {memory.topic.removeprefix(_TOPICS): memory for memory in held if memory.topic}
-        return {"": _FOLDER} | dict(sorted(nodes.items(), key=lambda node: node[0].split("/")))
+        return {"": _node()} | dict(sorted(nodes.items(), key=lambda node: node[0].split("/")))
 
     def _at(self, path: str, *, is_file: bool = False) -> tuple[str, Tree]:
         place, tree = _place(path), self._tree()
-        if place not in tree:
-            raise _error(f"The path {path} does not exist. Please provide a valid path.")
-        if is_file and tree[place].data.get("folder"):
-            raise _error(f"The path {path} is not a file.")
+        _must(place in tree, f"The path {path} does not exist. Please provide a valid path.")
+        _must(not (is_file and tree[place].data.get("folder")), f"The path {path} is not a file.")
         return place, tree
-
-    def _revise(self, place: str, tree: Tree, text: str) -> None:
-        self._write(tree, {**tree, place: replace(tree[place], text=text, at=datetime.now(UTC))})
 
     def _write(self, before: Tree, after: Tree) -> None:
         """Write what became of the tree in one version; what the gate refuses is the tool's error."""
@@ -154,36 +140,31 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
             for verdict in write(writes) if writes else ():
                 verdict.or_raise()
         except OctavoError as error:
-            raise _error(str(error)) from error
+            raise ToolError(privacy.tellable(str(error))) from error
 
 
-def _error(said: str) -> ToolError:
-    """What the tool says of a failure; a path that was handed in may hold a secret."""
-    return ToolError(privacy.tellable(said))
+def _must(is_so: bool, otherwise: str) -> None:
+    """Raise what the tool says of a failure; a path that was handed in may hold a secret."""
+    if not is_so:
+        raise ToolError(privacy.tellable(otherwise))
 
 
 def _place(path: str) -> str:
     """A path below the folder, by its names alone; empty for the folder itself."""
-    if not path.startswith(_ROOT):
-        raise _error(f"Path must start with /memories, got: {path}")
+    _must(path.startswith(_ROOT), f"Path must start with /memories, got: {path}")
     place = posixpath.normpath(path[len(_ROOT) :].lstrip("/") or ".")
-    if place == ".." or place.startswith("../"):
-        raise _error(f"Path {path} would escape /memories directory")
-    if len(place) > _MOST_PATH or not place.isprintable() or place != place.strip():
-        raise _error(f"Path {path} cannot be used: at most {_MOST_PATH} plain characters")
+    _must(place != ".." and not place.startswith("../"), f"Path {path} would escape /memories directory")
+    is_plain = len(place) <= _MOST_PATH and place.isprintable() and place == place.strip()
+    _must(is_plain, f"Path {path} cannot be used: at most {_MOST_PATH} plain characters")
     return "" if place == "." else place
 
 
-def _node(text: str, *, is_folder: bool = False) -> Memory:
-    data = {"folder": is_folder}
-    return Memory(id="", kind="skill", text=text, category=CATEGORY, at=datetime.now(UTC), data=data)
-
-
-_FOLDER = _node("", is_folder=True)
+def _node(text: str | None = None) -> Memory:
+    at, data = datetime.now(UTC), {"folder": text is None}
+    return Memory(id="", kind="skill", text=text or "", category=CATEGORY, at=at, data=data)
 
 
 def _is_in(folder: str, place: str) -> bool:
-    """Whether a path is a folder or file itself, or lies below it."""
     return not folder or f"{place}/".startswith(f"{folder}/")
 
 
@@ -191,9 +172,8 @@ def _with_folders(place: str, tree: Tree) -> dict[str, Memory]:
     """The tree with the folders that a path needs."""
     after, parts = dict(tree), place.split("/")
     for folder in ("/".join(parts[:depth]) for depth in range(1, len(parts))):
-        node = after.setdefault(folder, replace(_FOLDER, at=datetime.now(UTC)))
-        if not node.data.get("folder"):
-            raise _error(f"The path {_ROOT}/{folder} is not a directory.")
+        node = after.setdefault(folder, _node())
+        _must(bool(node.data.get("folder")), f"The path {_ROOT}/{folder} is not a directory.")
     return after
 
 

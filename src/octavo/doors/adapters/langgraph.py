@@ -57,13 +57,11 @@ class OctavoStore(base.BaseStore):
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Do operations together: reads see what was, writes are one version, a key's last one wins."""
-        asked = list(ops)
-        for op in asked:
-            base.validate_op_namespace(op)
         puts: dict[str, base.PutOp] = {}
         read: dict[str, Memory] = {}
         results: list[base.Result] = []
-        for op in asked:
+        for op in ops:
+            base.validate_op_namespace(op)
             match op:
                 case base.GetOp():
                     memory = self._find(op.namespace, op.key)
@@ -88,9 +86,7 @@ class OctavoStore(base.BaseStore):
     def sweep_ttl(self) -> int:
         """End items whose time is over; returns how many. Reads leave them out in any case."""
         over = [memory.id for memory in self._items() if not self._lives(memory)]
-        if over:
-            self.account.forget(*over)
-        return len(over)
+        return len(self.account.forget(*over)) if over else 0
 
     def _items(self, namespace: Sequence[str] = (), **more: Any) -> list[Memory]:
         tags = [tag_of(namespace)] if namespace else None
@@ -120,7 +116,7 @@ class OctavoStore(base.BaseStore):
             others = [m for m in self._items(namespace) if m.id not in known and self._fits(m, op)]
             # What has words and did not come fits with 0; what was put without an index has no score at all.
             scored = [(memory, 0.0 if op.query and memory.text else None) for memory in others]
-            ranked += sorted(scored, key=lambda item: item[1] is None) if op.query else scored
+            ranked += sorted(scored, key=lambda item: item[1] is None)
         return ranked[op.offset : most]
 
     def _fits(self, memory: Memory, op: base.SearchOp) -> bool:
@@ -167,8 +163,7 @@ class OctavoStore(base.BaseStore):
 def _item(kind: Callable[..., Any], memory: Memory, **more: Any) -> Any:
     own = memory.data[FORMAT]
     names = {"namespace": tuple(own["namespace"]), "key": own["key"], "value": own["value"]}
-    created = datetime.fromisoformat(own["created"])
-    return kind(**names, created_at=created, updated_at=memory.at, **more)
+    return kind(**names, created_at=datetime.fromisoformat(own["created"]), updated_at=memory.at, **more)
 
 
 def _matches(namespace: Sequence[str], condition: base.MatchCondition) -> bool:

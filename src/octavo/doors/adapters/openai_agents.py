@@ -88,15 +88,10 @@ class OctavoSession(SessionABC):
             raise BadInput(f"an item is {type(item).__name__}, not an object")
         own = {"item": plain_json(item), "session": self.session_id, "number": number}
         turns = (Turn(speaker=str(item.get("role") or item.get("type") or "agent")[:100], text=_said(item)),)
+        category = None if item.get("role") else "event"  # a call of a tool is no conversation
+        at, text, tags, data = datetime.now(UTC), transcript(turns), (self._tag,), {_OWN: own}
         return Memory(
-            id="",
-            kind="episode",
-            text=transcript(turns),
-            category=None if item.get("role") else "event",  # a call of a tool is no conversation
-            tags=(self._tag,),
-            turns=turns,
-            at=datetime.now(UTC),
-            data={_OWN: own},
+            id="", kind="episode", text=text, category=category, tags=tags, turns=turns, at=at, data=data
         )
 
 

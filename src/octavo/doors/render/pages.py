@@ -64,7 +64,8 @@ def shown_lines(memory: Memory) -> Iterator[Shown]:
         return
     yield _title(memory.id, span(memory), memory.scope)
     yield ""
-    yield Page([_paragraph(part) for part in memory.text.split("\n\n")])
+    paragraphs = [part.partition("\n") for part in memory.text.split("\n\n")]
+    yield Page(line((head, "bold" if below else ""), newline, below) for head, newline, below in paragraphs)
     arc = memory.data.get("compressed_narrative", {}).get("emotional_arc", {})
     felt = [arc.get(name) for name in ("start_state", "peak_emotion", "end_state")]
     anchors = [anchor["phrase"] for anchor in memory.data.get("salience_anchors", ()) if anchor.get("phrase")]
@@ -72,7 +73,7 @@ def shown_lines(memory: Memory) -> Iterator[Shown]:
         {
             "felt": " → ".join(dict.fromkeys(word for word in felt if word)),
             "milestones": [one_line(f"“{phrase}”") for phrase in anchors[:3]],
-            "made of": f"{_sources(memory)}, {_method(memory)}",
+            "made of": _made_of(memory),
             "instead of": fallback(memory),
         }
     )
@@ -84,25 +85,15 @@ def _title(name: str, more: str, scope: str) -> Line:
     )
 
 
-def _paragraph(text: str) -> Line:
-    """A paragraph; where a heading stands above lines, it is bold."""
-    first, newline, rest = text.partition("\n")
-    return line((first, "bold"), newline, rest) if newline else line(first)
-
-
-def _sources(memory: Memory) -> str:
-    if memory.kind == "sphere":
-        return plural("core", len(memory.linked("part")))
+def _made_of(memory: Memory) -> str:
+    """What a core or sphere was made of, and how."""
+    meta, parts = memory.data.get("meta", {}), len(memory.linked("part"))
     sessions = plural("session", len(memory.data.get("source_sessions", ())))
-    return f"{sessions}, {plural('episode', len(memory.linked('part')))}"
-
-
-def _method(memory: Memory) -> str:
-    meta = memory.data.get("meta", {})
+    sources = plural("core", parts) if memory.kind == "sphere" else f"{sessions}, {plural('episode', parts)}"
     model = f" by {meta['model']}" if meta.get("model") else ""
     kept = meta.get("detail_retention")
     share = f"; {kept:.0%} of their length" if isinstance(kept, float) and kept < 1 else ""
-    return f"{meta.get('compression_method', 'unknown')}{model}{share}"
+    return f"{sources}, {meta.get('compression_method', 'unknown')}{model}{share}"
 
 
 def fallback(memory: Memory) -> str | None:

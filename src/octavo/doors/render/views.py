@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from octavo.documents.brain.teaching import Reply
@@ -17,9 +17,8 @@ from octavo.doors.render.shapes import Line, Shown, cell, dim, grid, line, momen
 from octavo.engine.health import Report
 from octavo.engine.keeper import Upkeep
 from octavo.engine.review import Waiting
-from octavo.engine.versions import Diff
 
-View = Callable[[Any], Iterator[Shown]]
+View = Callable[[Any], Iterable[Shown]]
 _GOOD = "bold green"
 _FILES = 20  # that are named one by one
 _EDITS = {"remember": "green", "revise": "yellow", "forget": "red"}
@@ -50,11 +49,6 @@ def report(head: Callable[[Any], Line], **below: tuple[str, str, Callable[[Any],
     return view
 
 
-def nothing(value: None) -> Iterator[Shown]:
-    """A view of what has answered somebody else already."""
-    yield from ()
-
-
 def verdict_lines(verdict: Verdict, word: str = "") -> Iterator[Shown]:
     """What became of a write; a memory that is not in is said on standard error."""
     if verdict:
@@ -76,10 +70,9 @@ def verdicts_lines(value: Mapping[str, Any], word: str = "") -> Iterator[Shown]:
         yield from verdict_lines(verdict, word if verdict.memory is not None else "")
 
 
-def init_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """Whether the account was begun or found."""
+def _begun(value: Mapping[str, Any]) -> list[Shown]:
     what = "begun" if value["is_new"] else f"there already, at version {value['version']}"
-    yield line("account ", (one_line(value["account"]), "bold"), f" in {value['root']}: {what}")
+    return [line("account ", (one_line(value["account"]), "bold"), f" in {value['root']}: {what}")]
 
 
 def sandbox_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
@@ -131,17 +124,6 @@ def waiting_lines(waiting: Waiting) -> Iterator[Shown]:
     yield line((f"{proposal.action}  ", "magenta"), f"{proposal.reason} ({proposal.by})")
     yield from diff_lines(waiting.diff)
     yield dim(f"approve it as seen: octavo approve {proposal.id} --seen {waiting.digest}")
-
-
-def ended_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """How many memories a rejection ended."""
-    yield line(("rejected", _GOOD), f" for ever; ended {len(value['ended'])} that said so")
-
-
-def difference_lines(difference: Diff) -> Iterator[Shown]:
-    """The difference of two versions."""
-    yield line((f"version {difference.before} → {difference.after}", "bold"))
-    yield from diff_lines(difference)
 
 
 def _sound(report: Report) -> Line:
@@ -230,13 +212,13 @@ DONE: dict[str, View] = {
     **dict.fromkeys(("export", "import"), carried_lines),
     **dict.fromkeys(("mirror", "sync"), synced_lines),
     **dict.fromkeys(("teach", "invoke"), answer_lines),
-    **dict.fromkeys(("mcp", "hook"), nothing),
+    **dict.fromkeys(("mcp", "hook"), lambda _: ()),  # they have answered somebody else already
     **dict.fromkeys(
         ("check", "repair"),
         report(_sound, problems=("problem", "red", str), notes=("note", "yellow", str)),
     ),
     "accounts": done("", empty="no accounts; `octavo init` begins one"),
-    "init": init_lines,
+    "init": _begun,
     "delete_account": done("deleted"),
     "move": done("moved to"),
     "sandbox": sandbox_lines,
@@ -256,7 +238,9 @@ DONE: dict[str, View] = {
     "proposal": waiting_lines,
     "approve": done("approved "),
     "decline": done("declined"),
-    "reject": ended_lines,
+    "reject": lambda value: [
+        line(("rejected", _GOOD), f" for ever; ended {len(value['ended'])} that said so")
+    ],
     "unreject": done("allowed again:"),
     "redact": report(
         lambda erased: line(("redacted", _GOOD), f"  {erased.memory} in {len(erased.versions)} versions"),
@@ -272,7 +256,7 @@ DONE: dict[str, View] = {
     "uncompress": done("removed ", then="; `octavo compress {}` makes it again"),
     "retention": aged_lines,
     "unmerge": done("lives again"),
-    "diff": difference_lines,
+    "diff": lambda d: [line((f"version {d.before} → {d.after}", "bold")), *diff_lines(d)],
     "restore": done("restored as version"),
     "revert": done("reverted as version"),
     "upkeep": upkeep_lines,
