@@ -165,6 +165,15 @@ def test_the_verdict_names_what_a_change_told_in_other_words_is_of(lived, older,
         assert f"supersedes='{old}'" in verdict.advice
 
 
+def test_advice_is_for_who_writes_a_few_and_waits_for_it(lived):
+    open_, _ = lived
+    with open_() as account:
+        account.remember("I live in Chiang Mai")
+        many = [{"text": f"Shelf {n} of the archive holds maps"} for n in range(20)]
+        assert account.remember_many([*many, {"text": "I moved to Bangkok"}])[-1].contrasts == ()
+        assert account.remember_many([{"text": "I relocated to Phuket for good"}])[0].contrasts
+
+
 def test_the_verdict_names_what_a_new_fact_contrasts_with_and_the_way_to_replace_it(lived):
     open_, write = lived
     with open_() as account:

@@ -25,9 +25,12 @@ _STATED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
 
 
 def contrasts_of(pending: Pending, memory: Memory, like: Memory | None) -> tuple[Contrast, ...]:
-    """A look-alike that says otherwise, and what the new fact's own words seem to change."""
+    """A look-alike that says otherwise, and what the new fact's own words seem to change.
+
+    That is not looked for among many written at once: there nobody waits for advice.
+    """
     found = {like.id: like} if like is not None else {}
-    if memory.kind in _CHANGING and is_change(memory.text):
+    if len(pending.own) <= _FEW and memory.kind in _CHANGING and is_change(memory.text):
         alike = pending.alike(memory.kind, memory.scope, memory.text)[:_COMPARED]
         for other in (*(m for m in alike if may_replace(m.text, memory.text)), *_changed(pending, memory)):
             if other.id != memory.id and len(found) < _MOST:
@@ -36,12 +39,7 @@ def contrasts_of(pending: Pending, memory: Memory, like: Memory | None) -> tuple
 
 
 def _changed(pending: Pending, memory: Memory) -> list[Memory]:
-    """Of the newest facts those that the new one tells a change of in other words: "lives", "moved".
-
-    Not among many written at once: there nobody waits for advice.
-    """
-    if len(pending.own) > _FEW:
-        return []
+    """Of the newest facts those that the new one tells a change of in other words: "lives", "moved"."""
     wanted = Filter(kinds=(memory.kind,), scopes=(memory.scope,), limit=_NEWEST, newest=True)
     first, told = memory.text[:SHORTEST_NAME], read(memory.text)
     newest = (m for m in pending.parent.memories(wanted) if m.text.startswith(first))

@@ -43,6 +43,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
     rerank: float = 2.2
     rerank_neighbour: float = 0.8
     substance: float = 0.7
+    substance_listed: float = 0.85  # where several things are asked for
     substance_reranked: float = 0.5  # beside a second look, which sees part of the same
     layers: Mapping[str, float] = field(
         default_factory=lambda: {"episodic": 0.0, "semantic": 0.02, "procedural": 0.04}

@@ -101,7 +101,7 @@ def features(question: Reading, older: Reading, newer: Reading) -> dict[str, flo
     kept = _kept_in_thai(question, older, newer) if is_thai else _kept(question, older, newer, turned)
     plan = newer.is_plan and not older.is_plan
     change = not plan and bool(newer.changes - older.changes or newer.renewed & question.asked)
-    negation = bool(turned or newer.negations - older.negations) or _is_affirmed(older, newer)
+    negation = bool(turned or newer.negations - older.negations)
     says_so = change or negation
     value = older.terms - question.asked
     repeated = len(value & newer.terms) / len(value) if value else 0.0
@@ -185,12 +185,6 @@ def _turned(question: Reading, older: Reading, newer: Reading) -> frozenset[str]
     kept = older.terms - words
     is_of_one = not kept.isdisjoint(newer.terms) and question.asked & kept <= newer.terms
     return frozenset(words) if is_of_one else frozenset()
-
-
-def _is_affirmed(older: Reading, newer: Reading) -> bool:
-    """Whether the newer says plainly what the older denies."""
-    is_denied = bool(older.negations) and not newer.negations
-    return is_denied and bool(older.terms) and older.terms <= newer.terms
 
 
 def _named(question: Reading, older: Reading) -> frozenset[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import takewhile
 
 from octavo.domain.readings import (
@@ -82,11 +82,7 @@ def _changes(one: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, in
 
 def is_rival_in_thai(question: Reading, older: Reading, newer: Reading) -> bool:
     """Whether what the newer puts in another's place is what the question asks about."""
-    asked = without(question.text, "asking")
-    covered: set[int] = set()
-    for block in SequenceMatcher(None, older.text, asked, autojunk=False).get_matching_blocks():
-        if block.size >= ENOUGH_GRAMS:
-            covered.update(range(block.a, block.a + block.size))
+    covered = _covered(older.text, question.text)
     if not covered:
         return False
     for tag, start, end, first, last in _changes(older.text, newer.text):
@@ -95,6 +91,19 @@ def is_rival_in_thai(question: Reading, older: Reading, newer: Reading) -> bool:
         if tag == "insert" and start and last - first >= ENOUGH_GRAMS and {start - 1, start} <= covered:
             return True  # "the shop", "the shop opposite"
     return False
+
+
+@lru_cache(maxsize=64)
+def _covered(fact: str, question: str) -> frozenset[int]:
+    """The places in a fact that a question in Thai repeats; each fact is compared with several others."""
+    asked = without(question, "asking")
+    blocks = SequenceMatcher(None, fact, asked, autojunk=False).get_matching_blocks()
+    return frozenset(
+        place
+        for block in blocks
+        if block.size >= ENOUGH_GRAMS
+        for place in range(block.a, block.a + block.size)
+    )
 
 
 def is_other_of_the_same(older: Reading, newer: Reading) -> bool:
@@ -177,7 +186,7 @@ def is_of_somebody_else(question: Reading, older: Reading, newer: Reading) -> bo
         return False
     asked = without(question.text, "asking").strip()
     head = shared_head(asked, older.text) or asked.split(" ")[0]
-    if len(head) >= 2 and re.match(BEFORE_NAME_THAI + re.escape(head[:ENOUGH_GRAMS]), newer.text):
+    if len(head) >= 2 and BEFORE_NAME_THAI.fullmatch(newer.text, 0, newer.text.find(head[:ENOUGH_GRAMS])):
         return True
     return any(older.text.startswith(match.group(1)) for match in OF_THAI.finditer(newer.text))
 

@@ -142,7 +142,8 @@ class Search:
             meaning = formulas.meaning_part(nearby, chosen, sources, self.query, shift, recipe)
             parts["meaning"] = recipe.meaning * meaning
         if recipe.substance and not self.question.is_request:
-            scale = recipe.substance if self.asked is None else recipe.substance_reranked
+            scale = recipe.substance_listed if self.question.is_list else recipe.substance
+            scale = scale if self.asked is None else recipe.substance_reranked
             parts["substance"] = np.float32(scale) * formulas.substance_part(
                 nearby, chosen, parts, _sum(parts), sources, recipe, is_list=self.question.is_list
             )
