@@ -20,7 +20,7 @@ from octavo.domain.likeness import filed_under
 from octavo.domain.memory import COMPARED, Memory, Redaction
 from octavo.domain.names import called_in
 from octavo.domain.orders import orders_of
-from octavo.domain.themselves import topics_of
+from octavo.domain.themselves import TOPICS, topics_of
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
 from octavo.storage import codec
 from octavo.storage.ledger import GENESIS, Version
@@ -331,7 +331,8 @@ def _erase(db: apsw.Connection, id_: str, version: int) -> None:
             "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
             [(tag, codec.micros(memory.at), id_, row) for tag in memory.tags],
         )
-    for table in ("standing_order", "called", "told"):  # our own table names
+        db.executemany("DELETE FROM told WHERE topic = ? AND row = ?", [(topic, row) for topic in TOPICS])
+    for table in ("standing_order", "called"):  # our own table names
         rows = f"SELECT row FROM revision WHERE {own}"
         db.execute(f"DELETE FROM {table} WHERE row IN ({rows})", (id_, version))
     db.execute(
