@@ -15,7 +15,7 @@ from bench import harness
 
 import octavo
 from octavo.domain.compression import CompressionPolicy
-from octavo.storage import state_db, state_file
+from octavo.storage import state_file
 
 ROOT = Path(__file__).parent.parent
 BENCHES = ("writes", "consolidate", "opening", "importing", "size", "startup", "gate")
@@ -112,14 +112,14 @@ def ask_everything(reader):
 
 
 def test_no_statement_of_the_state_looks_at_every_row(tmp_path, monkeypatch):
-    asked = {}
+    asked, really = {}, state_file.opened
 
     def opened(path, *, read_only):
-        db = state_file.opened(path, read_only=read_only)
+        db = really(path, read_only=read_only)
         db.exec_trace = lambda cursor, sql, values: bool([asked.setdefault(sql, values)])
         return db
 
-    monkeypatch.setattr(state_db, "opened", opened)
+    monkeypatch.setattr(state_file, "opened", opened)
     policy = octavo.Policy(compression=CompressionPolicy(mode="immediate"))
     with octavo.open(tmp_path, "User01", actor="human:you", embedder=False, policy=policy) as account:
         lead_a_life(account)

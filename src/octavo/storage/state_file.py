@@ -331,7 +331,9 @@ def _erase(db: apsw.Connection, id_: str, version: int) -> None:
             "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
             [(tag, codec.micros(memory.at), id_, row) for tag in memory.tags],
         )
-    for table in ("standing_order", "called", "told"):  # our own table names
+        told = [(topic, row) for topic in topics_of(memory)]
+        db.executemany("DELETE FROM told WHERE topic = ? AND row = ?", told)
+    for table in ("standing_order", "called"):  # our own table names
         rows = f"SELECT row FROM revision WHERE {own}"
         db.execute(f"DELETE FROM {table} WHERE row IN ({rows})", (id_, version))
     db.execute(
