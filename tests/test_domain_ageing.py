@@ -58,6 +58,21 @@ def test_a_redaction_reaches_what_retention_moved_to_the_archive(tmp_path, brain
     assert not any("แต่งงาน".encode() in data for data in kept)
 
 
+def test_many_at_once_wait_for_a_person_and_stand_in_the_archive_before_they_go(brain, tmp_path, clock):
+    events = [{"text": f"เหตุการณ์ที่ {n}", "kind": "episode", "category": "event"} for n in range(60)]
+    ids = [verdict.or_raise().id for verdict in brain.account.remember_many(events)]
+    clock.advance(days=8)
+    assert brain.account.retire_aged()["events"] == brain.account.retire_aged()["events"] == []
+    with octavo.open(tmp_path / "brain", "brain_b", actor="human:ana", clock=clock) as person:
+        (asked,) = [proposal for proposal in person.proposals() if proposal.action == "retire"]
+        archive = person._spine.store.folder / "archive" / "retention_events.jsonl"
+        kept = archive.read_text()
+        assert all(f"เหตุการณ์ที่ {n}" in kept for n in range(60)), "a yes must not end what nobody kept"
+        assert len(kept.splitlines()) == 60
+        person.approve(asked.id)
+        assert [id_ for id_ in ids if person.get(id_)] == []
+
+
 def test_a_conversation_older_than_thirty_days_goes_once_a_core_holds_it(brain, clock):
     talk(brain, clock, 9)
     brain.account.compress()

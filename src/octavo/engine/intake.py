@@ -38,10 +38,7 @@ _MADE_BY_ENGINE = refused(
 
 @public
 class Intake(Generic[A]):
-    """What an account's handle lets the rooms above do, under the same gate, scope and actor.
-
-    `as_agent` is the same account, with the same check of its own, for an agent's writes.
-    """
+    """What an account's handle lets the rooms above do, under the same gate, scope and actor."""
 
     def __init__(
         self,
@@ -50,7 +47,7 @@ class Intake(Generic[A]):
         wake: Callable[[], None],
         agent: Callable[[], A],
     ) -> None:
-        self._handle, self._writer, self._wake, self.as_agent = handle, writer, wake, agent
+        self._handle, self._writer, self._wake, self._agent = handle, writer, wake, agent
         self._spine = writer(None).spine
         self._follower: Follower | None = None
 
@@ -120,6 +117,10 @@ class Intake(Generic[A]):
         """End what an assembly was merged from, where a merge elsewhere did not come so far."""
         self._spine.must_write()
         return assemble.finish(self._spine, self._handle.actor, self._handle.explained.found(id_))
+
+    def as_agent(self) -> A:
+        """The same account, with the same check of its own, for an agent's writes."""
+        return self._agent()
 
 
 def _adopted(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:
