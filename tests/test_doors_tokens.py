@@ -211,5 +211,7 @@ def test_a_page_of_another_site_can_neither_write_nor_be_taken_for_ours(
     own = {SAME_ORIGIN: near.get("/session").json()["same_origin"]}
     assert near.post(path, json=body, headers={**own, "Origin": "http://evil.example"}).status_code == 403
     assert near.get("/session", headers={"Host": "evil.example:8787"}).status_code == 403
+    assert near.get("/session", headers={"Host": "["}).status_code == 403
+    assert near.post(path, json=body, headers={**own, "Origin": "http://["}).status_code == 403
     assert near.post(path, json=body, headers={**own, "Origin": HERE}).status_code == 201
     assert visitors.same_origin == own[SAME_ORIGIN]
