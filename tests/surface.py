@@ -127,6 +127,7 @@ OF_ACCOUNT: dict[str, Callable[[World], dict[str, Any]]] = {
 }
 OF_INTAKE: dict[str, Callable[[World], dict[str, Any]]] = {
     "adopt": lambda w: {"id_": "core_000_001", "given": {}},
+    "as_agent": lambda w: {},
     "finish_merge": lambda w: {"id_": w.fact},
     "importing": lambda w: {},
     "must_fit": lambda w: {"item": {"text": "hello"}},

@@ -42,7 +42,7 @@ TABLE = {
         "finish_merge", "merge_assemblies", "reopen", "end_order",
         "unmerge",
     },
-    "nothing": {"catch_up", "close", "importing", "lag", "must_fit", "reindex", "sees", "wait"},
+    "nothing": {"as_agent", "catch_up", "close", "importing", "lag", "must_fit", "reindex", "sees", "wait"},
 }  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def told(handle: Any, name: str, arguments: dict[str, Any]) -> tuple[str, str]:
         result = call(handle, name, arguments)
     except OctavoError as error:
         return type(error).__name__, f"{error} {error.advice}"
-    if hasattr(result, "memories") and name == "at":
+    if hasattr(result, "memories") and name in ("at", "as_agent"):
         return "", repr(result.memories())
     return "", repr(list(result) if isinstance(result, map | filter) else result)
 
