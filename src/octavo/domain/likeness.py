@@ -264,8 +264,8 @@ def _says_more(forms: list[str]) -> bool:
 # endings do not matter, or a gram of a script without spaces. Pairs, because the rarest words of many a fact
 # are common ones and stand in a large share of all memories; two of them together seldom do.
 #
-# Two texts that each lack at most m - 2 of the other's units share two of their first m: so every text of up
-# to ten words meets every other that has six of ten words in common with it, whichever is the longer. What
+# Two texts that each lack at most m - 2 of the other's units share two of their first m: every text of about
+# nine words meets every other that has six of ten words in common with it, whichever is the longer. What
 # only restates differs in fewer words than that. Larger texts are cut; the tests hold what that misses. A new
 # text is looked up by two units more, because a correction often says more than what it corrects.
 _HEAD = 5
