@@ -19,6 +19,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.hits import Hit, Query
 from octavo.domain.memory import Memory
 from octavo.domain.policy import AssemblyPolicy, IndexPolicy, Policy
+from octavo.engine import assemble
 from octavo.engine.boosts import in_reach
 from octavo.errors import BadInput, HumanOnly, ModelFailed, NotFound
 from octavo.storage import composites
@@ -103,6 +104,26 @@ def test_memories_that_are_alike_become_an_assembly_named_by_what_they_share(acc
     assert pottery.data["formed"]["by"] == "likeness"
     assert pottery.data["schema_version"] == "1.0"
     assert account.assemble() == []  # nothing is new
+
+
+def test_what_two_passes_look_at_at_once_is_grouped_once(account, monkeypatch):
+    remember(account, *POTTERY, *SURGERY)
+    really, passes = assemble.commit, []
+
+    def commit(*given, **named):
+        if not passes:  # another pass comes between the look and its commit
+            passes.append(True)
+            passes.extend(account.assemble())
+        return really(*given, **named)
+
+    monkeypatch.setattr(assemble, "commit", commit)
+    account.assemble()
+    assert len(passes) == 3
+    made = account.explained.assemblies()
+    assert sorted(len(one.memory_ids) for one in made) == [2, 3]
+    remember(account, "the pottery class ended with tea")
+    account.assemble()
+    assert [len(one.memory_ids) for one in account.explained.assemblies()] == [4, 2]
 
 
 def test_thai_memories_are_grouped_and_named_as_english_ones_are(account):

@@ -157,10 +157,14 @@ def assemble(
 def _changes(spine: Spine, look: _Pass, embedder: str, telling: Rarity, view: DbView) -> list[Memory]:
     """The assemblies as a pass found them; what changed meanwhile is left as it is."""
     changes, old = list[Memory](), view.many(look.more)
+    every = {id_ for more in look.more.values() for id_ in more}
+    grouped = {part for *_, part in view.wholes_of(every, (KIND,))}
     for id_, more in look.more.items():
         known = old[id_][1] if id_ in old else None
-        has, new = members_of(known) if known else (), live_members(view, more)
-        new = [m for m in new if m.id not in has and (known is None or m.scope == known.scope)]
+        # Who joins was in no group yet: another pass may have looked at the same. A new one's first may be.
+        able = [one for n, one in enumerate(more) if one not in grouped or (known is None and n == 0)]
+        new = [m for m in live_members(view, able) if known is None or m.scope == known.scope]
+        has = members_of(known) if known else ()
         members = live_members(view, has) + new
         if not new or len(members) < LEAST or (known and known.gone):
             continue
