@@ -205,6 +205,7 @@ def is_quoting(sentence: str) -> bool:
     return _QUOTED.search(sentence) is not None
 
 
+@lru_cache(maxsize=8192)
 def condition_of(sentence: str) -> str | None:
     """When an order applies: what follows "when I ask about", or any other condition; None if it has none."""
     for form in ("condition", "clause"):
