@@ -187,7 +187,7 @@ def test_a_state_that_is_made_anew_tells_the_same(ana: Account, opened: Opened) 
     assert again.brief().text == before
 
 
-@pytest.mark.parametrize("said", ["i used to walk ", "i really ", "my ", "I live. ", "ฉันอยู่"])
+@pytest.mark.parametrize("said", ["i used to walk ", "i really ", "my ", "I live. ", "ฉันอยู่", "เลิกกิน", " ชื่อ"])
 def test_a_huge_turn_is_looked_at_as_far_as_a_person_writes(said):
     turn = Turn(speaker="user", text=said * 20_000, at=BEGAN)
     memory = Memory(
