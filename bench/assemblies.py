@@ -80,19 +80,28 @@ def speed(bench: Bench, size: int) -> None:
 
 def _written(bench: Bench, size: int, embedder: Any) -> Path:
     """An account of so many memories with their vectors, kept between runs."""
-    folder = bench.cache / f"assemblies-{size}"
+    folder = bench.cache / f"assemblies-named-{size}"
     if not folder.exists():
         making = folder.with_suffix(".making")
         shutil.rmtree(making, ignore_errors=True)
         account = _opened(str(making), embedder, OFF)
         for start in range(0, size, 5_000):
             some = range(start, min(start + 5_000, size))
-            texts = (f"topic {n % (size // EACH)} and turn {n} of the talk" for n in some)
+            subjects = (n % (size // EACH) for n in some)
+            texts = (
+                f"topic {s} of {_word(s)} and turn {n} of the talk"
+                for n, s in zip(some, subjects, strict=True)
+            )
             account.remember_many({"text": text, "kind": "episode"} for text in texts)
         account.catch_up()
         account.close()
         making.rename(folder)
     return folder
+
+
+def _word(number: int) -> str:
+    """A word for a subject, which all that is said of it shares."""
+    return "".join("bokadefigomupirusetu"[2 * int(digit) :][:2] for digit in f"{number:04d}")
 
 
 def _merges(bench: Bench, folder: str, embedder: Any) -> None:

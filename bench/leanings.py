@@ -24,7 +24,8 @@ from octavo.models.leanings import SHAPE, SHAPES, without
 
 SENTENCES = Path(__file__).with_name("leanings.json")
 STEPS, RATE, PUSH, RIDGE = 500, 9.0, 0.9, 1e-4
-LEAST = (0.8, 1.2)
+ADVICE_RIDGE = 1e-3
+LEAST = (1.0, 1.4)
 LEFT_OUT = 5  # one of so many is left out to see how well the rest tells it
 Groups = Sequence[tuple[np.ndarray, float]]  # vectors, and what their group weighs
 
@@ -33,12 +34,14 @@ def main() -> None:
     """Fit, say how well each part tells what it was not fitted on, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, help="where the table goes")
+    parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what it is fitted on")
     options = parser.parse_args()
-    given = json.loads(SENTENCES.read_text("utf-8"))
-    kinds = directions(given)
-    means, domains = subjects(given["domains"])
+    given = json.loads(options.sentences.read_text("utf-8"))
+    kinds, advice = directions(given), advised(given)
+    means, domains = subjects(given["domains"] + given["lived"]["domains"])
     if options.write:
-        options.write.write_bytes(np.concatenate([kinds, wide(means), wide(domains)]).astype("<f2").tobytes())
+        table = np.concatenate([kinds, advice, wide(means), wide(domains)])
+        options.write.write_bytes(table.astype("<f2").tobytes())
 
 
 def directions(given: dict[str, Any]) -> np.ndarray:
@@ -51,7 +54,8 @@ def directions(given: dict[str, Any]) -> np.ndarray:
     }
     asks = [t for d in given["domains"] for t in d.get("requests", ()) if not t.endswith("?")]
     of_domains = {kind: said[kind, False] + said[kind, True] for kind in ("orders", "wishes")}
-    talk = {kind: kept_apart(texts) for kind, texts in given["talk"].items()}  # fitted on, and left out
+    lived = given["lived"]
+    talk = {k: kept_apart(texts + lived[k]) for k, texts in given["talk"].items()}  # fitted on, and left out
     groups = [
         [(special + general, 0.25), (of_domains["orders"], 0.35), (talk["orders"][0], 0.6)],
         [(wishes, 0.25), (of_domains["wishes"], 0.35), (talk["wishes"][0], 0.6)],
@@ -70,15 +74,37 @@ def directions(given: dict[str, Any]) -> np.ndarray:
             print(f"{name} {language}, {len(some)} left out: order, wish, neither {shares.round(3)}")
     about_all = [
         (vectors(some), w)
-        for some, w in ((general, 0.4), (said["orders", True], 0.5), (said["wishes", True], 0.5))
+        for some, w in (
+            *((general, 0.4), (said["orders", True], 0.5), (said["wishes", True], 0.5)),
+            (lived["general"], 0.3),
+        )
     ]
-    about_some = [(vectors(some), 0.5) for some in (special, said["orders", False], said["wishes", False])]
+    lived_some = [t for k in ("orders", "wishes") for t in lived[k] if t not in lived["general"]]
+    about_some = [
+        (vectors(some), 0.5) for some in (special, said["orders", False], said["wishes", False], lived_some)
+    ]
     line = weighed(about_all, about_some)
     right = [
         np.concatenate([v for v, _ in side]) @ line[:-1] + line[-1] > 0 for side in (about_all, about_some)
     ]
     print(f"general: {right[0].mean():.3f} on its side, {1 - right[1].mean():.3f} of the others not")
     return np.concatenate([kinds, wide(line[None, :])])
+
+
+def advised(given: dict[str, Any]) -> np.ndarray:
+    """The direction of questions that ask for advice or work, against those about the world or the past."""
+    lived = given["lived"]
+    requests = [text for group in given["domains"] for text in group.get("requests", ())]
+    texts = [*lived["advised"], *lived["known"], *requests]
+    goal = np.array([True] * len(lived["advised"]) + [False] * len(lived["known"]) + [True] * len(requests))
+    share = np.concatenate([np.ones(len(texts) - len(requests)), np.full(len(requests), 0.15)])
+    shapes = SHAPE * np.array([shape_of(text) for text in texts])
+    seen, out = np.concatenate([asked(texts), shapes], axis=1), np.arange(len(texts)) % LEFT_OUT == 0
+    line = logistic(seen[~out], goal[~out, None], share[~out] / share[~out].sum(), ridge=ADVICE_RIDGE)[0]
+    right = (seen @ line[:-1] + line[-1] > 0) == goal
+    told = [right[out & (goal == wanted)].mean().round(3) for wanted in (True, False)]
+    print(f"advice: {told[0]} of what asks for it, {told[1]} of the rest, left out, on their sides")
+    return logistic(seen, goal[:, None], share / share.sum(), ridge=ADVICE_RIDGE)
 
 
 def is_thai(text: str) -> bool:

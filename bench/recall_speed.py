@@ -70,7 +70,7 @@ def measure(bench: Bench, size: int) -> None:
         build(bench, folder, size)
     before = resident_bytes()
     index, vectors = Index(folder), vectors_of(folder)
-    version, took, bare = index.watermark.version, [], []
+    version, took, bare = index.units().manifest.watermark.version, [], []
     for text, query in questions(folder, bench.pick(300, 20)):
         began = time.perf_counter()
         question = index.read(text, now=START.date(), version=version, scopes=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from datetime import UTC, datetime
 
@@ -19,7 +18,6 @@ from octavo.domain.filters import Filter
 from octavo.domain.hits import Hit, Query
 from octavo.domain.memory import Memory
 from octavo.domain.policy import AssemblyPolicy, IndexPolicy, Policy
-from octavo.engine import assemble
 from octavo.engine.boosts import in_reach
 from octavo.errors import BadInput, HumanOnly, ModelFailed, NotFound
 from octavo.storage import composites
@@ -88,6 +86,12 @@ def grouped(account, *texts, **more):
     return made
 
 
+def turned(held):
+    """Composites that point the other way."""
+    rows = ((row, -np.frombuffer(row.vector, dtype="<f2")) for row in held.rows)
+    return replace(held, rows=tuple(replace(row, vector=vector.tobytes()) for row, vector in rows))
+
+
 def lift(hits):
     return {hit.memory.id: hit.parts.get("assembly", 0.0) for hit in hits}
 
@@ -108,7 +112,7 @@ def test_memories_that_are_alike_become_an_assembly_named_by_what_they_share(acc
 
 def test_what_two_passes_look_at_at_once_is_grouped_once(account, monkeypatch):
     remember(account, *POTTERY, *SURGERY)
-    really, passes = assemble.commit, []
+    really, passes = account._spine.change, []
 
     def commit(*given, **named):
         if not passes:  # another pass comes between the look and its commit
@@ -116,7 +120,7 @@ def test_what_two_passes_look_at_at_once_is_grouped_once(account, monkeypatch):
             passes.extend(account.assemble())
         return really(*given, **named)
 
-    monkeypatch.setattr(assemble, "commit", commit)
+    monkeypatch.setattr(account._spine, "change", commit)
     account.assemble()
     assert len(passes) == 3
     made = account.explained.assemblies()
@@ -158,27 +162,43 @@ def test_a_group_is_named_by_phrases_and_pleasantries_make_none(account):
     assert pottery.text == "pottery"  # what they share that tells something, and no thanks
 
 
-def test_a_memory_joins_by_its_mean_likeness_to_the_members_not_by_the_composite(opened):
-    """Like every second pair a little, a chain would be one group by its composite; it is several."""
-
-    class Ring:
-        name, dimension = "ring", 2
+def test_a_memory_joins_whom_it_is_like_only_if_it_speaks_of_what_they_are_about(opened):
+    class Same:
+        name, dimension = "same", 2
 
         def embed(self, texts):
-            turns = [0.42 * int(text.split()[-1]) for text in texts]
-            return [[math.cos(turn), math.sin(turn)] for turn in turns]
+            return [[1.0, len(text) / 1000] for text in texts]
 
-    account = opened(embedder=Ring(), clock=SettableClock(), policy=manual(likeness=0.85))
-    remember(account, *(f"the harbour pottery lies at {n}" for n in range(7)))
-    account.catch_up()
-    sizes = [len(members_of(made)) for made in account.assemble()]
-    assert len(sizes) > 1
-    for whole in account.explained.assemblies():
-        turns = [
-            0.42 * int(m.text.split()[-1]) for m in account.explained.assembly(whole.assembly_id).members
-        ]
-        last = turns[-1]
-        assert np.mean([math.cos(last - turn) for turn in turns[:-1]]) >= 0.85
+    account = opened(embedder=Same(), clock=SettableClock(), policy=manual())
+    said = ("Gord taught me lamination", "I told Gord that I leave", "the oven came on a truck")
+    gord = grouped(account, *said)
+    assert (gord.text, len(members_of(gord))) == ("Gord", 2)
+    (joins,) = remember(account, "Gord is in, four mornings a week")
+    remember(account, "the bank said no")
+    (again,) = account.assemble()
+    assert (again.id, members_of(again)[2:]) == (gord.id, (joins,))
+
+
+def test_what_is_said_all_over_the_account_holds_no_group_together(account):
+    told = (
+        "likes the harbour",
+        "repaired the pottery oven",
+        "plays the harbour organ",
+        "has a pottery shelf",
+    )
+    remember(account, *(f"Mia {what} {word}" for what in told for word in ("red", "blue", "green")))
+    names = {made.text for made in account.assemble()}
+    assert names
+    assert not any("Mia" in name for name in names)
+
+
+def test_the_assistants_words_name_no_group(account):
+    with account.sandbox() as sandbox:
+        for said in ("my harbour walk was long", "the harbour ferry is late again"):
+            sandbox.turn("User", said)
+            sandbox.turn("assistant", "What a lovely pelican!")
+    (made,) = account.assemble()
+    assert made.text == "harbour"
 
 
 def test_facts_that_belong_together_stand_together_in_a_brief(account):
@@ -272,7 +292,7 @@ def test_a_composite_does_not_depend_on_the_order_of_its_members(pots, order):
     one, two = (account.assemble(*(ids[n] for n in places), name="pots")[0] for places in (range(5), order))
     account.catch_up()
     held = account._indexing.composing.held()
-    assert held.halves[held.places[one.id]].tobytes() == held.halves[held.places[two.id]].tobytes()
+    assert held.get(one.id).vector == held.get(two.id).vector
     assert members_of(two) == tuple(ids[n] for n in order)
 
 
@@ -290,15 +310,15 @@ def test_an_index_that_is_lost_gives_the_same_composites_and_the_same_recall(ope
     grouped(account, *POTTERY)
     remember(account, "a harbour in winter")
     account.catch_up()
-    before = (account._indexing.composing.held().halves.tobytes(), account.recall("pottery class"))
+    before = (account._indexing.composing.held().floats.tobytes(), account.recall("pottery class"))
     account.reindex()
-    assert (account._indexing.composing.held().halves.tobytes(), account.recall("pottery class")) == before
+    assert (account._indexing.composing.held().floats.tobytes(), account.recall("pottery class")) == before
     account.close()
     folder = account._spine.index
     shutil.rmtree(folder)
     again = opened(embedder=embedder, clock=clock, policy=manual())
     again.catch_up()
-    assert (again._indexing.composing.held().halves.tobytes(), again.recall("pottery class")) == before
+    assert (again._indexing.composing.held().floats.tobytes(), again.recall("pottery class")) == before
     assert again.assemble() == []  # what is grouped is not grouped again
 
 
@@ -307,7 +327,7 @@ def test_a_changed_member_takes_the_boost_away_until_the_index_has_caught_up(acc
     embedder.fails = True
     account.revise(members_of(made)[0], text="Anna stopped going to the pottery class")
     embedder.fails = False
-    held = account._indexing.composing.held().manifest.watermark.version
+    held = account._indexing.composing.held().watermark.version
     hits = account.recall("pottery class")
     assert held < account.version
     assert set(lift(hits).values()) == {0.0}
@@ -350,12 +370,12 @@ def test_what_lags_behind_is_brought_up_and_compared_before_it_counts_as_verifie
     composing = account._indexing.composing
     account._indexing.add_words()
     account._indexing.add_vectors()
-    assert composing.held().manifest.watermark.version < account.version
+    assert composing.held().watermark.version < account.version
     assert composing.verify() == []
-    assert not composing.held().manifest.verified  # looking changes nothing
+    assert not composing.held().verified  # looking changes nothing
     assert account._indexing.verify(stamp=True) == []
-    assert composing.held().manifest.watermark.version == account.version
-    assert composing.held().manifest.verified
+    assert composing.held().watermark.version == account.version
+    assert composing.held().verified
 
 
 def test_without_a_limit_an_untouched_assembly_never_ages_out(opened, clock, embedder):
@@ -393,14 +413,14 @@ def test_what_fails_to_be_embedded_waits_survives_a_restart_and_heals(opened, cl
     account.catch_up()
     (made,) = account.explained.assemblies()
     held = account._indexing.composing.held()
-    assert (held.rows[made.assembly_id].used, held.rows[made.assembly_id].members) == (2, 3)
+    assert (held.get(made.assembly_id).used, held.get(made.assembly_id).members) == (2, 3)
     assert account.explained.stats()["waiting"] == 1
     account.close()
     embedder.poison = None
     clock.advance(minutes=2)
     again = opened(embedder=embedder, clock=clock, policy=manual())
     again.catch_up()
-    assert again._indexing.composing.held().rows[made.assembly_id].used == 3
+    assert again._indexing.composing.held().get(made.assembly_id).used == 3
     assert again.explained.stats()["waiting"] == 0
 
 
@@ -537,24 +557,25 @@ def test_a_few_memories_make_no_version_of_their_own_in_the_background(opened, e
 def test_a_damaged_pair_of_composites_is_as_good_as_none_and_is_made_anew(opened, account, embedder, clock):
     grouped(account, *POTTERY)
     composing = account._indexing.composing
-    folder, held = composing._embedding.folder, composing.held().halves.tobytes()
+    folder, held = composing._embedding.folder, composing.held().floats.tobytes()
     account.close()
-    path = folder / composites.VALUES
+    path = folder / composites.FILE
     path.write_bytes(path.read_bytes()[:-2] + b"xx")
-    assert composites.read(folder, embedder.name, embedder.dimension, bool).manifest.rows == ()
+    assert composites.read(folder, embedder.name, embedder.dimension, bool).rows == ()
     again = opened(embedder=embedder, clock=clock, policy=manual())
     again.catch_up()
-    assert again._indexing.composing.held().halves.tobytes() == held
+    assert again._indexing.composing.held().floats.tobytes() == held
     assert max(lift(again.recall("pottery class")).values()) > 0
 
 
 def test_a_composite_of_another_revision_lifts_nothing_whatever_its_watermark_says(account):
     made = grouped(account, *POTTERY)
     account.catch_up()
+    assert account.wait(60)  # what is made anew beside would lift again, and rightly
     composing = account._indexing.composing
     held = composing.held()
-    rows = tuple(replace(row, rev=row.rev + 1) for row in held.manifest.rows)
-    composites.publish(composing._embedding.folder, replace(held.manifest, rows=rows), held.halves)
+    rows = tuple(replace(row, rev=row.rev + 1) for row in held.rows)
+    composites.publish(composing._embedding.folder, replace(held, rows=rows))
     assert set(lift(account.recall("pottery class")).values()) == {0.0}
     assert account.explained.assembly(made.id).drift_reason == "revision"
 
@@ -562,15 +583,16 @@ def test_a_composite_of_another_revision_lifts_nothing_whatever_its_watermark_sa
 def test_composites_of_another_history_lift_nothing_and_are_made_anew(account):
     made = grouped(account, *POTTERY)
     account.catch_up()
+    assert account.wait(60)  # what is made anew beside would lift again, and rightly
     composing = account._indexing.composing
     held = composing.held()
-    foreign = replace(held.manifest, watermark=replace(held.manifest.watermark, header="0" * 64))
-    composites.publish(composing._embedding.folder, foreign, held.halves * np.float16(-1))
+    foreign = replace(turned(held), watermark=replace(held.watermark, header="0" * 64))
+    composites.publish(composing._embedding.folder, foreign)
     assert set(lift(account.recall("pottery class")).values()) == {0.0}
     assert account.explained.assembly(made.id).drift_reason == "no_vector"
     account.remember("a harbour in winter")
     account.catch_up()
-    assert composing.held().halves.tobytes() == held.halves.tobytes()
+    assert composing.held().floats.tobytes() == held.floats.tobytes()
     assert account.check().problems == ()
 
 
@@ -584,12 +606,13 @@ def test_a_composite_that_came_with_an_assembly_stands_until_a_member_changes(ac
     account._indexing.add_words()
     account._indexing.compose()
     held = account._indexing.composing.held()
-    assert held.rows[made.id].used == 3
-    assert account.explained.composite(made.id) == vector["values"]
+    assert held.get(made.id).used == 3
+    composing = account._indexing.composing
+    assert composing.vectors_of([account.get(made.id)])[made.id].tolist() == vector["values"]
     account.revise(ids[0], text="Anna left the pottery class")
     account._indexing.add_words()
     account._indexing.compose()
-    assert account._indexing.composing.held().rows[made.id].used == 0
+    assert account._indexing.composing.held().get(made.id) is None
     assert account.explained.assembly(made.id).drift_reason == "no_vector"
 
 
@@ -598,7 +621,7 @@ def test_verifying_names_a_composite_that_is_not_what_its_members_make_it(accoun
     assert account.wait(60)
     composing = account._indexing.composing
     held = composing.held()
-    composites.publish(composing._embedding.folder, held.manifest, held.halves * np.float16(-1))
+    composites.publish(composing._embedding.folder, turned(held))
     assert any(made.id in problem for problem in account.check().problems)
     assert account.repair().problems == ()
     assert max(lift(account.recall("pottery class")).values()) > 0

@@ -80,7 +80,7 @@ FILTERS = (
 )
 # Small in any account: what was bound or found just before; a row for each kind, scope and category; twenty
 # for each name that a speaker has; and the newest orders, of which a few are asked for.
-SMALL = re.compile(r"SCAN (json_each|\(subquery|CONSTANT|2-ROW|tally|called|c$|s$)")
+SMALL = re.compile(r"SCAN (json_each|\(subquery|CONSTANT|3-ROW|tally|called|c$|s$)")
 QUERIES = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
 

@@ -391,6 +391,9 @@ def test_a_key_that_is_a_path_is_refused_at_every_level(brain, key):
 
 
 def test_an_unknown_level_or_nothing_to_write_is_bad_input(brain):
+    with pytest.raises(BadInput) as error:
+        brain.list_level("cosmic")
+    assert error.value.advice == "level is one of 'episodic', 'semantic', 'procedural'"
     for wrong in (
         lambda: brain.read_memory("x", levels=["cosmic"]),
         lambda: brain.read_memory("x", weights={"cosmic": 1}),

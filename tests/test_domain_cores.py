@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain.cores import Core, core_from_json, integrity_hash, is_intact, sphere_from_json, to_json
+from octavo.domain import cores
+from octavo.domain.cores import Core, integrity_hash, is_intact, to_json
 from octavo.errors import BadInput
 from seed_001 import SEED_CORE, SEED_SPHERE
 
@@ -27,23 +28,23 @@ def bare_core(**more: Any) -> dict[str, Any]:
 
 
 def test_the_seeds_core_goes_in_and_out_without_loss_in_the_same_order() -> None:
-    assert to_json(core_from_json(SEED_CORE)) == SEED_CORE
-    assert list(to_json(core_from_json(SEED_CORE))) == list(SEED_CORE)
+    assert to_json(cores.read(cores.Core, SEED_CORE)) == SEED_CORE
+    assert list(to_json(cores.read(cores.Core, SEED_CORE))) == list(SEED_CORE)
 
 
 def test_the_seeds_sphere_goes_in_and_out_without_loss_in_the_same_order() -> None:
-    assert to_json(sphere_from_json(SEED_SPHERE)) == SEED_SPHERE
-    assert list(to_json(sphere_from_json(SEED_SPHERE))) == list(SEED_SPHERE)
+    assert to_json(cores.read(cores.Sphere, SEED_SPHERE)) == SEED_SPHERE
+    assert list(to_json(cores.read(cores.Sphere, SEED_SPHERE))) == list(SEED_SPHERE)
 
 
 def test_unknown_fields_are_kept_at_every_depth() -> None:
     given_core = {**SEED_CORE, "namespace": "EVA", "extra": 1}
     given_core["meta"] = {**SEED_CORE["meta"], "provenance": {"model": "x", "ids": [1, 2]}}
-    assert to_json(core_from_json(given_core)) == given_core
+    assert to_json(cores.read(cores.Core, given_core)) == given_core
 
 
 def test_what_is_not_known_is_written_as_null_and_never_as_zero() -> None:
-    written = to_json(core_from_json(bare_core()))
+    written = to_json(cores.read(cores.Core, bare_core()))
     assert written["aggregated_state"] == {
         "avg_stress": None,
         "avg_warmth": None,
@@ -68,7 +69,7 @@ def test_what_is_not_known_is_written_as_null_and_never_as_zero() -> None:
 )
 def test_a_broken_core_is_refused_with_the_path_of_what_is_wrong(broken: dict[str, Any], path: str) -> None:
     with pytest.raises(BadInput, match=path):
-        core_from_json(bare_core(**broken))
+        cores.read(cores.Core, bare_core(**broken))
 
 
 def test_the_hash_is_over_the_sorted_sources() -> None:
@@ -78,11 +79,11 @@ def test_the_hash_is_over_the_sorted_sources() -> None:
 
 
 def test_a_core_whose_sources_were_changed_is_not_intact() -> None:
-    sound = core_from_json(bare_core(integrity_hash=integrity_hash(["a"])))
-    changed = core_from_json(bare_core(integrity_hash=integrity_hash(["a", "b"])))
+    sound = cores.read(cores.Core, bare_core(integrity_hash=integrity_hash(["a"])))
+    changed = cores.read(cores.Core, bare_core(integrity_hash=integrity_hash(["a", "b"])))
     assert is_intact(sound)
     assert not is_intact(changed)
-    assert is_intact(sphere_from_json(SEED_SPHERE))
+    assert is_intact(cores.read(cores.Sphere, SEED_SPHERE))
 
 
 JSON = st.recursive(
@@ -95,4 +96,4 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(min_size=1).filter(lambda name: name not in Core.__struct_fields__), JSON))
 def test_any_unknown_fields_survive_the_round_trip(unknown: dict[str, Any]) -> None:
     given_core = {**SEED_CORE, **unknown}
-    assert to_json(core_from_json(given_core)) == given_core
+    assert to_json(cores.read(cores.Core, given_core)) == given_core

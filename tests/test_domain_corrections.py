@@ -277,14 +277,6 @@ def test_an_opposite_a_refusal_and_a_value_of_another_shape_replace_only_their_o
     assert arrange(question, facts(older, other)) == (["m0", "m1"], [])
 
 
-@pytest.mark.parametrize(
-    "question", ["who is Maeve?", "what does Maeve do?", "does Maeve drink?", "what is Maeve training for?"]
-)
-def test_what_does_not_answer_the_question_is_replaced_by_nothing(question):
-    texts = ("Maeve had knee surgery on 9 April", "Maeve works four days a week since September")
-    assert arrange(question, facts(*texts), lambda one, other: 0.65)[1] == []
-
-
 def test_what_a_fact_only_mentions_does_not_end_it():
     texts = (
         "Maeve runs the data team in Cork",

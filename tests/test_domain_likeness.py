@@ -16,17 +16,32 @@ from octavo.domain import likeness
 from octavo.domain.likeness import (
     contrast,
     filed_under,
-    fingerprint,
     is_near,
-    is_near_by_words,
     overlap,
-    sequence,
 )
 from octavo.domain.policy import GatePolicy
 from octavo.domain.state import CANDIDATES, MANY, most_shared
 from octavo.domain.text import fold, words
 
 POLICY = GatePolicy()
+
+
+def fingerprint(text: str) -> set[int]:
+    """What a text is filed under besides its key, in any kind and scope."""
+    _, *numbers = filed_under("fact", "shared", text)
+    return set(numbers)
+
+
+def sequence(a: str, b: str) -> float:
+    """The ratio of matching stretches, whichever text comes first."""
+    return likeness._ratio(*likeness._stretches(a, b))
+
+
+def is_near_by_words(a: str, b: str, threshold: float) -> bool:
+    """Whether two texts of comparable size share enough of their words."""
+    return likeness._share_enough(set(words(a)), set(words(b)), threshold)
+
+
 BURST = (
     "Burst mode lets the agent run several ticks in a row without waiting for the operator",
     "In burst mode the agent runs several ticks in a row and does not wait for operator input",
@@ -382,7 +397,7 @@ def test_unrelated_texts_seldom_meet() -> None:
 
 def test_of_many_look_alikes_only_those_that_share_most_are_compared_the_newest_of_equals_first():
     filed = [["a", "b"], ["b", "c"], ["c", "b", "d"], [f"other {n}" for n in range(30)]]
-    assert most_shared(filed, 4)[:3] == ["b", "c", "a"]
+    assert most_shared(filed, 4)[:3] == ["b", "c", "other 9"]
     assert len(most_shared(filed, 4)) == CANDIDATES
     assert most_shared(filed, MANY + 1) == ["b", "c"]
     assert most_shared([], 4) == []

@@ -379,3 +379,9 @@ def test_a_decimal_number_is_no_card_by_its_digits():
     assert find("[442928.5390005561]", ALLOW) == ()
     assert found("4429 2853 9000 5561")[0][0] == "card"
     assert found("4429.2853.9000.5561")[0][0] == "card"
+
+
+@pytest.mark.parametrize("stem", privacy._ABROAD_STEMS)
+def test_a_word_of_another_script_is_looked_for_wherever_one_of_its_letters_stands(stem):
+    plain = f"ตลาด {stem}"
+    assert privacy.abroad in privacy._hinted(plain, plain, PrivacyPolicy())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.domain import units
+from octavo.domain import ranking, units
 from octavo.domain.dates import Interval
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.query import read_question
@@ -166,7 +166,40 @@ def test_the_address_of_any_text_is_a_share(text):
 
 @pytest.mark.parametrize("text", ["Noted.", "OK, thanks!", "รับทราบค่ะ", "จำได้แล้วค่ะ", "And you?"])
 def test_who_only_asks_or_says_that_they_heard_tells_nothing(text):
-    assert units.substance(text) == 8
+    assert units.substance(text) & 15 == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("I signed up for pottery yesterday.", 16 | 32),
+        ("We moved house", 32),
+        ("The concert is next week", 16),
+        ("Shall we meet on Friday?", 8 | 16 | 64),
+        (
+            "That was a good one! Do you bake too? I bake bread and cakes for everybody on our street.",
+            32 | 64,
+        ),
+        ("I need a feed for the weeds", 0),
+        ("เมื่อวานไปหาหมอมา", 16 | 32),
+        ("ลูกเคยเรียนเปียโน", 32),
+        ("แมวชอบนอนบนโซฟา", 0),
+    ],
+)
+def test_a_turn_is_known_to_say_when_to_tell_of_the_past_and_to_ask(text, told):
+    assert units.substance(text) & ~7 == told
+
+
+def test_a_turn_that_says_when_tells_more_and_one_that_asks_or_comes_late_less():
+    plain = dict.fromkeys(("only_asks", "names", "number", "dated", "past", "asks", "late", "rarity"), 0.0)
+    given = {**plain, "fullness": 1.0, "meaning": 0.0, "words": 0.0, "is_list": False}
+
+    def told(**more: float) -> float:
+        return ranking.substance(**{**given, **more})
+
+    assert told(dated=1.0) > told(past=1.0) > told() > told(asks=1.0)
+    assert told() > told(late=0.5) > told(late=1.0)
+    assert told(dated=1.0, fullness=0.1) < told(past=1.0)  # a long text has something of everything
 
 
 @pytest.mark.parametrize("text", ["Sure, the key is under the mat.", "ได้งานใหม่แล้วค่ะ", "Great Yarmouth"])

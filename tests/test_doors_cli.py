@@ -289,6 +289,20 @@ def test_advice_that_an_error_brings_itself_is_kept(capfd: pytest.CaptureFixture
     assert "wait for Nok" in capfd.readouterr().err
 
 
+def test_forgetting_what_is_not_there_leaves_like_reading_it(run: Run) -> None:
+    run("remember", "likes tea", "--id", "tea")
+    assert run("forget", "nothing").code == run("get", "nothing").code == 3
+    assert run("forget", "tea", "nothing").code == 3
+    assert run("get", "tea").code == 3
+
+
+def test_what_a_verdict_advises_can_be_typed(run: Run) -> None:
+    run("remember", "lives in Bangkok")
+    advice = run("remember", "moved from Bangkok, lives in Lampang now").err
+    (said,) = re.findall(r"--supersedes (\w+);", advice)
+    assert f"in place of {said}" in run("remember", "lives in Lampang", "--supersedes", said).out
+
+
 def test_time_travel_and_the_way_back(run: Run) -> None:
     run("remember", "lives in Chiang Mai", "--kind", "register", "--topic", "home")
     run("remember", "lives in Lampang", "--kind", "register", "--topic", "home")

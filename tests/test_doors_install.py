@@ -116,6 +116,9 @@ def test_codex_reads_the_same_command(home: Path, settings: Settings) -> None:
     assert config["mcp_servers"]["octavo"]["args"][:2] == ["-m", "octavo"]
     assert config["tui"] == {"a": 1}
     assert config["mcp_servers"]["other"] == {"command": "x"}
+    hooks = json.loads((home / ".codex/hooks.json").read_text())["hooks"]
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd"}
+    assert "--actor agent:codex hook stop" in hooks["SessionEnd"][0]["hooks"][0]["command"]
 
 
 def test_another_account_replaces_the_entry_instead_of_adding_one(home: Path, root: Path) -> None:

@@ -28,13 +28,13 @@ from llm_server import (
     speaks_no_json,
 )
 from octavo.documents.schemas import schema
+from octavo.domain import cores
 from octavo.domain.compression import CompressionPolicy
-from octavo.domain.cores import core_from_json
 from octavo.doors.models import endpoint, summariser
 from octavo.errors import BadInput
 from octavo.models import summarisers
 from octavo.models.llm import Endpoint
-from octavo.models.summarisers import ModelSummariser, StatisticalSummariser
+from octavo.models.summarisers import Summariser
 from seed_001 import SEED_CORE, SEED_SPHERE
 
 HERE = "http://localhost:11434/v1"
@@ -57,7 +57,7 @@ Opened = Callable[..., octavo.Account]
     ],
 )
 def test_without_an_endpoint_and_a_model_nothing_leaves_the_machine(environment: dict[str, str]) -> None:
-    assert summariser(environment) == StatisticalSummariser()
+    assert summariser(environment) == Summariser()
 
 
 @pytest.mark.parametrize(
@@ -65,19 +65,19 @@ def test_without_an_endpoint_and_a_model_nothing_leaves_the_machine(environment:
     [
         (
             {"OCTAVO_LLM_BASE_URL": HERE, "OCTAVO_LLM_MODEL": "llama3"},
-            Endpoint(base_url=HERE, model="llama3"),
+            Endpoint(url=HERE, model="llama3"),
         ),
         (
             {"OCTAVO_LLM_BASE_URL": HERE, "OCTAVO_LLM_MODEL": "m", "OCTAVO_LLM_API_KEY": "k"},
-            Endpoint(base_url=HERE, model="m", api_key="k"),
+            Endpoint(url=HERE, model="m", key="k"),
         ),
         (
             {"OPENAI_BASE_URL": HERE, "OPENAI_MODEL": "m", "OPENAI_API_KEY": "k"},
-            Endpoint(base_url=HERE, model="m", api_key="k"),
+            Endpoint(url=HERE, model="m", key="k"),
         ),
         (
             {"OPENAI_BASE_URL": HERE, "OPENAI_API_KEY": "k", "OCTAVO_LLM_MODEL": "ours"},
-            Endpoint(base_url=HERE, model="ours", api_key="k"),
+            Endpoint(url=HERE, model="ours", key="k"),
         ),
     ],
 )
@@ -85,12 +85,12 @@ def test_our_variables_come_first_and_the_usual_ones_are_honoured(
     environment: dict[str, str], expected: Endpoint
 ) -> None:
     assert endpoint(environment) == expected
-    assert summariser(environment) == ModelSummariser(endpoint=expected)
+    assert summariser(environment) == Summariser(endpoint=expected)
 
 
 def test_another_services_key_is_not_sent_to_our_endpoint() -> None:
     found = endpoint({"OCTAVO_LLM_BASE_URL": HERE, "OCTAVO_LLM_MODEL": "m", "OPENAI_API_KEY": "k"})
-    assert found == Endpoint(base_url=HERE, model="m")
+    assert found == Endpoint(url=HERE, model="m")
 
 
 @pytest.mark.parametrize(
@@ -209,15 +209,15 @@ def test_however_a_model_fails_the_core_is_made_and_says_so(opened: Opened, beha
     with llm_server(behaviour) as server:
         found = endpoint(environment_of(server))
         assert found is not None
-        quick = Endpoint(base_url=found.base_url, model=found.model, timeout_seconds=0.2, attempts=2)
-        account = opened(policy=NOW, summariser=ModelSummariser(endpoint=quick, sleep=lambda _: None))
+        quick = Endpoint(url=found.url, model=found.model, timeout_seconds=0.2, attempts=2)
+        account = opened(policy=NOW, summariser=Summariser(endpoint=quick, sleep=lambda _: None))
         live(account, 8)
     core = account.get("core_000_000")
     assert core is not None
     assert meta(account, core.id)["compression_method"] == "statistical_aggregation"
     assert "loopback" in meta(account, core.id)["fallback_reason"]
     assert "มะม่วง" in core.text
-    assert core_from_json(core.data).session_count == 8
+    assert cores.read(cores.Core, core.data).session_count == 8
 
 
 @pytest.mark.parametrize(("name", "example"), [("core", SEED_CORE), ("sphere", SEED_SPHERE)])

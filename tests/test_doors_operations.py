@@ -6,7 +6,7 @@ import re
 import shlex
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
 import typer
@@ -329,19 +329,14 @@ def test_what_cannot_be_read_is_named(type_: object, text: object) -> None:
         value_of(Parameter(name="thing", summary="", type=type_), text)
 
 
-def test_a_value_outside_the_choices_is_refused_with_those_there_are() -> None:
-    for type_, value in ((Literal["msp"], "zip"), (list[Literal["msp"]], ["msp", "zip"])):
-        with pytest.raises(BadInput, match="use one of msp"):
-            value_of(Parameter(name="format", summary="", type=type_), value)
-
-
-def test_a_value_outside_its_bounds_is_refused() -> None:
-    unit = Parameter(name="salience", summary="", type=float, least=0, most=1)
-    assert value_of(unit, 0.5) == 0.5
-    with pytest.raises(BadInput, match=r"salience 1\.5 is not between 0 and 1"):
-        value_of(unit, 1.5)
-    with pytest.raises(BadInput, match="k -1 is not at least 0"):
-        value_of(Parameter(name="k", summary="", type=int, least=0), -1)
+def test_a_value_outside_choices_and_bounds_is_refused_by_what_it_is_handed_to(tmp_path: Path) -> None:
+    where = settings(tmp_path, actor="human:you")
+    do("remember", where, text="likes tea")
+    with pytest.raises(BadInput) as unknown:
+        do("memories", where, kind=["fact", "zip"])
+    assert ("'zip'" in unknown.value.message, "episode, fact" in unknown.value.advice) == (True, True)
+    with pytest.raises(BadInput, match=r"salience is 1\.5"):
+        do("remember", where, text="likes coffee", salience=1.5)
 
 
 def test_edges_are_gathered_by_name() -> None:

@@ -49,9 +49,12 @@ def test_half_a_character_is_refused_everywhere_text_comes_in(account):
 def test_a_misfit_is_told_in_the_words_of_the_signature(root):
     with octavo.open(root, "User01", embedder=False) as account:
         for act, told in (
-            (lambda: account.remember("x", salience="a"), "salience is float | None"),
-            (lambda: account.recall("x", k="3"), "k is int | None"),
-            (lambda: account.memories(kind=3), "kind is str | Sequence[str] | None"),
+            (lambda: account.remember("x", salience="a"), "salience is float | None, between 0 and 1"),
+            (lambda: account.recall("x", k="3"), "k is int | None, at least 0"),
+            (
+                lambda: account.memories(layer=3),
+                "layer is str | Sequence[str] | None, one of episodic, semantic, procedural",
+            ),
             (lambda: account.promote("x", tags=3), "tags is Sequence[str] | None"),
         ):
             with pytest.raises(BadInput) as misfit:

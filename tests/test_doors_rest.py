@@ -186,6 +186,11 @@ def test_what_does_not_fit_is_a_problem_that_names_the_place(client: TestClient)
         assert answered.status_code == 400
         assert answered.headers["content-type"] == "application/problem+json"
         assert answered.json()["errors"][0]["where"].startswith(place)
+    misspelt = client.get(f"{BASE}/memories?kinds=fact").json()
+    assert "'kinds'" in misspelt["detail"]
+    assert "kind, " in misspelt["hint"]
+    form = client.post(f"{BASE}/memories", data={"text": "as a form"})
+    assert (form.status_code, form.json()["hint"]) == (400, "send the body as application/json")
     assert client.get("/nowhere").json()["type"] == "/problems/NotFound"
     wrong = client.put(f"{BASE}/memories")
     assert (wrong.status_code, wrong.json()["status"]) == (405, 405)

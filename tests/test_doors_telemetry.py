@@ -15,10 +15,13 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.testclient import TestClient
 
-from octavo.doors import telemetry
+from octavo.doors import rest, telemetry
 from octavo.doors.operations import OPERATIONS, perform
+from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
+from octavo.doors.visitors import SAME_ORIGIN, Visitors
 from octavo.errors import BadInput
 
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
@@ -68,6 +71,17 @@ def test_an_accounts_life_is_told_in_ids_and_counts_and_no_text(
     assert [a.get(telemetry.COUNT) for a in told] == [None, 1, 1, 1, 1, None]
     assert all(span.kind is trace.SpanKind.CLIENT for span in spans.get_finished_spans())
     assert not any(word in str(told) for word in ("jasmine", "oolong", "ชา"))
+
+
+def test_what_a_server_begins_and_deletes_is_told_as_well(spans: InMemorySpanExporter, root: Path) -> None:
+    settings = Settings(root=root, account="Emi", actor="human:emi")
+    visitors = Visitors(settings)
+    app, headers = rest.app(Pool(), settings, visitors=visitors), {SAME_ORIGIN: visitors.same_origin}
+    with TestClient(app, "http://127.0.0.1", headers=headers, client=("127.0.0.1", 1)) as client:
+        assert client.put("/accounts/Emi").status_code == 201
+        assert client.delete("/accounts/Emi").status_code == 200
+    told = [(span.name, (span.attributes or {})[telemetry.STORE]) for span in spans.get_finished_spans()]
+    assert told == [("create_memory_store", "Emi"), ("delete_memory_store", "Emi")]
 
 
 def test_how_long_operations_take_is_counted_by_their_name_and_their_error(

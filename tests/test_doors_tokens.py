@@ -49,6 +49,9 @@ def test_only_people_give_tokens_and_only_theirs_see_every_scope(root: Path) -> 
     with pytest.raises(BadInput, match="every scope"):
         Tokens(root).add("User01", "agent:bot", None, by="human:you")
     assert Tokens(root).add("User01", "human:you", None, by="human:you")[0].scope is None
+    with pytest.raises(BadInput, match="bad actor"):
+        Tokens(root).add("User01", "bad actor", "shared", by="human:you")
+    assert [token.actor for token in Tokens(root).all()] == ["human:you"]
 
 
 def test_the_command_line_adds_lists_and_revokes(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +68,7 @@ def test_the_command_line_adds_lists_and_revokes(root: Path, capfd: pytest.Captu
     assert (listed["account"], listed["actor"], listed["scope"]) == ("User01", "agent:bot", "orion")
     assert run("token", "add", "agent:other")["scope"] == "shared"
     assert run("token", "revoke", listed["id"])["revoked"]["id"] == listed["id"]
-    assert cli.run(["token", "add", "x", *common[:4], "--actor", "agent:bot"]) == 6
+    assert cli.run(["token", "add", "agent:x", *common[:4], "--actor", "agent:bot"]) == 6
 
 
 @pytest.fixture

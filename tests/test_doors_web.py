@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
 from io import BytesIO
+from pathlib import Path
 from zipfile import ZipFile
 
 import httpx2 as httpx
@@ -28,7 +29,7 @@ from octavo.doors import cli, rest
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Tokens
-from octavo.doors.web import pages
+from octavo.doors.web import pages, telling
 from octavo.doors.web.visits import HEADERS
 
 CANARY = "<script>alert('ได้')</script><img src=x onerror=alert(1)>"
@@ -41,7 +42,7 @@ class Held:
         self.opened, self.accounts = opened, {}
 
     @contextmanager
-    def account(self, who: Settings) -> Iterator:
+    def account(self, who: Settings, *, begins: bool = False) -> Iterator:
         if who.account not in self.accounts:
             self.accounts[who.account] = self.opened(who.actor, who.account, embedder=False)
         yield self.accounts[who.account]
@@ -134,6 +135,22 @@ def test_the_graph_shows_what_led_to_a_memory_and_what_came_of_it_and_is_bounded
 def test_the_first_address_leads_to_the_accounts_own_page(client):
     assert str(client.get("/").url) == "http://127.0.0.1/@User01/ask"
     assert str(client.get("/@User01/").url) == "http://127.0.0.1/@User01/ask"
+
+
+def test_what_a_recall_notes_is_a_sentence_for_a_person(client, orion):
+    life(orion)
+    read = words(seen(client, "ask", q="where does she live?"))
+    assert "Only words were compared this time, not what they mean." in read
+    assert "embedder" not in read
+    engine = "".join(path.read_text() for path in Path(octavo.__file__).parent.rglob("engine/*.py"))
+    assert [sign for sign in telling.words()["notes"] if sign not in engine] == []
+
+
+def test_the_health_of_one_memory_is_told_in_the_singular(client, nok):
+    nok.remember("likes tea")
+    read = words(seen(client, "health", check="1"))
+    assert "The one version was read again just now." in read
+    assert "The one version stands; 1 line agrees with its seal." in read
 
 
 def test_an_empty_account_says_how_to_begin_and_takes_a_first_memory(client, nok):
@@ -494,12 +511,16 @@ def test_a_token_shows_the_pages_of_its_own_account_alone(nok, settings):
         assert client.get("/@User01/timeline", headers={"authorization": "Bearer x"}).status_code == 401
 
 
-def test_open_serves_the_page_and_shows_it_in_the_browser(root, monkeypatch, capfd):
-    octavo.open(root, "นก", embedder=False).close()
+@pytest.mark.parametrize("is_first", [True, False])
+def test_open_serves_the_page_and_shows_it_in_the_browser(root, monkeypatch, capfd, is_first):
+    if not is_first:
+        octavo.open(root, "นก", embedder=False).close()
     shown = []
 
     def browse(url):
-        shown.append((url, httpx.get(url).status_code))
+        answer = httpx.get(url)
+        shown.append((url, answer.status_code))
+        assert "A blank first leaf" in answer.text
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(webbrowser, "open", browse)

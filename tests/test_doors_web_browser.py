@@ -108,14 +108,15 @@ def live(orion, clock):
 def served(root, account):
     class Held:
         @contextmanager
-        def account(self, who):
+        def account(self, who, *, begins=False):
             yield account
 
     class Nok:
         same_origin = "the token of this test"
+        settings = Settings(root=root, account="nok", actor="human:nok")
 
         def of(self, request, account=None, proof=None):
-            return Settings(root=root, account="nok", actor="human:nok")
+            return self.settings
 
     app = Starlette()
     pages.add(app, Held(), Nok())

@@ -149,6 +149,18 @@ def test_supersedes_ends_the_old_and_links_to_it(account):
     assert account.remember("x y", supersedes="nothere").check == "supersedes"
 
 
+def test_saying_again_that_a_fact_supersedes_another_makes_no_twin(account):
+    old = account.remember("lives in Bangkok").memory
+    new = account.remember("moved from Bangkok, lives in Lampang now")
+    assert old.id in new.advice
+    again = account.remember(new.memory.text, supersedes=old.id)
+    assert (again.outcome, again.memory.id) == ("superseding", new.memory.id)
+    assert [m.text for m in account.memories(kind="fact")] == [new.memory.text]
+    assert account.get(new.memory.id).linked("supersedes") == (old.id,)
+    account.revert(account.version)
+    assert len(account.memories(kind="fact")) == 2
+
+
 def test_forget_says_what_was_not_there(account):
     tea = account.remember("likes tea").memory
     gone, missing = account.forget(tea.id, "nothere")

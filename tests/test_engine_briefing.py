@@ -10,7 +10,6 @@ import pytest
 from briefs import memory, read
 from octavo import Account, Memory
 from octavo.domain.hits import Hit
-from octavo.engine import briefing
 from octavo.engine.reading import Hits
 from octavo.errors import BadInput, OutOfScope
 
@@ -96,14 +95,17 @@ def test_an_older_version_and_a_sandbox_brief_like_the_account(full: Account) ->
         assert "only in here" not in str(full.brief())
 
 
-def test_the_relevant_part_comes_from_recall_without_what_stands(full: Account) -> None:
+def test_the_relevant_part_comes_from_recall_without_what_stands(
+    full: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     everything = full.memories(scope=["shared"])
 
     def recall(query: str, *, k: int, scope: Sequence[str] | None, unit: str) -> Hits:
         assert (query, scope) == ("tea", ("shared",))
         return hits(everything[:k])
 
-    found = read(str(briefing.brief(full, "tea", scope="shared", recall=recall)))
+    monkeypatch.setattr(full, "recall", recall)
+    found = read(str(full.brief("tea", scope="shared")))
     assert found.texts == ["Mission: stabilise the runtime", "likes green tea"]
 
 
@@ -118,20 +120,23 @@ def test_a_query_brings_what_the_account_recalls_behind_what_stands(
     assert "orion explores" not in str(bound.brief("orion boundaries"))
 
 
-def test_a_recall_that_reaches_too_far_does_not_widen_the_brief(full: Account) -> None:
+def test_a_recall_that_reaches_too_far_does_not_widen_the_brief(
+    full: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stray = memory("x1", "elysia's secret", "fact", scope="elysia")
-    found = briefing.brief(full, "x", scope="orion", recall=lambda q, k, scope, unit: hits([stray]))
-    assert "secret" not in str(found)
+    monkeypatch.setattr(full, "recall", lambda q, k, scope, unit: hits([stray]))
+    assert "secret" not in str(full.brief("x", scope="orion"))
 
 
-def test_k_zero_or_no_query_asks_nothing(full: Account) -> None:
+def test_k_zero_or_no_query_asks_nothing(full: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> Hits:
         raise AssertionError("recall was asked")
 
     for query, k in (("tea", 0), (None, 5), ("  ", 5)):
-        assert briefing.brief(full, query, k=k, recall=never).relevant == ""
+        monkeypatch.setattr(full, "recall", never)
+        assert full.brief(query, k=k).relevant == ""
     with pytest.raises(BadInput):
-        briefing.brief(full, "tea", k=-1)
+        full.brief("tea", k=-1)
 
 
 def test_a_conversation_is_told_turn_by_turn_below_one_heading_with_its_sources(account: Account) -> None:
@@ -249,3 +254,19 @@ def test_the_profile_prefers_the_one_whom_most_facts_are_about(account: Account)
     ):
         account.remember(f"{thing} costs {number + 2} thousand a month", at=at(9))
     assert "data team in Cork" in str(account.brief(budget=200))
+
+
+def test_the_one_whom_most_facts_are_about_is_no_article_and_known_with_a_genitive_too(
+    account: Account,
+) -> None:
+    account.remember_many(
+        [
+            *({"text": f"The {thing} was serviced"} for thing in ("boiler", "lift", "car", "alarm", "oven")),
+            {"text": "Mia is allergic to nuts"},
+            {"text": "Mia's school is St Olave's"},
+            {"text": "Mia rides to school by tram"},
+        ]
+    )
+    told = [line[4] for line in read(str(account.brief(budget=340))).sections["Known Facts"]]
+    assert any("allergic" in line for line in told)
+    assert any("Olave" in line for line in told)

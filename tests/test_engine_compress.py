@@ -11,12 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 import octavo
+from octavo.domain import cores
 from octavo.domain.compression import CompressionPolicy
-from octavo.domain.cores import core_from_json, is_intact, sphere_from_json
+from octavo.domain.cores import is_intact
 from octavo.engine import handle
 from octavo.engine.indexing import Indexing
 from octavo.errors import BadInput, ModelFailed, NotFound
-from octavo.models.summarisers import StatisticalSummariser
+from octavo.models.summarisers import Summariser
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
 
@@ -64,7 +65,7 @@ def test_a_core_names_its_eight_sessions_and_every_source(opened):
     account = opened(policy=NOW)
     live(account, 8)
     memory = account.get("core_000_000")
-    core = core_from_json(memory.data)
+    core = cores.read(cores.Core, memory.data)
     assert core.source_sessions == tuple(s.sandbox for s in account.sessions())
     assert set(memory.linked("part")) == {m.id for m in account.memories(kind="episode")}
     assert is_intact(core)
@@ -79,7 +80,7 @@ def test_a_core_names_its_eight_sessions_and_every_source(opened):
 def test_a_sphere_lists_its_cores_and_its_beliefs_wait_for_a_person(opened):
     account = opened(policy=NOW)
     live(account, 64, say="I always drink green tea in the morning with my sister Anna.")
-    sphere = sphere_from_json(account.get("sphere_000").data)
+    sphere = cores.read(cores.Sphere, account.get("sphere_000").data)
     assert sphere.source_cores == tuple(f"core_000_{n:03d}" for n in range(8))
     assert (sphere.session_count, sphere.core_count) == (64, 8)
     assert sphere.abstracted_knowledge.relationship_evolution is None
@@ -204,36 +205,31 @@ def test_stopped_at_any_call_there_is_no_core_or_the_whole_core(tmp_path):
         with octavo.open(root, policy=MANUAL) as again:
             assert again.check()
             core = again.get("core_000_000")
-            assert is_intact(core_from_json(core.data)) if core else stopped
+            assert is_intact(cores.read(cores.Core, core.data)) if core else stopped
             again.compress()
             assert made(again) == ["core_000_000"]
         shutil.rmtree(root)
 
 
-class FailingSummariser:
+class FailingSummariser(Summariser):
     """Fails a given number of times, then summarises."""
 
-    def __init__(self, failures):
-        self.failures = failures
-        self.plain = StatisticalSummariser()
+    failures: list[None]
 
     def core(self, due, sessions, *, made_at):
         if self.failures:
-            self.failures -= 1
+            self.failures.pop()
             raise ModelFailed("the model is out")
-        return self.plain.core(due, sessions, made_at=made_at)
-
-    def sphere(self, due, cores, *, made_at):
-        return self.plain.sphere(due, cores, made_at=made_at)
+        return super().core(due, sessions, made_at=made_at)
 
 
 def test_failed_work_is_tried_again_and_later_sessions_go_on_accumulating(opened, monkeypatch):
     monkeypatch.setattr("octavo.engine.worker._BACKOFF_SECONDS", 0.01)
-    account = opened(summariser=FailingSummariser(1))
+    account = opened(summariser=FailingSummariser(failures=[None]))
     live(account, 8)
     assert account.wait(60)
     assert made(account) == ["core_000_000"]
-    stuck = opened(account="other", summariser=FailingSummariser(3))
+    stuck = opened(account="other", summariser=FailingSummariser(failures=[None] * 3))
     live(stuck, 8)  # a ninth would be a reason to try once more, before or after the third attempt
     assert stuck.wait(60)
     assert (made(stuck), stuck.counters()["Total_sessions"]) == ([], 8)

@@ -10,11 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 import octavo
+from octavo.domain import cores
 from octavo.domain.compression import CompressionPolicy, Due
-from octavo.domain.cores import Belief, Core, Sphere, sphere_from_json
+from octavo.domain.cores import Belief, Core, Sphere
 from octavo.domain.sentences import SessionSource
 from octavo.errors import BadPolicy
-from octavo.models.summarisers import StatisticalSummariser
+from octavo.models.summarisers import Summariser
 
 NOW = octavo.Policy(compression=CompressionPolicy(mode="immediate"))
 RETIRING = octavo.Policy(compression=CompressionPolicy(mode="immediate", retire=True))
@@ -138,11 +139,11 @@ def test_another_radix_after_the_first_core_is_an_error_and_changes_nothing(open
     assert opened(policy=NOW).compress() == []
 
 
-class Telling(StatisticalSummariser):
+class Telling(Summariser):
     """Adds beliefs to every sphere, as a model might."""
 
     def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
-        plain = StatisticalSummariser().sphere(due, cores, made_at=made_at)
+        plain = Summariser().sphere(due, cores, made_at=made_at)
         beliefs = tuple(
             Belief(belief=text, confidence=0.6, evidence=("core_000_000",))
             for text in (
@@ -154,7 +155,7 @@ class Telling(StatisticalSummariser):
         return replace(plain, abstracted_knowledge=replace(plain.abstracted_knowledge, beliefs=beliefs))
 
     def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
-        return StatisticalSummariser().core(due, sessions, made_at=made_at)
+        return Summariser().core(due, sessions, made_at=made_at)
 
 
 def test_a_secret_in_a_belief_is_masked_and_what_a_person_refused_is_not_asked_again(opened: Opened) -> None:
@@ -164,7 +165,7 @@ def test_a_secret_in_a_belief_is_masked_and_what_a_person_refused_is_not_asked_a
     sphere = account.get("sphere_000")
     assert sphere is not None
     assert "sk-live" not in f"{sphere}{account.proposals()}"
-    assert len(sphere_from_json(sphere.data).abstracted_knowledge.beliefs) == 3
+    assert len(cores.read(cores.Sphere, sphere.data).abstracted_knowledge.beliefs) == 3
     assert [p.memory.text for p in account.proposals()] == [
         "The user's key is [openai_key]",
         "ชอบอากาศเย็น",

@@ -10,7 +10,7 @@ import pytest
 import octavo
 from llm_server import Behaviour, LlmServer, Reply, breaks_off, fails, llm_server, misses_the_schema, says
 from octavo.models.llm import Endpoint
-from octavo.models.summarisers import ModelSummariser
+from octavo.models.summarisers import Summariser
 
 Opened = Callable[..., octavo.Account]
 OLD, NEW = "Her manager is Priya", "Her manager is Tom Reyes"
@@ -18,10 +18,8 @@ THAI_OLD, THAI_NEW = "หัวหน้าของเธอชื่อปร�
 
 
 def judged_by(opened: Opened, server: LlmServer) -> octavo.Account:
-    quick = Endpoint(base_url=server.base_url, model="loopback", timeout_seconds=5, attempts=1)
-    return opened(
-        summariser=ModelSummariser(endpoint=quick, attempts=2, sleep=lambda _: None), embedder=False
-    )
+    quick = Endpoint(url=server.base_url, model="loopback", timeout_seconds=5, attempts=1)
+    return opened(summariser=Summariser(endpoint=quick, attempts=2, sleep=lambda _: None), embedder=False)
 
 
 def written(account: octavo.Account, *texts: str) -> list[octavo.Memory]:

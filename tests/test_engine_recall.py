@@ -269,6 +269,18 @@ def test_meaning_finds_what_words_do_not_and_words_alone_say_so(opened, account)
     assert any("words alone" in note for note in plain.notes)
 
 
+def test_one_of_the_first_memories_is_found_by_its_meaning_after_it_was_indexed_as_before(opened):
+    account = opened(embedder=None)
+    account.remember("I moved to Chiang Mai last week.")
+    before = account.recall("where do I live?")
+    account.catch_up()
+    (hit,) = account.recall("where do I live?")
+    assert hit.parts["meaning"] == pytest.approx(before[0].parts["meaning"], abs=1e-3)
+    account.remember("likes tea")
+    account.catch_up()
+    assert "I moved to Chiang Mai last week." in found(account, "where do I live?")
+
+
 def test_a_failing_embedder_costs_its_stream_and_not_the_answer(opened):
     def fail(texts):
         raise ModelFailed("the model is out")

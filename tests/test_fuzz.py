@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -180,6 +181,30 @@ def test_a_field_of_a_memory_that_is_of_another_type_is_told_with_its_own(accoun
     with pytest.raises(BadInput, match="revise: salience is None"):
         account.revise("x", salience=None)
     assert "confidence" in inspect.signature(account.remember).parameters
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda a, s: a.recall("tea", unit="page"),
+            "recall: unit is 'page' (unit is str, one of episode, turn)",
+        ),
+        (lambda a, s: a.recall("tea", kinds=["fact", "dream"]), "recall: kinds is ['fact', 'dream']"),
+        (lambda a, s: a.explain("tea", "x", strategy="deep"), "one of mixed, layered"),
+        (lambda a, s: a.memories(limit=-1), "memories: limit is -1 (limit is int | None, at least 0)"),
+        (lambda a, s: a.remember("likes tea", salience=1.5), "float | None, between 0 and 1"),
+        (lambda a, s: a.remember_many([{"text": "likes tea", "kind": "dream"}]), "kind is 'dream'"),
+        (lambda a, s: a.remember("likes tea", key="k" * 501), "not empty and at most 500 characters"),
+        (lambda a, s: s.turn("  ", "hello"), "turn: role is '  '"),
+        (lambda a, s: s.turn("user", "hello", salience=-0.1), "salience is -0.1"),
+        (lambda a, s: s.use("x", feedback=2), "use: feedback is 2"),
+    ],
+)
+def test_what_lies_outside_of_a_parameters_bounds_or_choices_is_told_with_them(account, call, said):
+    with account.sandbox() as sandbox, pytest.raises(BadInput, match=re.escape(said)):
+        call(account, sandbox)
+    assert account.memories() == []
 
 
 def test_an_error_does_not_repeat_megabytes(account):

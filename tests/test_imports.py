@@ -309,6 +309,16 @@ def test_what_is_no_export_is_an_error_and_nothing_is_written(
     assert account.version == 0
 
 
+def test_the_export_of_another_program_says_that_nothing_was_found_in_it(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    chat = [{"uuid": "u", "name": "Cooking", "chat_messages": [{"sender": "human", "text": "Hello."}]}]
+    (tmp_path / "chats.json").write_text(json.dumps(chat))
+    done = account.import_(tmp_path / "chats.json", format="chatgpt")
+    assert [(one.place, one.reason) for one in done.left_out] == [("Cooking", "no message was found in it")]
+    assert account.version == 0
+
+
 def test_the_command_line_imports_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path / "conversations.json", chatgpt())
     asked = ["--root", str(tmp_path / "data"), "--json", "import", str(file), "--format", "chatgpt"]

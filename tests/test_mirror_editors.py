@@ -156,11 +156,12 @@ def test_a_behaviour_that_a_person_brings_keeps_when_it_was_made_and_how_often_i
 def test_what_else_the_front_matter_of_a_skill_says_stays(account: Account, tree: Path) -> None:
     path = tree / "semantic/skills/dance/SKILL.md"
     path.parent.mkdir(parents=True)
-    front = "name: dance\ndescription: Dances.\nallowed-tools: [Bash, Read]\nmetadata:\n  author: นก\n"
+    front = "name: dance\ndescription: Dances.\nlicense: MIT\nallowed-tools: [Bash, Read]\n"
+    front += "metadata:\n  author: นก\n"
     path.write_text(f"---\n{front}---\n\nDances when music plays.\n")
     account.sync(commit=True)
     shown = path.read_text()
-    assert "allowed-tools:\n- Bash\n- Read\nmetadata:\n  author: นก\n  octavo-id" in shown
+    assert "license: MIT\nallowed-tools:\n- Bash\n- Read\nmetadata:\n  author: นก\n  octavo-id" in shown
     path.write_text(shown.replace("author: นก", "author: นกน้อย"))
     account.sync(commit=True)
     (skill,) = account.memories(kind="skill")
@@ -291,6 +292,28 @@ def test_a_page_in_a_folder_of_a_persons_own_ends_nothing(account: Account, tree
     assert texts(account) == {KEY, LAVA}
 
 
+def test_a_line_that_moved_to_a_page_that_cannot_be_read_has_not_ended(account: Account, tree: Path) -> None:
+    lines = (tree / OBJECTS).read_text().splitlines(keepends=True)
+    (tree / OBJECTS).write_text("".join(line for line in lines if "key" not in line))
+    moved = "".join(line for line in lines if "key" in line)
+    (tree / "semantic/knowledge/doors.md").write_text(f"<<<<<<< HEAD\n=======\n{moved}>>>>>>> nok\n")
+    done = account.sync(commit=True)
+    assert (done.edits, len(done.refused), texts(account)) == ((), 1, {KEY, LAVA})
+
+
+def test_a_line_that_was_copied_to_two_pages_and_cut_is_one_moved_and_one_new(
+    account: Account, tree: Path
+) -> None:
+    lines = (tree / OBJECTS).read_text().splitlines(keepends=True)
+    (tree / OBJECTS).write_text("".join(line for line in lines if "key" not in line))
+    for page in ("doors", "ประตู"):
+        (tree / f"semantic/knowledge/{page}.md").write_text("".join(line for line in lines if "key" in line))
+    account.sync(commit=True)
+    told = sorted((m.category, m.rev) for m in account.memories() if m.text == KEY)
+    assert told == [("doors", 2), ("ประตู", 1)]
+    assert account.sync().edits == ()
+
+
 def test_a_skill_with_an_id_of_ones_own_is_renamed_and_stays_the_same(account: Account, tree: Path) -> None:
     account.remember("Dances.", kind="skill", topic="skills/dance", id="dance1")
     account.mirror()
@@ -339,6 +362,23 @@ def test_a_line_that_is_taken_in_is_taken_in_once_whatever_becomes_of_it_before_
         file.write("- บันไดอยู่หลังบ้าน\n")
     assert [edit.action for edit in account.sync(commit=True).edits] == ["remember"]
     assert "บันได" in page.read_text()
+
+
+def test_an_edit_of_what_ended_meanwhile_is_taken_in_once_if_its_file_was_not_written(
+    account: Account, tree: Path
+) -> None:
+    (lava,) = (memory for memory in account.memories() if memory.text == LAVA)
+    page, manifest = tree / OBJECTS, tree / ".octavo/mirror.json"
+    page.write_text(page.read_text().replace(LAVA, "ลาวาเย็นแล้ว"))
+    edited, shown = page.read_bytes(), manifest.read_bytes()
+    account.forget(lava.id)
+    for _ in range(2):
+        account.sync(commit=True, take="theirs")
+        page.write_bytes(edited)  # as a sync leaves it that is killed once it has committed
+        manifest.write_bytes(shown)
+    account.sync(commit=True, take="theirs")
+    assert sorted(m.text for m in account.memories()) == sorted([KEY, "ลาวาเย็นแล้ว"])
+    assert account.sync().edits == ()
 
 
 def test_a_line_that_went_to_the_next_file_of_its_page_is_not_taken_in_again(
@@ -434,6 +474,27 @@ def test_a_register_that_is_written_anew_is_its_next_revision(account: Account, 
         (), ["two blocks stand under 'home'"],
     )  # fmt: skip
     assert "Lampang" in page.read_text()
+
+
+def test_a_line_under_the_heading_of_another_register_is_what_that_one_says(
+    account: Account, tree: Path
+) -> None:
+    home = account.remember("lives in Chiang Mai", kind="register", topic="home").or_raise()
+    work = account.remember("ทำงานที่ลำปาง", kind="register", topic="work").or_raise()
+    account.mirror()
+    page = tree / "semantic/registers.md"
+    first, second = (line for line in page.read_text().splitlines() if line.startswith("- "))
+    page.write_text(
+        page.read_text().replace(first, "-").replace(second, first).replace("\n-\n", f"\n{second}\n")
+    )
+    account.sync(commit=True)
+    assert {m.topic: (m.id, m.text) for m in account.memories(kind="register")} == {
+        "home": (home.id, work.text), "work": (work.id, home.text)
+    }  # fmt: skip
+    page.write_text(page.read_text().replace("## home", "## บ้าน"))
+    account.sync(commit=True)
+    assert {m.topic: m.id for m in account.memories(kind="register")} == {"บ้าน": home.id, "work": work.id}
+    assert account.sync().edits == ()
 
 
 def test_a_block_that_the_next_file_of_a_long_page_shows_already_is_no_copy(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,11 +25,24 @@ from octavo.domain import mirror_places
 from octavo.domain.buffer import Wrote
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.memory import Memory
-from octavo.domain.policy import Policy
+from octavo.domain.policy import AssemblyPolicy, Policy
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import SettableClock, Stopped, StoppingDisk, open_on
 
 PAGES = ("objects", "สถานที่")
+# Nobody else commits.
+POLICY = Policy(compression=CompressionPolicy(mode="manual"), assemblies=AssemblyPolicy(mode="manual"))
+
+
+class OwnDisk(StoppingDisk):
+    """Stops at the calls of the test's own thread; the one that indexes makes its own when it likes."""
+
+    def tap(self, name: str, args: Sequence[Any]) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            return super().tap(name, args)
+        if self.stopped:
+            raise Stopped
+        return getattr(self.inner, name)(*args)
 
 
 class MirrorMachine(RuleBasedStateMachine):
@@ -51,11 +67,10 @@ class MirrorMachine(RuleBasedStateMachine):
         return self.mirror / "semantic" / "knowledge"
 
     def begin(self) -> None:
-        self.disk = StoppingDisk(None)
+        self.disk = OwnDisk(None)
         store = LocalStore(self.root / "nok", disk=self.disk)
-        policy = Policy(compression=CompressionPolicy(mode="manual"))
         self.account = open_on(
-            store, self.root / "nok" / "index", clock=self.clock, policy=policy, actor="human:nok"
+            store, self.root / "nok" / "index", clock=self.clock, policy=POLICY, actor="human:nok"
         )
 
     def teardown(self) -> None:
@@ -147,6 +162,40 @@ class MirrorMachine(RuleBasedStateMachine):
         ledger = {revision.memory.text for revision in self.account.revisions()}
         disk = "".join(p.read_text() for p in self.knowledge.glob("*.md")) if self.knowledge.exists() else ""
         assert not [text for text in self.written if text not in ledger and text not in disk]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_mirror_that_is_killed_at_any_step_leaves_its_file_old_or_new(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "nok")
+    steps, page, old = 0, tmp_path / "nok/mirror/semantic/knowledge/objects.md", "กุญแจอยู่ในครัว"
+    with open_on(store, tmp_path / "index", policy=POLICY, actor="human:nok") as account:
+        id_ = account.remember(old, category="objects").or_raise().id
+        account.mirror()
+    while True:
+        new, steps = f"กุญแจย้ายไปที่ {steps * 7919}", steps + 1
+        before = page.read_bytes()
+        disk = OwnDisk(None, torn=True)
+        account = open_on(
+            LocalStore(tmp_path / "nok", disk=disk), tmp_path / "index", policy=POLICY, actor="human:nok"
+        )
+        account.revise(id_, text=new)
+        disk.stop_at = len(disk.calls) + steps
+        with suppress(Stopped):
+            account.mirror()
+        assert page.read_bytes() in (before, before.replace(old.encode(), new.encode()))
+        is_whole, disk.stop_at = not disk.stopped, None
+        with suppress(Stopped):
+            account.close()
+        if is_whole:
+            break
+        with open_on(
+            LocalStore(tmp_path / "nok"), tmp_path / "index", policy=POLICY, actor="human:nok"
+        ) as account:
+            account.mirror()
+            assert account.sync().edits == ()
+        assert page.read_bytes() == before.replace(old.encode(), new.encode())
+        old = new
+    assert steps > 20
 
 
 # A kill ends the thread that indexes as well.

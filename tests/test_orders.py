@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,7 @@ from octavo.errors import HumanOnly, NotFound
 
 FILMS = "Always include platform availability when I ask about films."
 RECIPES = "Never suggest pork when I ask for recipes."
+TRAPS = Path(__file__).parent / "corpora" / "orders_traps.jsonl"
 WATCH = "which films should I watch tonight?"
 
 
@@ -67,6 +71,32 @@ def test_a_wish_reaches_a_request_of_its_domain_and_how_to_answer_reaches_every_
         account.catch_up()
         assert set(texts(account.recall("suggest a place for dinner tonight").orders)) == {meat, short}
         assert texts(account.recall("help me choose a phone").orders) == [short]
+
+
+def test_what_asks_about_the_world_is_governed_by_no_wish_however_near_it_comes(opened):
+    zoos = "Zoos make me sad."
+    with opened(embedder=None) as account:
+        talk(account, zoos)
+        account.catch_up()
+        assert texts(account.recall("what could I do with my niece on Sunday?").orders) == [zoos]
+        for question in ("which zoo is the oldest in the world?", "what do pandas eat?"):
+            assert texts(account.recall(question).orders) == []
+
+
+def test_questions_that_only_sound_like_what_an_order_is_about_are_mostly_told_apart(tmp_path):
+    rows = [json.loads(line) for line in TRAPS.read_text("utf-8").splitlines()]
+    right: dict[bool, list[bool]] = {True: [], False: []}
+    for name, some in groupby(rows, key=lambda row: row["account"]):
+        said = list(some)
+        with octavo.open(tmp_path, account=name, actor="agent:orion") as account:
+            talk(account, *(row["text"] for row in said))
+            account.catch_up()
+            for row in said:
+                for applies, questions in ((True, row["applies"]), (False, row["idle"])):
+                    shown = [texts(account.recall(question).orders) for question in questions]
+                    right[applies] += [any(text in row["text"] for text in some) == applies for some in shown]
+    assert sum(right[True]) / len(right[True]) >= 0.7
+    assert sum(right[False]) / len(right[False]) >= 0.85
 
 
 def test_an_order_about_one_thing_is_silent_for_a_question_about_another_in_a_small_account(opened):

@@ -173,9 +173,7 @@ def test_every_other_handle_has_only_what_an_account_has_or_is_listed_here():
         "consolidate", "discard", "turn", "update_state", "use", "write_episode",
     }  # fmt: skip
     assert methods(Explainer) == {
-        "alike", "assemblies", "assembly", "composite",
-        "found", "freshness", "lineage", "merges", "must_explain",
-        "nearness", "now", "stats", "vector", "vectors",
+        "assemblies", "assembly", "found", "freshness", "lineage", "must_explain", "stats",
     }  # fmt: skip
 
 

@@ -20,13 +20,14 @@ import octavo
 from llm_server import Reply, hangs, llm_server, misses_the_schema
 from octavo.documents.formats import export_account
 from octavo.documents.schemas import schema
+from octavo.domain import cores
 from octavo.domain.compression import CompressionPolicy, due
-from octavo.domain.cores import core_from_json, is_intact, sphere_from_json, to_json
+from octavo.domain.cores import is_intact, to_json
 from octavo.domain.memory import Memory
 from octavo.domain.pages import core_page, sphere_page
 from octavo.domain.summary import summarise_core
 from octavo.models.llm import Endpoint
-from octavo.models.summarisers import ModelSummariser
+from octavo.models.summarisers import Summariser
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
 from seed_001 import SEED_CORE, SEED_SPHERE
@@ -145,10 +146,10 @@ def test_sixteen_sessions_make_the_second_core(opened: Opened) -> None:
 def test_sixty_four_sessions_make_eight_cores_and_the_first_sphere(opened: Opened) -> None:
     account = opened(policy=NOW)
     live(account, 64)
-    cores = [f"core_000_{n:03d}" for n in range(8)]
-    assert made(account) == [*cores, "sphere_000"]
-    sphere = sphere_from_json(there(account, "sphere_000").data)
-    assert (list(sphere.source_cores), sphere.session_count) == (cores, 64)
+    names = [f"core_000_{n:03d}" for n in range(8)]
+    assert made(account) == [*names, "sphere_000"]
+    sphere = cores.read(cores.Sphere, there(account, "sphere_000").data)
+    assert (list(sphere.source_cores), sphere.session_count) == (names, 64)
     assert counted(account) == (0, 0, 1)
 
 
@@ -186,7 +187,7 @@ def test_a_milestone_is_kept_whole_and_told(opened: Opened) -> None:
     with account.sandbox() as sandbox:
         id_ = sandbox.turn("user", "ขอบคุณที่มาส่งที่สนามบินเมื่อเช้า คิดถึงนะ", salience=0.85)
     account.upkeep()
-    core = core_from_json(there(account, "core_000_000").data)
+    core = cores.read(cores.Core, there(account, "core_000_000").data)
     assert there(account, id_).turns[0].text == "ขอบคุณที่มาส่งที่สนามบินเมื่อเช้า คิดถึงนะ"
     assert core.milestones == (id_,)
     told = [event.episode for event in core.compressed_narrative.key_events]
@@ -211,8 +212,8 @@ def test_when_the_model_fails_the_deterministic_summary_is_used_and_recorded(
     plain = opened(policy=NOW, account="plain")
     relive(plain, THAI)
     with llm_server(behaviour) as server:
-        endpoint = Endpoint(base_url=server.base_url, model="m", timeout_seconds=0.2, attempts=2)
-        model = ModelSummariser(endpoint=endpoint, sleep=lambda _: None)
+        endpoint = Endpoint(url=server.base_url, model="m", timeout_seconds=0.2, attempts=2)
+        model = Summariser(endpoint=endpoint, sleep=lambda _: None)
         account = opened(policy=NOW, summariser=model)
         relive(account, THAI)
     core = there(account, "core_000_000")
@@ -238,7 +239,7 @@ def test_by_policy_originals_go_only_after_a_durable_verified_core_and_milestone
     with account.sandbox() as sandbox:
         milestone = sandbox.turn("user", "เราแต่งงานกันแล้ว", salience=0.9)
     retired = account.upkeep().retired
-    assert is_intact(core_from_json(there(account, "core_000_000").data))
+    assert is_intact(cores.read(cores.Core, there(account, "core_000_000").data))
     assert len(retired) == 7
     assert [memory.id for memory in account.memories(kind="episode")] == [milestone]
     archive = root / "+user01" / "archive" / "core_000_000.jsonl"
@@ -332,7 +333,7 @@ def standing(account: octavo.Account) -> str:
 def test_a_belief_is_a_hypothesis_with_evidence_and_outside_the_prompt_until_approved(opened: Opened) -> None:
     account = opened(policy=NOW)
     live(account, 64)
-    belief = sphere_from_json(there(account, "sphere_000").data).abstracted_knowledge.beliefs[0]
+    belief = cores.read(cores.Sphere, there(account, "sphere_000").data).abstracted_knowledge.beliefs[0]
     assert (belief.epistemic_state, belief.confidence < 0.75) == ("hypothesis", True)
     assert all(there(account, id_) for id_ in belief.evidence)
     assert "green tea" not in standing(account)
@@ -388,8 +389,7 @@ def test_the_seeds_example_is_valid_by_our_schema_and_read_and_written_without_l
     name: str, example: dict[str, Any]
 ) -> None:
     jsonschema.validate(example, shipped(name), cls=jsonschema.Draft202012Validator)
-    read = core_from_json if name == "core" else sphere_from_json
-    assert to_json(read(example)) == example
+    assert to_json(cores.read(cores.TYPES[name], example)) == example
 
 
 @pytest.mark.parametrize(

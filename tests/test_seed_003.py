@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from octavo.documents import MemoryAssembly, MemoryCore, MemoryEntry
 from octavo.documents.formats import export_account, import_account
@@ -18,6 +19,7 @@ from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.errors import BadInput, HumanOnly
+from octavo.storage import composites
 from octavo.testing.clocks import SettableClock
 from test_assemblies import POTTERY, SURGERY, Subjects, grouped, lift, manual, remember
 from test_doors_rest import client_of, made
@@ -153,8 +155,9 @@ def test_a_fresh_index_has_no_drift_ghosts_are_named_and_a_repair_heals(account,
     grouped(account, *POTTERY)
     assert account.wait(30)  # what is indexed beside would heal what is damaged below
     assert core.check_index_integrity()["is_consistent"]
-    path = account._indexing.embedding.folder / "composites.json"
-    path.write_bytes(path.read_bytes().replace(b'"basis":"', b'"basis":"ghost'))
+    held = account._indexing.composing.held()
+    ghosts = tuple(replace(row, basis=f"ghost{row.basis}") for row in held.rows)
+    composites.publish(account._indexing.embedding.folder, replace(held, rows=ghosts))
     told = core.check_index_integrity()
     assert not told["is_consistent"]
     assert any("composites" in problem for problem in told["problems"])

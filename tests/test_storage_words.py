@@ -359,7 +359,7 @@ def test_a_cleared_index_is_empty_and_can_be_built_again(tmp_path):
     write(tmp_path, 1, [fact("a", "tea")])
     (tmp_path / "manifest.json").write_text("{")
     clear(tmp_path)
-    assert Index(tmp_path).watermark == mark(0)
+    assert Index(tmp_path).units().manifest.watermark == mark(0)
     write(tmp_path, 1, [fact("b", "tea")])
     assert names(ask(tmp_path, "tea")) == ["b"]
 
@@ -385,13 +385,13 @@ def test_a_reader_follows_what_a_writer_publishes(tmp_path):
     before: Units = index.units()
     write(tmp_path, 2, [fact("b", "ชา tea", version=2)])
     assert index.units() is not before
-    assert index.watermark == mark(2)
+    assert index.units().manifest.watermark == mark(2)
 
 
 def _write_many(folder, first, count):
     for offset in range(count):
         for _ in range(200):
-            version = Index(folder).watermark.version
+            version = Index(folder).units().manifest.watermark.version
             unit = fact(f"w{first}-{offset}", "tea", version=version + 1)
             if extend(folder, [unit], [], mark(version + 1), since=mark(version)):
                 break

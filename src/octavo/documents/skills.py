@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain import mirror
-from octavo.domain.mirror_places import BEHAVIOR, SKILLS, Place, skill_name
+from octavo.domain.memory import Memory
+from octavo.domain.mirror_places import BEHAVIOR, SKILLS, Place, apart, place_of, skill_name
 from octavo.engine.account import Account
 from octavo.errors import OctavoError
 
@@ -17,21 +19,28 @@ _SKILL = Place(path=f"semantic/skills/x/{FILE}", form="skill", kind="skill")
 
 
 def export(account: Account, path: Path) -> Exported:
-    """Write every skill as a folder with its SKILL.md, and the behaviours as one file."""
-    skills = [m for m in account.memories(kind="skill") if m.category != BEHAVIOR]
-    taught = account.memories(kind="skill", category=BEHAVIOR)
+    """Write every skill as a folder with its SKILL.md, and the behaviours as one file; rules stay here."""
+    everything, named = account.memories(kind="skill"), defaultdict[str, list[Memory]](list)
+    taught = [memory for memory in everything if memory.category == BEHAVIOR]
+    for memory in everything:
+        if (place := place_of(memory)) is not None and place.form == "skill":
+            named[skill_name(memory.topic or memory.id)].append(memory)
     files: dict[str, bytes] = {}
-    for memory in skills:
-        name = skill_name(memory.topic or memory.id)
-        names = (f"{name}{number}/{FILE}" for number in ("", *(f"-{n}" for n in range(2, len(skills) + 1))))
-        file = next(file for file in names if file not in files)
-        files[file] = mirror.render(_SKILL, file, [memory], {})
+    for name, some in named.items():
+        for file, shown in apart(Place(path=f"{name}/{FILE}", form="skill", kind="skill"), some).items():
+            files[file] = mirror.render(_SKILL, file, shown, {})
+    rules = len(everything) - len(taught) - len(files)
+    counts = {"skill": len(files), BEHAVIOR: len(taught)}
     if taught:
         files[TAUGHT] = mirror.render(mirror.TAUGHT, TAUGHT, taught, account.uses(*(m.id for m in taught)))
     trees.write_all(path, files)
-    counts = {"skill": len(skills), BEHAVIOR: len(taught)}
     return Exported(
-        format="skills", version=account.version, account=account.name, counts=counts, files=tuple(files)
+        format="skills",
+        version=account.version,
+        account=account.name,
+        counts=counts,
+        left_out={"rule": rules} if rules else {},
+        files=tuple(files),
     )
 
 

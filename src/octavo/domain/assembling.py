@@ -6,11 +6,11 @@ An assembly is a memory that points to its members; likenesses come in as number
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain, pairwise
 from statistics import fmean
 from typing import Literal
 
@@ -20,13 +20,11 @@ from msgspec.structs import replace
 from octavo import words as word_lists
 from octavo.domain import cues
 from octavo.domain.memory import UNCOUNTED, Link, Memory
-from octavo.domain.patterns import pattern
 from octavo.domain.policy import AssemblyPolicy
-from octavo.domain.sentences import SessionSource
+from octavo.domain.sentences import SessionSource, is_person, shorten, spoken
 from octavo.domain.state import View
-from octavo.domain.text import fold, gram_size, runs, stem, terms_of_run
+from octavo.domain.text import fold, gram_size, runs, terms_of_run
 from octavo.domain.themes import themes
-from octavo.errors import BadInput
 
 KIND: Literal["assembly"] = "assembly"
 GROUPED = ("episode", "fact")
@@ -35,7 +33,6 @@ LEAST, DEEPEST = 2, 100
 _NAMED, _KEYWORDS, _TOPICS = 3, 20, 8
 _READ = 24  # members that lend an assembly its name; more say the same
 _SHORT, _LONGEST_WORD = 60, 40
-_PARTS = pattern(r"[.!?,;:()\"“”\n…–—]+")
 _DULL = cues.GENERIC | cues.SMALL_TALK | cues.STOP | word_lists.listed("themes.verbs")
 
 Rarity = Callable[[str], float]
@@ -58,13 +55,15 @@ def live_members(view: View, ids: Collection[str]) -> list[Memory]:
     return [known[id_][1] for id_ in ids if id_ in known and may_belong(known[id_][1])]
 
 
-def begun(id_: str, by: str, first: Memory, **formed: str | float | None) -> Memory:
+def begun(
+    id_: str, by: str, first: Memory, topics: Sequence[str] = (), **formed: str | float | None
+) -> Memory:
     """An assembly before its first revision, to be `grown`, in the scope of its first member.
 
     It says how it was `formed`: by what, under which embedder, how alike, and how alike it had to be.
     """
     told = {key: round(v, 6) if isinstance(v, float) else v for key, v in formed.items() if v is not None}
-    data = {"topics": [], "schema_version": "1.0", "formed": {"by": by, **told}}
+    data = {"topics": list(topics), "schema_version": "1.0", "formed": {"by": by, **told}}
     new = Memory(id=id_, rev=0, kind=KIND, source="promotion", actor="system", at=first.at, data=data)
     return replace(new, scope=first.scope, salience=0.0, confidence=1.0)
 
@@ -88,57 +87,55 @@ def grown(assembly: Memory, members: Sequence[Memory], rarity: Rarity) -> Memory
 
 
 def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:
-    """What members share, in words a person would use, the most telling first; empty if they share none."""
-    read = members if len(members) <= _READ else (*members[: _READ // 2], *members[-_READ // 2 :])
+    """What half of the members share, in words a person would use, the most telling first; empty if nothing.
+
+    Names and nouns are topics; where they share none, any telling word is.
+    """
+    some = members if len(members) <= _READ else (*members[: _READ // 2], *members[-_READ // 2 :])
+    read, half = [_told(m) for m in some], max(LEAST, len(some) / 2)
     sources = [
         SessionSource(id=m.id, ordinal=n, started_at=m.at, ended_at=m.at, episodes=(m,))
         for n, m in enumerate(read)
     ]
-    speakers = {word for m in read for turn in m.turns for word in runs(turn.speaker)}
-    counts = Counter(phrase for m in read for phrase in _phrases(m, speakers))
-    weights = {one.theme: one.weight for one in themes(sources) if (one.sessions or 0) >= LEAST}
-    if not weights:  # no theme is told: the words that half of them have
-        half = max(LEAST, len(read) / 2)
-        weights = {word: count for word, count in counts.items() if count >= half and " " not in word}
-    topics: dict[frozenset[str], str] = {}
-    for theme in sorted(weights, key=lambda theme: (-weights[theme] * rarity(theme) ** 2, theme)):
-        # With the word that it mostly stands beside: health, mental health.
-        own = fold(theme)
-        wider = [
-            (n, pair) for pair, n in counts.items() if n >= LEAST and own in pair.split() and pair != own
-        ]
-        topic = max(wider)[1].replace(own, theme) if wider else theme
-        stems = frozenset(stem(word) for word in runs(topic))
-        if stems.isdisjoint(chain(*topics)):
-            topics[stems] = topic
-    return tuple(topics.values())[:_TOPICS]
+    named = {one.theme: one.sessions or 0 for one in themes(sources)}
+    for found in (named, Counter(word for m in read for word in _words(m))):
+        worth = {word: n * rarity(word) ** 2 for word, n in found.items() if n >= half}
+        if topics := sorted(filter(worth.get, worth), key=lambda word: (-worth[word], word)):
+            return tuple(topics[:_TOPICS])
+    return ()
 
 
-def _phrases(member: Memory, speakers: set[str]) -> set[str]:
-    """The telling words of a member, and pairs of them that stand side by side."""
-    phrases = set[str]()
-    for text in [turn.text for turn in member.turns] or [member.text]:
-        for part in _PARTS.split(text):
-            words = [word if _is_telling(word, speakers) else "" for word in runs(part)]
-            phrases.update(filter(None, words))
-            phrases.update(f"{one} {next_}" for one, next_ in pairwise(words) if one and next_)
-    return phrases
+def mentions(memory: Memory, topics: Iterable[str]) -> bool:
+    """Whether people speak of one of some topics in a memory."""
+    text = fold(" ".join(turn.text for turn in spoken(_told(memory))))
+    # In scripts without spaces a word begins anywhere.
+    begun = (rf"\b{re.escape(fold(topic))}" if topic.isascii() else re.escape(topic) for topic in topics)
+    return any(re.search(one, text) for one in begun)
 
 
-def _is_telling(word: str, speakers: set[str]) -> bool:
-    """Whether a word can name a topic: no small talk, verb or number, and nobody who speaks."""
-    is_word = 3 <= len(word) <= _LONGEST_WORD and word.isalpha() and not gram_size(word)
-    is_verb = word.endswith(("ed", "ing", "ly"))
-    return is_word and not is_verb and word not in _DULL and not any(n.startswith(word) for n in speakers)
+def _told(member: Memory) -> Memory:
+    """A member with what people say in it alone."""
+    said = tuple(turn for turn in member.turns if is_person(turn.speaker))
+    return replace(member, turns=said) if said else member
+
+
+def _words(member: Memory) -> set[str]:
+    """The words of a member that can name a topic: no small talk, verb or number, and nobody who speaks."""
+    speakers = {word for turn in member.turns for word in runs(turn.speaker)}
+    return {
+        word
+        for turn in spoken(member)
+        for word in runs(turn.text)
+        if 3 <= len(word) <= _LONGEST_WORD and word.isalpha() and not gram_size(word) and word not in _DULL
+        if not word.endswith(("ed", "ing", "ly")) and not any(name.startswith(word) for name in speakers)
+    }
 
 
 def name_of(topics: Sequence[str], members: Sequence[Memory]) -> str:
     """The name of an assembly: its three most telling topics, or how its first member begins."""
     if topics:
         return ", ".join(topics[:_NAMED])
-    first = members[0]
-    text = " ".join((first.turns[0].text if first.turns else first.text).split())
-    return text if len(text) <= _SHORT else f"{text[:_SHORT].rstrip()}…"
+    return shorten(" ".join(next(spoken(members[0])).text.split()), _SHORT)
 
 
 def keywords(members: Iterable[Memory]) -> tuple[str, ...]:
@@ -150,12 +147,10 @@ def keywords(members: Iterable[Memory]) -> tuple[str, ...]:
 
 def emotion_profile(members: Sequence[Memory]) -> dict[str, float]:
     """How members felt on average, of those that say so."""
-    profile = {}
-    for name in ("valence", "intensity"):
-        felt = [getattr(member.emotion, name) for member in members if member.emotion]
-        if said := [value for value in felt if value is not None]:
-            profile[name] = round(fmean(said), 4)
-    return profile
+    felt = [member.emotion for member in members if member.emotion]
+    said = {name: [getattr(one, name) for one in felt] for name in ("valence", "intensity")}
+    told = {name: [value for value in values if value is not None] for name, values in said.items()}
+    return {name: round(fmean(values), 4) for name, values in told.items() if values}
 
 
 def boost(similarity: float, base: float, policy: AssemblyPolicy) -> float:
@@ -194,8 +189,6 @@ class Lineage(Struct, frozen=True, kw_only=True):
 
 def lineage(target: str, known: Callable[[str], Ancestor | None], max_depth: int = 10) -> Lineage:
     """The ancestors of an assembly, as far up as is asked for; `known` says what history tells of one."""
-    if not 1 <= max_depth <= DEEPEST:
-        raise BadInput(f"max_depth {max_depth!r} is not between 1 and {DEEPEST}")
     rows, above, depths, queue = dict[str, Ancestor](), dict[str, list[str]](), {target: 0}, [target]
     for id_ in queue:  # it grows meanwhile
         row = known(id_) or Ancestor(assembly_id=id_)

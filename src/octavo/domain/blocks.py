@@ -31,6 +31,7 @@ _BLOCK = re.compile(
     """,
     re.MULTILINE | re.VERBOSE,
 )
+_FENCED = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*\Z", re.MULTILINE)
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
@@ -50,8 +51,14 @@ def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, Any])
 
 
 def item(text: str, id_: str) -> str:
-    """A block as a list item; the lines behind the first are indented, and the id ends the last."""
-    first, *others = _ENDING.sub(_entity, f"{escaped(text)} ^{id_}").split("\n")
+    """A block as a list item; the lines behind the first are indented, and the id ends the last.
+
+    Behind code it is a line of its own, for a fence that anything follows does not end.
+    """
+    if "\n" not in text:  # most are one line, and cheap
+        return f"- {escaped(text)} ^{id_}\n"
+    between = "\n" if _FENCED.search(text) else " "
+    first, *others = _ENDING.sub(_entity, f"{escaped(text)}{between}^{id_}").split("\n")
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
@@ -106,6 +113,8 @@ def plain(text: str) -> str:
 
 def escaped(text: str) -> str:
     """A text without control characters; what looks like an escaped one is marked."""
+    if text.isprintable() and "&" not in text:
+        return text
     return _CONTROL.sub(_entity, _ENTITY.sub(r"&amp;\1#\2;", text))
 
 

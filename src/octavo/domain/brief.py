@@ -8,7 +8,7 @@ budget is spent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from msgspec import Struct, field
@@ -24,16 +24,18 @@ from octavo.domain.brief_page import (
     Counter,
     Item,
     Page,
-    Told,
     count_tokens,
     memory_of,
     numbered,
     plain,
+    turn_of,
 )
+from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.domain.orders import Order
 from octavo.errors import BadInput
 
+_SHORT = 6  # words of a turn that the question before it makes understood
 BUDGET = 1_800  # tokens, if nobody says another number
 
 # Registers that hold the raw state of a machine or a file, not something to tell a model.
@@ -117,6 +119,18 @@ def render(
     # A wish that is a fact, and stands among them, is not told twice.
     told = [o for o in orders[:taken] if not (o.is_wish and o.turn is None and o.memory in brief.sources)]
     return _closed(page, brief, page.asked_for(told), left_out=len(orders) - taken)
+
+
+def told(hits: Iterable[Hit]) -> Iterator[Item]:
+    """Hits as lines: the turn that matched, and the question before it if it is short without that."""
+    for hit in hits:
+        turns, turn = hit.memory.turns, hit.turn
+        if turn is None or turn >= len(turns):
+            yield hit.memory
+            continue
+        yield hit.memory, turn
+        if turn and "?" in turns[turn - 1].text and len(turns[turn].text.split()) < _SHORT:
+            yield hit.memory, turn - 1
 
 
 def standing_order(memories: Iterable[Memory]) -> list[Memory]:
@@ -257,7 +271,7 @@ def _distinct(items: Iterable[Item]) -> list[Item]:
     """Each once, where it ranks first; two turns of an episode are two."""
     first: dict[tuple[str, int | None], Item] = {}
     for item in items:
-        first.setdefault((memory_of(item).id, item.turn if isinstance(item, Told) else None), item)
+        first.setdefault((memory_of(item).id, turn_of(item)), item)
     return list(first.values())
 
 

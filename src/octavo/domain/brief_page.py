@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Literal, get_args
 
-from msgspec import Struct
-
 from octavo.domain.memory import Memory
 from octavo.domain.orders import Order
 from octavo.domain.patterns import pattern
@@ -52,23 +50,8 @@ _PIECE = pattern(
 )
 
 
-class Told(Struct, frozen=True, kw_only=True):
-    """One turn of an episode, or a passage of it, as a line below its conversation's heading."""
-
-    memory: Memory
-    turn: int
-    speaker: str
-    text: str
-
-    @property
-    def conversation(self) -> str:
-        """What it was part of: a sandbox, or the episode alone."""
-        return self.memory.sandbox or self.memory.id
-
-
+Told = tuple[Memory, int]  # an episode and which of its turns, a line below its conversation's heading
 Item = Memory | Told
-
-
 Part = tuple[str, Sequence[Memory], int]  # a heading, what stands under it, how many lines are left out
 
 
@@ -147,13 +130,11 @@ class Page:
         for item in sorted(items, key=lambda i: memory_of(i).kind != "canon"):
             groups.setdefault(self.group(item), []).append(item)
         for group in groups.values():
-            if isinstance(group[0], Told):
-                group.sort(
-                    key=lambda i: (memory_of(i).at, memory_of(i).id, i.turn if isinstance(i, Told) else 0)
-                )
+            if isinstance(group[0], tuple):
+                group.sort(key=lambda i: (memory_of(i).at, memory_of(i).id, turn_of(i) or 0))
         lines = {
             place: [
-                self._said(i, numbers) if isinstance(i, Told) else self.line(i, longest=_LONGEST)
+                self._said(i, numbers) if isinstance(i, tuple) else self.line(i, longest=_LONGEST)
                 for i in group
             ]
             for place, group in groups.items()
@@ -165,27 +146,30 @@ class Page:
 
     def group(self, item: Item) -> tuple[str, str]:
         """The heading an item stands under, and the conversation: two of one day stay apart, ids are dear."""
-        if isinstance(item, Told):
-            return f"{CONVERSATION} {item.memory.at.date().isoformat()}", item.conversation
+        if isinstance(item, tuple):
+            episode, _ = item
+            day = episode.at.date().isoformat()
+            return f"{CONVERSATION} {day}", episode.sandbox or episode.id
         name = self.grouped.get(item.id)
         return escape(group_of(item) if name is None else f"{item.kind}: {name}"), ""
 
     def cost(self, item: Item, number: int) -> int:
         """What a line costs by itself."""
         line = (
-            self._said(item, {(item.memory.id, item.turn): str(number)})
-            if isinstance(item, Told)
+            self._said(item, {(item[0].id, item[1]): str(number)})
+            if isinstance(item, tuple)
             else self.line(item, longest=_LONGEST)
         )
         return self.count(f"{line}\n")
 
     def _said(self, told: Told, numbers: Mapping[tuple[str, int], str]) -> str:
         """A turn as a short line: the number of its source, who said it, and what."""
-        said, speaker = _cut(plain(told.text), _LONGEST), plain(told.speaker)
+        episode, turn = told
+        said, speaker = _cut(plain(episode.turns[turn].text), _LONGEST), plain(episode.turns[turn].speaker)
         if self.is_json:
-            record = {"id": told.memory.id, "kind": "episode", "date": told.memory.at.date().isoformat()}
+            record = {"id": episode.id, "kind": "episode", "date": episode.at.date().isoformat()}
             return _json(record | {"speaker": speaker, "text": said})
-        return f"- [{numbers[told.memory.id, told.turn]}] {escape(speaker)}: {escape(said)}"
+        return f"- [{numbers[episode.id, turn]}] {escape(speaker)}: {escape(said)}"
 
     def whole(self, standing: str, relevant: str) -> str:
         """Both parts inside the one fence."""
@@ -233,13 +217,18 @@ def group_of(memory: Memory) -> str:
 
 def numbered(items: Iterable[Item]) -> dict[tuple[str, int], str]:
     """The numbers of the turns that are told, in the order they rank."""
-    turns = dict.fromkeys((item.memory.id, item.turn) for item in items if isinstance(item, Told))
+    turns = dict.fromkeys((item[0].id, item[1]) for item in items if isinstance(item, tuple))
     return {turn: str(number) for number, turn in enumerate(turns, start=1)}
 
 
 def memory_of(item: Item) -> Memory:
     """The memory that an item is of."""
-    return item.memory if isinstance(item, Told) else item
+    return item[0] if isinstance(item, tuple) else item
+
+
+def turn_of(item: Item) -> int | None:
+    """Which of an episode's turns it is, None for a memory as a whole."""
+    return item[1] if isinstance(item, tuple) else None
 
 
 def _cut(said: str, longest: int | None) -> str:

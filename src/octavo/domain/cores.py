@@ -191,14 +191,6 @@ class BehavioralPattern(Record, frozen=True, kw_only=True):
     evidence: Ours[tuple[str, ...]] = ()
 
 
-class Trend(Record, frozen=True, kw_only=True):
-    """A theme that is there throughout, new, ended or passing, with its weight in each core."""
-
-    theme: str
-    direction: str
-    weights: tuple[float, ...]
-
-
 class RelationshipEvolution(Record, frozen=True, kw_only=True):
     """How the relationship stands; only a model says this."""
 
@@ -216,7 +208,6 @@ class AbstractedKnowledge(Record, frozen=True, kw_only=True):
     behavioral_patterns: tuple[BehavioralPattern, ...] = ()
     relationship_evolution: RelationshipEvolution | None = None
     beliefs: Ours[tuple[Belief, ...]] = ()
-    trends: Ours[tuple[Trend, ...]] = ()
     milestones: Ours[tuple[KeyEvent, ...]] = ()
     changed: Ours[tuple[Changed, ...]] = ()
     statements: Ours[tuple[Statement, ...]] = ()
@@ -224,15 +215,11 @@ class AbstractedKnowledge(Record, frozen=True, kw_only=True):
     people: Ours[tuple[str, ...]] = ()
 
 
-class SphereMeta(Record, frozen=True, kw_only=True):
+class SphereMeta(CoreMeta, frozen=True, kw_only=True):
     """How a sphere was made."""
 
-    compression_method: Method
-    compression_timestamp: str | None = None
     abstraction_level: str | None = "high"
     detail_retention: Ours[float | None] = None
-    model: Ours[str | None] = None
-    fallback_reason: Ours[str | None] = None
 
 
 class Sphere(Record, frozen=True, kw_only=True):
@@ -251,6 +238,9 @@ class Sphere(Record, frozen=True, kw_only=True):
     integrity_hash: Ours[str | None] = None
 
 
+TYPES: Mapping[str, type[Core | Sphere]] = {"core": Core, "sphere": Sphere}
+
+
 def integrity_hash(sources: Iterable[str]) -> str:
     """The SHA-256 over the sorted ids of the sources, one a line."""
     return sha256("\n".join(sorted(set(sources))).encode()).hexdigest()
@@ -260,16 +250,6 @@ def is_intact(made: Core | Sphere) -> bool:
     """Whether the hash of a core or sphere fits the sources it lists (one without a hash does)."""
     sources = made.source_cores if isinstance(made, Sphere) else made.source_sessions + made.source_episodes
     return made.integrity_hash is None or made.integrity_hash == integrity_hash(sources)
-
-
-def core_from_json(data: Mapping[str, Any]) -> Core:
-    """Read a core in the seed's shape, or raise with the path of what is wrong."""
-    return read(Core, data, "core")
-
-
-def sphere_from_json(data: Mapping[str, Any]) -> Sphere:
-    """Read a sphere in the seed's shape, or raise with the path of what is wrong."""
-    return read(Sphere, data, "sphere")
 
 
 def must_be_quotable(content: Core | Sphere) -> None:
@@ -299,12 +279,12 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def read(kind: type[T], data: Mapping[str, Any], path: str) -> T:
-    """Read a record from plain JSON values, or raise with the path of what is wrong."""
+def read(kind: type[T], data: Mapping[str, Any]) -> T:
+    """Read a record in the seed's shape from plain JSON values, or raise with the path of what is wrong."""
     try:
         return msgspec.convert(_gathered(kind, data), shape_of(kind))
     except msgspec.ValidationError as error:
-        raise BadInput(str(error).replace("$", path, 1)) from error
+        raise BadInput(str(error).replace("$", kind.__name__.lower(), 1)) from error
 
 
 def _gathered(hint: Any, value: Any) -> Any:

@@ -6,9 +6,10 @@ to Marseille" for who asks where she lives, and for nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import combinations
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -35,13 +36,8 @@ TOP = 6  # so many of the best are compared
 SHARE = 0.2  # of the best one's relevance that the others need
 _FITS = 0.35  # of a newer fact's relevance that an older one needs to be kept before it
 _ANSWERS = 0.5  # of a newer fact's relevance that an older one needs to be an answer too
-_FAR, _NEAR, _NEAR_THAI = 0.25, 0.6, 0.5  # cosines of the offline model: of two matters below, of one above
-_NEAR_BEST, _LOOKED_AT, _MOST_BESIDE = 0.3, 15, 5  # how near the best fact, of how many, how many at most
 _AS_MUCH = 0.8  # of the grams of a question that any fact has
 _RELATED = 0.5  # of the current fact's relevance that what it replaced needs
-
-
-Nearness = Callable[[str, str], float | None]
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -52,6 +48,19 @@ class Fact(Struct, frozen=True, kw_only=True):
     at: datetime
     version: int
     relevance: float
+
+
+class Meaning(Protocol):
+    """What vectors tell of facts, by their ids, beside the words."""
+
+    def nearest(self, one: str, others: Sequence[str]) -> Sequence[str]:
+        """Those of other facts that are near one by what they mean, the nearest first."""
+
+    def is_known(self, *ids: str) -> bool:
+        """Whether facts have vectors."""
+
+    def probabilities(self, question: str, pairs: Sequence[tuple[str, str, str, str]]) -> Sequence[float]:
+        """Of pairs, the older's id and text and the newer's, whether the newer is what a question wants."""
 
 
 class Replacement(Struct, frozen=True, kw_only=True):
@@ -102,32 +111,29 @@ def present(question: str) -> str:
 
 
 def arrange(
-    question: str, facts: Sequence[Fact], nearness: Nearness | None = None
+    question: str, facts: Sequence[Fact], meaning: Meaning | None = None
 ) -> tuple[list[str], list[Replacement]]:
     """The ids of facts, best first, each newer one before what it replaces; and what replaces what.
 
     The facts come in the order of their relevance. Only the best few are compared, pair by pair, and the very
-    best with those that are near it. A question about the past gets what was replaced first. `nearness` is
-    how near the meanings of two facts are, None where that is not known.
+    best with those that are near it. A question about the past gets what was replaced first. Without
+    `meaning` the words alone tell.
     """
     if not facts:
         return [], []
     is_past = is_about_the_past(question)
     asked = present(question) if is_past else question
     day = None if is_past else _asked_day(question, facts)
-    best, beside = _compared(facts, nearness)
+    best, beside = _compared(facts, meaning)
     top, pairs = best + beside, [*combinations(best, 2), *((best[0], fact) for fact in beside)]
     certainty: dict[tuple[str, str], float] = {}
     replaced: set[tuple[str, str]] = set()
     ended: set[tuple[str, str]] = set()
     kept: list[tuple[Fact, Fact]] = []
-    for older, newer in (sorted(pair, key=_age) for pair in pairs):
-        near = nearness(older.id, newer.id) if nearness else None
-        if near is not None and near < _FAR:
-            continue  # they are of two matters
-        sure = probability(asked, older.text, newer.text)
+    for older, newer, sure in _judged(asked, pairs, meaning):
         fits = sure > KEEPS and older.relevance >= _ANSWERS * newer.relevance
-        is_same = fits and _is_same_matter(asked, older, newer, near)
+        is_known = meaning is not None and meaning.is_known(older.id, newer.id)
+        is_same = fits and (is_known or _share_a_matter(asked, older.text, newer.text))
         is_near = is_same or _is_news_of(asked, older.text, newer.text)
         is_over = fits and sure > (REPLACES if is_near else CERTAIN)
         is_late = is_over and _is_too_late(question, older, newer, day)  # not yet so on the day asked about
@@ -137,7 +143,10 @@ def arrange(
             kept.append((older, newer))
         if is_near and ((newer.id, older.id) in replaced or is_past):
             certainty[older.id, newer.id] = sure
-            if is_same and _is_ended(asked, older, newer, top):
+            is_told = _share_a_matter(asked, older.text, newer.text) or (
+                is_known and _answers(asked, older.text)
+            )
+            if is_same and is_told and _is_ended(asked, older, newer, top):
                 ended.add((older.id, newer.id))
     ranked = _ordered(top, replaced, kept)
     if is_past:
@@ -169,24 +178,31 @@ def _ordered(
     return ranked
 
 
-def _compared(facts: Sequence[Fact], nearness: Nearness | None) -> tuple[list[Fact], list[Fact]]:
+def _compared(facts: Sequence[Fact], meaning: Meaning | None) -> tuple[list[Fact], list[Fact]]:
     """The best facts that fit the question well, and those that are near the very best by their meaning.
 
     "She moved to Marseille" shares no word with "where does she live?".
     """
     first = facts[0]
     best = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * first.relevance] or [first]
-    others = [fact for fact in facts[:_LOOKED_AT] if fact not in best] if nearness else []
-    near = [fact for fact in others if nearness and (nearness(first.id, fact.id) or 0.0) >= _NEAR_BEST]
-    return best, near[:_MOST_BESIDE]
+    others = {fact.id: fact for fact in facts if fact not in best}
+    return best, [others[id_] for id_ in meaning.nearest(first.id, [*others])] if meaning else []
 
 
-def _is_same_matter(question: str, older: Fact, newer: Fact, near: float | None) -> bool:
-    """Whether both could answer the question: what is said of something else replaces nothing."""
-    if _share_a_matter(question, older.text, newer.text):
-        return True
-    enough = _NEAR if question.isascii() else _NEAR_THAI
-    return near is not None and near >= enough and _answers(question, older.text)
+def _judged(
+    asked: str, pairs: Sequence[tuple[Fact, Fact]], meaning: Meaning | None
+) -> Iterator[tuple[Fact, Fact, float]]:
+    """Each pair, the older first, with the probability that the newer is what the question wants."""
+    told = [(min(pair, key=_age), max(pair, key=_age)) for pair in pairs]
+    known = [pair for pair in told if meaning is not None and meaning.is_known(pair[0].id, pair[1].id)]
+    seen: dict[tuple[str, str], float] = {}
+    if meaning is not None and known:
+        given = [(older.id, older.text, newer.id, newer.text) for older, newer in known]
+        found = meaning.probabilities(asked, given)
+        seen = {(older.id, newer.id): sure for (older, newer), sure in zip(known, found, strict=True)}
+    for older, newer in told:
+        sure = seen.get((older.id, newer.id))
+        yield older, newer, probability(asked, older.text, newer.text) if sure is None else sure
 
 
 def _is_ended(question: str, older: Fact, newer: Fact, facts: Sequence[Fact]) -> bool:

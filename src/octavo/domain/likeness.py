@@ -43,11 +43,6 @@ def overlap(a: str, b: str) -> float:
     return len(ours & theirs) / smaller if smaller else 0.0
 
 
-def sequence(a: str, b: str) -> float:
-    """The ratio of matching stretches, whichever text comes first."""
-    return _ratio(*_stretches(a, b))
-
-
 def likeness(a: str, b: str, floor: float = 0.0) -> float:
     """The greater of both measures if that is a floor or more; below it, perhaps that of the words alone."""
     shared = overlap(a, b)
@@ -79,11 +74,6 @@ def near_to(text: str, policy: GatePolicy) -> Callable[[str], bool]:
         return _can_reach(first, second, ratio) and _ratio(first, second) >= ratio
 
     return is_near
-
-
-def is_near_by_words(a: str, b: str, threshold: float) -> bool:
-    """Whether two texts of comparable size share enough of their words."""
-    return _share_enough(_word_set(a), _word_set(b), threshold)
 
 
 def _share_enough(ours: Set[str], theirs: Set[str], threshold: float) -> bool:
@@ -275,8 +265,8 @@ _FLOOR = 0.6
 _SHORT, _SKETCH = 5, 4
 # A pair's number begins with the rarer unit, so that the pairs of a text lie on few pages of a state file.
 # With a row of 27 bits it is a key of eight bytes.
-_NUMBER_BITS, _SECOND_BITS = 29, 15
-_LARGEST, _SECOND = (1 << _NUMBER_BITS) - 1, (1 << _SECOND_BITS) - 1
+NUMBER_BITS, _SECOND_BITS = 29, 15
+_LARGEST, _SECOND = (1 << NUMBER_BITS) - 1, (1 << _SECOND_BITS) - 1
 
 _COMMON_LETTERS = "านรกอเงมยลวดทสต่้ัีิะetaoinsrhl"
 _OTHER_LETTERS = "คบพปหจแใไุูืโ็ขช์dcumfpgwyb"
@@ -303,14 +293,12 @@ def _placed(kind: str, scope: str, text: str, numbers: Iterable[int]) -> tuple[i
     return _digest(f"{kind}\0{scope}\0{key_of(text)}"), *[own ^ number for number in numbers]
 
 
-def fingerprint(text: str) -> frozenset[int]:
-    """Numbers of which two texts that say nearly the same have one in common; nearly all others have none."""
-    return _fingerprints(text)[0]
-
-
 @lru_cache(maxsize=1024)
 def _fingerprints(text: str) -> tuple[frozenset[int], frozenset[int]]:
-    """What a text is filed under, and the more that it is looked up by; a write asks for both, and again."""
+    """Numbers of which two texts that say nearly the same have one in common; nearly all others have none.
+
+    What a text is filed under, and the more that it is looked up by; a write asks for both, and again.
+    """
     found = _word_set(text)
     count = len(found)
     heads = Counter([word[:_HEAD] for word in found] if text.isascii() else map(_head, found))

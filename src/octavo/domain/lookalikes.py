@@ -1,6 +1,6 @@
 """What a text looks like: letters that a reader takes for others made one, marks and gaps left out.
 
-Unicode's own decompositions do most of it; the table below holds the letters that they leave, after UTS 39.
+Unicode's own decompositions do most of it; the word lists hold the letters that they leave, after UTS 39.
 """
 
 from __future__ import annotations
@@ -9,43 +9,15 @@ import html
 import unicodedata
 from collections.abc import Iterator
 
+from octavo import words
 from octavo.domain.patterns import pattern
 
-# Latin letter: the letters that look like it, lower case, after compatibility decomposition.
-_TABLE = """
-a ᴀаαɑ⍺ꭺꓮ∂ⲁᗩⱥɐ
-b ʙвβьɓƅꮟꓐⲃᗷƀ
-c ᴄсϲⅽꮯꓚⲥᑕȼɔ
-d ᴅԁɗđꓓꮷᗪ
-e ᴇеεєɛ℮ꓰꭼⲉᗴɇǝꬲ
-f ꜰƒꓝᖴɟ
-g ɢɡԍցɠꓖǥ
-h ʜһнհħꓧꮋꮒⲏᕼɥꜧ
-i ɪіιıɩꓲꭵ⍳ⲓɨ
-j ᴊјϳȷꓙᒍɉ
-k ᴋкκƙꓗⲕᛕʞ
-l ʟłⅼꓡꮮӏǀᒪ
-m ᴍмⅿꓟꮇⲙᗰ
-n ɴпոռηŋꓠⲛᑎ
-o ᴏоοσօøɵꓳഠ๐০ⲟ
-p ᴘрρƿꓑꮲⲣᑭᵽ
-q ʠԛգզꞯ
-r ʀггɼꓣꮁᖇɍɹ
-s ꜱѕʂꓢꮪƽᔕ
-t ᴛтτŧꓔꭲⲧʇꞇ
-u ᴜυսʋꓴ∪ᑌʉ
-v ᴠνѵⅴꓦꮩ∨ᐯʌ
-w ᴡԝաɯѡꓪꮃᗯʍ
-x хχⅹ×ꓫⲭ
-y ʏуγүყꓬꭹⲩɏʎ
-z ᴢʐꓜꮓⲍƶ
-"""
 _LETTERS = {
-    ord(shape): line[0]
-    for line in _TABLE.strip().splitlines()
-    for other in line[2:]
+    ord(shape): letter
+    for others, letter in words.valued("letters.look_alikes").items()
+    for other in others
     for shape in (other, other.casefold())  # Cherokee folds to its capitals
-    if len(shape) == 1 and not shape.isspace()
+    if len(shape) == 1
 }
 _LETTERS |= {0x1F1E6 + n: chr(97 + n) for n in range(26)}  # flags' letters
 _LETTERS |= {

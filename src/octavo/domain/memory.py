@@ -223,20 +223,6 @@ def is_id(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
-def check_kind(kind: str) -> Kind:
-    """Return the kind, or raise with the eight there are."""
-    if kind not in KINDS:
-        raise BadInput(f"kind {kind!r} is none of the eight", hint=f"use one of {', '.join(KINDS)}")
-    return kind
-
-
-def check_source(source: str) -> Source:
-    """Return the source, or raise with those there are."""
-    if source not in SOURCES:
-        raise BadInput(f"source {source!r} is unknown", hint=f"use one of {', '.join(SOURCES)}")
-    return source
-
-
 def check_actor(actor: str) -> str:
     """Return the actor, or raise with the forms there are."""
     if not isinstance(actor, str) or not _ACTOR.fullmatch(actor):
@@ -244,13 +230,6 @@ def check_actor(actor: str) -> str:
             f"actor {actor!r} cannot be used", hint="use human:<name>, agent:<name>, tool:<name> or system"
         )
     return actor
-
-
-def check_unit(value: float, what: str) -> float:
-    """Return a number between 0 and 1, or raise."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise BadInput(f"{what} {value!r} is not a number between 0 and 1")
-    return float(value)
 
 
 def check_time(value: datetime, what: str = "at") -> datetime:

@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.domain import blocks
+from octavo.domain import blocks, strict_json
 from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import BEHAVIOR, GENERAL, STEPS, Place, skill_name
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.sentences import shorten
-from octavo.errors import BadInput
+from octavo.errors import BadFile, BadInput
 
 Action = Literal["remember", "revise", "forget"]
 _CREATED, _COUNTED = "created_at", "times_invoked"
@@ -27,8 +27,7 @@ _FRONT = ("page", "updated", "episodes")
 _MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
-_OWN, _METADATA, _OTHERS = ("name", "description", "license"), "metadata", "front"
-_PLAIN = "octavo-plain"  # set where the skill is one text, and its headings are the file's alone
+_OWN, _METADATA, _OTHERS = ("name", "description"), "metadata", "front"
 _LONGEST_DESCRIPTION = 1024
 TAUGHT = Place(path="behaviors.json", form="behaviors", kind="skill")
 _SECTIONS = {"fact": "section", "canon": "category", "register": "topic"}  # what a page's headings are
@@ -157,15 +156,15 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
             plain = blocks.plain(text).removesuffix("\n")
             return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
         case "json":
-            return [Found(said={"data": _object(text)}, path=path)]
+            return [Found(said={"data": _json(data)}, path=path)]
         case "run" if path.endswith(STEPS):
-            lines = enumerate(text.splitlines(), start=1)
-            return [Found(said=_object(line, n), path=path, line=n) for n, line in lines if line.strip()]
+            lines = strict_json.lines_of(data)
+            return [Found(said=_object(step, f"line {n}: "), path=path, line=n) for n, step in lines]
         case "run":
-            head = {"episode_id": path.split("/")[-2], **_object(text)}
+            head = {"episode_id": path.split("/")[-2], **_json(data)}
             return [Found(said=head, path=path, id=str(head["episode_id"]))]
     found = []
-    for name, value in _object(text).items():
+    for name, value in _json(data).items():
         actions = value.get("actions") if isinstance(value, dict) else None
         if not isinstance(actions, list) or len(name) > 64:
             raise BadInput(f"behavior {name!r} has no list of actions")
@@ -194,20 +193,17 @@ def _read_page(place: Place, path: str, text: str) -> list[Found]:
 
 
 def _skill(memory: Memory, name: str) -> str:
-    """The file of a skill; what else its front matter said, `allowed-tools` for instance, is kept."""
-    title = " ".join(word.capitalize() for word in name.split("-"))
-    is_plain = not _HEADING.search(memory.text)
-    front, licensed = memory.data.get(_OTHERS), memory.data.get("license")
+    """The file of a skill; what else its front matter said, `license` or `allowed-tools`, is kept."""
+    front = memory.data.get(_OTHERS)
     others = dict(front) if isinstance(front, Mapping) else {}
     marks = {**others.pop(_METADATA, {}), "octavo-id": memory.id, "octavo-rev": str(memory.rev)}
     marks |= {"octavo-approved": memory.approved} if memory.approved else {}
-    marks |= {_PLAIN: title} if is_plain else {}
     own = memory.data.get("description")
     description = (_shortened(own) if isinstance(own, str) else "") or _derived(memory.text)
-    fields = {"name": name, "description": description}
-    fields |= {"license": str(licensed)} if licensed else {}
-    body = f"{_wrapping(title) if is_plain else ''}{blocks.escaped(memory.text)}"
-    return f"{blocks.front_matter({**fields, **others, _METADATA: marks})}\n{body}\n"
+    fields = {"name": name, "description": description, **others, _METADATA: marks}
+    body = blocks.escaped(memory.text)
+    body = body if _HEADING.search(body) else f"{_wrapping(name)}{body}"
+    return f"{blocks.front_matter(fields)}\n{body}\n"
 
 
 def _read_skill(path: str, text: str) -> Found:
@@ -219,14 +215,15 @@ def _read_skill(path: str, text: str) -> Found:
     others = {key: value for key, value in fields.items() if key not in _OWN}
     marks = metadata if isinstance(metadata := others.pop(_METADATA, None), Mapping) else {}
     body = body.removeprefix("\n").removesuffix("\n") if fields else body.strip("\n")
-    plain = body.removeprefix(_wrapping(str(marks.get(_PLAIN))))
+    plain = body
+    for name in (str(fields.get("name")), path.split("/")[-2]):  # the folder may have been renamed
+        plain = plain.removeprefix(_wrapping(name))
     text = blocks.unescaped(body if _HEADING.search(plain) else plain)
     if theirs := {key: value for key, value in marks.items() if not str(key).startswith("octavo-")}:
         others[_METADATA] = theirs
     description = str(fields.get("description") or "")
     data = {
         "description": description if description not in ("", _derived(text)) else None,
-        "license": str(fields.get("license") or "") or None,
         _OTHERS: msgspec.to_builtins(others, str_keys=True) or None,
     }
     return Found(said={"text": text, "data": data}, path=path, id=str(marks.get("octavo-id") or "") or None)
@@ -244,7 +241,9 @@ def _shortened(text: str) -> str:
     return shorten(" ".join(plain.split()), _LONGEST_DESCRIPTION)
 
 
-def _wrapping(title: str) -> str:
+def _wrapping(name: str) -> str:
+    """The headings of a skill that is one text: they are its file's alone."""
+    title = " ".join(word.capitalize() for word in name.split("-"))
     return f"# {title} Skill\n\n## Capability\n\n"
 
 
@@ -271,10 +270,11 @@ def fields_of(
         older = (first or {}) if old is None else old.data
         kept = {name: value for name, value in older.items() if name not in said["data"]}
         fields["data"] = kept | {k: v for k, v in said["data"].items() if v is not None}
+    is_approved = re.match("(scopes/[^/]+/)?procedural/", place.path)
+    if is_approved and not (old and old.approved):  # who moves a skill there approves it
+        fields["category"] = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
     if old is None and place.form in ("skill", "text", "json"):
-        is_approved = re.match("(scopes/[^/]+/)?procedural/", place.path)
-        approved = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
-        fields |= {"topic": place.topic, "category": approved if is_approved else place.category}
+        fields = {"topic": place.topic, "category": place.category, **fields}
     match place.form:
         case "page" if place.kind == "fact":
             is_general = place.category == GENERAL and not (old and old.category)
@@ -317,7 +317,7 @@ def conversation(episodes: Sequence[Memory]) -> dict[str, Any]:
         for turn in memory.turns
     ]
     notes = [turn.data for memory in episodes for turn in memory.turns]
-    denials = sum(1 for note in notes if note.get("sandbox_denied"))
+    denials = sum(bool(note.get("sandbox_denied")) for note in notes)
     return {
         "session_id": episodes[0].sandbox if episodes else None,
         "start_time": turns[0]["timestamp"] if turns else None,
@@ -334,23 +334,14 @@ def _event(memory: Memory) -> dict[str, Any]:
     return {"id": memory.id, **(dict(memory.data) if "event_type" in memory.data else plain)}
 
 
-def _object(text: str, line: int = 0) -> dict[str, Any]:
-    where = f"line {line}: " if line else ""
-    try:
-        value = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_without_twins)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where}it is no JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise BadInput(f"{where}it is no JSON object")
-    return value
+def _json(data: bytes) -> dict[str, Any]:
+    return _object(strict_json.value_of(data, "it is no JSON"))
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    known = dict(pairs)
-    if len(known) < len(names):
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands twice")
-    return known
+def _object(value: Any, where: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise BadInput(where + (value.message if isinstance(value, BadFile) else "it is no JSON object"))
 
 
 def json_text(value: Any) -> str:

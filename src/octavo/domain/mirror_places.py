@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -31,7 +31,7 @@ _RULES = ("capabilities", "guardrails", "sandbox_rules", "mcp")
 _POINTS = ("ckpt_latest", "ckpt_backup")
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*^#\[\]]")
 _VARIABLE = re.compile(r"\{(\w+)\}")
-_NUMBERED = re.compile(r"(.*/)([^/]+?)(/SKILL\.md|\.\w+)")
+_NUMBERED = re.compile(r"(.*?)(/SKILL\.md|\.\w+)")
 _LONGEST_SKILL = 64
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -69,10 +69,11 @@ _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
 @cache
 def safe(name: str) -> str:
     """A name that is one on every file system: NFC, lower-case, nothing reserved; a hash tells it apart."""
-    slug = _UNSAFE.sub("-", unicodedata.normalize("NFC", name)).casefold().strip(". ")[:80]
+    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    slug = _UNSAFE.sub("-", plain).strip(". ")[:80]
     if not slug or RESERVED.fullmatch(slug) or re.search(r"-\d{4}$", slug):
         slug = f"{slug}_"
-    if slug == name and slug == unicodedata.normalize("NFC", slug):
+    if slug == name:
         return slug
     return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
@@ -113,12 +114,9 @@ class Place(Struct, frozen=True, kw_only=True):
 
     @property
     def query(self) -> Filter:
-        """What finds its memories, and few others."""
+        """What finds its memories, and those of the places like it."""
         session = self.topic if self.form == "talk" else None
-        by_topic = self.topic if self.form in ("json", "text") else None
-        return Filter(
-            kinds=(self.kind,), scopes=(self.scope,), sandbox=session, topic=by_topic, category=self.category
-        )
+        return Filter(kinds=(self.kind,), scopes=(self.scope,), sandbox=session, category=self.category)
 
     @property
     def page(self) -> str:
@@ -127,8 +125,8 @@ class Place(Struct, frozen=True, kw_only=True):
 
     @property
     def room(self) -> tuple[str, ...]:
-        """What it is and where: a page may be renamed within its room, and the folder of a skill."""
-        return (self.form, self.kind, *self.path.split("/")[:-2])
+        """What it is and whose: what moves within a room stays the same memory."""
+        return (self.form, self.kind, self.scope)
 
     def is_at(self, path: str) -> bool:
         """Whether a path is its own, or that of a further page or file of it."""
@@ -152,6 +150,17 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             own, topic = memory.scope, topics.get(form)
             return Place(path=inside, form=form, kind=kind, scope=own, category=category, topic=topic)
     return None
+
+
+def grouped(
+    memories: Iterable[Memory], session_name: Callable[[str], str] = str
+) -> dict[str, tuple[Place, list[Memory]]]:
+    """Memories that the tree shows by the path of their place, each with the place."""
+    groups: dict[str, tuple[Place, list[Memory]]] = {}
+    for memory in memories:
+        if (place := place_of(memory, session_name)) is not None:
+            groups.setdefault(place.path, (place, []))[1].append(memory)
+    return groups
 
 
 def _has(memory: Memory, name: str, value: Any) -> bool:
@@ -196,8 +205,7 @@ def is_copy(path: str) -> bool:
 def apart(place: Place, memories: Sequence[Memory]) -> dict[str, list[Memory]]:
     """The files of a place: one each where two memories would share a name, two for a robot's run."""
     if place.form in ("skill", "json", "text") and (named := _NUMBERED.fullmatch(place.path)):
-        above, name, ending = named.groups()
         numbers = ["", *(f"-{n}" for n in range(2, len(memories) + 1))]
-        return {f"{above}{name}{n}{ending}": [m] for n, m in zip(numbers, memories, strict=False)}
+        return {f"{named[1]}{n}{named[2]}": [m] for n, m in zip(numbers, memories, strict=False)}
     paths = [place.path] + [place.path.replace("metadata.json", STEPS)] * (place.form == "run")
     return {path: list(memories) for path in paths if memories}

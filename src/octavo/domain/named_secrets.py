@@ -14,43 +14,15 @@ TAKEN = "\uffff"  # stands for what is masked already: neither a name nor a valu
 
 # The names of secrets by family, which says what may follow. Each alternative starts with a plain letter and
 # ends in an empty group: the first makes the search several times as fast, the second tells the family.
-_LOCKED = (
-    r"wi-?fi|ไวไฟ|(?:บัตร ?)?(?:atm|เอทีเอ็ม)|ลับ|ล็อกอิน|login|เข้าเครื่อง|เข้าระบบ|โทรศัพท์|มือถือ|ปลดล็อก"
-    r"|ตู้เซฟ|ประตู|e?mail|เมล|เฟซ|ไลน์|ไอจี|facebook|fb|line|ig|gmail|netflix|icloud|apple id|google|steam"
-)
-_FAMILIES = {
-    "password": (
-        r"pass ?wor[dt](?<!1password)", r"passwd", r"passcode", r"pswd",
-        r"pwd?(?![a-z])(?<![a-z0-9]pw)(?<![a-z0-9]pwd)", r"user(?:name)? ?/ ?pass", r"login ?/ ?pass",
-        r"sshpass -p", r"kennwort", r"contrase[ñn]a", r"senha", r"mot de passe", r"wachtwoord",
-        r"l[öo]senord",
-        r"has[łl]o", r"heslo", r"passord", r"adgangskode", r"salasana", r"jelsz[óo]", r"parol[aă](?![a-z])",
-        r"[şs]ifre(?:m|niz|si)?(?![a-z])", r"kata sandi(?: saya| anda)?", r"m[ậa]t kh[ẩa]u",
-        r"รหัสผ่าน", r"พาสเวิร?์?ด", r"พาสโค้ด", rf"รหัส ?(?:{_LOCKED})", rf"พาส ?(?:{_LOCKED})",
-    ),
-    "pass": (
-        r"รหัส(?= ?คือ)",
-        r"pass(?= ?[:=]| is )(?<![a-z-]pass)(?<!(?:ing|son|ski|bus|ail|day|ain) pass)",
-    ),
-    "code": (r"รหัส(?= )",),
-    "login": (r"creds", r"credentials", r"log(?:ged)? ?in(?![a-z])", r"ล็อกอิน"),
-    "phrase": (r"seed phrase", r"recovery phrase", r"secret phrase", r"passphrase", r"mnemonic(?: phrase)?"),
-    "api_key": (r"api[ _-]?(?:key|token|secret)", r"คีย์ ?api"),
-    "key": (
-        r"secret[ _-]?(?:access[ _-]?)?key(?:[ _-]base)?", r"licen[sc]e[ _-]?key", r"product[ _-]?key",
-        r"private[ _-]?key", r"encryption[ _-]?key", r"signing[ _-]?key",
-        r"master[ _-]?key", r"account[ _-]?key", r"access[ _-]?key", r"client[ _-]?secret",
-        r"app[ _-]?secret", r"shared[ _-]?secret", r"webhook[ _-]?secret", r"consumer[ _-]?secret",
-    ),
-    "secret": (r"secret(?![a-z])(?<![a-z]secret)",),
-    "access": (r"(?:access|refresh|auth|session|bearer)[ _-]?token(?![a-z])",),
-    "token": (
-        r"token(?![a-z])", r"โทเค็?น", r"signature(?==)", r"sig(?==)", r"sess(?:ion)?(?:_?id)?(?==)",
-        r"auth(?=\"?:)", r"recovery codes?", r"backup codes?",
-    ),
-}  # fmt: skip
-_NAME = pattern("|".join(f"{name}()" for names in _FAMILIES.values() for name in names))
-_FAMILY = [family for family, names in _FAMILIES.items() for _ in names]
+_FAMILIES = ("password", "pass", "code", "login", "phrase", "api_key", "key", "secret", "access", "token")
+_NAMES = [
+    (family, name)
+    for family in _FAMILIES
+    for language in words.languages()
+    for name in words.lines(f"secrets.{family}_names", language)
+]
+_NAME = pattern("|".join(f"{name}()" for _, name in _NAMES))
+_FAMILY = [family for family, _ in _NAMES]
 _WHAT = {
     "phrase": "password", "pass": "password", "code": "password", "login": "password", "key": "secret",
     "access": "token",
@@ -100,16 +72,9 @@ _PIN = pattern(
     r"([0-9]{3,8})(?![0-9a-z]|[.,:/-][0-9])",
     re.ASCII,
 )
-# Names as they look to a reader: Cyrillic letters that look Latin are Latin here.
-ABROAD = (
-    "密码", "密碼", "口令", "密钥", "密鑰", "令牌", "验证码", "驗證碼", "パスワード", "暗証番号",
-    "合言葉", "apiキー", "비밀번호", "패스워드", "비번", "암호", "пиh-?koд", "kлюч api", "kωδikός", "kωδikoς",
-    r"п[aа][pр][oо]л\w{0,3}(?: (?:ot|от|к|kо|для|ha|на) \S{1,14})?",
-    "كلمة السر", "كلمة المرور", "كلمه السر", "الرقم السري", "पासवर्ड", "कूटशब्द", "पिन",
-    "الباسورد", "رمز المرور", "رمز عبور", "סיסמה", "סיסמא", "পাসওয়ার্ড", "পাসওয়ার্ড",
-)  # fmt: skip
 _ABROAD = pattern(
-    rf"(?:{'|'.join(ABROAD)})[^\s:=!-~]{{0,12}}(?: [^\s:=!-~]{{1,12}}){{0,3}}"
+    f"(?:{'|'.join(words.lines('secrets.abroad_names', 'en'))})"
+    r"[^\s:=!-~]{0,12}(?: [^\s:=!-~]{1,12}){0,3}"
     r" {0,2}(?P<sign>[:=]|-{1,2}>?|→|是|为|為)?[ \"'`]{0,3}"
     r"(?P<value>[!-~]{4,64})"
 )

@@ -32,8 +32,9 @@ _TITLES = frozenset(
     ("dr", "mr", "mrs", "ms", "miss", "prof", "sir", "madam", "คุณ", "นาย", "นาง", "นางสาว", "พี่", "น้อง")
 )
 _PART = re.compile(r"[^\W_][\w'’\u0e31\u0e34-\u0e3a\u0e47-\u0e4e-]*")
-_NOBODY = frozenset(("all", "everyone", "everybody", "folks", "friend", "god", "goodness", "guys", "man")) | {
-    *("mate", "team", "there", "world")
+_NOBODY = STOP_WORDS | {
+    *("all", "everyone", "everybody", "folks", "friend", "god", "goodness", "guys", "man"),
+    *("mate", "team", "there", "world"),
 }
 
 
@@ -48,7 +49,7 @@ def called_in(memory: Memory) -> Iterator[tuple[str, str]]:
         is_called = other in named and _GREETING.search(turn.text)
         for match in _CALLED.finditer(turn.text) if is_called else ():
             name = match["name"] or match["thai"]
-            if name.casefold() not in _NOBODY | STOP_WORDS:
+            if name.casefold() not in _NOBODY:
                 yield name, other
 
 

@@ -25,9 +25,8 @@ SHOWN, WISHES_SHOWN = 3, 2
 WORDS_APPLY = 0.15
 # So much less a wish fits what does not ask for something by its words, and a question about what was.
 _UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
-_DOUBTED = 0.3  # so much better what may be no order at all must fit
-_SHARED_WORDS = 0.1
-_SAME_TOPIC = 0.1
+_DOUBTED = 0.12  # so much better what may be no order at all must fit
+_SAME_TOPIC = 0.2
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
 _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
@@ -39,6 +38,7 @@ _QUOTE = "\ue000"  # what stands for the characters of a quote
 
 # Of a sentence that may be an order: whether it is a wish, whether it is general, how far it is from certain.
 Reading = tuple[bool, bool, float]
+Said = tuple[int | None, str, datetime]  # in which turn, what and when
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -114,11 +114,18 @@ def shape_of(sentence: str) -> list[bool]:
 
 
 def orders_of(
-    memory: Memory, version: int = 0, read: Callable[[str], Reading | None] | None = None
+    memory: Memory,
+    version: int = 0,
+    read: Callable[[str], Reading | None] | None = None,
+    *,
+    said: Iterable[Said] | None = None,
 ) -> list[Order]:
-    """The orders and wishes that the user said, in their turns or in a statement by a person's own hand."""
+    """The orders and wishes that the user said, in their turns or in a statement by a person's own hand.
+
+    What they `said` may be known already.
+    """
     found = []
-    for turn, text, at in said_by_user(memory):
+    for turn, text, at in said_by_user(memory) if said is None else said:
         for sentence in sentences_of(text) if read or may_hold(text) else ():
             told = by_words(sentence) if read is None and may_hold(sentence) else None
             reading = read(sentence) if read else told
@@ -140,7 +147,7 @@ def orders_of(
     return found
 
 
-def said_by_user(memory: Memory) -> Iterator[tuple[int | None, str, datetime]]:
+def said_by_user(memory: Memory) -> Iterator[Said]:
     """What the user themselves said: never an assistant's words, a tool's or a document's."""
     if memory.gone or memory.source == "tool":
         return
@@ -222,21 +229,23 @@ def is_request(question: str) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _less_a_wish(question: str) -> float:
+def less_a_wish(question: str) -> float:
+    """How much less a wish fits a question that by its words asks for nothing, or about what was."""
     if _cue("no_request").search(question):
         return _ASKED_ABOUT
     return 0.0 if is_request(question) else _UNCLEAR
 
 
 def score(question: str, order: Order, fit: float | None) -> float:
-    """How well an order applies to a question, by its meaning (`fit`) and by shared words."""
-    stems = terms(order.condition or order.text)
-    shared = len(terms(question) & stems)
+    """How well an order applies to a question, by its meaning (`fit`) and topic, or else by shared words."""
     is_same = not topics_of(question).isdisjoint(topics_of(order.condition or order.text))
-    less = _DOUBTED * order.doubt + (_less_a_wish(question) if order.is_wish else 0.0)
-    if fit is None:
-        return WORDS_APPLY * (shared / max(1, len(stems)) / _SHARE_APPLIES + is_same) - less
-    return fit + _SHARED_WORDS * shared / (1 + len(stems)) + _SAME_TOPIC * is_same - less
+    if fit is not None:
+        return fit + _SAME_TOPIC * is_same - _DOUBTED * order.doubt
+    stems = terms(order.condition or order.text)
+    share = len(terms(question) & stems) / max(1, len(stems))
+    return WORDS_APPLY * (share / _SHARE_APPLIES + is_same) - (
+        less_a_wish(question) if order.is_wish else 0.0
+    )
 
 
 def applying(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from octavo import words
 from octavo.domain import cues
-from octavo.domain.cores import STATISTICAL, SYNTHESIS, Core, KeyEvent, Sphere, Statement
+from octavo.domain.cores import LLM, Core, KeyEvent, Sphere, Statement, Trace
 from octavo.domain.patterns import pattern
 from octavo.domain.sentences import is_person, shorten
 from octavo.domain.statements import KINDS, holding
@@ -74,6 +74,16 @@ def told(row: KeyEvent | Statement, named: Sequence[str], language: str, *, year
     return _day(row.at, language, year) + quoted(row.speaker if row.speaker in named else None, text)
 
 
+def summarised(
+    opening: Trace, events: Iterable[KeyEvent], named: Sequence[str], language: str, room: int | None = None
+) -> tuple[Trace, ...]:
+    """A summary, each line with its source: the opening, and events by their days as far as there is room."""
+    lines = {told(event, named, language): event for event in events}
+    days = [(event.at or "", line) for line, event in lines.items()]
+    kept = lines if room is None else fitting(days, room - len(opening.sentence))
+    return (opening, *(Trace(sentence=line, sources=(lines[line].episode or "",)) for line in kept))
+
+
 def listed(names: Sequence[str], language: str) -> str:
     """Names in a row with an `and` before the last."""
     comma, last = phrase("comma", language), phrase("and", language)
@@ -86,78 +96,72 @@ def names_of(speakers: Iterable[str | None]) -> list[str]:
     return people if len(people) > 1 else []
 
 
-def event_lines(
-    events: Sequence[KeyEvent],
-    named: Sequence[str],
-    language: str,
-    *,
-    milestones: Sequence[str] = (),
-    year: bool = False,
-) -> list[str]:
-    """One line a session with what was said there; a milestone has a mark of its own."""
-    sessions: dict[str, list[KeyEvent]] = {}
-    for event in events:
-        sessions.setdefault(event.from_session or event.event, []).append(event)
-    lines = []
-    for rows in sessions.values():
-        mark = "•" if any(row.episode in milestones for row in rows) else "-"
-        said = quotes(((row.speaker, row.event) for row in rows), named)
-        lines.append(f"{mark} {_day(rows[0].at, language, year)}{said}")
-    return lines
+class _Page:
+    """A page under way: its opening, then lists under their headings, in the language of what it quotes."""
+
+    def __init__(self, made: Core | Sphere, quoted: Sequence[str], named: Sequence[str]) -> None:
+        told = made.compressed_narrative if isinstance(made, Core) else made.abstracted_knowledge
+        self.is_ours = made.meta.compression_method != LLM and bool(told.traces)
+        self.parts = [told.traces[0].sentence if self.is_ours else told.summary]
+        self.language, self.named = language_of(quoted or self.parts), named
+        self.year = isinstance(made, Sphere)  # it spans more than one
+
+    def told(self, *rows: KeyEvent | Statement) -> str:
+        """What was said, one after the other, each with its day."""
+        return " → ".join(told(row, self.named, self.language, year=self.year) for row in rows)
+
+    def add(self, heading: str, lines: Iterable[str]) -> None:
+        """Put a list on the page, if there is anything to list."""
+        if shown := list(lines):
+            self.parts.append("\n".join([phrase(heading, self.language), *shown]))
+
+    def add_events(self, heading: str, events: Sequence[KeyEvent], milestones: Sequence[str] = ()) -> None:
+        """One line a session with what was said there; a milestone has a mark of its own."""
+        sessions: dict[str, list[KeyEvent]] = {}
+        for event in events:
+            sessions.setdefault(event.from_session or event.event, []).append(event)
+        lines = []
+        for rows in sessions.values():
+            mark = "•" if any(row.episode in milestones for row in rows) else "-"
+            said = quotes(((row.speaker, row.event) for row in rows), self.named)
+            lines.append(f"{mark} {_day(rows[0].at, self.language, self.year)}{said}")
+        self.add(heading, lines)
 
 
 def core_page(core: Core) -> str:
     """The whole core to read, within 1,200 characters where nothing but code wrote it."""
     story = core.compressed_narrative
-    is_ours = core.meta.compression_method == STATISTICAL and bool(story.traces)
-    opening = story.traces[0].sentence if is_ours else story.summary
-    language = language_of(
-        [*(event.event for event in story.key_events), *story.recurring_themes] or [opening]
-    )
-    parts = [opening]
-    lines = event_lines(story.key_events, story.people, language, milestones=core.milestones)
-    if lines:
-        parts.append("\n".join([phrase("events", language), *lines]))
-    themes = _themes(core, language)
-    room = CORE_CHARACTERS - len("\n\n".join([*parts, *themes]))
-    quoted_already = " ".join(event.event for event in story.key_events)
-    able = [row for row in holding(story.statements) if row.text not in quoted_already]
+    quoted_already = [event.event for event in story.key_events]
+    page = _Page(core, [*quoted_already, *story.recurring_themes], story.people)
+    page.add_events("events", story.key_events, core.milestones)
+    counts = {concept.theme: concept.sessions for concept in story.concept_clusters}
+    shown = [f"{name} ({counts[name]})" if counts.get(name) else name for name in story.recurring_themes]
+    themes = [f"{phrase('themes', page.language)}: {', '.join(shown)}"] if shown else []
+    able = [row for row in holding(story.statements) if row.text not in " ".join(quoted_already)]
     for kind in KINDS:
         rows = [row for row in able if row.kind == kind][:_LISTED]
-        block = _fitting(phrase(kind, language), rows, story.people, language, room)
-        parts += block
-        room -= sum(len(text) + 2 for text in block)
-    return "\n\n".join([*parts, *themes])
+        room = CORE_CHARACTERS - len("\n\n".join([*page.parts, *themes])) - len(phrase(kind, page.language))
+        page.add(kind, fitting([(row.at or "", f"- {page.told(row)}") for row in rows], room - 2))
+    return "\n\n".join([*page.parts, *themes])
 
 
 def sphere_page(sphere: Sphere) -> str:
     """The whole sphere to read: milestones, what changed, what holds, what was decided."""
     known = sphere.abstracted_knowledge
-    is_ours = sphere.meta.compression_method == SYNTHESIS and bool(known.traces)
-    opening = known.traces[0].sentence if is_ours else known.summary
-    language = language_of([*(event.event for event in known.milestones), *known.core_beliefs] or [opening])
-    blocks: list[tuple[str, list[str]]] = [
-        ("milestones", event_lines(known.milestones, known.people, language, year=True)),
-        (
-            "changed",
-            [
-                "- "
-                + " → ".join(
-                    told(side, known.people, language, year=True) for side in (row.earlier, row.later) if side
-                )
-                for row in known.changed
-            ],
-        ),
-    ]
+    page = _Page(sphere, [*(event.event for event in known.milestones), *known.core_beliefs], known.people)
+    page.add_events("milestones", known.milestones)
+    changed = ([side for side in (row.earlier, row.later) if side] for row in known.changed)
+    page.add("changed", [f"- {page.told(*sides)}" for sides in changed])
     for kind in ("preference", "decision"):
-        rows = [row for row in known.statements if row.kind == kind]
-        blocks.append((kind, [f"- {told(row, known.people, language, year=True)}" for row in rows]))
-    blocks.append(("beliefs", [f"- {belief}" for belief in known.core_beliefs]))
-    if not is_ours:  # what recurs stands in our own opening
-        rows_of = known.behavioral_patterns
-        blocks.append(("patterns", [_pattern(row.pattern, row.frequency, row.context) for row in rows_of]))
-    shown = ["\n".join([phrase(name, language), *lines]) for name, lines in blocks if lines]
-    return "\n\n".join([opening, *shown])
+        page.add(kind, [f"- {page.told(row)}" for row in known.statements if row.kind == kind])
+    page.add("beliefs", [f"- {belief}" for belief in known.core_beliefs])
+    if not page.is_ours:  # what recurs stands in our own opening
+        recurs = known.behavioral_patterns
+        page.add(
+            "patterns",
+            [f"- {p.pattern}" + f" ({p.frequency}; {p.context})" * bool(p.context) for p in recurs],
+        )
+    return "\n\n".join(page.parts)
 
 
 def page_of(made: Core | Sphere) -> str:
@@ -165,37 +169,21 @@ def page_of(made: Core | Sphere) -> str:
     return core_page(made) if isinstance(made, Core) else sphere_page(made)
 
 
-def measured(made: Made, source_characters: int) -> Made:
+def measured(made: Made, source_characters: int | None) -> Made:
     """A core or sphere with the share of its sources' characters that its page keeps."""
     kept = min(1.0, round(len(page_of(made)) / source_characters, 4)) if source_characters else None
-    counted: dict[str, int] = {"source_characters": source_characters} if isinstance(made, Core) else {}
-    return replace(made, meta=replace(made.meta, detail_retention=kept, **counted))
+    return replace(made, meta=replace(made.meta, detail_retention=kept, source_characters=source_characters))
 
 
-def _themes(core: Core, language: str) -> list[str]:
-    told = core.compressed_narrative
-    counts = {concept.theme: concept.sessions for concept in told.concept_clusters}
-    shown = [f"{name} ({counts[name]})" if counts.get(name) else name for name in told.recurring_themes]
-    return [f"{phrase('themes', language)}: {', '.join(shown)}"] if shown else []
-
-
-def _fitting(
-    heading: str, rows: Sequence[Statement], named: Sequence[str], language: str, room: int
-) -> list[str]:
-    """A list of statements in the order they were said, as far as there is room."""
+def fitting(rows: Iterable[tuple[str, str]], room: int) -> list[str]:
+    """Of lines with their days, the best first, those that there is room for, in the order of their days."""
     kept: list[tuple[str, str]] = []
-    room -= len(heading) + 2
-    for row in rows:
-        line = f"- {told(row, named, language)}"
+    for day, line in rows:
         if len(line) + 1 <= room:
-            kept.append((row.at or "", line))
+            kept.append((day, line))
             room -= len(line) + 1
-    return ["\n".join([heading, *(line for _, line in sorted(kept))])] if kept else []
+    return [line for _, line in sorted(kept)]
 
 
 def _day(at: str | None, language: str, year: bool) -> str:
     return f"{dated(datetime.fromisoformat(at), language, year=year)} " if at else ""
-
-
-def _pattern(pattern: str, frequency: str | None, context: str | None) -> str:
-    return f"- {pattern}" + (f" ({frequency}; {context})" if context else "")

@@ -142,7 +142,7 @@ class AssemblyPolicy(Struct, frozen=True, kw_only=True):
     """When memories are grouped, how alike they must be, and how far a group that fits lifts its members."""
 
     mode: Literal["background", "immediate", "manual", "off"] = "background"
-    likeness: float = 0.6
+    likeness: float = 0.35
     max_per_memory: int = 3
     max_members: int = 64
     max_assemblies: int = 5000
@@ -150,7 +150,7 @@ class AssemblyPolicy(Struct, frozen=True, kw_only=True):
     merge_likeness: float = 0.85
     merges_per_pass: int = 10
     activation: float = 0.5
-    boost: float = 0.02
+    boost: float = 0.015
     boost_mode: Literal["linear", "sigmoid", "multiplicative"] = "linear"
     explain: bool = True
 

@@ -23,6 +23,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from octavo import words
 from octavo.domain.named_secrets import TAKEN, abroad, bearers, logins, named, pins, under
 from octavo.domain.numbers import numbers
 from octavo.domain.patterns import pattern
@@ -160,19 +161,15 @@ _PHONE = pattern(
     re.ASCII,
 )
 _EMAIL = pattern(r"(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}", re.ASCII)
-_NAME_STEMS = (
-    "pass", "pw", "secret", "key", "token", "phrase", "mnemonic", "signature", "log", "cred", "wort",
-    "contrase", "senha", "woord", "senord", "haslo", "heslo", "adgang", "salasana", "jelsz", "parol", "ifre",
-    "sandi", "t khau", "sig=", "session", "auth",
-)  # fmt: skip
+_STEMS = [stem for language in words.languages() for stem in words.lines("secrets.stems", language)]
+_NAME_STEMS = tuple(filter(str.isascii, _STEMS))
+_OTHER_NAME_STEMS = tuple(stem for stem in _STEMS if not stem.isascii())
 _CODE_STEMS = ("recovery code", "backup code")
-_OTHER_NAME_STEMS = ("รหัส", "พาส", "โทเค", "คีย์", "ล็อกอิน", "hasł", "t khẩu")
-_ABROAD_STEMS = (
-    "密", "口令", "令牌", "验证码", "驗證碼", "パスワード", "暗証番号", "合言葉", "apiキー",
-    "비밀번호", "패스워드", "비번", "암호", "пapoл", "пиh", "kлюч", "kωδik",
-    "كلم", "السري", "الباسورد", "رمز", "पासवर्ड", "कूटशब्द", "पिन",
-    "סיסמ", "পাসওয",
-)  # fmt: skip
+_ABROAD_STEMS = tuple(words.lines("secrets.abroad_stems", "en"))
+# A look for a single one of their letters clears nearly every text that is not ASCII.
+_ABROAD_LETTERS = pattern(
+    f"[{''.join(sorted({c for stem in _ABROAD_STEMS for c in stem if not c.isascii()}))}]"
+)
 _PIN_STEMS = ("pin", "พิน", "otp", "cvv", "cvc", " code")
 
 
@@ -199,7 +196,7 @@ def _hinted(plain: str, low: str, policy: PrivacyPolicy) -> list[Detector]:
     is_named = _holds(low, _NAME_STEMS) or (bool(found) and _holds(low, _CODE_STEMS))
     if is_named or (not is_ascii and _holds(low, _OTHER_NAME_STEMS)):
         found.append(named)
-    if not is_ascii and _holds(low, _ABROAD_STEMS):
+    if not is_ascii and _ABROAD_LETTERS.search(low) and _holds(low, _ABROAD_STEMS):
         found.append(abroad)
     if policy.email != "allow" and "@" in plain:
         found.append(_emails)

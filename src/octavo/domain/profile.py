@@ -48,14 +48,15 @@ def profile(facts: Sequence[Memory], uses: Mapping[str, int], *, is_talk: bool =
 
 def _main(facts: Sequence[Memory]) -> frozenset[str]:
     """How the one is called whom most facts are about: a name, "user", or a pronoun."""
-    opening, often = Counter(_opening(fact)[0] for fact in facts).most_common(1)[0]
-    return _PRONOUNS | {opening} if often >= max(2, _OFTEN * len(facts)) else _PRONOUNS
+    named = Counter(name for fact in facts if (name := _opening(fact)[0]) not in STOP_WORDS)
+    enough = max(2, _OFTEN * len(facts))
+    return _PRONOUNS | {name for name, often in named.most_common(1) if often >= enough}
 
 
 def _opening(fact: Memory) -> tuple[str, str]:
     """Whom a fact is about and what it says of them, by its first words."""
     if fact.text.isascii():
-        first, *rest = words(fact.text[:_LOOKED_AT]) or [""]
+        first, *rest = words(fact.text[:_LOOKED_AT].replace("'s ", " ", 1)) or [""]
         return first, next((word for word in rest if word not in STOP_WORDS), first)
     return fact.text[:_PIECE], fact.text[_PIECE : 2 * _PIECE]
 

@@ -104,19 +104,25 @@ def substance(
     only_asks: Numbers,
     names: Numbers,
     number: Numbers,
+    dated: Numbers,
+    past: Numbers,
+    asks: Numbers,
+    late: Numbers,
     rarity: Numbers,
     fullness: Numbers,
     meaning: Numbers,
     words: Numbers,
     is_list: bool,
 ) -> Numbers:
-    """How likely a turn tells something: names, numbers and rare words, each against others of its speaker.
+    """How likely a turn tells something: names, numbers, times and rare words, each against its speaker's.
 
-    A question that wants a list is answered by turns that share its meaning rather than its words.
+    A question in it speaks against that, and that it comes late in its conversation. A question that wants a
+    list is answered by turns that share its meaning rather than its words.
     """
     told = 0.25 * names + (0.0 if is_list else 0.2) * number + (1.6 if is_list else 0.8) * rarity
+    told = told + 0.1 * dated + 0.05 * past - 0.07 * asks
     of_list = 0.4 * meaning - 0.3 * words if is_list else 0.0
-    return (1 - only_asks) * fullness * told - 0.16 * only_asks + 0.3 * meaning + of_list
+    return (1 - only_asks) * fullness * told - 0.16 * only_asks - 0.1 * late + 0.3 * meaning + of_list
 
 
 # The moment of asking, in seconds since 1970, and what a day leaves of each kind, in their order.

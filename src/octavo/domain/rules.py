@@ -130,10 +130,7 @@ def _admit(pending: Pending, memory: Memory, context: RuleContext, *, overridden
         return _merge(pending, old, memory, context)
     if old is not None:
         return _next_revision(pending, old, memory, context)
-    like = None
-    if context.policy.kinds.of(memory.kind).duplicates and "duplicate" not in context.skip and not overridden:
-        like = gate.nearest(pending, memory, context.policy.gate)
-    other, contrast = like or (None, None)
+    other, contrast = _like(pending, memory, context, overridden=overridden) or (None, None)
     if other is not None and contrast is None:
         return _merge(pending, other, memory, context)
     sure = context.policy.canon.pass_confidence
@@ -158,6 +155,14 @@ def _admit(pending: Pending, memory: Memory, context: RuleContext, *, overridden
         advice=way_to_replace(contrasts),
         contrasts=contrasts,
     )
+
+
+def _like(
+    pending: Pending, memory: Memory, context: RuleContext, *, overridden: bool = False
+) -> tuple[Memory, str | None] | None:
+    """What is there and most like it, with the contrast between them, where its kind minds that."""
+    minds = context.policy.kinds.of(memory.kind).duplicates and "duplicate" not in context.skip
+    return gate.nearest(pending, memory, context.policy.gate) if minds and not overridden else None
 
 
 def _append(pending: Pending, memory: Memory, context: RuleContext) -> Verdict:
@@ -206,7 +211,13 @@ def _supersede(pending: Pending, old_id: str, new: Memory, context: RuleContext)
     note_clash(pending, old, context)
     memory = replace(new, links=_with_link(new.links, Link(name="supersedes", to=old.id)))
     pending.apply(tombstone(old, context.actor))
-    pending.apply(_approved(memory, context))
+    same, contrast = _like(pending, memory, context) or (None, None)
+    is_said = same is not None and contrast is None and key_of(same.text) == key_of(memory.text)
+    if same is not None and is_said and not _guarded(same, memory, context):
+        # What says so already takes the place.
+        memory = _merge(pending, same, memory, context).memory or memory
+    else:
+        pending.apply(_approved(memory, context))
     return Verdict(outcome="superseding", memory=memory, detail=f"in place of {old.id}")
 
 

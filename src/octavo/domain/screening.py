@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache, partial
-from operator import is_
+from operator import attrgetter, is_
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -38,6 +38,7 @@ _JUDGED = (Memory, Turn)
 _MUTE = {int, float, bool, datetime, NoneType}
 
 R = TypeVar("R", bound=Struct)
+_Reader = Callable[[Struct], tuple[Any, ...]]
 
 
 def findings(record: Struct, policy: PrivacyPolicy) -> set[str]:
@@ -70,17 +71,15 @@ def screened(record: R, policy: PrivacyPolicy) -> R:
 
 def must_be_clean(record: Struct) -> None:
     """Raise if a name within a record holds a secret."""
-    own, records, _ = _fields(type(record))
-    for field in own:
-        value = getattr(record, field)
-        if value:
+    kind = type(record)
+    for place, value in enumerate(_reader(kind, "names")(record)):
+        if value and (type(value) is not str or not _OWN.fullmatch(value)):
             for name in value if isinstance(value, tuple) else (value,):
-                check_name(name, field)
-    for field in records:
-        value = getattr(record, field)
+                check_name(name, _fields(kind)[0][place])
+    for value in _reader(kind, "records")(record):
         if value:
             for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, Struct) and not isinstance(part, _JUDGED):
+                if type(part) not in _JUDGED and isinstance(part, Struct):
                     must_be_clean(part)
 
 
@@ -108,6 +107,18 @@ def _fields(kind: type[Struct]) -> tuple[list[str], list[str], list[str]]:
     records = [name for name, types in hints.items() if any(issubclass(t, Struct) for t in types)]
     own = [name for name in hints if name in NAMES and name not in records]
     return own, records, [name for name, types in hints.items() if name not in own and not types <= _MUTE]
+
+
+@cache
+def _reader(kind: type[Struct], what: Literal["names", "records", "told", "beside"]) -> _Reader:
+    """What reads some of the fields of a record at once; `beside` are those told beside its text."""
+    own, records, told = _fields(kind)
+    fields = {"names": own, "records": records, "told": told, "beside": [n for n in told if n != "text"]}[
+        what
+    ]
+    if len(fields) > 1:
+        return attrgetter(*fields)
+    return lambda record: tuple([getattr(record, name) for name in fields])
 
 
 def _types(hint: Any) -> Iterator[type]:
@@ -181,13 +192,13 @@ def _masked_data(policy: PrivacyPolicy, data: Mapping[str, Any]) -> Mapping[str,
     return clean if found else data
 
 
-def _collect(record: Struct, texts: list[str], nested: list[Any]) -> None:
-    turned = isinstance(record, Memory) and record.turns
-    for name in _fields(type(record))[2]:
-        value = getattr(record, name)
-        if not value or (turned and name == "text"):
+def _collect(record: Any, texts: list[str], nested: list[Any]) -> None:
+    kind: type[Struct] = type(record)
+    is_turned = kind is Memory and record.turns
+    for value in _reader(kind, "beside" if is_turned else "told")(record):
+        if not value:
             continue
-        if isinstance(value, str):
+        if type(value) is str:  # most are, and no others are asked about twice
             texts.append(value)
             continue
         for part in value if isinstance(value, tuple) else (value,):

@@ -7,7 +7,8 @@ rounded; leaving any single one out changes little.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -39,6 +40,10 @@ WEIGHTS = {
     "name": 0.4, "decision": 0.6, "preference": 0.4, "exclaims": 0.3, "addresses": -0.8, "leans": -0.3,
     "encourages": -0.3, "asks": -0.6, "is_short": -1.0, "is_empty": -0.9, "is_assistant": -1.5,
 }  # fmt: skip
+IN_RUN = {
+    "news": 0.6, "past": 0.3, "name": 0.3, "number": 0.2, "exclaims": 0.2, "encourages": -0.8,
+    "is_question": -1.0,
+}  # fmt: skip
 _MILESTONE = 4.0
 _THRIFT, _NOVELTY, _SECOND = 0.8, 0.8, 0.8  # a hundred characters, likeness to what is told, a line more
 _LEAST, _LEAST_SECOND = -1.5, -1.6
@@ -49,42 +54,60 @@ _DIGIT = pattern(r"\d")
 _NUMBER = pattern(rf"\d|\b(?:{'|'.join(word_lists.valued('numbers.counts', 'en'))})\b", re.IGNORECASE)
 
 
-def told(session: SessionSource, milestone: float) -> list[Sentence]:
-    """What may be quoted of a session, with its score; of a milestone turn its most telling run alone."""
-    turns = list(said(session))
-    names = calls_of(turn.speaker for _, turn in turns)
-    known = frozenset(map(fold, names))
-    candidates: dict[str, Sentence] = {}
-    is_opened = False
-    for number, (episode, turn) in enumerate(turns):
-        pieces = [uncalled(piece, names) for piece in split(turn.text)]
-        weight = salience_of(episode, turn) or 0.0
-        if pieces and weight > milestone:
-            text, place = _telling_run(turn.text, pieces)
-            bonus = _MILESTONE + 5 * (weight - milestone)
-            candidates[f"{number}: {text}"] = _sentence(session, turns, number, text, place, bonus=bonus)
-            continue
-        joined = _joined(turn.text, pieces, known)
-        for place, text in enumerate(joined):
-            if not (is_question(text) or is_thin(text) or key_of(text) in candidates):
-                is_news = is_person(turn.speaker) and not known.issuperset(content(text)) and not _asks(text)
-                opens, is_opened = is_news and not is_opened, is_opened or is_news
-                marks = {"first_of_session": opens, "last_of_turn": 0 < place == len(joined) - 1}
-                candidates[key_of(text)] = _sentence(session, turns, number, text, place, **marks)
-    return list(candidates.values())
+class Telling:
+    """One session as it may be told: its turns, and what its people call each other."""
 
+    def __init__(self, session: SessionSource, milestone: float) -> None:
+        self.session, self.milestone, self.turns = session, milestone, list(said(session))
+        self.names = calls_of(turn.speaker for _, turn in self.turns)
 
-def statements_of(session: SessionSource) -> list[tuple[str, Sentence]]:
-    """Every sentence of a person that decides, commits or tells a preference, with what it does."""
-    turns = list(said(session))
-    names = calls_of(turn.speaker for _, turn in turns)
-    rows = []
-    for number, (_, turn) in enumerate(turns):
-        for place, piece in enumerate(split(turn.text) if is_person(turn.speaker) else ()):
-            kind = kind_of(uncalled(piece, names))
-            if kind:
-                rows.append((kind, _sentence(session, turns, number, uncalled(piece, names), place)))
-    return rows
+    def candidates(self) -> list[Sentence]:
+        """What may be quoted, with its score; of a milestone turn its most telling run alone."""
+        known = frozenset(map(fold, self.names))
+        found: dict[str, Sentence] = {}
+        is_opened = False
+        for number, (episode, turn) in enumerate(self.turns):
+            pieces = [uncalled(piece, self.names) for piece in split(turn.text)]
+            weight = salience_of(episode, turn) or 0.0
+            if pieces and weight > self.milestone:
+                text, place = _telling_run(turn.text, pieces)
+                bonus = _MILESTONE + 5 * (weight - self.milestone)
+                found[f"{number}: {text}"] = self._sentence(number, text, place, bonus)
+                continue
+            joined, person = _joined(turn.text, pieces, known), is_person(turn.speaker)
+            for place, text in enumerate(joined):
+                if not (is_question(text) or is_thin(text) or key_of(text) in found):
+                    is_news = person and not known.issuperset(content(text)) and not _asks(text)
+                    opens, is_opened = is_news and not is_opened, is_opened or is_news
+                    marks = {"first_of_session": opens, "last_of_turn": 0 < place == len(joined) - 1}
+                    found[key_of(text)] = self._sentence(number, text, place, **marks)
+        return list(found.values())
+
+    def statements(self) -> Iterator[Sentence]:
+        """Every sentence of a person that decides, commits or tells a preference."""
+        for number, (_, turn) in enumerate(self.turns):
+            for place, piece in enumerate(split(turn.text) if is_person(turn.speaker) else ()):
+                if kind_of(text := uncalled(piece, self.names)):
+                    yield self._sentence(number, text, place)
+
+    def _sentence(self, number: int, text: str, place: int, bonus: float = 0.0, **marks: bool) -> Sentence:
+        episode, turn = self.turns[number]
+        known = {**marks, **_marks(text), "first_of_turn": place == 0, kind_of(text) or "": True}
+        known["is_assistant"] = not is_person(turn.speaker)
+        return Sentence(
+            text=text,
+            kind=kind_of(text),
+            speaker=turn.speaker or None,
+            at=turn.at or episode.at,
+            session=self.session.id,
+            episode=episode.id,
+            turn=number,
+            place=place,
+            salience=salience_of(episode, turn),
+            is_milestone=bonus > 0,
+            bag=frozenset(content(text)),
+            score=round(_weigh(known, WEIGHTS) - number / max(1, len(self.turns)) + bonus, 6),
+        )
 
 
 def choose(
@@ -155,31 +178,6 @@ def verbatim(text: str, first: str, last: str) -> str:
     return stretch if stretch and "\n" not in stretch and len(stretch) < 2 * _WINDOW else f"{first} {last}"
 
 
-def _sentence(
-    session: SessionSource,
-    turns: Sequence[tuple[Memory, Turn]],
-    number: int,
-    text: str,
-    place: int,
-    bonus: float = 0.0,
-    **marks: bool,
-) -> Sentence:
-    episode, turn = turns[number]
-    one = Sentence(
-        text=text,
-        speaker=turn.speaker or None,
-        at=turn.at or episode.at,
-        session=session.id,
-        episode=episode.id,
-        turn=number,
-        place=place,
-        salience=salience_of(episode, turn),
-        is_milestone=bonus > 0,
-        bag=frozenset(content(text)),
-    )
-    return replace(one, score=round(_score(one, len(turns), marks) + bonus, 6))
-
-
 def _joined(text: str, pieces: Sequence[str], names: frozenset[str]) -> list[str]:
     """The sentences of a turn; a short first one takes the next along, or falls if it tells nothing."""
     if len(pieces) < 2 or len(pieces[0]) >= _SHORT or any(map(is_question, pieces[:2])):
@@ -201,49 +199,36 @@ def _telling_run(text: str, pieces: Sequence[str]) -> tuple[str, int]:
                 break
             opening = words(run[0])[:1]
             leans = len(run) > 1 and bool(opening) and opening[0] in cues.LEANING_RUN
-            worth = sum(map(_worth_in_run, run)) - 2.0 * (leans and not cues.NEWS.search(run[0]))
+            worth = sum(1 + _weigh(_marks(one), IN_RUN) for one in run)
+            worth -= 2.0 * (leans and not cues.NEWS.search(run[0]))
             if worth > best + 1e-9:
                 best, place = worth, start
                 chosen = run[0] if len(run) == 1 else verbatim(text, run[0], run[-1])
     return chosen, place
 
 
-def _worth_in_run(text: str) -> float:
-    return (
-        1.0
-        + 0.6 * bool(cues.NEWS.search(text))
-        + 0.3 * bool(cues.PAST.search(text))
-        + 0.3 * bool(NAME.search(text))
-        + 0.2 * bool(_NUMBER.search(text))
-        + 0.2 * text.endswith("!")
-        - 0.8 * bool(cues.VAGUE.search(text))
-        - 1.0 * is_question(text)
-    )
-
-
-def _score(one: Sentence, turns: int, told: Mapping[str, bool]) -> float:
-    text, spoken = one.text.replace("’", "'"), words(one.text)
-    is_thai = bool(cues.THAI.search(text))
-    kind = kind_of(text)
-    marks = {
-        **told,
-        "first_of_turn": one.place == 0,
-        "past": cues.PAST.search(text),
-        "news": cues.NEWS.search(text),
-        "day": cues.WHEN.search(_DIGIT.sub("", text)),
-        "name": NAME.search(text),
-        "decision": kind == "decision",
-        "preference": kind == "preference",
+def _marks(text: str) -> dict[str, Any]:
+    """What a sentence has that tells by itself how much it is worth."""
+    plain, spoken = text.replace("’", "'"), words(text)
+    return {
+        "past": cues.PAST.search(plain),
+        "news": cues.NEWS.search(plain),
+        "day": cues.WHEN.search(_DIGIT.sub("", plain)),
+        "name": NAME.search(plain),
+        "number": _NUMBER.search(plain),
         "exclaims": text.endswith("!") or "!!" in text,
         "addresses": not cues.SECOND_PERSON.isdisjoint(spoken) or cues.ADDRESSED_TH.search(text),
         "leans": spoken[:1] and spoken[0] in cues.DANGLING,
-        "encourages": cues.VAGUE.search(text) or cues.WISH_TH.search(text),
-        "asks": _asks(text),
+        "encourages": cues.VAGUE.search(plain) or cues.WISH_TH.search(text),
+        "asks": _asks(plain),
+        "is_question": is_question(text),
         "is_short": len(text) < _SHORT,
-        "is_empty": not is_thai and sum(map(is_telling, set(spoken))) < 2,
-        "is_assistant": not is_person(one.speaker),
+        "is_empty": not cues.THAI.search(text) and sum(map(is_telling, set(spoken))) < 2,
     }
-    return sum(WEIGHTS[name] for name, holds in marks.items() if holds) - one.turn / max(1, turns)
+
+
+def _weigh(marks: Mapping[str, Any], weights: Mapping[str, float]) -> float:
+    return sum(weight for name, weight in weights.items() if marks.get(name))
 
 
 def _asks(text: str) -> bool:

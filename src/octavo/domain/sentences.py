@@ -46,9 +46,13 @@ class SessionSource(Struct, frozen=True, kw_only=True):
 
 
 class Sentence(Struct, frozen=True, kw_only=True):
-    """What may be quoted, verbatim: a sentence or a run of them, where it was said and how much it tells."""
+    """What may be quoted, verbatim: a sentence or a run of them, where it was said and how much it tells.
+
+    `kind` is that of the statement it makes, if it makes one.
+    """
 
     text: str
+    kind: str | None = None
     speaker: str | None
     at: datetime
     session: str

@@ -24,7 +24,6 @@ from octavo.domain.cores import (
     SphereMeta,
     Statement,
     Trace,
-    Trend,
     integrity_hash,
 )
 from octavo.domain.sentences import content, cosine, is_telling
@@ -33,16 +32,46 @@ from octavo.domain.text import fold, stem, words
 from octavo.domain.themes import is_titled
 from octavo.domain.units import ROLES
 
-_BELIEFS, _PATTERNS, _TRENDS = 8, 8, 24
+_BELIEFS, _PATTERNS = 8, 24
 _MILESTONES = 2  # of a core
 _CHANGED, _HOLDING, _DECIDED = 5, 6, 8
 _NAMED = 5
 _ALIKE = 0.3  # two statements this close by the words they share say the same of a person
 
 
-# What people spoke of over the cores: its theme, its concept in each core that has one, by the core's place,
-# these places, and whether it is there throughout, new, ended or passing.
-_Thread = tuple[str, list[tuple[int, Concept]], list[int], str]
+class _Thread:
+    """What people spoke of over the cores: a theme with its concepts, each with the place of its core."""
+
+    def __init__(self, rows: Sequence[tuple[int, Concept]], cores: int) -> None:
+        self.theme, self.rows = _short_name(rows[0][1]), rows
+        self.weight = round(sum(concept.weight for _, concept in rows), 4)
+        self.places = sorted({place for place, _ in rows})
+        # Throughout is three quarters of the cores; new is a name that came and stayed.
+        self.direction, since = "passing", cores - self.places[0]
+        if len(self.places) >= 0.75 * cores:
+            self.direction = "throughout"
+        elif len(self.places) >= 3 and any(concept.is_name for _, concept in rows):
+            is_new = since <= cores - 2 and self.places[-1] >= cores - 2 and len(self.places) >= 0.6 * since
+            is_over = self.places[-1] <= cores - 3
+            self.direction = "new" if is_new else "ended" if is_over else "passing"
+
+    def told(self, language: str) -> str:
+        """The theme, with the day since when it is new or until when it was mentioned."""
+        days = [date.fromisoformat(day) for _, row in self.rows for day in (row.first, row.last) if day]
+        if self.direction == "new":
+            return pages.phrase("since", language, name=self.theme, day=pages.dated(min(days), language))
+        is_over = self.direction == "ended"
+        return f"{self.theme} ({pages.dated(max(days), language)})" if is_over else self.theme
+
+    def pattern(self, cores: Sequence[Core]) -> BehavioralPattern:
+        """The theme as something that recurs."""
+        share = len(self.places) / len(cores)
+        return BehavioralPattern(
+            pattern=self.theme,
+            frequency="high" if share >= 0.75 else "medium" if share >= 0.5 else "low",
+            context=f"{len(self.places)}/{len(cores)} cores",
+            evidence=tuple(cores[place].core_id for place in self.places),
+        )
 
 
 def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
@@ -50,16 +79,15 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
     told = [core.compressed_narrative for core in cores]
     language = pages.language_of(event.event for one in told for event in one.key_events)
     threads = _threads(cores)
-    recurring = [thread for thread in threads if len(thread[2]) >= 2]
+    recurring = [thread for thread in threads if len(thread.places) >= 2][:_PATTERNS]
     said = sorted((row for one in told for row in one.statements), key=lambda row: row.at or "")
     beliefs = _beliefs(cores, {row.text for row in holding(said)})
     milestones = tuple(event for core in cores for event in _milestones(core))
-    opening = Trace(
-        sentence=_opening(cores, threads, language), sources=tuple(core.core_id for core in cores)
-    )
-    people = tuple(dict.fromkeys(name for one in told for name in one.people))
-    traces = _summary(opening, milestones, people, due.level.summary_length, language)
     ids = tuple(core.core_id for core in cores)
+    opening = Trace(sentence=_opening(cores, threads, language), sources=ids)
+    people = tuple(dict.fromkeys(name for one in told for name in one.people))
+    weightiest = sorted(milestones, key=lambda event: (-(event.ri or 0.0), len(event.event)))
+    traces = pages.summarised(opening, weightiest, people, language, due.level.summary_length)
     sphere = Sphere(
         sphere_id=due.id,
         sphere_seq=due.sequence,
@@ -71,10 +99,9 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
         abstracted_knowledge=AbstractedKnowledge(
             summary="\n".join(trace.sentence for trace in traces),
             core_beliefs=tuple(belief.belief for belief in beliefs),
-            behavioral_patterns=tuple(_pattern(thread, cores) for thread in recurring[:_PATTERNS]),
+            behavioral_patterns=tuple(thread.pattern(cores) for thread in recurring),
             relationship_evolution=None,
             beliefs=beliefs,
-            trends=tuple(_trend(thread, len(cores)) for thread in threads[:_TRENDS] if thread in recurring),
             milestones=milestones,
             changed=tuple(
                 {late.text: Changed(earlier=early, later=late) for early, late in changes(said)}.values()
@@ -92,49 +119,21 @@ def summarise_sphere(due: Due, cores: Sequence[Core], *, made_at: datetime) -> S
 
 def _threads(cores: Sequence[Core]) -> list[_Thread]:
     """What people spoke of, heaviest first; a doubtful name counts where another core is sure of it."""
-    themes: dict[str, str] = {}
     concepts: dict[str, list[tuple[int, Concept]]] = {}
     for place, core in enumerate(cores):
         for concept in core.compressed_narrative.concept_clusters:
             if concept.first and concept.last:
-                theme = _short_name(concept)
-                key = " ".join(stem(part) for part in fold(theme).split())
-                themes.setdefault(key, theme)
+                key = " ".join(stem(part) for part in fold(_short_name(concept)).split())
                 concepts.setdefault(key, []).append((place, concept))
-    sure = [key for key, rows in concepts.items() if any(row.is_name is not False for _, row in rows)]
-    sure.sort(key=lambda key: (-round(sum(row.weight for _, row in concepts[key]), 4), themes[key]))
-    threads = []
-    for key in sure:
-        places = sorted({place for place, _ in concepts[key]})
-        is_name = any(row.is_name for _, row in concepts[key])
-        threads.append((themes[key], concepts[key], places, _direction(places, is_name, len(cores))))
-    return threads
+    sure = (rows for rows in concepts.values() if any(row.is_name is not False for _, row in rows))
+    threads = [_Thread(rows, len(cores)) for rows in sure]
+    return sorted(threads, key=lambda thread: (-thread.weight, thread.theme))
 
 
 def _short_name(concept: Concept) -> str:
     """A full name by its first: people say that one."""
     parts = concept.theme.split()
     return parts[0] if concept.is_name and len(parts) == 2 and not is_titled(concept.theme) else concept.theme
-
-
-def _direction(places: Sequence[int], is_name: bool, cores: int) -> str:
-    """Throughout (three quarters of the cores), new (a name that came and stayed), ended, or passing."""
-    if len(places) >= 0.75 * cores:
-        return "throughout"
-    if is_name and len(places) >= 3:
-        if places[0] >= 2 and len(places) >= 0.6 * (cores - places[0]) and places[-1] >= cores - 2:
-            return "new"
-        if places[-1] <= cores - 3:
-            return "ended"
-    return "passing"
-
-
-def _trend(thread: _Thread, cores: int) -> Trend:
-    theme, concepts, _, direction = thread
-    weights = [0.0] * cores
-    for place, concept in concepts:
-        weights[place] = round(weights[place] + concept.weight, 4)
-    return Trend(theme=theme, direction=direction, weights=tuple(weights))
 
 
 def _opening(cores: Sequence[Core], threads: Sequence[_Thread], language: str) -> str:
@@ -146,20 +145,9 @@ def _opening(cores: Sequence[Core], threads: Sequence[_Thread], language: str) -
     count = sum(core.session_count for core in cores)
     opening = pages.phrase("sphere", language, span=span, count=count, cores=len(cores))
     for direction in ("throughout", "new", "ended"):
-        rows = [thread for thread in threads if thread[-1] == direction][:_NAMED]
-        names = [_since(thread, language) for thread in rows]
+        names = [one.told(language) for one in threads if one.direction == direction][:_NAMED]
         opening += pages.phrase(direction, language, names=pages.listed(names, language)) if names else ""
     return opening
-
-
-def _since(thread: _Thread, language: str) -> str:
-    theme, concepts, _, direction = thread
-    if direction == "throughout":
-        return theme
-    days = [date.fromisoformat(day) for _, row in concepts for day in (row.first, row.last) if day]
-    if direction == "new":
-        return pages.phrase("since", language, name=theme, day=pages.dated(min(days), language))
-    return f"{theme} ({pages.dated(max(days), language)})"
 
 
 def _milestones(core: Core) -> list[KeyEvent]:
@@ -195,59 +183,27 @@ def _telling(text: str) -> int:
     return len(set(filter(is_telling, words(text))))
 
 
-def _summary(
-    opening: Trace, milestones: Sequence[KeyEvent], people: Sequence[str], length: int, language: str
-) -> tuple[Trace, ...]:
-    """The opening and as many milestones as there is room for, the weightiest first, in order."""
-    room = length - len(opening.sentence)
-    lines: list[tuple[str, Trace]] = []
-    for event in sorted(milestones, key=lambda event: (-(event.ri or 0.0), len(event.event))):
-        line = pages.told(event, people, language)
-        if len(line) + 1 <= room:
-            room -= len(line) + 1
-            lines.append((event.at or "", Trace(sentence=line, sources=(event.episode or "",))))
-    kept = {trace.sentence: trace for _, trace in sorted(lines, key=lambda pair: pair[0])}
-    return (opening, *kept.values())
-
-
-def _pattern(thread: _Thread, cores: Sequence[Core]) -> BehavioralPattern:
-    theme, _, places, _ = thread
-    share = len(places) / len(cores)
-    return BehavioralPattern(
-        pattern=theme,
-        frequency="high" if share >= 0.75 else "medium" if share >= 0.5 else "low",
-        context=f"{len(places)}/{len(cores)} cores",
-        evidence=tuple(cores[place].core_id for place in places),
-    )
-
-
 _Said = tuple[int, Core, Statement, frozenset[str]]
 
 
 def _beliefs(cores: Sequence[Core], still: set[str]) -> tuple[Belief, ...]:
     """What the same speaker says of themselves in two or more cores, each in its most central words."""
     groups: list[list[_Said]] = []
-    for place, core in enumerate(cores):
-        for row in core.compressed_narrative.statements:
-            if row.kind == "preference" and row.text in still:
-                _grouped(groups, (place, core, row, frozenset(filter(is_telling, content(row.text)))))
+    told = [(n, core, row) for n, core in enumerate(cores) for row in core.compressed_narrative.statements]
+    for place, core, row in told:
+        if row.kind == "preference" and row.text in still:
+            bag = frozenset(filter(is_telling, content(row.text)))
+            own = [group for group in groups if group[0][2].speaker == row.speaker]
+            near = [max(cosine(other[-1], bag) for other in group) for group in own]
+            if near and max(near) >= _ALIKE:
+                own[near.index(max(near))].append((place, core, row, bag))
+            else:
+                groups.append([(place, core, row, bag)])
     able = [
         group for group in groups if len({place for place, *_ in group}) >= 2 and len(_evidence(group)) >= 2
     ]
     able.sort(key=lambda group: (-len({place for place, *_ in group}), -len(group), group[0][0]))
     return tuple(_belief(group, len(cores)) for group in able[:_BELIEFS])
-
-
-def _grouped(groups: list[list[_Said]], item: _Said) -> None:
-    def closeness(group: list[_Said]) -> float:
-        is_same = group[0][2].speaker == item[2].speaker
-        return max(cosine(other[3], item[3]) for other in group) if is_same else 0.0
-
-    nearest = max(groups, key=closeness, default=None)
-    if nearest is not None and closeness(nearest) >= _ALIKE:
-        nearest.append(item)
-    else:
-        groups.append([item])
 
 
 def _evidence(group: Sequence[_Said]) -> tuple[str, ...]:

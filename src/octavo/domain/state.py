@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,6 +22,8 @@ from octavo.domain.memory import (
     Redaction,
     Rejection,
 )
+
+T = TypeVar("T", int, str)  # newer ones are greater
 
 # What every other text is filed under says little: of each number only the newest texts are looked at, so
 # that a look-up costs the same among a million texts as among a thousand.
@@ -68,10 +70,6 @@ class View(Protocol):
 
     def has_refused(self) -> bool:
         """Whether a person ever refused or erased anything, so that most accounts need not look closer."""
-        ...
-
-    def has_redactions(self) -> bool:
-        """Whether anything was ever erased; where nothing was, nobody need look turn by turn."""
         ...
 
     def proposals(self) -> Sequence[Proposal]:
@@ -183,10 +181,6 @@ class Pending:
         """Whether a person ever refused or erased anything."""
         return bool(self._redacted or self._rejections) or self.parent.has_refused()
 
-    def has_redactions(self) -> bool:
-        """Whether anything was ever erased."""
-        return bool(self._redacted) or self.parent.has_redactions()
-
     def proposals(self) -> Sequence[Proposal]:
         """All proposals that still wait."""
         return [p for p in (*self.parent.proposals(), *self._proposals.values()) if p.id not in self._decided]
@@ -232,9 +226,9 @@ class Pending:
             self._topics[memory.kind, memory.scope, memory.topic] = memory.id
 
 
-def most_shared(filed: Iterable[Sequence[str]], sought: int) -> list[str]:
-    """Who stands in most lists of the numbers that were sought, the most frequent first."""
+def most_shared(filed: Iterable[Sequence[T]], sought: int) -> list[T]:
+    """Who stands in most lists of the numbers that were sought, the most frequent first, then the newest."""
     counts = Counter(chain.from_iterable(filed))
     least = 2 if sought > MANY else 1
     likely = [one for one, count in counts.items() if count >= least]
-    return sorted(likely, key=counts.__getitem__, reverse=True)[:CANDIDATES]
+    return sorted(sorted(likely, reverse=True), key=counts.__getitem__, reverse=True)[:CANDIDATES]

@@ -6,6 +6,7 @@ spaces, so `repeats` finds its words. Weights of all themes sum to 1.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from math import log, sqrt
 
@@ -16,7 +17,7 @@ from octavo.domain.patterns import pattern
 from octavo.domain.sentences import SessionSource, is_empty, is_person, said
 from octavo.domain.text import fold, stem
 
-Line = tuple[bool, str]  # whether a person said it, and what
+Line = tuple[int, bool, str]  # the session's number, whether a person said it, and what
 
 _TITLES = "|".join(word_lists.block("themes.titles", "en").split())
 _INSIDE = "|".join(word_lists.block("themes.inside_names", "en").split())
@@ -47,21 +48,21 @@ class _Seen:
     __slots__ = ("by_people", "factor", "is_name", "nouns", "sessions", "surfaces", "verbs")
 
     def __init__(self, factor: float = 1.0, *, is_name: bool | None = None) -> None:
-        self.sessions: dict[int, float] = {}
-        self.by_people: set[int] = set()
-        self.surfaces: dict[str, int] = {}
+        self.sessions = defaultdict[int, float](float)
+        self.by_people = set[int]()
+        self.surfaces = Counter[str]()
         self.nouns = self.verbs = 0
         self.is_name, self.factor = is_name, factor
 
     def see(self, session: int, surface: str, by_person: bool) -> None:
-        self.sessions[session] = self.sessions.get(session, 0.0) + (1.0 if by_person else 0.5)
-        self.surfaces[surface] = self.surfaces.get(surface, 0) + 1
+        self.sessions[session] += 1.0 if by_person else 0.5
+        self.surfaces[surface] += 1
         if by_person:
             self.by_people.add(session)
 
     def add(self, other: _Seen) -> None:
         for session, count in other.sessions.items():
-            self.sessions[session] = self.sessions.get(session, 0.0) + count
+            self.sessions[session] += count
         self.by_people |= other.by_people
 
     @property
@@ -74,12 +75,16 @@ def themes(sessions: Sequence[SessionSource]) -> tuple[Concept, ...]:
 
     A name is one wherever it is said, any other theme in two sessions or more.
     """
-    lines = [_lines(session) for session in sessions]
+    lines = [
+        (number, is_person(turn.speaker), turn.text)
+        for number, session in enumerate(sessions)
+        for _, turn in said(session)
+    ]
     without = _people(lines) | _called({turn.speaker for one in sessions for _, turn in said(one)})
     seen = _names(lines, without)
     _count_nouns(lines, without, seen)
     _join_parts(seen)
-    seen.update(_unspaced(lines, without))
+    seen.update(_unspaced(sessions, without))
     _count_tags(sessions, seen)
     fewest = min(2, len(sessions))
     weighed = [
@@ -103,10 +108,6 @@ def is_titled(name: str) -> bool:
     return _TITLED.match(name) is not None
 
 
-def _lines(session: SessionSource) -> list[Line]:
-    return [(is_person(turn.speaker), turn.text) for _, turn in said(session)]
-
-
 def _count_tags(sessions: Sequence[SessionSource], seen: dict[str, _Seen]) -> None:
     for number, session in enumerate(sessions):
         for tag in (tag for episode in session.episodes for tag in episode.tags):
@@ -115,12 +116,11 @@ def _count_tags(sessions: Sequence[SessionSource], seen: dict[str, _Seen]) -> No
             one.nouns += 1
 
 
-def _people(lines: Sequence[Sequence[Line]]) -> set[str]:
+def _people(lines: Sequence[Line]) -> set[str]:
     """What people call themselves or are called by the assistant."""
     return {
         fold(name)
-        for line in lines
-        for by_person, text in line
+        for _, by_person, text in lines
         for name in (_OWN_NAME if by_person else _CALLED).findall(text)
     }
 
@@ -155,23 +155,21 @@ def _capitals(text: str) -> Iterator[tuple[list[str], bool]]:
         yield match[0].split(), _OPENING.search(text[: match.start()]) is not None
 
 
-def _names(lines: Sequence[Sequence[Line]], without: set[str]) -> dict[str, _Seen]:
-    texts = [text for line in lines for _, text in line]
+def _names(lines: Sequence[Line], without: set[str]) -> dict[str, _Seen]:
     inside: set[str] = set()
-    for text in texts:
+    for _, _, text in lines:
         for parts, opens in _capitals(text):
             inside.update(_POSSESSIVE.sub("", part) for part in parts[opens:])
-    lower = set(_LOWER.findall(" ".join(texts)))
+    lower = {word for _, _, text in lines for word in _LOWER.findall(text)}
     seen: dict[str, _Seen] = {}
-    for number, line in enumerate(lines):
-        for by_person, text in line:
-            for parts, opens in _capitals(text):
-                name = _trimmed(parts, opens, inside)
-                is_sure = bool(name)
-                name = name or _trimmed(parts[:1], False, inside)
-                if _is_name(name, without, lower, inside):
-                    one = seen.setdefault(fold(name), _Seen(1.3 if is_sure else 0.1, is_name=is_sure))
-                    one.see(number, name, by_person)
+    for number, by_person, text in lines:
+        for parts, opens in _capitals(text):
+            name = _trimmed(parts, opens, inside)
+            is_sure = bool(name)
+            name = name or _trimmed(parts[:1], False, inside)
+            if _is_name(name, without, lower, inside):
+                one = seen.setdefault(fold(name), _Seen(1.3 if is_sure else 0.1, is_name=is_sure))
+                one.see(number, name, by_person)
     return seen
 
 
@@ -200,21 +198,20 @@ def _is_name(name: str, without: set[str], lower: set[str], inside: set[str]) ->
     return len(parts) > 1 or not (is_word or is_titled(name) or _is_no_theme(parts[0]))
 
 
-def _count_nouns(lines: Sequence[Sequence[Line]], without: set[str], seen: dict[str, _Seen]) -> None:
+def _count_nouns(lines: Sequence[Line], without: set[str], seen: dict[str, _Seen]) -> None:
     """Runs of content words between others: the last word is the head, with the one before it a pair."""
-    for number, line in enumerate(lines):
-        for by_person, text in line:
-            for phrase in _PHRASE_ENDS.split(text):
-                run: list[str] = []
-                before = ""
-                for token in (*_TOKEN.findall(phrase), "."):
-                    plain = fold(token)
-                    is_content = token[0].islower() and plain.isalpha() and plain == token
-                    if is_content and plain not in without and not _is_no_theme(plain):
-                        run.append(plain)
-                        continue
-                    _count_run(run, before, plain, seen, (number, by_person))
-                    run, before = [], plain
+    for number, by_person, text in lines:
+        for phrase in _PHRASE_ENDS.split(text):
+            run: list[str] = []
+            before = ""
+            for token in (*_TOKEN.findall(phrase), "."):
+                plain = fold(token)
+                is_content = token[0].islower() and plain.isalpha() and plain == token
+                if is_content and plain not in without and not _is_no_theme(plain):
+                    run.append(plain)
+                    continue
+                _count_run(run, before, plain, seen, (number, by_person))
+                run, before = [], plain
 
 
 def _count_run(
@@ -260,8 +257,8 @@ def _join_parts(seen: dict[str, _Seen]) -> None:
         seen[max(owners, key=lambda name: sum(seen[name].sessions.values()))].add(part)
 
 
-def _unspaced(lines: Sequence[Sequence[Line]], without: set[str]) -> dict[str, _Seen]:
-    texts = [[text for _, text in line] for line in lines]
+def _unspaced(sessions: Sequence[SessionSource], without: set[str]) -> dict[str, _Seen]:
+    texts = [[turn.text for _, turn in said(session)] for session in sessions]
     seen: dict[str, _Seen] = {}
     for word, (factor, places) in repeats.repeated(texts, without).items():
         one = seen.setdefault(word, _Seen(factor * 0.75))

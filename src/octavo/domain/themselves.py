@@ -14,7 +14,7 @@ from octavo import words as word_lists
 from octavo.domain import cues, statements
 from octavo.domain.cores import Statement
 from octavo.domain.memory import Memory
-from octavo.domain.orders import by_words, may_hold, said_by_user, sentences_of
+from octavo.domain.orders import Said, by_words, may_hold, said_by_user, sentences_of
 from octavo.domain.profile import profile
 from octavo.domain.sentences import content, is_question
 from octavo.domain.text import fold, words
@@ -54,14 +54,14 @@ def _found(plain: str, lists: tuple[str, ...]) -> re.Match[str] | None:
     return thai or _pattern(lists, "en").search(plain)
 
 
-def topics_of(memory: Memory) -> set[str]:
+def topics_of(memory: Memory, said: Iterable[Said] | None = None) -> set[str]:
     """What the user tells of themselves in a memory, by what it is about."""
-    return {str(quote.topic) for quote in quotes_of(memory)}
+    return {str(quote.topic) for quote in quotes_of(memory, said)}
 
 
-def quotes_of(memory: Memory) -> Iterator[Memory]:
+def quotes_of(memory: Memory, said: Iterable[Said] | None = None) -> Iterator[Memory]:
     """Each sentence of the user's turns that tells something lasting of them, as a memory of its own."""
-    for turn, whole, at in said_by_user(memory):
+    for turn, whole, at in said_by_user(memory) if said is None else said:
         text = whole[:_LOOKED_AT]  # behind that a document that somebody pasted tells nothing of them
         may_tell = turn is not None and _found(_plain(text), _TELLING_LISTS)
         for sentence in sentences_of(text) if may_tell else ():

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from octavo import words
 from octavo.domain.memory import Kind, Layer, Memory
+from octavo.domain.patterns import pattern
 
 # Speakers that are roles, not names: nobody is looked for by them.
 ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai", "agent", "bot"})
@@ -28,6 +29,7 @@ _THAI_PERSONS = re.compile("(?<!ขอบ)(คุณ)(?!ภาพ|ค่า|ส�
 # A capital inside a sentence, or something quoted.
 _NAMES = re.compile(r"(?<=[^.!?…\s] )[A-Z][a-z]+|[\"“][^\"”]{2,}[\"”]")
 _SENTENCES, _DIGIT = re.compile(r"(?<=[.!?…])\s+"), re.compile(r"\d")
+_DATED, _PAST = (pattern(words.cue(f"search.{name}")) for name in ("dated", "past"))
 _SHORT, _SHORTEST = 15, 40  # words, letters
 
 # Where cores and spheres quote people and name what was spoken of, the longest first.
@@ -35,7 +37,10 @@ _QUOTED = (
     *(("compressed_narrative", "digests", "text"), ("compressed_narrative", "key_events", "event")),
     *(("compressed_narrative", "statements", "text"), ("compressed_narrative", "concept_clusters", "theme")),
     *(("abstracted_knowledge", "milestones", "event"), ("abstracted_knowledge", "statements", "text")),
-    *(("abstracted_knowledge", "beliefs", "belief"), ("abstracted_knowledge", "trends", "theme")),
+    *(
+        ("abstracted_knowledge", "beliefs", "belief"),
+        ("abstracted_knowledge", "behavioral_patterns", "pattern"),
+    ),
 )
 _FRAMED = ("statistical_aggregation", "multi_core_synthesis")
 
@@ -114,13 +119,16 @@ def is_person(speaker: str | None) -> bool:
 def substance(text: str) -> int:
     """What tells an answer from small talk: names inside sentences (0 to 3), a number (4), no question (0).
 
-    A short text that only asks, or only says that it heard, has 8.
+    A short text that only asks, or only says that it heard, has 8. What says when something was has 16, what
+    tells of the past 32, what asks something 64.
     """
-    names = min(3, len(_NAMES.findall(text)))
+    names, lowered = min(3, len(_NAMES.findall(text))), text.lower()
     sentences = [part for part in _SENTENCES.split(text.strip()) if part]
-    only_asks = text.count(" ") < _SHORT and all(part.endswith("?") for part in sentences)
-    is_empty = only_asks or (len(text) < _SHORTEST and _acknowledgement().fullmatch(text.lower()))
-    return names | (4 if _DIGIT.search(text) else 0) | (8 if is_empty and sentences else 0)
+    asking = sum(part.endswith("?") for part in sentences)
+    only_asks = text.count(" ") < _SHORT and asking == len(sentences)
+    is_empty = only_asks or (len(text) < _SHORTEST and _acknowledgement().fullmatch(lowered))
+    told = 16 * bool(_DATED.search(lowered)) | 32 * bool(_PAST.search(lowered)) | 64 * bool(asking)
+    return names | (4 if _DIGIT.search(text) else 0) | (8 if is_empty and sentences else 0) | told
 
 
 @cache

@@ -31,7 +31,7 @@ from octavo.storage.stores.names import shown
 
 Client = Literal["claude-code", "codex", "cursor"]
 NAME = "octavo"
-# Claude Code says Stop after every answer, and SessionEnd when the conversation is over.
+# Clients say Stop after every answer, and SessionEnd when the conversation is over.
 _HOOKS = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "prompt",
@@ -99,17 +99,15 @@ COMMANDS: tuple[Operation, ...] = (mcp, hook, install)
 def _targets(settings: Settings, client: Client) -> list[tuple[Path, Edit]]:
     """The files of a client that our part goes into, and how it comes into each."""
     home, tools = client_home(client), partial(_json, "mcpServers", partial(_tools, settings))
-    skill = (home / "skills" / NAME / "SKILL.md", _skill)
-    match client:
-        case "claude-code":
-            # The tools stand in a file beside the folder, unless the folder was moved.
-            folder = home if home.name != ".claude" else home.parent
-            hooks = partial(_json, "hooks", partial(_hooks, settings))
-            return [(folder / ".claude.json", tools), (home / "settings.json", hooks), skill]
-        case "codex":
-            return [(home / "config.toml", partial(_toml_tools, settings)), skill]
-        case "cursor":
-            return [(home / "mcp.json", tools), skill]
+    hooks = partial(_json, "hooks", partial(_hooks, settings, client))
+    # Claude Code's tools stand in a file beside the folder, unless the folder was moved.
+    beside = home if home.name != ".claude" else home.parent
+    own: dict[Client, list[tuple[Path, Edit]]] = {
+        "claude-code": [(beside / ".claude.json", tools), (home / "settings.json", hooks)],
+        "codex": [(home / "config.toml", partial(_toml_tools, settings)), (home / "hooks.json", hooks)],
+        "cursor": [(home / "mcp.json", tools)],
+    }
+    return [*own[client], (home / "skills" / NAME / "SKILL.md", _skill)]
 
 
 def _command(settings: Settings, *words: str, actor: str | None = None) -> list[str]:
@@ -145,11 +143,11 @@ def _tools(settings: Settings, servers: dict[str, Any], into: bool) -> None:
         servers[NAME] = {"type": "stdio", "command": program, "args": arguments}
 
 
-def _hooks(settings: Settings, hooks: dict[str, Any], into: bool) -> None:
+def _hooks(settings: Settings, client: Client, hooks: dict[str, Any], into: bool) -> None:
     for event, name in _HOOKS.items():
         groups = [group for group in hooks.pop(event, []) if not _is_ours(group)]
         if into:
-            line = shlex.join(_command(settings, "hook", name, actor="agent:claude-code"))
+            line = shlex.join(_command(settings, "hook", name, actor=f"agent:{client}"))
             groups.append({"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]})
         if groups:
             hooks[event] = groups

@@ -125,11 +125,12 @@ def _decoded(data: bytes, what: str) -> str:
 
 
 def _exit_code(value: Any) -> int:
-    """5 if the gate kept something out, 7 if a check or upkeep found damage; both are values, not errors."""
+    """Of values that are no errors: 5 if something was kept out, 3 if it is not there, 7 for damage."""
     if getattr(value, "problems", ()):
         return 7
     verdicts = value.get("verdicts", []) if isinstance(value, dict) else [value]
-    return 5 if any(getattr(v, "outcome", None) in ("refused", "proposed") for v in verdicts) else 0
+    kept_out = [v.check for v in verdicts if getattr(v, "outcome", None) in ("refused", "proposed")]
+    return 0 if not kept_out else 3 if set(kept_out) == {"missing"} else 5
 
 
 def _unexpected(error: Exception, arguments: Sequence[str]) -> int:

@@ -21,7 +21,6 @@ from collections import Counter
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeGuard
 
 from octavo.domain.memory import Turn
@@ -36,7 +35,6 @@ from octavo.doors.rest import add_route
 from octavo.doors.rest import answer as rest_answer
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
-from octavo.engine import briefing
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, OctavoError, Refused
@@ -123,7 +121,7 @@ def respond(
     said = payload.get("prompt" if event == "prompt" else "last_assistant_message")
     if event == "session-start":
         newest = account.memories(kind=("episode", "core"), newest=True, limit=_NEWEST)
-        text = briefing.brief(account, budget=_BUDGET, newest=newest).text
+        text = account.brief(budget=_BUDGET, newest=newest).text
     elif event == "prompt":
         text = _relevant(account, said[:_QUERY] if _is_said(said) else None, is_first=is_first)
         _keep_event(account, name, "user", said, notes)
@@ -156,15 +154,7 @@ def _session(event: str, payload: Any) -> str:
 
 def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
     """What is relevant to a prompt; what stands was told at the start, unless this is it."""
-    told: Any = SimpleNamespace(
-        memories=lambda **_: [],
-        quotes=lambda **_: [],
-        orders=lambda **_: [],
-        uses=lambda *_: {},
-        grouped=account.grouped,
-    )
-    reader = account if is_first else told
-    return briefing.brief(reader, query, k=_RELEVANT, budget=_BUDGET, recall=account.recall).text
+    return account.brief(query, k=_RELEVANT, budget=_BUDGET, standing=is_first).text
 
 
 def _keep_event(account: Account, name: str, speaker: str, said: Any, notes: Path | None) -> None:

@@ -164,12 +164,12 @@ def _path(uri: str) -> str:
 
 def _files(account: Account) -> dict[str, tuple[Place, list[Memory]]]:
     """The files of the mirror as this handle may see them, whether or not there is one on a disk."""
-    places: dict[Place, list[Memory]] = {}
-    for memory in reversed(account.memories(kind=_SHOWN, newest=True, limit=_MOST_SHOWN)):
-        if (place := mirror_places.place_of(memory)) is not None:
-            places.setdefault(place, []).append(memory)
-    apart = {place: mirror_places.apart(place, some) for place, some in places.items()}
-    return {path: (place, some) for place, files in apart.items() for path, some in files.items()}
+    memories = reversed(account.memories(kind=_SHOWN, newest=True, limit=_MOST_SHOWN))
+    return {
+        path: (place, some)
+        for place, there in mirror_places.grouped(memories).values()
+        for path, some in mirror_places.apart(place, there).items()
+    }
 
 
 def mount(app: Any, holding: Holding, *, path: str = "/mcp", **more: Any) -> None:

@@ -13,7 +13,7 @@ from octavo.errors import BadInput
 from octavo.models.embedders import Embedder, EndpointEmbedder, offline_embedder
 from octavo.models.llm import Endpoint
 from octavo.models.rerank import EndpointReranker, Reranker, offline_reranker
-from octavo.models.summarisers import ModelSummariser, StatisticalSummariser, Summariser
+from octavo.models.summarisers import Summariser
 
 # Ours, then what other programs of the user's read: honoured, but a key alone never sends a memory anywhere.
 _NAMES = ("BASE_URL", "MODEL", "API_KEY")
@@ -24,11 +24,8 @@ T = TypeVar("T")
 
 
 def summariser(environment: Mapping[str, str], *, policy: CompressionPolicy = DEFAULT) -> Summariser:
-    """The model's summariser if the environment names an endpoint and a model, else the deterministic one."""
-    found = endpoint(environment)
-    if found is None:
-        return StatisticalSummariser(policy=policy)
-    return ModelSummariser(endpoint=found, policy=policy)
+    """A summariser that asks the model the environment names; the deterministic one if it names none."""
+    return Summariser(endpoint=endpoint(environment), policy=policy)
 
 
 def endpoint(environment: Mapping[str, str]) -> Endpoint | None:
@@ -40,7 +37,7 @@ def endpoint(environment: Mapping[str, str]) -> Endpoint | None:
     url, model, key, usual_url, usual_model, usual_key = _said(environment, VARIABLES)
     if (url or usual_url) and (model or usual_model):
         key = key or ("" if url else usual_key)
-        return Endpoint(base_url=url or usual_url, model=model or usual_model, api_key=key or None)
+        return Endpoint(url=url or usual_url, model=model or usual_model, key=key or None)
     if model and not usual_url:
         raise BadInput(
             "OCTAVO_LLM_MODEL names a model, but not where it answers",

@@ -55,7 +55,7 @@ class Pool(AbstractContextManager["Pool"]):
         if operation.subjects == (Settings,):
             if operation.writes:
                 self.retire(who.root, values.get("name", who.account))
-            return performing.named(operation, operation(who, **values))
+            return performing.of_settings(operation, who, values)
         words = operation.indexes and bool(values.pop("words", False))
         with self.account(who, begins=operation.begins, words=words) as account:
             sandboxes = partial(performing.taken, account, take=partial(taken_up, account))

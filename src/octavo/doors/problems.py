@@ -87,7 +87,9 @@ def answer_errors(app: Any) -> None:
                     for one in error.errors()[:20]
                 ]
                 first = "the request does not fit: {where}: {what}".format(**faults[0])
-                return response(BadInput(first), path, errors=faults)
+                is_json = "json" in request.headers.get("content-type", "json")
+                said = None if is_json else "send the body as application/json"
+                return response(BadInput(first, hint=said), path, errors=faults)
             case HTTPException(status_code=404):
                 return response(NotFound(f"there is nothing at {path}", hint=hint), path)
             case HTTPException(status_code=413):

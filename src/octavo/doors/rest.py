@@ -21,7 +21,7 @@ from octavo.domain.memory import Memory, is_human
 from octavo.domain.verdicts import Verdict
 from octavo.doors import problems
 from octavo.doors.operations import OPERATIONS, Operation, Parameter
-from octavo.doors.operations.performing import accounts_in
+from octavo.doors.operations.performing import accounts_in, of_settings
 from octavo.doors.operations.remembering import delete_account, init
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
@@ -153,7 +153,7 @@ def add_route(
     """Add a route; a parameter stands in the path if that names it, else in the query or a JSON body.
 
     Who asks is told by the request alone; one that `is_narrowed` may ask for less than its token allows.
-    A body that `is_strict` holds nothing else: what is misspelt or of another type is said, not ignored.
+    One that `is_strict` takes nothing else: what is misspelt or of another type is said, not ignored.
     """
     from fastapi import Path, Query, Request
     from pydantic import Field, create_model
@@ -165,7 +165,12 @@ def add_route(
     unique = re.sub(r"\W+", "_", f"{method.lower()}_{path.replace(ACCOUNT, 'account')}").strip("_")
     has_body = method in ("POST", "PATCH") and bool(others)
 
+    in_query = {p.name: p for p in (*([_SCOPE] if is_narrowed else []), *([] if has_body else others))}
+
     def endpoint(request: Any, body: Any = None, **values: Any) -> Any:
+        if is_strict and (strange := set(request.query_params) - in_query.keys()):
+            hint = f"it takes {', '.join(in_query) or 'none'}"
+            raise BadInput(f"there is no query parameter {min(strange)[:80]!r} here", hint=hint)
         account, scope = values.pop("account", None), values.pop("scope", None) if is_narrowed else None
         named = {own: [values.pop(name)] for name, own in spelt.items() if name != own}
         said = {name: value for name, value in values.items() if value is not None}
@@ -177,8 +182,7 @@ def add_route(
     for name, own in spelt.items():
         type_ = int if known[own].type is int else str
         takes[name] = _taken(replace(known[own], type=type_, is_required=True), Path)
-    for p in (*([_SCOPE] if is_narrowed else []), *([] if has_body else others)):
-        takes[p.name] = _taken(p, Query)
+    takes |= {name: _taken(p, Query) for name, p in in_query.items()}
     if has_body:
         config: Any = {"strict": True, "extra": "forbid" if is_strict else "ignore"}
         fields: dict[str, Any] = {p.name: _taken(p, Field) for p in others}
@@ -303,7 +307,7 @@ def _add_own(made: Any, pool: Pool, visitors: Visitors, counts: Counts) -> None:
     def begin(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Begin an account."""
         _must_own(who, "begin an account")
-        is_new = init(who)["is_new"]
+        is_new = of_settings(init, who, {})["is_new"]
         return answer({"account": who.account, "is_new": is_new}, 201 if is_new else 200)
 
     def delete(request: Any, who: Settings, said: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.memory import LEVELS
 from octavo.documents.synthians import MemoryCore, MemoryEntry
+from octavo.domain.memory import Layer
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations import Operation
 from octavo.doors.operations.remembering import live
@@ -142,12 +143,12 @@ def runtime_config(account: Account, service: str) -> Any:
 
 def memory_search(account: Account, q: str, levels: str = ",".join(LEVELS), k: int = 10) -> Any:
     """Recall from some levels."""
-    asked = [level.strip() for level in levels.split(",") if level.strip()]
+    asked: list[Any] = [level.strip() for level in levels.split(",") if level.strip()]
     context = FilesystemMemory(account).read_memory(q, asked, min(max(k, 0), 1000))
     return {"query": q, "levels": context.levels, "mixed": context.mixed}
 
 
-def memory_read(account: Account, level: str, path: str) -> Any:
+def memory_read(account: Account, level: Layer, path: str) -> Any:
     """Read what stands at a place of a level."""
     entries = FilesystemMemory(account).list_level(level)
     there = [entry for entry in entries if path in (entry.path, entry.path.partition("/")[2], entry.key)]
@@ -158,7 +159,7 @@ def memory_read(account: Account, level: str, path: str) -> Any:
     return {"level": level, "path": path, "entries": there}
 
 
-def memory_write(account: Account, level: str, path: str, content: str | dict[str, Any]) -> Any:
+def memory_write(account: Account, level: Layer, path: str, content: str | dict[str, Any]) -> Any:
     """Write at a level: an event is appended, a page replaced, a procedure waits for a person."""
     written = FilesystemMemory(account).write_memory(content, level, path)
     if written.refused and not written.ids:

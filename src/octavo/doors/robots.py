@@ -14,7 +14,7 @@ _KEYS = dict(zip("wsadl.", grid.ACTIONS, strict=True))
 _HELP = "w forward, s backward, a left, d right, l look, . wait, q quit; then Enter"
 
 
-@operation("octavo robotgrid play lava_key", local=True)
+@operation("octavo robotgrid play lava_key")
 def robotgrid(
     settings: Settings,
     action: Annotated[Literal["play", "levels"], "Play one level, or list those that there are."] = "play",

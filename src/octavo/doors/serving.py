@@ -26,7 +26,7 @@ _GRACE_SECONDS = 5
 _HELD = 100
 
 
-@operation("octavo serve --port 8787", writes=True, local=True)
+@operation("octavo serve --port 8787", writes=True)
 def serve(
     settings: Settings,
     *,
@@ -83,19 +83,19 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except OSError as error:
-        hint = "say another with --port; 0 takes a free one"
+        hint = f"if this is Octavo, open http://{host}:{port}/; else say another --port (0: a free one)"
         raise Unavailable(f"listening on {host} port {port}: {error.strerror}", hint=hint) from error
 
 
-@operation("octavo open", writes=True, local=True)
+@operation("octavo open", writes=True)
 def open_(
-    settings: Settings, *, port: Annotated[int, Meta(ge=1, le=65535), "The port."] = 8787
+    settings: Settings, *, port: Annotated[int, Meta(ge=0, le=65535), "The port; 0 takes a free one."] = 8787
 ) -> dict[str, Any]:
     """Open the account's pages in the browser, and serve them until told to stop (the extra `server`)."""
     return _served(settings, "127.0.0.1", port, is_shown=True)
 
 
-@operation("octavo token add agent:helper --scope orion", writes=True, local=True, human=True)
+@operation("octavo token add agent:helper --scope orion", writes=True, human=True)
 def token(
     settings: Settings,
     action: Annotated[Literal["add", "list", "revoke"], "What to do."],

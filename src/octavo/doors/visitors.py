@@ -49,7 +49,7 @@ class Tokens:
 
     def add(self, account: str, actor: str, scope: str | None, *, by: str) -> tuple[Token, str]:
         """Make a token and return it with its text, which is told this once."""
-        if scope is None and not is_human(check_actor(actor)):
+        if not is_human(check_actor(actor)) and scope is None:
             raise BadInput(f"{actor} cannot see every scope", hint="bind its token to one; a person's may")
         bound = None if scope is None else check_scope(scope)
         id_ = secrets.token_hex(4)

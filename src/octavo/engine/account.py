@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -13,7 +12,7 @@ from octavo.domain.orders import ENDED
 from octavo.domain.ports import Formats
 from octavo.domain.verdicts import Verdict
 from octavo.engine import copies, health
-from octavo.engine.fields import OPTION, Changes, Count, Fields, MemoryId, Override
+from octavo.engine.fields import OPTION, Changes, Count, Fields, Key, MemoryId, Name, Override
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
 from octavo.engine.review import Curator
@@ -33,21 +32,14 @@ class Account(Versions, Curator, Keeper):
     @cached_property
     def intake(self) -> Intake[Account]:
         """How documents and doors bring in what is finished; nothing that a user needs."""
-        return Intake(self, self._writer, self._worker.wake, self._for_agent)
-
-    def _for_agent(self) -> Account:
-        """The same handle in an agent's hands; worker, index and models stay one."""
-        twin = copy(self)
-        twin.__dict__.pop("intake", None)  # it writes for its own handle
-        twin.actor = "agent"
-        return twin
+        return Intake(self, self._writer, self._worker.wake)
 
     def remember(
         self,
         text: Annotated[str, "What to remember; - reads standard input."],
         *,
         scope: str | None = None,
-        key: Annotated[str | None, "Makes a retry safe: the same key never writes twice."] = None,
+        key: Key = None,
         **fields: Unpack[Fields],
     ) -> Verdict:
         """Write one memory (`fields.Fields`) outside a sandbox: its own commit, a final verdict.
@@ -70,8 +62,8 @@ class Account(Versions, Curator, Keeper):
 
     def alias(
         self,
-        name: Annotated[str, "A name that people say."],
-        means: Annotated[str, "The speaker it means."],
+        name: Annotated[Name, "A name that people say."],
+        means: Annotated[Name, "The speaker it means."],
         *,
         scope: str | None = None,
     ) -> Verdict:
@@ -79,9 +71,6 @@ class Account(Versions, Curator, Keeper):
 
         It is a register of its own: saying it again for the same name replaces it, forgetting it ends it.
         """
-        for value, what in ((name, "name"), (means, "means")):
-            if not value.strip() or len(value) > 100:
-                raise BadInput(f"{what} {value!r} cannot be used", hint="use at most 100 letters")
         return self.remember(
             f"{name.strip()} is another name for {means.strip()}",
             kind="register",

@@ -26,16 +26,17 @@ from octavo.models.embedders import OFFLINE_NAME
 from octavo.models.leanings import fits, leanings, may_hold
 from octavo.storage.columns import replace_file
 from octavo.storage.rows import Units
-from octavo.storage.state_view import DbView
+from octavo.storage.state_view import ORDERS, DbView
 from octavo.storage.stores.disk import Disk
 
 _log = logging.getLogger("octavo.asking")
 _FILE = "orders.bin"
 _AT_ONCE, _EMBEDDED = 512, 16  # rows looked at, sentences embedded
 _NOTED = 4_096  # so many rows looked at without finding anything are noted only then
-_MOST, _WISHES = 2_000, 300  # of the newest turns and memories that hold orders or wishes; and of wishes
-_DOUBT, _ABOUT_ANSWERS = 2.0, 1.0  # how far from certain an order may be, and where it counts as certain
-_FITTED = 0.28  # what an order must reach to apply, by the domains fitted for the offline model
+_MOST, _WISHES = 2_000, 300  # of the newest turns and memories that hold orders or wishes; and of wishes,
+# those that are certain before the others
+_DOUBT, _ABOUT_ANSWERS = 2.5, 1.0  # how far from certain an order may be, and where it counts as certain
+_FITTED = 0.1  # what an order must reach to apply, by the domains fitted for the offline model
 _OTHER_MODEL = 0.45  # the same for models that nobody has measured: few lines rather than idle ones
 _WISH_GENERAL = 0.7  # so much further a wish must lean to be about every answer
 
@@ -117,7 +118,7 @@ class Asking:
         leans = general > (_WISH_GENERAL if is_wish else 0) and condition_of(sentence) is None
         return is_wish, not doubt and (is_general or leans), doubt
 
-    def fits(self, orders: Sequence[Order], query: Array) -> list[float]:
+    def fits(self, question: str, orders: Sequence[Order], query: Array) -> list[float]:
         """How well each order applies to a question by the meaning of its sentence and its condition."""
         texts = [text for order in orders for text in (order.text, order.condition or order.text)]
         with self._lock:
@@ -128,9 +129,10 @@ class Asking:
         asked = query / (float((query @ query) ** 0.5) or 1.0)
         if self.is_fitted:
             kinds = np.array([(order.is_wish, order.condition is None) for order in orders])
-            found = fits(asked, said, when, kinds[:, 0], kinds[:, 1])
+            found = fits(asked, told.shape_of(question), said, when, kinds[:, 0], kinds[:, 1])
         else:
-            found = np.maximum(product(said, asked), product(when, asked))
+            less = told.less_a_wish(question) * np.array([order.is_wish for order in orders])
+            found = np.maximum(product(said, asked), product(when, asked)) - less
         return [float(fit) for fit in found]
 
     def _keep(self, texts: Iterable[str]) -> bool:
@@ -182,8 +184,9 @@ class Standing:
         known = [memory for memory in (*self._ends, *own) if scopes is None or memory.scope in scopes]
         ended = told.ended_in(memory for memory in known if memory in own or memory.id not in changed)
         seen = told.distinct((order for order in held if scopes is None or order.scope in scopes), ended)
-        wishes = {order.key for order in [order for order in seen if order.is_wish][_WISHES:]}
-        return [order for order in seen if order.key not in wishes] if wishes else seen
+        wishes = sorted((order for order in seen if order.is_wish), key=lambda order: order.doubt > 0)
+        left_out = {order.key for order in wishes[_WISHES:]}
+        return [order for order in seen if order.key not in left_out] if left_out else seen
 
     def applying(
         self, question: str, orders: Sequence[Order], query: Array | None, asking: Asking | None
@@ -192,7 +195,7 @@ class Standing:
         if orders and query is not None and asking is not None:
             try:
                 floor = _FITTED if asking.is_fitted else _OTHER_MODEL
-                return told.applying(question, orders, asking.fits(orders, query), floor=floor)
+                return told.applying(question, orders, asking.fits(question, orders, query), floor=floor)
             except ModelFailed:
                 pass  # words alone decide, as they do for the hits
         return told.applying(question, orders, None)
@@ -211,7 +214,7 @@ class Standing:
 
     def _of_rows(self, base: DbView) -> list[Order]:
         """Those that the state knows by their words."""
-        rows = base.with_orders(_MOST)
+        rows = base.telling((ORDERS,), None, _MOST)[::-1]
         new = [row for row in rows if row not in self._by_row]
         read = {row: orders_of(memory, since) for row, since, memory in base.at_rows(new)}
         self._by_row = {row: self._by_row[row] if row in self._by_row else read[row] for row in rows}

@@ -6,21 +6,19 @@ and commits what it found, all or nothing.
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
 from octavo.domain import assembling, gate
-from octavo.domain.assembling import KIND, LEAST, MERGED_FROM, Rarity, begun, grown, live_members, members_of
+from octavo.domain.assembling import KIND, LEAST, MERGED_FROM, PART, begun, grown, live_members, members_of
 from octavo.domain.filters import Filter
-from octavo.domain.memory import KINDS, Change, Link, Memory, Proposal, is_human
+from octavo.domain.memory import Link, Memory, Proposal, is_human
 from octavo.domain.ranking import Recipe, idf
 from octavo.domain.rules import tombstone
-from octavo.domain.state import Pending
 from octavo.domain.text import runs, terms_of_run
 from octavo.engine.composing import Composing
 from octavo.engine.indexing import Indexing
@@ -30,41 +28,28 @@ from octavo.libraries import Array, np
 from octavo.storage import frequencies
 from octavo.storage.batches import code_of
 from octavo.storage.composites import Composites
-from octavo.storage.rows import OPEN, Units, key_code
+from octavo.storage.rows import Units
 from octavo.storage.state_view import DbView
-from octavo.storage.vectors import Vectors
 
-_log = logging.getLogger("octavo.assemble")
 GATHERED = 64  # passages that wait before a pass makes a version of its own in the background
 _PASS = 2_048  # passages a pass looks at,
 _CHANGES = 512  # and assemblies it may change
 _NEAR, _BLOCK = 8, 1_024
+_FEW, _COMMON = 8, 1 / 3  # what more passages, and a larger share of them, have tells nothing
 _RECIPE = Recipe()
 Pair = tuple[str, str]
-C = TypeVar("C", bound=Change)
 
 
 class _Pass:
-    """One look at memories that are new: the groups as they grow, each the mean of its members' vectors."""
+    """One look at memories that are new: whose groups they join, and with whom they begin one."""
 
-    def __init__(self, spine: Spine, composing: Composing, units: Units, vectors: Vectors) -> None:
-        self.policy = spine.policy.assemblies
+    def __init__(self, spine: Spine, composing: Composing, units: Units) -> None:
+        self.policy, self.telling = spine.policy.assemblies, rarity(units)
+        self.changed: dict[str, Memory] = {}  # the assemblies that grow or are new, with all their members
         self._view, self._new_id, self._composing = spine.head(), spine.new_id, composing
-        self._units, self._vectors, self._rows = units, vectors, units.column("rows")
-        self._codes = {scope: code for code, scope in enumerate(units.manifest.scopes)}
-        held = composing.held()
-        usable = [row for row in held.manifest.rows if row.used >= LEAST]
-        self._ids, count = [row.id for row in usable], len(usable)
-        self._free = self.policy.max_assemblies - len(held.manifest.rows)
-        self._means = np.zeros((count + _CHANGES, vectors.manifest.dimension), dtype=np.float32)
-        self._sizes, self._scopes = np.zeros((2, count + _CHANGES), dtype=np.float32)
-        self._sizes[:count] = [row.members for row in usable]
-        self._scopes[:count] = [self._codes[row.scope] for row in usable]
-        lengths = np.array([row.length / row.used for row in usable], dtype=np.float32)
-        self._means[:count] = held.floats[[held.places[id_] for id_ in self._ids]] * lengths[:, None]
-        self.more: dict[str, list[str]] = {}  # of each assembly that grows or is new: its new members
-        self.similarity: dict[str, float] = {}
-        self._joined = Counter[str]()
+        self._units, self._rows = units, units.column("rows")
+        self._free = self.policy.max_assemblies - self._view.count(KIND)
+        self._groups: dict[str, list[Memory]] = {}
 
     def look(self, first: int, stop: int) -> int:
         """Group the memories of some rows; returns the row behind the last one looked at."""
@@ -74,58 +59,54 @@ class _Pass:
         memories = live_members(self._view, rows)
         vectors = self._composing.vectors_of(memories)
         for memory in memories:
-            if len(self.more) >= _CHANGES:
+            if len(self.changed) >= _CHANGES:
                 return rows[memory.id]
-            if memory.id in vectors and not self._groups(memory.id):
-                self._place(memory, vectors[memory.id].astype(np.float32))
+            if memory.id in vectors and not self._groups_of(memory.id):
+                self._place(memory, self._near(memory, vectors[memory.id]))
         return stop
 
-    def _place(self, memory: Memory, vector: Array) -> None:
-        """Let a memory join what it is like, or begin a group with the one it is most like."""
-        count, scope = len(self._ids), self._codes[memory.scope]
-        # That is the mean cosine with the members. The cosine with their composite grows with the group
-        # until a few of them swallow whatever is said.
-        likenesses = self._means[:count] @ vector
-        fits = (likenesses >= self.policy.likeness) & (self._sizes[:count] < self.policy.max_members)
-        able = np.flatnonzero(fits & (self._scopes[:count] == scope))
-        for n in able[np.argsort(-likenesses[able], kind="stable")[: self.policy.max_per_memory]].tolist():
-            self._join(n, memory.id, vector)
-        if len(able) or self._free <= 0:
+    def _place(self, memory: Memory, near: Sequence[tuple[Memory, float]]) -> None:
+        """Let a memory join the groups of those it is like if it speaks of their topics, or begin one.
+
+        The topic holds a group together: by likeness alone a few of them swallow whatever is said.
+        """
+        rules = self.policy
+        for whole in {whole.id: whole for other, _ in near for whole in self._groups_of(other.id)}.values():
+            has_room = len(members_of(whole)) < rules.max_members and whole.scope == memory.scope
+            is_able = has_room and len(self._groups_of(memory.id)) < rules.max_per_memory
+            if is_able and assembling.mentions(memory, whole.data.get("topics", ())):
+                self._join(whole, memory)
+        if self._groups_of(memory.id) or self._free <= 0:
             return
-        near = self._near(memory.id, scope, vector)
-        vectors = self._composing.vectors_of(near)
-        for id_, theirs in [(other.id, vectors[other.id]) for other in near if other.id in vectors]:
-            likeness = float(theirs @ vector)
-            if likeness >= self.policy.likeness and self._groups(id_) < self.policy.max_per_memory:
-                self._ids.append(f"asm_{self._new_id()}")
-                self._free, self._scopes[count] = self._free - 1, scope
-                self.similarity[self._ids[count]] = likeness
-                self._join(count, id_, theirs)
-                self._join(count, memory.id, vector)
+        for other, likeness in near:
+            is_able = len(self._groups_of(other.id)) < rules.max_per_memory
+            if is_able and (topics := assembling.topics_of((other, memory), self.telling)):
+                formed = {"threshold": rules.likeness, "similarity": likeness}
+                id_, self._free = f"asm_{self._new_id()}", self._free - 1
+                new = begun(id_, "likeness", memory, topics, embedder=self._composing.name, **formed)
+                self._join(self._join(new, other), memory)
                 return
 
-    def _near(self, id_: str, scope: int, vector: Array) -> list[Memory]:
-        """The memories of a scope that are nearest to one."""
-        ends, key = self._units.valid_to, key_code(id_)
-        kinds = [KINDS.index(kind) for kind in assembling.GROUPED]
+    def _near(self, memory: Memory, vector: Array) -> list[tuple[Memory, float]]:
+        """The memories of its scope that are nearest to one and like it, with how alike they are."""
+        ids = self._composing.nearest(memory, vector, _NEAR)
+        near = live_members(self._view, ids)
+        vectors = self._composing.vectors_of(near)
+        alike = [(other, float(vectors[other.id] @ vector)) for other in near if other.id in vectors]
+        return [one for one in alike if one[1] >= self.policy.likeness]
 
-        def is_able(rows: Array) -> Array:
-            records = self._rows[rows]
-            able: Array = (ends[rows] == OPEN) & (records["scope"] == scope) & (records["key"] != key)
-            return able & np.isin(records["kind"], kinds)
+    def _groups_of(self, id_: str) -> list[Memory]:
+        """The assemblies that a memory belongs to, as they are by now."""
+        if id_ not in self._groups:
+            wholes = [whole for whole, *_ in self._view.wholes_of([id_], (KIND,))]
+            self._groups[id_] = [memory for _, memory in self._view.many(wholes).values()]
+        return [self.changed.get(whole.id, whole) for whole in self._groups[id_]]
 
-        rows, _ = self._vectors.nearest(vector, is_able, limit=_NEAR)
-        return live_members(self._view, dict.fromkeys(map(self._units.memory_of, self._rows[rows])))
-
-    def _join(self, n: int, id_: str, vector: Array) -> None:
-        self._sizes[n] += 1
-        self._means[n] += (vector - self._means[n]) / self._sizes[n]
-        self._joined[id_] += 1
-        self.more.setdefault(self._ids[n], []).append(id_)
-
-    def _groups(self, id_: str) -> int:
-        """How many assemblies a memory belongs to."""
-        return len(self._view.wholes_of([id_], (KIND,))) + self._joined[id_]
+    def _join(self, whole: Memory, memory: Memory) -> Memory:
+        joined = replace(whole, links=(*whole.links, Link(name=PART, to=memory.id)))
+        self._groups[memory.id].append(joined)
+        self.changed[whole.id] = joined
+        return joined
 
 
 def assemble(
@@ -143,10 +124,11 @@ def assemble(
         if vectors.manifest.rows - first < least:
             break
         composing = indexing.composing  # of the index as it is now: another may have taken its place
-        look, least = _Pass(spine, composing, units, vectors), 1
+        look, least = _Pass(spine, composing, units), 1
         first = look.look(first, min(first + _PASS, vectors.manifest.rows))
-        changes = partial(_changes, spine, look, vectors.manifest.embedder, rarity(units))
-        if new := commit(spine, changes, f"assemble {units.manifest.watermark.version}", "system"):
+        changes = partial(_changes, spine, look)
+        cause = f"assemble {units.manifest.watermark.version}"
+        if new := spine.change(changes, cause=cause, actor="system"):
             changed |= dict.fromkeys(m.id for m in new)
             indexing.add_words()
             indexing.compose()
@@ -154,24 +136,19 @@ def assemble(
     return list(changed)
 
 
-def _changes(spine: Spine, look: _Pass, embedder: str, telling: Rarity, view: DbView) -> list[Memory]:
+def _changes(spine: Spine, look: _Pass, view: DbView) -> list[Memory]:
     """The assemblies as a pass found them; what changed meanwhile is left as it is."""
-    changes, old = list[Memory](), view.many(look.more)
-    every = {id_ for more in look.more.values() for id_ in more}
+    changes, old = list[Memory](), view.many(look.changed)
+    every = {id_ for whole in look.changed.values() for id_ in members_of(whole)}
     grouped = {part for *_, part in view.wholes_of(every, (KIND,))}
-    for id_, more in look.more.items():
+    for id_, whole in look.changed.items():
         known = old[id_][1] if id_ in old else None
-        # Who joins was in no group yet: another pass may have looked at the same. A new one's first may be.
-        able = [one for n, one in enumerate(more) if one not in grouped or (known is None and n == 0)]
-        new = [m for m in live_members(view, able) if known is None or m.scope == known.scope]
-        has = members_of(known) if known else ()
-        members = live_members(view, has) + new
-        if not new or len(members) < LEAST or (known and known.gone):
-            continue
-        formed = {"threshold": look.policy.likeness, "similarity": look.similarity.get(id_)}
-        memory = grown(known or begun(id_, "likeness", new[0], embedder=embedder, **formed), members, telling)
-        if known or memory.data["topics"]:  # without a topic they are above all pleasantries
-            changes.append(checked(spine, memory))
+        has = members_of(known) if known else members_of(whole)[:1]
+        # Who joins was in no group yet: another pass may have looked at the same.
+        new = [one for one in members_of(whole) if one not in has and one not in grouped]
+        members = live_members(view, (*has, *new))
+        if live_members(view, new) and len(members) >= LEAST and not (known and known.gone):
+            changes.append(checked(spine, grown(known or replace(whole, links=()), members, look.telling)))
     return changes
 
 
@@ -179,22 +156,29 @@ def by_hand(
     spine: Spine, indexing: Indexing, actor: str, named: Mapping[str, Memory | None], **fields: Any
 ) -> Memory:
     """An assembly that somebody puts together; a person's own is not changed by an agent alone."""
-    most, members = spine.policy.assemblies.max_members, [m for m in named.values() if m]
-    if missing := [id_ for id_, member in named.items() if member is None]:
-        raise NotFound(f"there is no memory {missing[0]!r} to group")
-    if not LEAST <= len(members) <= most:
-        hint = f"name {LEAST} to {most} different ones"
-        raise BadInput(f"an assembly of {len(members)} memories", hint=hint)
-    for member in members:
+    for id_, member in named.items():
+        if member is None:
+            raise NotFound(f"there is no memory {id_!r} to group")
         if not assembling.may_belong(member):
-            hint = "group episodes of conversations, and facts"
-            raise BadInput(f"{member.id} cannot be a member", hint=hint)
-        if member.scope != members[0].scope:
-            raise BadInput(f"{members[0].id} and {member.id} lie in two scopes", hint="group one scope's")
-    new = replace(begun(f"asm_{spine.new_id()}", "hand", members[0]), **fields)
-    new = grown(new, members, rarity(indexing.units_now()))
-    memory = checked(spine, replace(new, actor=actor, approved=actor if is_human(actor) else None))
-    return commit(spine, lambda _: [memory], f"assemble {memory.id}", actor, memory.scope)[0]
+            raise BadInput(f"{id_} cannot be a member", hint="group episodes of conversations, and facts")
+    new = f"asm_{spine.new_id()}"
+    whole = _whole(spine, indexing, [m for m in named.values() if m], new, "hand", **fields)
+    memory = checked(spine, replace(whole, actor=actor, approved=actor if is_human(actor) else None))
+    return spine.change(lambda _: [memory], cause=f"assemble {new}", actor=actor, scope=memory.scope)[0]
+
+
+def _whole(
+    spine: Spine, indexing: Indexing, members: list[Memory], new: str, by: str, **fields: Any
+) -> Memory:
+    """A new assembly of members of one scope, neither too few nor too many, and how it was `formed`."""
+    most, formed = spine.policy.assemblies.max_members, fields.pop("formed", {})
+    if not LEAST <= len(members) <= most:
+        told = f"{len(members)} memories make no assembly, {LEAST} to {most} are allowed"
+        raise BadInput(told, hint="name fewer or more, each once")
+    if other := next((m for m in members if m.scope != members[0].scope), None):
+        raise BadInput(f"{members[0].id} and {other.id} lie in two scopes", hint="group one scope's")
+    whole = replace(begun(new, by, members[0], **formed), **fields)
+    return grown(whole, members, rarity(indexing.units_now()))
 
 
 def end_small(spine: Spine) -> list[str]:
@@ -203,101 +187,85 @@ def end_small(spine: Spine) -> list[str]:
     def changes(view: DbView) -> list[Memory]:
         whole = view.memories(Filter(kinds=(KIND,)))
         live = {m.id for m in live_members(view, {id_ for m in whole for id_ in members_of(m)})}
-        small = [m for m in whole if len(live.intersection(members_of(m))) < LEAST]
-        return [tombstone(m, "system") for m in small]
+        return [tombstone(m, "system") for m in whole if len(live.intersection(members_of(m))) < LEAST]
 
     has_any = spine.head().count(KIND)
-    return [m.id for m in commit(spine, changes, "end assemblies", "system")] if has_any else []
+    return [m.id for m in spine.change(changes, cause="end assemblies", actor="system")] if has_any else []
 
 
 def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: Memory) -> Memory:
     """One assembly in place of two, in one commit; who merges by hand needs no threshold."""
     if first.id == second.id:
         raise BadInput(f"{first.id} cannot be merged with itself", hint="name two assemblies")
-    if first.scope != second.scope:
-        raise BadInput(f"{first.id} and {second.id} lie in two scopes, which stay apart")
     if not is_human(actor) and (first.approved or second.approved):
         raise HumanOnly(f"{actor} tried to merge an assembly that a person made", hint="ask that person")
-    pair, new = (first.id, second.id), f"asm_{spine.new_id()}"
-    held = indexing.composing.held() if indexing.composing else None
-    both = [vector for id_ in pair if held and (vector := held.vector(id_)) is not None]
-    cosine = float(np.dot(*both)) if len(both) == 2 else None
-    changes = partial(_merged, spine, indexing, pair, new, similarity=cosine)
-    return commit(spine, changes, f"merge {new}", actor, first.scope)[0]
+    new = f"asm_{spine.new_id()}"
+    changes = partial(_merged, spine, indexing, (first.id, second.id), new)
+    return spine.change(changes, cause=f"merge {new}", actor=actor, scope=first.scope)[0]
 
 
 def merge_alike(spine: Spine, indexing: Indexing) -> list[str]:
     """Merge assemblies that are nearly the same, best first, as the policy says; returns those made."""
-    policy, composing = spine.policy.assemblies, indexing.composing
+    policy, composing, done = spine.policy.assemblies, indexing.composing, list[str]()
+    is_asked = policy.merging == "propose"
     if composing is None or policy.merging == "off" or policy.mode == "off" or spine.read_only:
         return []
-    cause, done = "propose merge" if policy.merging == "propose" else "merge", list[str]()
 
-    def changes(pair: Pair, cosine: float, new: str, view: DbView) -> list[Any]:
-        formed = {"similarity": cosine, "threshold": policy.merge_likeness}
-        whole, *ended = _merged(spine, indexing, pair, new, view, **formed)
-        if policy.merging != "propose":  # what a person put together is not taken apart by itself
+    def changes(pair: Pair, new: str, view: DbView) -> list[Any]:
+        whole, *ended = _merged(spine, indexing, pair, new, view, policy.merge_likeness)
+        if not is_asked:  # what a person put together is not taken apart by itself
             return [] if whole.approved else [whole, *ended]
         if any(p.action == "merge" and {*pair} & {*p.memory.linked(MERGED_FROM)} for p in view.proposals()):
             return []
         why = f"the assemblies {pair[0]} and {pair[1]} are nearly the same"
         return [Proposal(id=spine.new_id(), action="merge", memory=whole, reason=why, at=spine.now())]
 
-    for cosine, scope, pair in _alike(spine, composing.held()):
+    for scope, pair in _alike(spine, composing.held()):
         new = f"asm_{spine.new_id()}"
-        try:
-            made = commit(spine, partial(changes, pair, cosine, new), f"{cause} {new}", "system", scope)
-            done += [new] if made and cause == "merge" else []
-        except (BadInput, NotFound) as error:  # one of them changed meanwhile
-            _log.info("merge left out reason=%s", type(error).__name__)
+        cause = f"{'propose merge' if is_asked else 'merge'} {new}"
+        with suppress(BadInput, NotFound):  # one of them changed meanwhile
+            made = spine.change(partial(changes, pair, new), cause=cause, actor="system", scope=scope)
+            done += [new] if made and not is_asked else []
     if done:
         indexing.add_words()
         indexing.compose()
     return done
 
 
-def _alike(spine: Spine, held: Composites) -> list[tuple[float, str, Pair]]:
-    """Pairs of fresh assemblies of one scope, best first, each assembly once, as many as one pass merges."""
+def _alike(spine: Spine, held: Composites) -> list[tuple[str, Pair]]:
+    """Pairs of assemblies of one scope, best first, each assembly once, as many as one pass merges."""
     policy, able = spine.policy.assemblies, list[tuple[float, str, Pair]]()
-    rows = sorted((row for row in held.manifest.rows if row.used >= LEAST), key=lambda row: row.scope)
+    rows = sorted((row for row in held.rows if row.used >= LEAST), key=lambda row: row.scope)
     own = held.floats[[held.places[row.id] for row in rows]]
     for start in range(0, len(rows), _BLOCK):
         cosines = own[start : start + _BLOCK] @ own[start:].T
         for one, other in np.argwhere(np.triu(cosines >= policy.merge_likeness, k=1)).tolist():
-            first, second, cosine = rows[start + one], rows[start + other], float(cosines[one, other])
-            # What grows together stays about one thing: members are as alike as those that join.
-            mean = cosine * first.length * second.length / (first.used * second.used)
-            is_small = first.members + second.members <= policy.max_members
-            if first.scope == second.scope and is_small and mean >= policy.likeness:
-                able.append((cosine, first.scope, (first.id, second.id)))
-    taken, best = set[str](), list[tuple[float, str, Pair]]()
-    for cosine, scope, pair in sorted(able, key=lambda one: (-one[0], one[1:])):
+            first, second = rows[start + one], rows[start + other]
+            if first.scope == second.scope and first.members + second.members <= policy.max_members:
+                able.append((float(cosines[one, other]), first.scope, (first.id, second.id)))
+    taken, best = set[str](), list[tuple[str, Pair]]()
+    for _, scope, pair in sorted(able, key=lambda one: (-one[0], one[1:])):
         if taken.isdisjoint(pair) and len(best) < policy.merges_per_pass:
-            best.append((cosine, scope, pair))
+            best.append((scope, pair))
             taken.update(pair)
     return best
 
 
 def _merged(
-    spine: Spine, indexing: Indexing, pair: Pair, new: str, view: DbView, **formed: float | None
+    spine: Spine, indexing: Indexing, pair: Pair, new: str, view: DbView, threshold: float | None = None
 ) -> list[Memory]:
     """What a merge changes: the new assembly, and the ends of the two, which say into what."""
     both = [must_live(view.get(id_), id_) for id_ in pair]
-    ids, most = dict.fromkeys(id_ for m in both for id_ in members_of(m)), spine.policy.assemblies.max_members
-    members = live_members(view, ids)
-    if len(ids) > most or len(members) < LEAST:
-        told = f"{len(ids)} members, {len(members)} live; {LEAST} to {most} are allowed"
-        raise BadInput(f"{' and '.join(pair)} have {told}")
+    members = live_members(view, dict.fromkeys(id_ for m in both for id_ in members_of(m)))
     named = next((m for m in both if m.approved), None)
-    whole = replace(
-        begun(new, "merge", members[0], **formed),
-        text=named.text if named else "",
-        approved=named.approved if named else None,
-        tags=tuple(dict.fromkeys(tag for m in both for tag in m.tags)),
-        links=tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair),
-    )
-    whole = checked(spine, grown(whole, members, rarity(indexing.units_now())))
-    return [whole, *(_ended(m, new, "system") for m in both)]
+    vectors = [*indexing.composing.vectors_of(both).values()] if indexing.composing else []
+    similarity = float(np.dot(*vectors)) if len(vectors) == len(pair) else None
+    formed = {"similarity": similarity, "threshold": threshold}
+    kept = {"text": named.text, "approved": named.approved} if named else {}
+    tags = tuple(dict.fromkeys(tag for m in both for tag in m.tags))
+    links = tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair)
+    whole = _whole(spine, indexing, members, new, "merge", formed=formed, tags=tags, links=links, **kept)
+    return [checked(spine, whole), *(_ended(m, new, "system") for m in both)]
 
 
 def _ended(source: Memory, into: str, actor: str) -> Memory:
@@ -307,8 +275,7 @@ def _ended(source: Memory, into: str, actor: str) -> Memory:
 def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
     """End an assembly that a merge made; those it was made of live again. Returns their ids."""
     if not whole.linked(MERGED_FROM):
-        hint = "`octavo merge-log` lists those that were"
-        raise BadInput(f"{whole.id} was not formed by a merge", hint=hint)
+        raise BadInput(f"{whole.id} was not formed by a merge", hint="`octavo merge-log` lists those")
 
     def changes(view: DbView) -> list[Memory]:
         back = [tombstone(must_live(view.get(whole.id), whole.id), actor)]
@@ -316,13 +283,12 @@ def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
             now, history = view.get(id_), [m for _, m in spine.state.history(id_) if not m.gone]
             if now and now.gone and history and history[-1].text:  # without a text it was erased
                 kept = {m.id for m in live_members(view, members_of(history[-1]))}
-                links = (
-                    link for link in history[-1].links if link.name != assembling.PART or link.to in kept
-                )
+                links = (link for link in history[-1].links if link.name != PART or link.to in kept)
                 back.append(replace(history[-1], rev=now.rev + 1, links=tuple(links)))
         return back
 
-    return [m.id for m in commit(spine, changes, f"unmerge {whole.id}", actor, whole.scope)[1:]]
+    cause = f"unmerge {whole.id}"
+    return [m.id for m in spine.change(changes, cause=cause, actor=actor, scope=whole.scope)[1:]]
 
 
 def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
@@ -333,25 +299,11 @@ def finish(spine: Spine, actor: str, whole: Memory) -> list[str]:
         sources = [m for m in named if m and (m.kind, m.scope, m.gone) == (KIND, whole.scope, False)]
         return [_ended(m, whole.id, actor) for m in sources]
 
-    return [m.id for m in commit(spine, changes, f"finish merge {whole.id}", actor)]
+    return [m.id for m in spine.change(changes, cause=f"finish merge {whole.id}", actor=actor)]
 
 
-def commit(
-    spine: Spine, changes: Callable[[DbView], list[C]], cause: str, actor: str, scope: str | None = None
-) -> list[C]:
-    """Commit the changes that are to be made to the newest version, if any; returns them."""
-    made: list[C] = []
-
-    def act(pending: Pending, view: DbView) -> None:
-        made[:] = changes(view)
-        pending.extend(made)
-
-    spine.commit(act, cause=cause, actor=actor, scope=scope)
-    return made
-
-
-def rarity(units: Units) -> Rarity:
-    """How telling a phrase is in this account: what its rarest term says."""
+def rarity(units: Units) -> assembling.Rarity:
+    """How telling a phrase is in this account: what its rarest term says; nothing if all have it."""
     scopes, rows = units.scope_codes(None), units.manifest.rows
 
     @cache
@@ -359,8 +311,8 @@ def rarity(units: Units) -> Rarity:
         codes = [code_of(term) for run in runs(phrase) for term in terms_of_run(run)]
         if not codes or not rows:
             return 1.0
-        counts = frequencies.containing(units, np.array(codes, dtype=np.uint32), scopes, rows)
-        return max(idf(rows, int(count), _RECIPE) for count in counts)
+        count = int(min(frequencies.containing(units, np.array(codes, dtype=np.uint32), scopes, rows)))
+        return idf(rows, count, _RECIPE) if count <= max(_FEW, rows * _COMMON) else 0.0
 
     return telling
 

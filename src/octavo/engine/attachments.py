@@ -67,12 +67,12 @@ class Attachments:
     not that document is open, is to erase and to prove.
     """
 
-    def __init__(self, spine: Spine, disk: Disk | None = None) -> None:
+    def __init__(self, spine: Spine) -> None:
         if spine.store.folder is None:
             raise BadInput("an account without a folder has nothing beside it", hint="use a local folder")
         self._spine = spine
         self._folder = Path(os.path.abspath(spine.store.folder))  # noqa: PTH100  # links stay
-        self.disk = disk or Disk()
+        self.disk: Disk = getattr(spine.store, "disk", None) or Disk()
 
     def join(self, projection: Projection) -> None:
         """Let what an open document makes of the ledger be followed, erased and proved with all the rest."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from octavo.domain import cores, gate, likeness
 from octavo.domain.filters import Filter
 from octavo.domain.memory import Change, Link, Memory, Proposal
 from octavo.domain.sentences import split
-from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.engine.spine import Spine
 from octavo.storage.state_view import DbView
@@ -23,15 +24,15 @@ def contest(spine: Spine) -> list[str]:
     held = [m for m in beliefs if m.data.get("sphere") and m.data.get("epistemic_state") != "contested"]
     contested = [belief.id for belief in held if _challenges(spine, view, belief) >= _CHALLENGES]
 
-    def act(pending: Pending, now: DbView) -> None:
+    def changes(now: DbView) -> Iterator[Memory]:
         for _, belief in now.many(contested).values():
             data = {**belief.data, "epistemic_state": "contested"}
             doubted = replace(belief, confidence=_CONTESTED_CONFIDENCE, approved=None, data=data)
             if not belief.gone:
-                pending.apply(replace(doubted, rev=belief.rev + 1, actor="system"))
+                yield replace(doubted, rev=belief.rev + 1, actor="system")
 
     if contested:
-        spine.commit(act, cause="contest beliefs", actor="system")
+        spine.change(changes, cause="contest beliefs", actor="system")
     return contested
 
 
@@ -43,7 +44,7 @@ def hypotheses(spine: Spine, view: DbView, sphere: Memory) -> list[Change]:
     holding = view.memories(Filter(kinds=("canon",), category="worldview", scopes=(sphere.scope,)))
     asked = {key_of(m.text) for m in (*holding, *(p.memory for p in view.proposals()))}
     proposals: list[Change] = []
-    for belief in cores.sphere_from_json(sphere.data).abstracted_knowledge.beliefs:
+    for belief in cores.read(cores.Sphere, sphere.data).abstracted_knowledge.beliefs:
         canon = Memory(
             id=spine.new_id(),
             kind="canon",

@@ -31,8 +31,9 @@ from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.spine import Spine
 from octavo.errors import ModelFailed
-from octavo.libraries import Array, np
+from octavo.libraries import Array
 from octavo.models.embedders import OFFLINE_NAME
+from octavo.models.replacing import Scorer as PairScorer
 from octavo.models.rerank import TOP, Scorer, gains
 from octavo.storage.search import ScoredUnit
 from octavo.storage.state_view import DbView
@@ -42,6 +43,7 @@ COMPARED = ("fact", "register")
 _WISH = 0.2
 _STEP = 1e-9
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
+_COMING = 5  # facts near the best one that are looked at though the question alone did not bring them
 _LINKED_FROM, _LINKED_MOST, _LINK_SHARE = 5, 16, 0.3  # of so many hits so many each
 
 
@@ -51,8 +53,9 @@ class Recalled(Struct, frozen=True, kw_only=True):
     `vector` is the question's, of length one, comparable with the vectors of `embedding`; both are None when
     it is found by words alone. `vectors` are those of the facts that were found. `view` is what is read:
     `base`, the committed version, or a sandbox's own writes over it. `mark` is the version that the index has
-    reached. `orders` are all that hold. `apart` are cores and spheres that fit and are no hits; `hit_of`
-    makes one of them a hit. `notes` reach whoever asked: a boost adds what they should know.
+    reached. `orders` are all that hold. `apart` are cores and spheres that fit and are no hits, `others`
+    facts that the question alone would not bring; `hits_of` makes hits of some of them. `notes` reach whoever
+    asked: a boost adds what they should know.
     """
 
     query: Query
@@ -61,9 +64,10 @@ class Recalled(Struct, frozen=True, kw_only=True):
     mark: int
     recipe: Recipe
     notes: list[str]
-    hit_of: Callable[[ScoredUnit], Hit | None]
+    hits_of: Callable[[Sequence[ScoredUnit]], list[Hit]]
     orders: Sequence[Order] = ()
     apart: Sequence[ScoredUnit] = ()
+    others: Sequence[ScoredUnit] = ()
     vector: Any = None
     embedding: Embedding | None = None
     vectors: Mapping[str, Array] = {}
@@ -103,8 +107,7 @@ def abstractions(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     if recalled.query.unit == "turn":
         return concrete
     floor = max((relevance(hit) for hit in concrete), default=0.0) + _ABSTRACT_MARGIN
-    standing = [recalled.hit_of(unit) for unit in recalled.apart if relevance(unit) > floor]
-    return concrete + [hit for hit in standing if hit is not None]
+    return concrete + recalled.hits_of([unit for unit in recalled.apart if relevance(unit) > floor])
 
 
 def links(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
@@ -144,33 +147,40 @@ def links(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
 def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     """Facts change places among themselves: of those about the same thing the newer stands first.
 
-    The older says what took its place. The offline model's vectors tell which facts are near one another.
+    The older says what took its place. With the offline model's vectors meaning counts too, and a fact near
+    the best one comes in if it takes that one's place, though the question alone would not have brought it.
     """
     first: dict[str, int] = {}
     for place, hit in enumerate(hits):
         if hit.memory.kind in COMPARED and hit.memory.text:
             first.setdefault(hit.memory.id, place)
-    if len(first) < 2 or recalled.query.streams is not None:
+    if not first or recalled.query.streams is not None:
         return hits
     is_known = recalled.embedding is not None and recalled.embedding.embedder.name == OFFLINE_NAME
-    vectors = recalled.vectors if is_known else {}
-
-    def nearness(one: str, other: str) -> float | None:
-        if one not in vectors or other not in vectors:
-            return None
-        first, second = (np.asarray(vectors[id_], dtype=np.float32) for id_ in (one, other))
-        return float(first @ second) / (math.sqrt(first @ first) * math.sqrt(second @ second) or 1.0)
-
+    meaning = (
+        PairScorer(recalled.vector, recalled.vectors) if is_known and recalled.vector is not None else None
+    )
+    known = {id_: hits[place] for id_, place in first.items()}
+    coming: dict[str, Hit] = {}
+    if meaning is not None:
+        others = {unit.memory: unit for unit in recalled.others if unit.memory not in known}
+        near = meaning.nearest(next(iter(known)), [*others])[:_COMING]
+        found = recalled.hits_of([others[id_] for id_ in near])
+        coming = {hit.memory.id: hit for hit in found if hit.memory.text}
     facts = [
         Fact(id=id_, text=hit.memory.text, at=hit.memory.at, version=hit.version, relevance=relevance(hit))
-        for id_, hit in ((id_, hits[place]) for id_, place in first.items())
+        for id_, hit in (known | coming).items()
     ]
-    order, replacements = arrange(recalled.query.text, facts, nearness)
+    order, replacements = arrange(recalled.query.text, facts, meaning)
+    known |= coming
+    # What the question did not bring comes in only before what it did.
+    order = [id_ for place, id_ in enumerate(order) if id_ not in coming or place < order.index(facts[0].id)]
     replaced = {replacement.older: replacement for replacement in replacements}
-    result, score = list(hits), math.inf
-    for place, id_ in zip(first.values(), order, strict=True):
-        score = min(hits[place].score, score - _STEP)  # equals would be put in another order
-        hit = lifted(hits[first[id_]], "current", score - hits[first[id_]].score)
+    places = [*first.values(), *range(len(hits), len(hits) + len(order) - len(first))]
+    result, score = [*hits, *coming.values()][: len(hits) + len(order) - len(first)], math.inf
+    for place, id_ in zip(places, order, strict=True):
+        score = min(result[place].score, score - _STEP)  # equals would be put in another order
+        hit = lifted(known[id_], "current", score - known[id_].score)
         if (newer := replaced.get(id_)) is not None:
             told = "" if newer.is_certain else "perhaps "
             note = f"{told}replaced by {newer.newer} on {newer.at.date().isoformat()}"

@@ -21,7 +21,6 @@ from octavo.domain.pages import page_of
 from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.domain.sentences import SessionSource, split
-from octavo.domain.state import Pending
 from octavo.domain.text import key_of
 from octavo.engine.beliefs import hypotheses
 from octavo.engine.retirement import LOST, revived
@@ -60,7 +59,7 @@ def remake(spine: Spine, summariser: Summariser, id_: str) -> Memory:
 def make(spine: Spine, summariser: Summariser, due: Due, *, asked: bool = False) -> Memory | None:
     """Make one; None if it is there, was removed, or lacks its members. All or nothing, never twice."""
     view = spine.head()
-    if not is_wanted(view.get(due.id), asked):
+    if not _is_wanted(view.get(due.id), asked):
         return None
     made = _content(spine, view, summariser, due)
     if made is None:
@@ -68,32 +67,37 @@ def make(spine: Spine, summariser: Summariser, due: Due, *, asked: bool = False)
     content, sources, made_from = made
     memory = memory_of(spine, due, content, sources, {**to_json(content), MADE_FROM: made_from})
 
-    def act(pending: Pending, now: DbView) -> None:
-        old = now.get(due.id)
-        if not is_wanted(old, asked):
-            return
-        pending.apply(replace(memory, rev=old.rev + 1 if old else 1))
-        if isinstance(content, Sphere) and (old is None or asked):
-            pending.extend(hypotheses(spine, now, memory))
-        if old is not None and not old.gone:
-            pending.extend(_outdated(now, due.id))
+    return put(spine, due, memory, f"compress {due.id}", asked=asked)
 
-    return memory if spine.commit(act, cause=f"compress {due.id}", actor="system", scope=due.scope) else None
+
+def put(spine: Spine, due: Due, memory: Memory, cause: str, *, asked: bool = False) -> Memory | None:
+    """Commit a core or sphere, and what a sphere holds for true as proposals; None if none is wanted."""
+
+    def changes(now: DbView) -> list[Change]:
+        old = now.get(due.id)
+        if not _is_wanted(old, asked):
+            return []
+        is_new = due.kind == "sphere" and (old is None or asked)
+        above = _outdated(now, due.id) if old and not old.gone else []
+        return [
+            replace(memory, rev=old.rev + 1 if old else 1),
+            *(hypotheses(spine, now, memory) if is_new else ()),
+            *above,
+        ]
+
+    return memory if spine.change(changes, cause=cause, actor=memory.actor, scope=due.scope) else None
 
 
 def uncompress(spine: Spine, actor: str, id_: str) -> list[str]:
     """Remove a core or sphere and what is made of it; originals retired for it come back."""
-    removed: list[str] = []
 
-    def act(pending: Pending, view: DbView) -> None:
-        removed.clear()
+    def changes(view: DbView) -> Iterator[Memory]:
         for memory in _with_dependents(view, id_):
-            pending.apply(replace(tombstone(memory, actor), data={REMOVED: True}))
-            removed.append(memory.id)
-            pending.extend(revived(spine, view, memory, actor))
+            yield replace(tombstone(memory, actor), data={REMOVED: True})
+            yield from revived(spine, view, memory, actor)
 
-    spine.commit(act, cause=f"uncompress {id_}", actor=actor)
-    return removed
+    done = spine.change(changes, cause=f"uncompress {id_}", actor=actor)
+    return [memory.id for memory in done if memory.kind in ("core", "sphere")]
 
 
 def counters(spine: Spine, scope: str) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def _must_fit(spine: Spine, view: DbView, scope: str) -> None:
             )
 
 
-def is_wanted(old: Memory | None, asked: bool = False) -> bool:
+def _is_wanted(old: Memory | None, asked: bool = False) -> bool:
     """Whether a core or sphere shall be made: it is not there, or it quotes what was forgotten since."""
     if old is None:
         return True
@@ -147,7 +151,7 @@ def _content(
         if len(members) < len(due.members):
             return None
         made_from = _version_made_from(spine, due.id) or view.version
-        content = [cores.core_from_json(m.data) for m in members]
+        content = [cores.read(Core, m.data) for m in members]
         at = spine.state.commit(made_from).at
         return summariser.sphere(due, content, made_at=at), tuple(due.members), made_from
     closed = spine.state.sessions(due.scope, due.sessions[0], due.sessions[-1])

@@ -28,8 +28,9 @@ from octavo.storage.columns import Columns, stamp_of, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
-from octavo.storage.tokens import Encoded, TokenManifest, Tokens, append_tokens
+from octavo.storage.tokens import Encoded, Tokens, append_tokens
 from octavo.storage.vectors import (
+    ModelManifest,
     Vectors,
     append_vectors,
     checked_vectors,
@@ -335,7 +336,7 @@ class SecondLook(Following[Tokens]):
 
     def _open(self, folder: Path) -> Tokens:
         name, dimension = self.reranker.name, self.reranker.dimension
-        return Tokens.open(folder, TokenManifest(model=name, dimension=dimension, history=self._history()))
+        return Tokens.open(folder, ModelManifest(model=name, dimension=dimension, history=self._history()))
 
 
 def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> list[tuple[Memory, str]]:

@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 
 from octavo.domain import assembling
 from octavo.domain.assembling import DEEPEST, KIND, MERGED_FROM, Ancestor, Lineage, live_members, members_of
-from octavo.domain.likeness import likeness
 from octavo.domain.memory import Memory
 from octavo.engine.assemble import must_live
 from octavo.engine.composing import NO_VECTOR
@@ -20,12 +19,9 @@ from octavo.engine.indexing import Indexing
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
-from octavo.errors import BadInput, HumanOnly
-from octavo.libraries import Array, np
-from octavo.storage.codec import REDACTED
-from octavo.storage.rows import OPEN
+from octavo.errors import HumanOnly
+from octavo.storage.codec import REDACTED, moment_of
 
-LONGEST_LOG = 1_000
 AssemblyId = Annotated[str, "The assembly's id."]
 
 
@@ -55,10 +51,10 @@ class Assembly(Struct, frozen=True, kw_only=True):
 
 @public
 class Explainer:
-    """Answers for one handle, within the scopes that it sees."""
+    """Answers for one handle, within its scopes; the rooms above work with its `spine` and `indexing`."""
 
     def __init__(self, spine: Spine, reader: Reader, indexing: Indexing) -> None:
-        self._spine, self._reader, self._indexing = spine, reader, indexing
+        self.spine, self.indexing, self._reader = spine, indexing, reader
         self._composing = indexing.composing
 
     def assemblies(
@@ -76,7 +72,7 @@ class Explainer:
     def assembly(self, id_: AssemblyId) -> Assembly:
         """Show an assembly with its members, its topics, and whether it may lift them."""
         memory = self.found(id_)
-        return self._told(memory, live_members(self._spine.head(), members_of(memory)))
+        return self._told(memory, live_members(self.spine.head(), members_of(memory)))
 
     def found(self, id_: str) -> Memory:
         """A live assembly that the handle sees, or NotFound."""
@@ -93,29 +89,10 @@ class Explainer:
             must_live(None, id_)
         return assembling.lineage(id_, self._known, max_depth)
 
-    def merges(self, limit: int = 50, into: str | None = None) -> list[tuple[str, datetime, Memory]]:
-        """The merges there were, newest first, or the one that made an assembly.
-
-        Each is the commit's id and time and what it made: a view of the ledger, which forgets none.
-        """
-        self.must_explain()
-        if not 1 <= limit <= LONGEST_LOG:
-            raise BadInput(f"limit {limit!r} is not between 1 and {LONGEST_LOG}")
-        self._spine.head()
-        state, ledger = self._spine.state, self._spine.ledger
-        made = state.history(into)[:1] if into else state.merges()
-        seen = [(v, m) for v, m in made if m.linked(MERGED_FROM) and self._reader.sees(m.scope)][:limit]
-        headers = [(ledger.header(version)[0], memory) for version, memory in seen]
-        return [(header.commit, header.at, memory) for header, memory in headers]
-
     def stats(self) -> dict[str, Any]:
         """How many assemblies the handle sees, how large, and how many may lift their members."""
-        whole, lag = self._reader.memories(kind=KIND), self._indexing.lag()
-        sizes, asked = [len(members_of(m)) for m in whole], {m.id: m.rev for m in whole}
-        reasons = [NO_VECTOR] * len(whole)
-        if self._composing is not None:
-            held = self._composing.held()
-            reasons = list(self._composing.drift(held, self._spine.head(), asked).values())
+        whole, lag = self._reader.memories(kind=KIND), self.indexing.lag()
+        sizes, reasons = [len(members_of(m)) for m in whole], [*self._drift(whole).values()]
         return {
             "count": len(whole),
             "members": sum(sizes),
@@ -126,77 +103,43 @@ class Explainer:
             "without_vector": reasons.count(NO_VECTOR),
             "waiting": lag.waiting,
             "dead": lag.dead,
-            "activations": sum(self._reader.uses(*asked).values()),
+            "activations": sum(self._reader.uses(*(m.id for m in whole)).values()),
             "merged": sum(bool(m.linked(MERGED_FROM)) for m in whole),
-            "at_limit": self._spine.head().count(KIND) >= self._spine.policy.assemblies.max_assemblies,
+            "at_limit": self.spine.head().count(KIND) >= self.spine.policy.assemblies.max_assemblies,
         }
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, list[float]]:
-        """The vectors of memories that the handle sees, of those that have one."""
-        memories = [m for id_ in ids if (m := self._reader.get(id_))]
-        made = self._composing.vectors_of(memories) if self._composing and memories else {}
-        return {id_: vector.tolist() for id_, vector in made.items()}
-
-    def vector(self, text: str) -> list[float]:
-        """The vector of a text, as questions have one; empty without an embedder."""
-        own = self._indexing.embedding
-        return [] if own is None else [float(value) for value in own.embed([text])[0]]
-
-    def composite(self, id_: str) -> list[float]:
-        """An assembly's composite, or the one that it came with; empty if there is none."""
-        told = self.found(id_).data.get("vector")
-        vector = self._composing.held().vector(id_) if self._composing else None
-        if vector is None:
-            return list(told["values"]) if isinstance(told, Mapping) else []
-        return [float(value) for value in vector]
-
-    def alike(self, id_: str) -> list[tuple[Memory, float]]:
-        """Other memories of its kind and scope that may say the same as one, and how alike each is."""
-        memory = self._reader.get(id_)
-        others = self._spine.head().alike(memory.kind, memory.scope, memory.text) if memory else ()
-        return [(other, likeness(memory.text, other.text)) for other in others if memory and other.id != id_]
-
-    def nearness(self, id_: str) -> dict[str, float]:
-        """A memory's cosine with the mean vector, its best with an older one of its scope and a composite."""
-        memory, vectors = self._reader.get(id_), self.vectors([id_])
-        if memory is None or self._composing is None or not vectors:
-            return {}
-        units, own, held = self._indexing.units_now(), self._indexing.embedded(), self._composing.held()
-        asked, ends = np.array(vectors[id_], dtype=np.float32), units.valid_to
-        first = min(row for row, _ in units.rows_of([(id_, memory.rev)]))
-        scopes, (scope,) = units.column("rows")["scope"], units.scope_codes((memory.scope,))
-
-        def is_older(rows: Array) -> Array:
-            older: Array = (rows < first) & (ends[rows] == OPEN) & (scopes[rows] == scope)
-            return older
-
-        mean = own.mean(units.manifest.rows)
-        _, older = own.up_to(units.manifest.rows).nearest(asked, is_older, limit=1)
-        groups = [place for place, row in enumerate(held.manifest.rows) if row.scope == memory.scope]
-        return {
-            "mean": float(mean @ asked) / (float(np.linalg.norm(mean)) or 1.0),
-            "older": max(older.tolist(), default=0.0),
-            "composite": max((held.floats[groups] @ asked).tolist(), default=0.0),
-        }
-
-    def now(self) -> datetime:
-        """The moment by the account's clock."""
-        return self._spine.now()
 
     def freshness(self, memory: Memory) -> Freshness:
         """Whether the index holds an assembly's composite, of the members as they are now."""
-        if self._composing is not None:
-            return self._composing.freshness(memory)
-        return Freshness(memory=memory.id, rev=memory.rev, is_drifted=True, drift_reason=NO_VECTOR)
+        held = self._composing.held() if self._composing else None
+        row, verified = (held.get(memory.id), held.verified) if held else (None, 0)
+        reason = self._drift([memory]).get(memory.id)
+        age = self.spine.now() - moment_of(max(row.at, verified)) if row else None
+        return Freshness(
+            memory=memory.id,
+            rev=memory.rev,
+            indexed_rev=row.rev if row else None,
+            vector_index_updated_at=moment_of(row.at) if row else None,
+            verified_at=moment_of(verified) if verified else None,
+            age_seconds=age.total_seconds() if age else None,
+            is_drifted=reason is not None,
+            drift_reason=reason,
+        )
+
+    def _drift(self, whole: Sequence[Memory]) -> dict[str, str]:
+        """Why some assemblies may lift nothing now; those that may are not in the answer."""
+        composing, asked = self._composing, {memory.id: memory.rev for memory in whole}
+        if composing is None:
+            return dict.fromkeys(asked, NO_VECTOR)
+        return composing.drift(composing.held(), self.spine.head(), asked)
 
     def must_explain(self) -> None:
         """Raise HumanOnly where the policy lets nothing be explained."""
-        if not self._spine.policy.assemblies.explain:
+        if not self.spine.policy.assemblies.explain:
             hint = "set [assemblies] explain = true in the policy"
             raise HumanOnly("explaining assemblies is switched off", hint=hint)
 
     def _told(self, memory: Memory, members: Sequence[Memory] = ()) -> Assembly:
-        state, fresh = self._spine.state, self.freshness(memory)
+        state, fresh = self.spine.state, self.freshness(memory)
         versions = [version for version, _ in state.history(memory.id)]
         uses = state.others("use", ref=memory.id, newest=1)
         formed = memory.data.get("formed")
@@ -224,7 +167,7 @@ class Explainer:
 
     def _known(self, id_: str) -> Ancestor | None:
         """What history says of an assembly: its last live revision, whether or not it has ended."""
-        history = [(v, m) for v, m in self._spine.state.history(id_) if m.kind == KIND]
+        history = [(v, m) for v, m in self.spine.state.history(id_) if m.kind == KIND]
         if not history or not self._reader.sees(history[-1][1].scope):
             return None
         (version, first), (_, now) = history[0], history[-1]
@@ -234,7 +177,7 @@ class Explainer:
             assembly_id=id_,
             name=last.text or REDACTED,
             status="merged" if sources else "origin",
-            created_at=self._spine.state.commit(version).at,
+            created_at=self.spine.state.commit(version).at,
             memory_count=len(members_of(last)),
             ended=now.gone,
             merged_from=sources,

@@ -10,11 +10,12 @@ from typing import Annotated, Any, TypedDict
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from octavo.domain import episodes
-from octavo.domain.memory import KINDS, SOURCES, Emotion, Link, check_id, check_source, check_time, check_unit
+from octavo.domain.memory import KINDS, SOURCES, Emotion, Link, check_id, check_time
 from octavo.domain.privacy import MAX_DEPTH
+from octavo.domain.records import shape_of
 from octavo.errors import BadInput
 
 Feeling = str | Emotion | Mapping[str, Any] | None
@@ -30,7 +31,9 @@ def one_of(names: Iterable[str]) -> Meta:
 OPTION = "--"  # it is named on a command line, though Python takes it in order
 Count = Annotated[int, Meta(ge=0)]
 Unit = Annotated[float, Meta(ge=0, le=1)]
+Name = Annotated[str, Meta(max_length=100)]
 MemoryId = Annotated[str, "The memory's id."]
+Key = Annotated[str | None, Meta(max_length=500), "Makes a retry safe: the same key never writes twice."]
 _Topic = Annotated[str | None, "Its topic; a register or canon has one memory a topic."]
 _Category = Annotated[str | None, "A word of your own to filter by."]
 _Tags = Annotated[Sequence[str], "A tag; may be repeated."]
@@ -96,15 +99,15 @@ def feeling(value: Feeling) -> Emotion | None:
     """An emotion from a word, a mapping or an Emotion."""
     if value is None:
         return None
-    said: Emotion | Mapping[str, Any] = {"label": value} if isinstance(value, str) else value
-    told: Mapping[str, Any] = asdict(said) if isinstance(said, Emotion) else said
-    if unknown := set(told) - set(Emotion.__struct_fields__):
-        raise BadInput(f"emotion has unknown keys {sorted(unknown)}", hint="use label, valence, intensity")
-    for what in ("valence", "intensity"):
-        number = told.get(what)
-        if number is not None and (type(number) not in (int, float) or not math.isfinite(number)):
-            raise BadInput(f"{what} {number!r:.80} is not a number")
-    return Emotion(**{**told, "label": as_label(told.get("label"), "emotion")})
+    said = {"label": value} if isinstance(value, str) else value
+    told = asdict(said) if isinstance(said, Emotion) else said
+    try:
+        felt = msgspec.convert(told, shape_of(Emotion))
+    except msgspec.ValidationError as error:
+        raise BadInput(f"emotion: {error}", hint="use label, valence, intensity") from error
+    if not all(map(math.isfinite, (felt.valence or 0, felt.intensity or 0))):
+        raise BadInput("the valence or the intensity of an emotion is no number")
+    return replace(felt, label=as_label(felt.label, "emotion"))
 
 
 def as_label(value: Any, what: str) -> str | None:
@@ -173,10 +176,10 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "topic": partial(as_label, what="topic"),
     "category": partial(as_label, what="category"),
     "tags": as_tags,
-    "source": check_source,
+    "source": str,
     "at": check_time,
-    "salience": partial(check_unit, what="salience"),
-    "confidence": partial(check_unit, what="confidence"),
+    "salience": float,
+    "confidence": float,
     "emotion": feeling,
     "links": as_links,
     "data": as_data,

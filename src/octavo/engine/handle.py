@@ -41,10 +41,9 @@ from octavo.engine.surface import public
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer, commit_writes
 from octavo.errors import Damaged, HumanOnly, NotFound, OutOfScope, SandboxClosed
-from octavo.models import summarisers
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
-from octavo.models.summarisers import ModelSummariser, Summariser
+from octavo.models.summarisers import Summariser
 from octavo.storage import buffers
 from octavo.storage.buffers import Buffer
 
@@ -98,7 +97,7 @@ class Handle(Reader):
         self.policy = spine.policy
         self.formats: Formats | None = None
         self._given_summariser = summariser
-        self._judged = spine.state.watermark()[0] if isinstance(summariser, ModelSummariser) else 0
+        self._judged = spine.state.watermark()[0] if summariser else 0
 
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope={self.scope!r}"
@@ -241,7 +240,7 @@ class Handle(Reader):
     @property
     def _summariser(self) -> Summariser:
         """The summariser asked for, or the statistical one."""
-        return self._given_summariser or summarisers.StatisticalSummariser(policy=self.policy.compression)
+        return self._given_summariser or Summariser(policy=self.policy.compression)
 
     def _work(self) -> None:
         """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
@@ -249,8 +248,8 @@ class Handle(Reader):
             for made, _ in enumerate(compress.compress(self._spine, self._summariser)):
                 if made % _CORES == 0:  # for what words lack every question reads itself
                     self._indexing.add_words()
-            if isinstance(self._summariser, ModelSummariser):
-                self._judged = judging.judge(self._spine, self._summariser, self._judged)
+            if (model := self._given_summariser) and model.endpoint:
+                self._judged = judging.judge(self._spine, model, self._judged)
         if self.policy.mirror.mode == "after_commit":
             for tree in mirror.listed(self._spine) or [mirror.Mirror(self._spine)]:
                 tree.follow()
@@ -294,7 +293,7 @@ class Handle(Reader):
         head = self._spine.head().version
         if isinstance(when, datetime):
             return self._spine.state.version_at(check_time(when))
-        if isinstance(when, bool) or not isinstance(when, int) or not 0 <= when <= head:
+        if not 0 <= when <= head:
             raise NotFound(
                 f"there is no version {when!r}; the account is at {head}", hint="`octavo versions`"
             )

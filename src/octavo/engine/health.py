@@ -13,7 +13,7 @@ from octavo.engine.attachments import unswept
 from octavo.engine.spine import Spine, identify, must_be_its_key
 from octavo.errors import Damaged, NotFound, OctavoError
 from octavo.storage import buffers, codec
-from octavo.storage.ledger import GENESIS, Version, key_of, listed
+from octavo.storage.ledger import Version, key_of, listed
 from octavo.storage.logs import COPIES, REFUSALS
 from octavo.storage.projections import Projection
 from octavo.storage.stores.entries import every
@@ -46,7 +46,14 @@ def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = 
     head = max(versions, default=0)
     problems = [f"{key_of(v)} is missing" for v in range(1, head + 1) if v not in versions]
     problems += [f"{name} is no version of the ledger" for name in strays]
-    lines = _check_versions(spine, head, problems, progress)
+    lines = 0
+    for number, found in enumerate(spine.ledger.proved(head), start=1):
+        if isinstance(found, OctavoError):
+            problems.append(found.message)
+        else:
+            lines += len(found.lines)
+        if progress:
+            progress(number, head)
     problems += _or_damage(lambda: _check_key(spine))
     problems += [why for log in (REFUSALS, COPIES) for why in log.damaged(spine.store)]
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
@@ -114,26 +121,6 @@ def _check_key(spine: Spine) -> tuple[str, ...]:
     now = identify(spine.store, spine.identity.account, spine.now(), create=False)
     must_be_its_key(spine.ledger, now)
     return ()
-
-
-def _check_versions(spine: Spine, head: int, problems: list[str], progress: Progress | None) -> int:
-    lines = 0
-    before: str | None = GENESIS
-    for version in range(1, head + 1):
-        try:
-            found = spine.ledger.read(version)
-            for _ in found.changes():
-                lines += 1
-        except OctavoError as error:
-            problems.append(error.message)
-            before = None
-            continue
-        if before is not None and found.header.parent_hash != before:
-            problems.append(f"{key_of(version)}, line 1: it does not stand on version {version - 1} as found")
-        before = found.hash
-        if progress:
-            progress(version, head)
-    return lines
 
 
 def _check_buffers(spine: Spine, problems: list[str], notes: list[str]) -> int:

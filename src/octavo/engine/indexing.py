@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import STATE, Memory
 from octavo.domain.units import Unit, Watermark, units_of
@@ -19,7 +21,7 @@ from octavo.engine.composing import Composing
 from octavo.engine.embedding import Embedding, Progress, SecondLook
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.spine import Spine, without_gc
-from octavo.errors import Damaged, ModelFailed
+from octavo.errors import Damaged, LedgerDamaged, ModelFailed
 from octavo.models import embedders
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import TokenReranker
@@ -33,6 +35,7 @@ from octavo.storage.vectors import Vectors
 
 T = TypeVar("T")
 _log = logging.getLogger("octavo.indexing")
+_ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _PASS = 50_000  # revisions an indexing pass takes at a time: fewer passes, fewer parts to search
 _PROVED_ROWS = 200_000
 _UNINDEXED = (STATE, "file")
@@ -94,7 +97,11 @@ class Indexing:
                     units = self.index.units()
                     mark = units.manifest.watermark
                     self._prove(units)
-                    if mark.version == 0 or mark == self._known or self._is_ours(mark):
+                    if (
+                        mark.version == 0
+                        or mark == self._known
+                        or self._spine.ledger.holds(mark.version, mark.header)
+                    ):
                         self._known = mark
                         return units
                     _log.warning("index discarded reason=other-history version=%d", mark.version)
@@ -271,6 +278,25 @@ class Indexing:
         """Bring the composites of assemblies up to what is indexed."""
         self._on_current(lambda: self.composing.follow() if self.composing else None)
 
+    def healed(self, act: Callable[[], T]) -> T:
+        """Do something with the index, whatever becomes of it.
+
+        One that another took the place of meanwhile is left for that, a damaged one thrown away.
+        """
+        failed: object = None
+        for _ in range(_ATTEMPTS):
+            folder = self.folder
+            try:
+                return act()
+            except LedgerDamaged:
+                raise
+            except (Damaged, FileNotFoundError, msgspec.DecodeError):
+                # Once may be a writer who published and swept meanwhile; what fails twice is damaged.
+                if failed == folder and not self.has_moved() and self.folder == folder:
+                    self.clear()
+                failed = folder
+        return act()
+
     def _on_current(self, act: Callable[[], T]) -> T:
         """Do something to the index that counts; again where another one takes its place meanwhile."""
         while True:
@@ -330,7 +356,7 @@ class Indexing:
             units = open_units(self.folder)
             units.verify()
             mark = units.manifest.watermark
-            if mark.version and not self._is_ours(mark):
+            if mark.version and not self._spine.ledger.holds(mark.version, mark.header):
                 return [f"index/recall was made from another version {mark.version}"]
             Index(self.folder).words()
             for following in (self.embedding, self.second_look):
@@ -355,10 +381,6 @@ class Indexing:
     def notes(self) -> list[str]:
         """What a person should know of passages that have no vector."""
         return self.embedding.notes() if self.embedding else []
-
-    def _is_ours(self, mark: Watermark) -> bool:
-        ledger = self._spine.ledger
-        return ledger.exists(mark.version) and ledger.hash_of(mark.version) == mark.header
 
 
 def is_indexed(memory: Memory) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
@@ -15,9 +16,8 @@ from octavo.domain.cores import Core, Sphere
 from octavo.domain.episodes import moment
 from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory, check_id, is_id
-from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict, refused
-from octavo.engine import assemble, beliefs, compress
+from octavo.engine import assemble, compress
 from octavo.engine.fields import plain_json
 from octavo.engine.follower import Follower
 from octavo.engine.handle import Handle
@@ -45,9 +45,8 @@ class Intake(Generic[A]):
         handle: A,
         writer: Callable[[str | None], Writer],
         wake: Callable[[], None],
-        agent: Callable[[], A],
     ) -> None:
-        self._handle, self._writer, self._wake, self._agent = handle, writer, wake, agent
+        self._handle, self._writer, self._wake = handle, writer, wake
         self._spine = writer(None).spine
         self._follower: Follower | None = None
 
@@ -115,12 +114,14 @@ class Intake(Generic[A]):
 
     def finish_merge(self, id_: str) -> list[str]:
         """End what an assembly was merged from, where a merge elsewhere did not come so far."""
-        self._spine.must_write()
         return assemble.finish(self._spine, self._handle.actor, self._handle.explained.found(id_))
 
     def as_agent(self) -> A:
-        """The same account, with the same check of its own, for an agent's writes."""
-        return self._agent()
+        """The same account in an agent's hands; its check, worker, index and models stay one."""
+        twin = copy(self._handle)
+        vars(twin).pop("intake", None)  # it writes for its own handle
+        twin.actor = "agent"
+        return twin
 
 
 def _adopted(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Memory | None:
@@ -137,23 +138,14 @@ def _adopted(spine: Spine, actor: str, id_: str, given: Mapping[str, Any]) -> Me
     sources = due.members or _episodes(spine, view, due, content)
     data = {**given, compress.MADE_FROM: closing[0].version}
     memory = replace(compress.memory_of(spine, due, content, sources, data), actor=actor, source="operator")
-    memory = screening.masked(memory, spine.policy.privacy)
-
-    def act(pending: Pending, now: DbView) -> None:
-        old = now.get(id_)
-        if compress.is_wanted(old):
-            pending.apply(replace(memory, rev=old.rev + 1 if old else 1))
-            pending.extend(beliefs.hypotheses(spine, now, memory) if due.kind == "sphere" else ())
-
-    return memory if spine.commit(act, cause=f"import {id_}", actor=actor, scope=due.scope) else None
+    return compress.put(spine, due, screening.masked(memory, spine.policy.privacy), f"import {id_}")
 
 
 def _content(due: Due, given: Mapping[str, Any]) -> Core | Sphere:
     """What a core or sphere made elsewhere says, if it has the shape and folds as many as here."""
     if engine_only := sorted(compress.OWN & set(given)):
         raise BadInput(f"{due.id} has the field {engine_only[0]!r}, which is the engine's own")
-    content: Core | Sphere
-    content = cores.core_from_json(given) if due.kind == "core" else cores.sphere_from_json(given)
+    content = cores.read(cores.TYPES[due.kind], given)
     folded = content.session_count if isinstance(content, cores.Core) else content.core_count
     if folded != due.level.radix:
         raise BadInput(f"{due.id} folds {folded}, the policy says {due.level.radix}")

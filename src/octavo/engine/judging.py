@@ -14,7 +14,7 @@ from octavo.domain.verdicts import propose_end
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
 from octavo.errors import ModelFailed
-from octavo.models.summarisers import ModelSummariser
+from octavo.models.summarisers import Summariser
 from octavo.storage.state_view import DbView
 
 _log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _JUDGED = ("fact", "register")
 _EACH, _MOST = 3, 24  # look-alikes of one fact, and pairs that a model is asked about at once
 
 
-def judge(spine: Spine, model: ModelSummariser, since: int) -> int:
+def judge(spine: Spine, model: Summariser, since: int) -> int:
     """Ask about the facts written after a version; returns the version up to which that is done.
 
     What the model did not answer is not asked again: nothing waits for it, and nothing is lost.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,18 +30,14 @@ from octavo.engine import (
 from octavo.engine.attachments import unswept
 from octavo.engine.freshness import Freshness, Lag
 from octavo.engine.handle import Handle
-from octavo.engine.indexing import Indexing
 from octavo.engine.reading import Stats
-from octavo.engine.spine import Spine, whole_until
+from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.syncing import Comparison, Take
-from octavo.errors import Damaged, LedgerDamaged, NotFound
+from octavo.errors import NotFound
 from octavo.storage import checkpoints, segments
 
-T = TypeVar("T")
-
 _PROVED_AT_ONCE = 256  # versions that a round of upkeep reads again
-_TRIES = 3
 
 
 class Upkeep(Struct, frozen=True, kw_only=True):
@@ -84,8 +79,8 @@ class Keeper(Handle):
         problems = [why for projection in walk for why in projection.verify(stamp=True)]
         # What is damaged is told before anybody groups by it, and would be made anew.
         may_group = policy.assemblies.mode != "manual" and index.is_used and not problems
-        grouped = _anew(index, partial(assemble.assemble, spine, index)) if may_group else []
-        merged = _anew(index, partial(assemble.merge_alike, spine, index)) if may_group else ()
+        grouped = index.healed(partial(assemble.assemble, spine, index)) if may_group else []
+        merged = index.healed(partial(assemble.merge_alike, spine, index)) if may_group else ()
         sealed, checkpoint = _pack(spine)
         problems += self._proof.go_on(_PROVED_AT_ONCE)
         if self.scope is not None:
@@ -147,12 +142,12 @@ class Keeper(Handle):
     ) -> None:
         """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
         self._spine.must_write()
-        _anew(self._indexing, partial(self._indexing.catch_up, progress, force=force))
+        self._indexing.healed(partial(self._indexing.catch_up, progress, force=force))
 
     def reindex(self, *, progress: health.Progress | None = None) -> None:
         """Throw words and vectors away and make them anew."""
         self._spine.must_write()
-        _anew(self._indexing, partial(self._indexing.rebuild, progress))
+        self._indexing.healed(partial(self._indexing.rebuild, progress))
         self.catch_up(progress=progress)
 
     def freshness(self, id_: str) -> Freshness:
@@ -220,7 +215,7 @@ class Keeper(Handle):
         """Copy what lies before the first damage of the ledger into a new account, which opens by itself."""
         self._must_be_owner("salvage")
         copies.note(self._spine, path, is_backup=True)
-        return copies.backup(self._spine, path, last=whole_until(self._spine.ledger))
+        return copies.backup(self._spine, path, last=self._spine.ledger.whole_until())
 
     def mirror(
         self, path: Annotated[str | Path | None, "Its folder; the account's own `mirror` if not said."] = None
@@ -264,15 +259,3 @@ def _pack(spine: Spine) -> tuple[int, int | None]:
         return 0, None
     sealed = spine.ledger.seal(head, unless=mark)
     return sealed, checkpoints.make(spine.store, spine.state, unless=mark)
-
-
-def _anew(index: Indexing, act: Callable[[], T]) -> T:
-    """Do something with the index; again where others threw it away meanwhile, or it had to be made anew."""
-    for _ in range(_TRIES):
-        try:
-            return act()
-        except LedgerDamaged:
-            raise
-        except Damaged:
-            index.units_now()
-    return act()

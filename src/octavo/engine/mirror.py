@@ -39,6 +39,7 @@ class Mirror:
         self.tree = Tree(self._attached.disk, self.folder)
         self._names: dict[str, str] = {}
         self.view: DbView
+        self._alike: dict[Filter, dict[str, tuple[Place, list[Memory]]]] = {}  # of the view
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -63,12 +64,14 @@ class Mirror:
             self.tree.clear_leftovers()
             before = self.base()
             self.bring_up(anew=True)  # on a page of several files what is erased counted, and no longer does
-            ours = {path: one for place in self.places() for path, one in self.rendered(place).items()}
+            places = [place for place, _ in self.places().values()]
+            ours = {path: one for place in places for path, one in self.rendered(place).items()}
             files = dict(self.base().files)
             for path, data in self.tree.scan()[0].items():
                 shown = before.files.get(path)
-                is_ours = shown is not None or path in ours or path in before.copies
-                if is_ours and (erasure.is_in(data) or (shown and set(shown.ids) & set(erasure.ids))):
+                if (shown is not None or path in ours) and (
+                    erasure.is_in(data) or (shown and set(shown.ids) & set(erasure.ids))
+                ):
                     with suppress(BadInput):
                         self._erase(path, data, ours.get(path), erasure, files)
             self.note(replace(self.base(), files=files))
@@ -86,6 +89,7 @@ class Mirror:
     def base(self) -> Manifest:
         """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
         self.view, manifest, state = self.spine.head(), self.tree.manifest(), self.spine.state
+        self._alike.clear()
         is_known = manifest is not None and 0 < manifest.version <= state.watermark()[0]
         if manifest is None or not is_known or state.commit(manifest.version).hash != manifest.header:
             return Manifest(account=self.spine.identity.account)
@@ -96,6 +100,7 @@ class Mirror:
         seen: Mapping[str, bytes | None] | None = None,
         at: Iterable[Place] = (),
         read: Iterable[str] = (),
+        beside: Mapping[str, Ours] | None = None,
         *,
         anew: bool = False,
     ) -> list[str]:
@@ -103,6 +108,7 @@ class Mirror:
 
         A file is written only over what was shown there, or over what the caller has `seen` and taken in `at`
         some places; what was `read` from a file that shows nothing now is in another one, and the file goes.
+        Copies of conflicts stay as they are, or are those that lie `beside` from now on.
         """
         manifest, seen = self.base(), seen or {}
         files, is_whole = dict(manifest.files), anew or not manifest.files
@@ -110,13 +116,16 @@ class Mirror:
         waiting = {id_ for path, one in files.items() if path in seen or one.is_behind for id_ in one.ids}
         ours: dict[str, Ours] = {}
         shown = {} if is_whole else files
-        for place, ids in self.places(None if is_whole else changed | waiting).items():
+        for place, some in self.places(None if is_whole else changed | waiting).values():
+            ids = {memory.id for memory in some}
             ours |= self._appended(place, ids, shown) or self.rendered(place, ids, shown)
         for place in at:
             ours |= self.rendered(place)
         affected = {id_ for *_, ids in ours.values() for id_ in ids} | changed
-        gone = (p for p in files if p in seen or not affected.isdisjoint(files[p].ids))
-        paths = dict.fromkeys([*ours, *gone, *read])
+        gone = [p for p in files if p in seen or not affected.isdisjoint(files[p].ids)]
+        gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
+        ours |= beside or {}
+        paths = sorted({*ours, *gone, *read})
         written = [path for path in paths if self._put(path, ours.get(path), files, seen)]
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
@@ -153,18 +162,11 @@ class Mirror:
         header = self.spine.state.commit(version).hash if version else ""
         self.tree.note(replace(manifest, version=version, header=header))
 
-    def places(self, ids: Collection[str] | None = None) -> dict[Place, set[str]]:
-        """The places of all live memories, or those that some memories ever had, with the ids of these."""
-        memories: Iterable[Memory]
-        if ids is None:
-            memories = self.view.memories(Filter())
-        else:
-            memories = (memory for id_ in ids for _, memory in self.spine.state.history(id_))
-        places: dict[Place, set[str]] = {}
-        for memory in memories:
-            if (place := self.place_of(memory)) is not None:
-                places.setdefault(place, set()).add(memory.id)
-        return places
+    def places(self, ids: Collection[str] | None = None) -> dict[str, tuple[Place, list[Memory]]]:
+        """The places of all live memories, or those that some memories ever had, by their paths."""
+        memories: Iterable[Memory] = self.view.memories(Filter()) if ids is None else ()
+        ever = (memory for id_ in ids or () for _, memory in self.spine.state.history(id_))
+        return mirror_places.grouped((*memories, *ever), self._session_name)
 
     def place_of(self, memory: Memory) -> Place | None:
         """Where the tree shows a memory."""
@@ -190,19 +192,12 @@ class Mirror:
         A page of many memories is several files, by the number that each was of all there ever were: so one
         that comes or ends changes one of them.
         """
-        if place.form not in ("page", "events", "behaviors"):
-            if place.form in ("run", "told"):  # to look for it among all would take ever longer
-                own = self.view.get(str(place.topic))
-                there = [own] if own and not own.gone else []
-            else:
-                there = [m for m in self.view.memories(place.query) if self._is_at(m, place)]
-            order = self.spine.state.order_of([memory.id for memory in there]) if there else {}
-            return mirror_places.apart(place, sorted(there, key=lambda memory: order[memory.id]))
+        if place.form != "page":
+            return mirror_places.apart(place, self._members(place))
         where = (place.kind, place.scope, place.category, mirror_places.GENERAL)
         is_live = self.spine.state.ids_in(*where, self.view.version)
         ids, files = list(is_live), dict[str, list[Memory]]()
-        is_long = place.form == "page" and sum(is_live.values()) > mirror_places.BLOCKS
-        size = mirror_places.BLOCKS if is_long else max(len(ids), 1)
+        size = mirror_places.BLOCKS if sum(is_live.values()) > mirror_places.BLOCKS else len(ids) or 1
         for number, first in enumerate(range(0, len(ids), size)):
             further = f"{place.path.removesuffix('.md')}-{number + 1:04d}.md"
             path, some = further if number else place.path, ids[first : first + size]
@@ -214,6 +209,18 @@ class Mirror:
                 there = [memory for memory in there if self._is_at(memory, place)]
             files |= {path: there} if there else {}
         return files
+
+    def _members(self, place: Place) -> list[Memory]:
+        """The live memories of a place in their order; those of all places alike are looked for at once."""
+        if place.form in ("run", "told"):
+            own = self.view.get(str(place.topic))
+            return [own] if own and not own.gone else []
+        if place.query not in self._alike:
+            there = self.view.memories(place.query)
+            order = self.spine.state.order_of([memory.id for memory in there])
+            there = sorted(there, key=lambda memory: order[memory.id])
+            self._alike[place.query] = mirror_places.grouped(there, self._session_name)
+        return self._alike[place.query].get(place.path, (place, []))[1]
 
     def _appended(
         self, place: Place, changed: Collection[str], files: Mapping[str, Shown]
@@ -259,37 +266,33 @@ class Mirror:
     def _session_state(self) -> bytes | None:
         """What the last session was, for a person who looks; nothing if there was none."""
         closed = self.view.sessions(SHARED)
-        if not closed:
-            return None
-        (last,) = self.spine.state.sessions(SHARED, closed, closed)
-        name = self._session_name(str(last.sandbox))
-        state = {"session_id": name, "end_time": last.at.isoformat(), "sessions": closed}
-        return mirror.json_text(state).encode()
+        for last in self.spine.state.sessions(SHARED, closed, closed) if closed else ():
+            name = self._session_name(str(last.sandbox))
+            state = {"session_id": name, "end_time": last.at.isoformat(), "sessions": closed}
+            return mirror.json_text(state).encode()
+        return None
 
     def _session_name(self, sandbox: str) -> str:
         if sandbox not in self._names:
             commits = self.spine.state.commits_of(sandbox)
-            closed = next((row for row in commits if row[2] is not None), commits[-1] if commits else None)
-            if closed is None:
-                return sandbox
-            at = self.spine.state.commit(closed[0]).at
-            ordinal = sandbox if closed[2] is None else f"session{closed[2]}"
-            self._names[sandbox] = f"{at:%Y-%m-%d}_{ordinal}"
-        return self._names[sandbox]
+            for version, _, ordinal in sorted(commits, key=lambda row: row[2] is None)[:1]:
+                day = f"{self.spine.state.commit(version).at:%Y-%m-%d}"
+                self._names[sandbox] = f"{day}_{sandbox if ordinal is None else f'session{ordinal}'}"
+        return self._names.get(sandbox, sandbox)
 
 
 def chosen(spine: Spine, folder: Path | None) -> Mirror:
     """The mirror in a folder, or the only one there is."""
-    known = listed(spine)
-    if folder is not None:
-        known = [tree for tree in known if tree.folder == Path(os.path.abspath(folder))]  # noqa: PTH100
-    if len(known) == 1:
-        return known[0]
-    if not known:
-        hint = f"octavo mirror {folder or ''}".rstrip() + " makes one"
-        raise NotFound(f"the account has no mirror {folder or ''}".rstrip(), hint=hint)
-    names = ", ".join(tree.name for tree in known)
-    raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
+    place = None if folder is None else Path(os.path.abspath(folder))  # noqa: PTH100  # links stay
+    match [tree for tree in listed(spine) if place in (None, tree.folder)]:
+        case [tree]:
+            return tree
+        case []:
+            said = f" {folder}" if folder else ""
+            raise NotFound(f"the account has no mirror{said}", hint=f"octavo mirror{said} makes one")
+        case known:
+            names = ", ".join(tree.name for tree in known)
+            raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
 
 
 def begun(spine: Spine, folder: Path | None) -> Mirror:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.domain import brief as briefs
 from octavo.domain import gate
 from octavo.domain import hits as hit_values
 from octavo.domain import memory as records
@@ -16,22 +17,26 @@ from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import FORMATS, Counter, count_tokens
 from octavo.domain.filters import Filter
 from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
-from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_kind, check_scope, check_time
-from octavo.domain.orders import Order
+from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_scope, check_time
+from octavo.domain.orders import Order, unconditional
+from octavo.domain.profile import profile
 from octavo.domain.state import View
 from octavo.domain.themselves import TOPICS, holding, quotes_of
-from octavo.engine import briefing, indexing, recall
+from octavo.engine import indexing
 from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
-from octavo.errors import BadInput, OutOfScope
+from octavo.errors import OutOfScope
 from octavo.storage.state_view import DbView
 
 Many = str | Sequence[str] | None
 Streams = str | Sequence[str] | Mapping[str, float] | None
+Strategy = Annotated[str, one_of(("mixed", "layered"))]
 Question = Annotated[str, "The question, in any words and any language."]
 _EXPLAINED = 200
+_STANDING, _NEWEST = ("canon", "register"), 500  # of so many facts the profile is chosen
+_MORE = 4
 _TELLING = 16  # memories of each topic in which the user tells of themselves, the newest
 DRIFTED = "its vectors were last verified longer ago than the policy allows"
 
@@ -127,14 +132,12 @@ class Reader:
         kind: Annotated[Many, one_of(KINDS), "Only this kind; may be repeated."] = None,
         layer: Annotated[Many, one_of(LAYERS), "Only this layer; may be repeated."] = None,
         topic: Annotated[str | None, "Only this topic."] = None,
-        limit: int | None = None,
+        limit: Count | None = None,
         after: Annotated[str | None, "Continue behind this memory's id."] = None,
         newest: Annotated[bool, "Newest first."] = False,
         **narrowing: Unpack[Narrowing],
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
-        if limit is not None and limit < 0:
-            raise BadInput(f"limit {limit} is negative")
         behind = None if after is None else check_id(after, "after")
         page = {"topic": topic, "limit": limit, "after": behind, "newest": newest}
         return list(self._view().memories(replace(self._filter(kind, layer, **narrowing), **page)))
@@ -153,10 +156,39 @@ class Reader:
         budget: Annotated[Count | None, "At most so many tokens."] = BUDGET,
         format: Annotated[str, one_of(FORMATS), "How to write it."] = "markdown",  # noqa: A002  # the glossary's word
         count: Counter | None = None,
+        standing: bool = True,
+        newest: Sequence[Memory] = (),
     ) -> Brief:
-        """Write the text for a prompt: what stands and what is relevant, fenced and within the budget."""
-        return briefing.brief(
-            self, query, scope=scope, k=k, budget=budget, format=format, count=count, recall=self.recall
+        """Write the text for a prompt: what stands and what is relevant, fenced and within the budget.
+
+        A scope sees `shared` and its own. Without a query what stands is told, and then the `newest`
+        memories; `standing=False` leaves out what stands, for who has told it already.
+        """
+        scopes = None if scope is None else tuple(dict.fromkeys((SHARED, check_scope(scope))))
+        stands = self.memories(kind=_STANDING, scope=scopes) if standing else []
+        facts = self.memories(kind="fact", scope=scopes, limit=_NEWEST, newest=True) if standing else []
+        hits = Hits()
+        if query is not None and query.strip() and k:
+            # What stands already does not count against k, so more are asked for; a few times k is enough.
+            most = k + min(len(stands), _MORE * k)
+            hits = self.recall(query, k=most, scope=scopes, unit="turn")
+        elif standing:
+            hits = Hits(orders=unconditional(self.orders(scope=scopes)))
+        relevant = [*newest, *briefs.told(h for h in hits if scopes is None or h.memory.scope in scopes)]
+        return briefs.render(
+            stands,
+            relevant,
+            facts=[
+                *profile(facts, self.uses(*(m.id for m in facts)) if facts else {}),
+                *(self.quotes(scope=scopes) if standing else ()),
+            ],
+            until={h.memory.id: h.replaced.at.date() for h in hits if h.replaced and h.replaced.is_certain},
+            grouped=self.grouped(*(i.id for i in relevant if isinstance(i, Memory) and i.kind == "fact")),
+            orders=hits.orders,
+            k=k,
+            budget=budget,
+            format=format,
+            count=count,
         )
 
     def recall(
@@ -172,7 +204,7 @@ class Reader:
         streams: Annotated[
             Streams, one_of(STREAM_NAMES), "Only this way of finding; may be repeated."
         ] = None,
-        strategy: Annotated[str, one_of(("mixed", "layered")), "How to look."] = "mixed",
+        strategy: Annotated[Strategy, "How to look."] = "mixed",
         emotion: Annotated[str | None, "Prefer what felt like this."] = None,
         mood: Feeling = None,
         vector: Sequence[float] | None = None,
@@ -187,7 +219,7 @@ class Reader:
         `rerank=False` leaves out the second look, where there is one.
         """
         weights, of_layers = hit_values.streams_of(streams)
-        narrowing["scope"] = recall.seen_by(narrowing.get("scope"), self.scope)
+        narrowing["scope"] = self._seen(narrowing.get("scope"))
         filter_ = self._filter(_both(kinds, of_layers), layers, **narrowing)
         most = hit_values.K if budget is None else hit_values.most_within(budget)
         hits = self._answer(
@@ -215,14 +247,12 @@ class Reader:
     def _orders(self, scope: Many = None) -> list[Order]:
         """These, and what may be one."""
         base = self._base()
-        return self._recaller().orders(
-            base, self._view(base), self._scopes(recall.seen_by(scope, self.scope))
-        )
+        return self._recaller().orders(base, self._view(base), self._seen(scope))
 
     def quotes(self, *, scope: Many = None) -> list[Memory]:
         """What the user said of themselves that still holds, in their own words, the most telling first."""
         base, view = self._base(), self._view()
-        rows = base.telling(TOPICS, self._scopes(recall.seen_by(scope, self.scope)), _TELLING)
+        rows = base.telling(TOPICS, self._seen(scope), _TELLING)
         told = [quote for _, _, memory in base.at_rows(rows) for quote in quotes_of(memory)]
         gone = {id_ for id_ in {quote.id for quote in told} if (now := view.get(id_)) is None or now.gone}
         keyed = self._spine.keyed
@@ -238,16 +268,16 @@ class Reader:
         query: Question,
         id_: MemoryId,
         *,
-        kinds: Many = None,
-        layers: Many = None,
-        strategy: str = "mixed",
+        kinds: Annotated[Many, one_of(KINDS)] = None,
+        layers: Annotated[Many, one_of(LAYERS)] = None,
+        strategy: Strategy = "mixed",
         **narrowing: Unpack[Narrowing],
     ) -> str:
         """Say why a memory comes for a question, or why it does not; that is no use of it."""
         memory = self.get(id_)
         if memory is None:
             return f"{id_} is not among the live memories that this handle sees at version {self.version}."
-        narrowing["scope"] = recall.seen_by(narrowing.get("scope"), self.scope)
+        narrowing["scope"] = self._seen(narrowing.get("scope"))
         filter_ = self._filter(kinds, layers, **narrowing)
         hits = self._answer(strategy, text=query, k=_EXPLAINED, filter=filter_)
         for rank, hit in enumerate(hits, start=1):
@@ -288,8 +318,8 @@ class Reader:
         kinds, layers = _many(kind), _many(layer)
         since, until = narrowing.get("since"), narrowing.get("until")
         return Filter(
-            kinds=None if kinds is None else tuple(check_kind(k) for k in kinds),
-            layers=None if layers is None else tuple(_layer(item) for item in layers),
+            kinds=kinds,
+            layers=layers,
             scopes=self._scopes(narrowing.get("scope")),
             category=narrowing.get("category"),
             tags=_many(narrowing.get("tags")),
@@ -300,12 +330,6 @@ class Reader:
 
     def _answer(self, strategy: str, *, k: int, unit: str = "episode", **asked: Any) -> Hits:
         """What a recall finds, which notes no use of it."""
-        if unit not in ("episode", "turn"):
-            raise BadInput(f"unit {unit!r} is unknown", hint="use 'episode' or 'turn'")
-        if strategy not in ("mixed", "layered"):
-            raise BadInput(f"strategy {strategy!r} is unknown", hint="use 'mixed' or 'layered'")
-        if k < 0:
-            raise BadInput(f"k {k!r} is not a number of hits")
         base = self._base()
         query = Query(k=k, unit=unit, version=base.version, now=self._spine.now(), **asked)
         if not query.text.strip() or query.k == 0:
@@ -328,6 +352,10 @@ class Reader:
     def sees(self, scope: str) -> bool:
         """Whether this handle sees a scope: its own and `shared`, or all of them."""
         return self.scope is None or scope in (SHARED, self.scope)
+
+    def _seen(self, scope: Many) -> tuple[str, ...] | None:
+        """The scopes a recall looks into: `shared` and the one named, or exactly those listed."""
+        return self._scopes(tuple(dict.fromkeys((SHARED, scope))) if isinstance(scope, str) else scope)
 
     def _scopes(self, wanted: Many) -> tuple[str, ...] | None:
         """The scopes to filter by: always a set of names, never a wildcard."""
@@ -353,12 +381,6 @@ class Snapshot(Reader):
         return self._spine.state.at(self._version)
 
 
-def _layer(layer: str) -> str:
-    if layer not in LAYERS:
-        raise BadInput(f"layer {layer!r} is none of the three", hint=f"use one of {', '.join(LAYERS)}")
-    return layer
-
-
 def _many(value: Many) -> tuple[str, ...] | None:
     if value is None:
         return None
@@ -368,9 +390,7 @@ def _many(value: Many) -> tuple[str, ...] | None:
 def _both(kinds: Many, of_layers: tuple[str, ...] | None) -> Many:
     """The kinds asked for, as far as the layers that streams name hold them."""
     asked = _many(kinds)
-    if asked is None or of_layers is None:
-        return of_layers if asked is None else asked
-    return tuple(kind for kind in asked if kind in of_layers)
+    return asked if of_layers is None else tuple(k for k in of_layers if asked is None or k in asked)
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-import msgspec
 from msgspec.structs import replace
 
 from octavo.domain.filters import Filter, passes
 from octavo.domain.hits import Hit, Hits, LayerTried, Query, chosen, ordered, per_memory, weighed
-from octavo.domain.memory import KINDS, SHARED, Memory
+from octavo.domain.memory import KINDS, Memory
 from octavo.domain.names import ALIAS, agreed, aliases_in
 from octavo.domain.orders import Order
 from octavo.domain.query import LONGEST, Question
@@ -22,7 +21,7 @@ from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
 from octavo.engine.recent import NAMES, ORDERS, Recent, Tail
 from octavo.engine.spine import Spine
-from octavo.errors import BadVector, Damaged, ModelFailed
+from octavo.errors import BadVector, ModelFailed
 from octavo.libraries import Array
 from octavo.models.rerank import TOP, Scorer
 from octavo.storage.rows import Units
@@ -31,7 +30,6 @@ from octavo.storage.state_view import DbView
 from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors, checked_vectors
 
-_ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
 _EMBED_INLINE = 64  # passages embedded while a question waits
 _LOOK_INLINE = 16  # passages in which orders are looked for meanwhile
@@ -39,6 +37,7 @@ _ASKED = ("words", "meaning", "speaker", "time")
 _CONCRETE = ("episode", "fact", "register", "canon", "skill")
 _SUFFICIENT = 0.9
 _FEW = 15  # so many at least, or half as many again as are asked for: uses and links move some
+_POOL = 30  # where it is known by meaning: what replaces the best fact may hardly fit the question
 _MANY = 60  # under other weights than those the index orders by, more may move
 
 
@@ -74,21 +73,8 @@ class Recaller:
         self._named: tuple[object, dict[str, str], dict[str, str]] = (None, {}, {})
 
     def recall(self, base: DbView, view: View, query: Query) -> Hits:
-        """The best hits among what the view holds.
-
-        An index that another one took the place of meanwhile is left for that, a damaged one thrown away.
-        """
-        failed: object = None
-        for _ in range(_ATTEMPTS):
-            folder = self._indexing.folder
-            try:
-                return self._recall(base, view, query)
-            except (Damaged, FileNotFoundError, msgspec.DecodeError):
-                # Once may be a writer who published and swept meanwhile; what fails twice is damaged.
-                if failed == folder and not self._indexing.has_moved() and self._indexing.folder == folder:
-                    self._indexing.clear()
-                failed = folder
-        return self._recall(base, view, query)
+        """The best hits among what the view holds."""
+        return self._indexing.healed(partial(self._recall, base, view, query))
 
     def _recall(self, base: DbView, view: View, query: Query) -> Hits:
         notes: list[str] = []
@@ -116,12 +102,13 @@ class Recaller:
         # So many are looked at closely that none of the best is missed.
         is_usual = query.streams is None and query.emotion is None
         few = TOP if self._looks_twice and query.rerank else _FEW if is_usual else _MANY
+        most = max(query.k + query.k // 2, few)
         scored = index.search(
             question,
             query.filter,
             units=units,
             version=query.version,
-            limit=max(query.k + query.k // 2, few),
+            limit=most if vector is None else max(most, _POOL),
             least=query.k,
             apart=ABSTRACT if query.filter.kinds is None else (),
             each="turn" if query.unit == "turn" else "memory",
@@ -134,7 +121,14 @@ class Recaller:
             asked=asked,
         )
         # The question itself must have brought it, and not only what every memory has.
-        scored = [u for u in scored if u.score > 0 and any(u.parts.get(part, 0.0) > 0 for part in _ASKED)]
+        asked_for = [
+            u
+            for place, u in enumerate(scored)
+            if (place < most or u.kind in ABSTRACT)
+            and u.score > 0
+            and any(u.parts.get(part, 0.0) > 0 for part in _ASKED)
+        ]
+        others = [u for u in scored if u.kind in boosts.COMPARED and u not in asked_for]
         orders = self.orders(base, view, query.filter.scopes) if query.streams is None else []
         recalled = Recalled(
             query=query,
@@ -144,13 +138,14 @@ class Recaller:
             recipe=self._indexing.index.recipe,
             notes=notes,
             orders=orders,
-            hit_of=lambda unit: next(iter(self._hits(view, base, query, mark, [unit])), None),
-            apart=[unit for unit in scored if unit.kind in ABSTRACT] if query.filter.kinds is None else (),
+            hits_of=partial(self._hits, view, base, query, mark),
+            apart=[u for u in asked_for if u.kind in ABSTRACT] if query.filter.kinds is None else (),
+            others=others,
             vector=vector,
             embedding=source,
             vectors={} if source is None else _of_facts(scored, source.now(), units.manifest.rows, vectors),
         )
-        concrete = scored if query.filter.kinds else [unit for unit in scored if unit.kind not in ABSTRACT]
+        concrete = asked_for if query.filter.kinds else [u for u in asked_for if u.kind not in ABSTRACT]
         hits = self._hits(view, base, query, mark, concrete)
         hits = ordered(hits if query.unit == "turn" else per_memory(hits))
         for boost in self.boosts:
@@ -284,7 +279,7 @@ class Recaller:
         """Units as hits, with the parts that come from the memory itself."""
         ids, recipe = {unit.memory for unit in scored}, self._indexing.index.recipe
         used = base.uses(sorted(ids)) if ids and base.is_used() else {}
-        known = view.many(ids)
+        known = view.many(ids) if ids else {}
         hits = []
         for unit in scored:
             version, memory = known.get(unit.memory, (0, None))
@@ -314,13 +309,6 @@ class Recaller:
 def _own(view: View) -> list[Memory]:
     """What a sandbox has written itself."""
     return list(view.own.values()) if isinstance(view, Pending) else []
-
-
-def seen_by(scope: str | Sequence[str] | None, own: str | None) -> tuple[str, ...] | None:
-    """The scopes a recall looks into: `shared` and the one named, or exactly those listed."""
-    if scope is None:
-        return None if own is None else (SHARED, own)
-    return tuple(dict.fromkeys((SHARED, scope))) if isinstance(scope, str) else tuple(scope)
 
 
 def _of_facts(

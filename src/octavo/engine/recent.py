@@ -102,7 +102,7 @@ class Recent:
         """Read what came since the last question, and let go of what is indexed."""
         before, version, state = self._version, base.version, self._spine.state
         if version > before or units.folder != self._folder or mark < self._mark:
-            erased = state.others("redaction", newest=1) if base.has_redactions() else []
+            erased = state.others("redaction", newest=1)
             redacted = erased[0][0] if erased else 0
             is_other = units.folder != self._folder or mark < self._mark or redacted != self._redacted
             if is_other or (mark > before and state.has_more_than(_MANY, before, mark)):
@@ -112,16 +112,19 @@ class Recent:
             self._mark = mark
             self._read = [each for each in self._read if each[0] > mark]
             self._ends = [each for each in self._ends if each[2] > mark]
+            self._tails = [tail for tail in self._tails if tail.index is units]
         if version <= before:
             return
+        is_first = True  # of its memory, each of them: then no other ended
         for since, memory in state.revisions_since(before, version):
+            is_first &= memory.rev == 1
             said = list(self._indexing.units_of(memory, since, self._places, before))
             self._read += [(since, memory, unit) for unit in said if since > mark]
             if memory.kind == "register" or any(called_in(memory)):
                 self._changed[NAMES] = since
             if memory.kind == "register" or orders_of(memory):
                 self._changed[ORDERS] = since
-        if ended := state.ended(before, version):
+        if not is_first and (ended := state.ended(before, version)):
             self._ends += ended
             self._changed = dict.fromkeys(self._changed, version)
         self._version = version

@@ -290,14 +290,19 @@ class Curator(Handle):
         _commit(self._writer(scope), "propose deletions", act)
         return ids
 
-    def assemble(self, *ids: str, name: str | None = None, tags: Sequence[str] = ()) -> list[Memory]:
+    def assemble(
+        self,
+        *ids: Annotated[str, "The memories to group; without any, all that are alike."],
+        name: Annotated[str | None, "What to call it; otherwise what its members share."] = None,
+        tags: Annotated[Sequence[str] | None, "Tags for it."] = None,
+    ) -> list[Memory]:
         """Group memories that are alike, or exactly those named; returns the assemblies made or changed."""
         self._spine.must_write()
         if not ids:
             self._indexing.catch_up()
             done = assemble.assemble(self._spine, self._indexing)
             return [memory for id_ in done if (memory := self.get(id_))]
-        named, fields = {id_: self.get(id_) for id_ in ids}, {"text": name or "", "tags": as_tags(tags)}
+        named, fields = {id_: self.get(id_) for id_ in ids}, {"text": name or "", "tags": as_tags(tags or ())}
         made = assemble.by_hand(self._spine, self._indexing, self.actor, named, **fields)
         self._worker.wake()
         return [made]
@@ -306,7 +311,6 @@ class Curator(Handle):
         self, first: AssemblyId, second: Annotated[str, "The other assembly's id."]
     ) -> Memory:
         """Make one assembly of two, in one commit; `unmerge` takes it back."""
-        self._spine.must_write()
         one, two = self.explained.found(first), self.explained.found(second)
         made = assemble.merge(self._spine, self._indexing, self.actor, one, two)
         self._worker.wake()
@@ -314,7 +318,6 @@ class Curator(Handle):
 
     def unmerge(self, id_: AssemblyId) -> list[str]:
         """End an assembly that a merge made; those it was made of live again. Returns their ids."""
-        self._spine.must_write()
         done = assemble.unmerge(self._spine, self.actor, self.explained.found(id_))
         self._worker.wake()
         return done

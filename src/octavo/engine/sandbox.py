@@ -14,10 +14,21 @@ from octavo.domain import buffer as entries
 from octavo.domain import gate, rules, screening
 from octavo.domain.buffer import Forgot, Opened, Revised, SessionBuffer, SetState, Spoke, Used, Wrote
 from octavo.domain.hits import Hits
-from octavo.domain.memory import SHARED, Memory, Turn, check_id, check_time, check_unit
+from octavo.domain.memory import SHARED, Memory, Turn, check_id, check_time
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Consolidation, Verdict, summarise
-from octavo.engine.fields import OPTION, Changes, Data, Felt, Fields, MemoryId, Salience, feeling, plain_json
+from octavo.engine.fields import (
+    OPTION,
+    Changes,
+    Data,
+    Felt,
+    Fields,
+    MemoryId,
+    Name,
+    Salience,
+    feeling,
+    plain_json,
+)
 from octavo.engine.reading import Reader
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
@@ -76,7 +87,7 @@ class Sandbox(Reader):
 
     def turn(
         self,
-        role: Annotated[str, "Who spoke: user, assistant, or any name."],
+        role: Annotated[Name, "Who spoke: user, assistant, or any name."],
         text: Annotated[str, "What was said; - reads standard input."],
         *,
         at: Annotated[datetime | None, "When it happened (now if not said)."] = None,
@@ -85,13 +96,11 @@ class Sandbox(Reader):
         data: Data | None = None,
     ) -> str:
         """Add what one speaker said, durable on return; returns the id of its episode."""
-        if not role.strip() or len(role) > 100:
-            raise BadInput(f"role {role!r} cannot be used", hint="name the speaker: user, assistant, Alice …")
         turn = Turn(
             speaker=role.strip(),
             text=text,
             at=self._spine.now() if at is None else check_time(at),
-            salience=None if salience is None else check_unit(salience, "salience"),
+            salience=None if salience is None else float(salience),
             emotion=feeling(emotion),
             data=plain_json(data) if data else {},
         )
@@ -164,8 +173,6 @@ class Sandbox(Reader):
         self, id_: MemoryId, feedback: Annotated[float, Meta(ge=-1, le=1), OPTION, "From -1 to 1."] = 0.0
     ) -> None:
         """Note that a memory was used, and how well it served."""
-        if not -1 <= feedback <= 1:
-            raise BadInput(f"feedback {feedback!r} is not between -1 and 1")
         used = Used(memories=(check_id(id_),), feedback=float(feedback), actor=self._signature)
         self._held().append(screening.screened(used, self._spine.policy.privacy))
 

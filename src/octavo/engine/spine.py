@@ -10,11 +10,11 @@ import re
 import secrets
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -58,6 +58,9 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
     account: str
     key: str
     created: datetime
+
+
+C = TypeVar("C", bound=Change)
 
 
 class Spine:
@@ -169,6 +172,19 @@ class Spine:
             time.sleep(_BACKOFF_SECONDS * secrets.randbelow(2 ** min(attempt + 1, 8)))
         raise Busy(f"{self.policy.commit.attempts} attempts to commit all lost to other writers")
 
+    def change(
+        self, changes: Callable[[DbView], Iterable[C]], *, cause: str, actor: str, scope: str | None = None
+    ) -> list[C]:
+        """Commit the changes that are to be made to the newest version, if there are any; returns them."""
+        made: list[C] = []
+
+        def act(pending: Pending, view: DbView) -> None:
+            made[:] = changes(view)
+            pending.extend(made)
+
+        self.commit(act, cause=cause, actor=actor, scope=scope)
+        return made
+
     def note(self, refusal: Refusal) -> None:
         """Log a refusal for people, without a secret; nobody fails because the log is full or damaged."""
         with suppress(Damaged, Unavailable):
@@ -236,23 +252,6 @@ def without_gc() -> Iterator[None]:
 def fingerprint(key: str) -> str:
     """What stands of the account's key in its first header: enough to know it by, too little to make it."""
     return hashlib.sha256(f"octavo key {key}".encode()).hexdigest()[:32]
-
-
-def whole_until(ledger: Ledger) -> int:
-    """The last version before the first damage: all up to it are there and stand on each other."""
-    version, before = 0, GENESIS
-    while True:
-        try:
-            if not ledger.exists(version + 1):
-                break
-            found = ledger.read(version + 1)
-            deque(found.changes(), maxlen=0)
-        except Damaged:
-            break
-        if found.header.parent_hash != before:
-            break
-        version, before = version + 1, found.hash
-    return version
 
 
 def must_be_its_key(ledger: Ledger, identity: Identity) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from octavo.domain.policy import Policy
 from octavo.domain.ports import Place, Store
-from octavo.engine.spine import Spine, identify, must_be_its_key, whole_until
+from octavo.engine.spine import Spine, identify, must_be_its_key
 from octavo.errors import IndexDamaged, NotFound
 from octavo.storage import cache, checkpoints, codec
 from octavo.storage.index import clear
@@ -97,7 +97,7 @@ def _followed(state: StateDb) -> StateDb:
 def _state_before_damage(ledger: Ledger) -> StateDb:
     """A private state of what lies before the first damage of a ledger."""
     state = StateDb.private(None, ledger)
-    for version in ledger.newer(0, GENESIS, upto=whole_until(ledger)):
+    for version in ledger.newer(0, GENESIS, upto=ledger.whole_until()):
         state.apply(version)
     state.stay()
     return state

@@ -1,7 +1,7 @@
 """The public face of a handle: what does not fit a signature is bad input, said in the signature's words.
 
-Names, types, whole Unicode, finite numbers and a bound on every text are proved here, once for all methods;
-what leaves as an error repeats no secret.
+Names, types, choices, bounds, whole Unicode, finite numbers and a length for every text are proved here, once
+for all methods, from the annotations that every door reads too; what leaves as an error repeats no secret.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 import msgspec
+from msgspec import Meta
 
 from octavo.domain import privacy
 from octavo.errors import BadInput, BadVector, OctavoError
@@ -80,7 +81,7 @@ def _spelt_out(method: Callable[..., Any]) -> inspect.Signature:
             parameters.append(p)
             continue
         (fields,) = typing.get_args(typing.get_type_hints(method)[p.name])
-        for name, hint in typing.get_type_hints(fields).items():
+        for name, hint in typing.get_type_hints(fields, include_extras=True).items():
             parameters.append(p.replace(name=name, kind=p.KEYWORD_ONLY, default=..., annotation=hint))
     return signature.replace(parameters=parameters)
 
@@ -96,22 +97,22 @@ def _prover(
     first = 1 if names[:1] in (["self"], ["cls"]) else 0
     del names[:first]
     fits: dict[str, tuple[Fits, str]] = {}
-    texts: set[str] = set()  # which a plain text fits
+    texts: dict[str, int] = {}  # how long a plain text may be, of those that it fits
 
     def prove(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         if not fits:  # at the first call, when every name of an annotation can be resolved
-            hints = typing.get_type_hints(method)
+            hints = typing.get_type_hints(method, include_extras=True)
             for p in parameters:
                 hint = hints.get(p.name, Any if isinstance(p.annotation, str) else p.annotation)
-                fits[p.name] = _fit(hint), _spelt(hint)
-            texts.update(
-                n for n, (fit, spelt) in fits.items() if fit("a") and fit("b") and "Path" not in spelt
-            )
+                fit, spelt = _fit(hint), ", ".join((_spelt(hint), *map(_told, _notes(hint))))
+                fits[p.name] = fit, spelt
+                if fit("a") and fit("b") and "Path" not in spelt:
+                    texts[p.name] = min([MAX_TEXT, *(n.max_length for n in _notes(hint) if n.max_length)])
         by_place = args[first:]
         places = [*names, *rest * (len(by_place) - len(names))] if rest else names
         for name, value in (*zip(places, by_place), *named.items()):  # noqa: B905 - the others come by name
-            is_text = type(value) is str and name in texts  # most are, and whole
-            if is_text and len(value) <= MAX_TEXT and (value.isascii() or not _HALF.search(value)):
+            is_text = type(value) is str and 0 < len(value) <= texts.get(name, 0)  # most are, and whole
+            if is_text and not value.isspace() and (value.isascii() or not _HALF.search(value)):
                 continue
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])
@@ -128,7 +129,9 @@ def _misfit(method: Callable[..., Any], signature: inspect.Signature, said: str)
 
 def _must_fit(method: str, name: str, value: Any, fits: Fits, spelt: str) -> None:
     if not fits(value):
-        what = f"{value!r:.80}" if isinstance(value, int | float | None) else type(value).__name__
+        is_named = "one of" in spelt or (isinstance(value, str) and "str" in spelt)
+        is_plain = is_named or isinstance(value, int | float | None)
+        what = f"{value!r:.80}" if is_plain else type(value).__name__
         error = BadVector if name == "vector" else BadInput
         raise error(f"{method}: {name} is {what}", hint=f"{name} is {spelt}")
     if not isinstance(value, int | float | None):
@@ -169,14 +172,14 @@ def _must_name_a_place(value: str | Path, name: str) -> None:
 def _fit(hint: Any) -> Fits:
     """What tells whether a value fits an annotation; what cannot be told from it fits."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        fit, within = _fit(inner[0]), [_within(note) for note in inner if isinstance(note, Meta)]
+        return lambda value: fit(value) and (value is None or all(one(value) for one in within))
     if origin in (Union, UnionType):
         some = [_fit(one) for one in inner]
         return lambda value: any(fits(value) for fits in some)
     if origin is Literal:
         return lambda value: value in inner
-    if origin is tuple and Ellipsis in inner:
-        part = _fit(inner[0])
-        return lambda value: isinstance(value, list | tuple) and all(map(part, value))
     if origin is tuple:
         parts = [_fit(one) for one in inner]
         return lambda value: (
@@ -193,10 +196,10 @@ def _fit(hint: Any) -> Fits:
             and (all(map(each, value)) if hasattr(value, "__len__") else lazy)
         )
     if origin in (Mapping, dict):
-        item = _fit(inner[1])
+        key, item = map(_fit, inner)
         return lambda value: (
             isinstance(value, Mapping)
-            and all(isinstance(key, str) for key in value)
+            and all(map(key, value))
             and (inner[1] is Any or all(map(item, value.values())))
         )
     if origin is not None:  # Callable and the like
@@ -204,13 +207,21 @@ def _fit(hint: Any) -> Fits:
     return _single(hint)
 
 
+def _within(note: Meta) -> Fits:
+    """What tells whether names are among some, a text is short and not empty, a number lies in its bounds."""
+    if names := (note.extra or {}).get("one_of"):
+        return lambda value: value in names if isinstance(value, str) else set(names).issuperset(value)
+    if (longest := note.max_length) is not None:
+        return lambda value: len(value) <= longest and not (value == "" or value.isspace())
+    least, most = note.ge, note.le
+    return lambda value: (least is None or value >= least) and (most is None or value <= most)
+
+
 def _single(hint: Any) -> Fits:
     if hint is float:
-        return lambda value: (
-            (type(value) is float or _is_number(value)) and math.isfinite(value) and abs(value) <= MAX_NUMBER
-        )
+        return lambda value: _is_number(value, float) or _is_number(value, Real)  # numpy's numbers, too
     if hint is int:
-        return lambda value: isinstance(value, int) and _is_number(value)
+        return lambda value: _is_number(value, int)
     if hint is None or hint in _PLAIN:
         plain = NoneType if hint is None else hint
         return lambda value: isinstance(value, plain)
@@ -223,18 +234,37 @@ def _single(hint: Any) -> Fits:
     return lambda value: True
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, int):
-        return not isinstance(value, bool) and abs(value) <= MAX_NUMBER
-    return isinstance(value, float | Real)  # numpy's numbers, too; the first is quick to tell
+def _is_number(value: Any, kind: Any) -> bool:
+    """Whether it is a number of a kind, neither NaN nor without bound."""
+    return isinstance(value, kind) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
 def _spelt(hint: Any) -> str:
     """A type as people write it, without the modules of its names."""
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is Annotated:
+        return _spelt(inner[0])
     if typing.get_origin(hint) in (Union, UnionType):
-        return " | ".join("None" if one is NoneType else _spelt(one) for one in typing.get_args(hint))
+        return " | ".join("None" if one is NoneType else _spelt(one) for one in inner)
     spelt = hint.__name__ if isinstance(hint, type) else str(hint)
+    spelt = re.sub(r"Literal\[([^][]*)\]", r"one of \1", spelt)
     return re.sub(r"Optional\[([^][]*)\]", r"\1 | None", re.sub(r"\b[a-z_]+\.(?=\w)", "", spelt))
+
+
+def _notes(hint: Any) -> Iterator[Meta]:
+    """What an annotation says of a value besides its type."""
+    if isinstance(hint, Meta):
+        yield hint
+    elif typing.get_origin(hint) in (Annotated, Union, UnionType):
+        yield from (note for one in typing.get_args(hint) for note in _notes(one))
+
+
+def _told(note: Meta) -> str:
+    if names := (note.extra or {}).get("one_of"):
+        return f"one of {', '.join(names)}"
+    if note.max_length is not None:
+        return f"not empty and at most {note.max_length} characters"
+    return f"at least {note.ge:g}" if note.le is None else f"between {note.ge:g} and {note.le:g}"
 
 
 def _without_secrets(error: OctavoError) -> OctavoError:

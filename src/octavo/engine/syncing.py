@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -12,17 +11,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.domain import mirror, mirror_places, rules, runs
-from octavo.domain.memory import Memory
+from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror import Action, Edit, Found, Held, Synced
 from octavo.domain.mirror_places import EDITABLE, Place
 from octavo.domain.rules import Candidate
 from octavo.domain.sentences import shorten
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict
-from octavo.engine.mirror import Mirror
-from octavo.engine.spine import Spine
+from octavo.engine.mirror import Mirror, Ours
 from octavo.engine.writing import Writer
-from octavo.errors import BadInput, OctavoError, VersionConflict
+from octavo.errors import BadInput, OctavoError
 from octavo.storage import codec
 from octavo.storage.mirror_tree import hash_of
 from octavo.storage.state_view import DbView
@@ -38,18 +36,14 @@ _WAITS: Mapping[Action, str] = {
     "forget": "it was removed here and changed in the account",
 }
 _ENDINGS, _SHARE = 50, 0.1  # more endings than this at once are asked about
-_ATTEMPTS = 5
 
 
 class Group(Struct, kw_only=True):
-    """The files of one place: as a person left them, the revisions they showed, and what they ask for.
-
-    `read` are those that say something; where another file says it from now on, they go.
-    """
+    """The files of a place: as a person left them, what they say, what they showed, what they ask for."""
 
     place: Place
-    read: list[str] = field(default_factory=list)
     seen: dict[str, bytes | None] = field(default_factory=dict)
+    found: list[Found] = field(default_factory=list)
     members: Mapping[str, Memory] = field(default_factory=dict)
     base: Mapping[str, int] = field(default_factory=dict)
     edits: list[tuple[Edit, dict[str, Any]]] = field(default_factory=list)
@@ -60,6 +54,10 @@ class Group(Struct, kw_only=True):
     def is_held(self) -> bool:
         """Whether it waits for a person."""
         return bool(self.conflicts or self.refused)
+
+    def has(self, id_: str | None) -> bool:
+        """Whether a memory was shown in it, or belongs there now."""
+        return id_ in self.base or id_ in self.members
 
 
 class Comparison:
@@ -73,35 +71,25 @@ class Comparison:
         self.manifest, self.view = tree.base(), tree.view
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
+        # The ids that stand where they belong, those that moved and where to, those in files nobody can read.
+        self._at_home, self._moved, self._aside = set[str](), dict[str, str](), set[str]()
         groups: dict[str, Group] = {}
         hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
             shown, data = self.manifest.files.get(path), self._disk.get(path)
-            is_same = shown is not None and data is not None and hash_of(data) == shown.sha256
-            if is_same or mirror_places.is_copy(path) or path.startswith(hidden):
+            if mirror_places.is_copy(path) or path.startswith(hidden):
                 continue
-            place = self._place(path)
-            if isinstance(place, str):
+            if shown is not None and data is not None and hash_of(data) == shown.sha256:
+                self._at_home |= shown.ids.keys()
+            elif isinstance(place := self._place(path), str):
                 self.alone.append(Held(path=path, reason=place))
+                self._set_aside(data if path.endswith(".md") else None)  # a backup is none
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
-        for group in self.groups:
-            try:
-                self._compare(group)
-            except BadInput as error:  # what cannot be read holds the whole group
-                path = next(iter(group.read or group.seen))
-                group.refused.append(Held(path=path, reason=error.message, line=1))
-
-    @cached_property
-    def _bearing(self) -> dict[str, set[str]]:
-        """The Markdown files that bear an id, whoever put it there."""
-        bearing: dict[str, set[str]] = {}
-        for path in self._disk:
-            if path.endswith(".md") and not mirror_places.is_copy(path):
-                for id_ in _BORNE.findall(self._disk[path]):
-                    bearing.setdefault(id_.decode(), set()).add(path)
-        return bearing
+        for step in (self._read, self._follow, self._tell_apart):
+            for group in (group for group in self.groups if not group.refused):
+                step(group)
 
     def _place(self, path: str) -> Place | str:
         """What a file is, by the memories it showed or by its name; or why it is left alone."""
@@ -116,8 +104,12 @@ class Comparison:
             return f"it is a copy of {other}; without its `page` property it would be a page of its own"
         return place or _STRANGE
 
-    def _compare(self, group: Group) -> None:
-        """Find a group's edits and conflicts."""
+    def _set_aside(self, *files: bytes | None) -> None:
+        """Note what files bear that cannot be read: it did not go."""
+        self._aside |= {id_.decode() for data in files for id_ in _BORNE.findall(data or b"")}
+
+    def _read(self, group: Group) -> None:
+        """Find what the files of a group say, and what they showed; what cannot be read holds all of it."""
         place, shown = group.place, self.manifest.files
         if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
             return  # an episode or a derived page: nothing a person writes there comes back
@@ -127,63 +119,73 @@ class Comparison:
                 group.seen.setdefault(path, self._disk.get(path))
         group.members = {memory.id: memory for some in files.values() for memory in some}
         group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
-        found: list[Found] = []
-        for path, data in group.seen.items():
-            group.read = [path]  # as long as it is not known what it says
-            found += mirror.read(place, path, data) if data is not None else []
-        group.read = [one.path for one in found]
-        if place.form == "run":  # a new folder is one episode; what is already kept under its id stays
-            for head in [one for one in found if one.id and not self._state.history(one.id)]:
-                fields = runs.fields_of(head.said, [one.said for one in found if one.id is None])
-                edit = Edit(
-                    action="remember", path=head.path, line=1, id=head.id, text=_short(fields["text"])
-                )
-                group.edits.append((edit, fields))
-            return
         own = {path: some[0].id for path, some in files.items()}
         own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
-        self._tell_apart(group, self._named(group, found, own))
+        path, found = place.path, list[Found]()
+        try:
+            for path, data in group.seen.items():
+                found += mirror.read(place, path, data) if data is not None else []
+            group.found = self._named(group, found, own)
+        except BadInput as error:
+            group.refused.append(Held(path=path, reason=error.message, line=1))
+            self._set_aside(*group.seen.values())
+        self._at_home |= {str(one.id) for one in group.found if group.has(one.id)}
 
     def _named(self, group: Group, found: list[Found], own: Mapping[str, str]) -> list[Found]:
-        """What was found with the id of its memory: it bears it, or its place or its name tells."""
+        """What was found with the id of its memory: it bears it, or its place, name or topic tells."""
         match group.place.form:
             case "page":
                 lost = group.base.keys() - {one.id for one in found}
-                return [mirror.named(one, lost, lambda id_: bool(self._state.history(id_))) for one in found]
+                found = [mirror.named(one, lost, lambda id_: bool(self._state.history(id_))) for one in found]
+                topics = {m.topic: m.id for m in group.members.values() if m.kind == "register" and m.topic}
+                return [replace(one, id=topics.get(str(one.said.get("topic"))) or one.id) for one in found]
             case "behaviors":
                 older = (self._state.revision(id_, rev) for id_, rev in group.base.items())
                 known = {mirror.name_of(m): m.id for m in (*older, *group.members.values())}
                 return [replace(one, id=known.get(one.said["data"]["name"])) for one in found]
-        return [replace(one, id=own.get(one.path) or one.id) for one in found]
+            case "run":  # a new folder is one episode
+                heads, steps = [one for one in found if one.id], [one.said for one in found if not one.id]
+                if any(self._state.history(str(one.id)) for one in heads):
+                    raise BadInput(f"an episode {heads[0].id} is kept already")
+                return [replace(one, said=runs.fields_of(one.said, steps)) for one in heads]
+        holder = self.view.by_topic(group.place.kind, group.place.scope, group.place.topic or "")
+        told = holder.id if holder else None
+        return [replace(one, id=own.get(one.path) or one.id or told) for one in found]
 
-    def _tell_apart(self, group: Group, found: list[Found]) -> None:
+    def _follow(self, group: Group) -> None:
+        """Note what moved into a group: it stays the same memory, on a page of its kind or as a skill.
+
+        What still stands where it was, was copied, and is new; so is what goes elsewhere or has ended.
+        """
+        for one in group.found:
+            memory = self._live(one.id)
+            before = self._tree.place_of(memory) if memory and memory.id not in self._at_home else None
+            if memory and before and before.room == group.place.room:
+                self._moved.setdefault(memory.id, group.place.path)
+
+    def _tell_apart(self, group: Group) -> None:
         """Note every edit and every conflict of a group."""
         there: dict[str, str] = {}
         new: list[Found] = []
-        for one in found:
-            is_twice = one.id is not None and there.get(one.id, one.path) != one.path
-            if is_twice and one.said in self._said(group, str(one.id))[-1:]:
-                continue  # the next file of the page shows it already, and this one could not be written
-            if one.id is None or one.id in there or self._is_copied(group, one.id):
+        for one in group.found:
+            is_ours = group.has(one.id) or self._moved.get(str(one.id)) == group.place.path
+            if not is_ours or one.id is None or there.get(one.id) == one.path:
                 new.append(one)
-            else:
+            elif one.id not in there:
                 there[one.id] = one.path
                 self._tell(group, one.id, one)
+            elif one.said not in self._said(group, one.id)[-1:]:
+                new.append(one)  # else the next file of the page shows it, and this one could not be written
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
-            # taken in before and the file could not be written. A register is the one of its topic.
+            # taken in before and the file could not be written.
             missing = [memory for id_, memory in group.members.items() if id_ not in there]
-            topic = one.said.get("topic") if group.place.kind == "register" else None
             twins = [m.id for m in missing if mirror.says(group.place, m) == one.said]
-            twins += [m.id for m in missing if topic and m.topic == topic]
             if twins:
                 self._tell(group, twins[0], one)
                 there[twins[0]] = one.path
                 continue
-            id_ = self._id_for(one, there) if group.place.form == "page" else None
-            if self._live(id_) is None:
-                self._edit(group, "remember", replace(one, id=id_), None)
-            there[id_ or one.path] = one.path
+            there[self._add(group, one, there) or one.path] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._tell(group, id_, None)
 
@@ -210,61 +212,54 @@ class Comparison:
         memory = self.view.get(id_) if id_ else None
         return memory if memory and not memory.gone else None
 
-    def _is_copied(self, group: Group, id_: str) -> bool:
-        """Whether a block or a skill was copied here, from elsewhere or from what has ended, or is new.
-
-        What was moved stays the same memory, if a page of its kind or a folder of its layer has it now.
-        """
-        if id_ in group.members or id_ in group.base:
-            return False
-        memory = self._live(id_)
-        before = self._tree.place_of(memory) if memory else None
-        if before is None or before.room != group.place.room:
-            return True
-        bearing = self._bearing.get(id_, set())
-        return any(before.is_at(path) for path in bearing) or not bearing.isdisjoint(self._tree.files(before))
-
-    def _is_elsewhere(self, group: Group, memory: Memory) -> bool:
-        """Whether what is missing in a file was moved to another page, or renamed, or is where no page is."""
-        if group.place.form not in ("page", "skill"):
-            return False
-        others = self._bearing.get(memory.id, set()) - group.seen.keys()
-        places = map(self._place, others)
-        return any(isinstance(p, str) or (p.kind, p.scope) == (memory.kind, memory.scope) for p in places)
-
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
         memory, said, is_shown = self._live(id_), self._said(group, id_), id_ in group.base
         action: Action = "remember" if memory is None else "revise"
         if one is None:
-            if memory is None or id_ not in group.members or self._is_elsewhere(group, memory):
+            if memory is None or id_ not in group.members or id_ in self._moved or id_ in self._aside:
                 return
             action, one = "forget", Found(said={}, path=next(iter(group.seen)), line=0)
-        elif one.said in said:  # left alone, or as the account has it
-            place = self._tree.place_of(memory) if memory else None
-            is_here = place is None or place.path == group.place.path
-            if is_shown or is_here or group.place.form not in ("page", "skill"):
-                return
-        if self._take == "theirs" or (memory is not None and (not is_shown or said[0] == said[-1])):
-            self._edit(group, action, replace(one, id=None), memory)
+        elif one.said in said and id_ not in self._moved:  # left alone, or as the account has it
+            return
+        if self._take == "theirs" and memory is None:
+            self._add(group, one, {})
+        elif self._take == "theirs" or (memory is not None and (not is_shown or said[0] == said[-1])):
+            self._edit(group, action, one, memory)
         elif self._take is None:
-            reason = f"{_WAITS[action]}; see {self.copy_of(one.path)}"
+            reason = f"{_WAITS[action]}; see {self._copy_of(one.path)}"
             group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
+
+    def _add(self, group: Group, one: Found, there: Mapping[str, str]) -> str | None:
+        """Note what is new, unless it was taken in before; the id it gets if it is a block."""
+        id_ = self._id_for(one, there) if group.place.form == "page" else None
+        if self._live(id_) is None:
+            self._edit(group, "remember", replace(one, id=id_), None)
+        return id_
 
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
         fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
         fields |= {"id": one.id} if action == "remember" and one.id else {}
         text = str(fields.get("text") or (memory.text if memory else ""))
         if action == "revise" and memory and text == memory.text and group.place.form == "page":
-            own = {**one.said, **one.said.get("data", {})}
+            own = {} if memory.id in self._moved else {**one.said, **one.said.get("data", {})}
             heading = own.get("section") or own.get("category") or own.get("topic") or group.place.page
             text = f"{_short(text)} → {heading}"
-        id_ = memory.id if memory else None
+        id_ = memory.id if memory else fields.get("id")
         edit = Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text))
         group.edits.append((edit, fields))
 
-    def copy_of(self, path: str) -> str:
-        """Where the account's own words are laid beside a file that is in conflict."""
+    def copies(self) -> dict[str, Ours]:
+        """The account's side of every conflict, to be laid beside the file."""
+        return {
+            self._copy_of(path): (replace(place, form="kept"), data, {})
+            for group in self.groups
+            if group.conflicts
+            for path, (place, data, _) in self._tree.rendered(group.place).items()
+            if data != self._disk.get(path)
+        }
+
+    def _copy_of(self, path: str) -> str:
         pure = PurePosixPath(path)
         return str(pure.with_name(f"{pure.stem}.octavo-{self.view.version}{pure.suffix}"))
 
@@ -299,23 +294,23 @@ def sync(
     that ends memories waits.
     """
     with tree.held():
-        for left in reversed(range(_ATTEMPTS)):
-            compared = Comparison(tree, take)
-            if writer is None:
-                break
+        compared = Comparison(tree, take)
+
+        def act(state: Pending, view: DbView) -> None:
+            nonlocal compared
+            if view.version != compared.view.version:  # somebody wrote meanwhile
+                compared = Comparison(tree, take)
             _check_endings(compared, delete=delete, endings=endings)
-            try:
-                _commit(tree.spine, writer, compared.groups)
-                break
-            except VersionConflict:
-                if not left:
-                    raise
+            for group in compared.groups:
+                if writer and group.edits and not group.is_held:
+                    _take_in(group, state, view, writer(group.place.scope))
+
+        if writer is not None and any(group.edits for group in compared.groups):
+            tree.spine.commit(act, cause="sync", actor=writer(SHARED).actor)
         taken = [group for group in compared.groups if not (group.is_held or (group.edits and not writer))]
         seen = {path: data for group in taken for path, data in group.seen.items()}
-        read = [path for group in taken for path in group.read]
-        touched = tree.bring_up(seen, [group.place for group in taken], read)
-        if writer is not None:
-            _keep_copies(tree, compared)
+        read = [one.path for group in taken for one in group.found]
+        touched = tree.bring_up(seen, [g.place for g in taken], read, compared.copies() if writer else None)
         return told(tree, compared, touched, is_done=writer is not None)
 
 
@@ -334,26 +329,15 @@ def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None
         raise BadInput(f"the sync would end {count} of {shown} memories", hint=hint)
 
 
-def _commit(spine: Spine, writer: Callable[[str], Writer], groups: list[Group]) -> None:
-    """Commit the edits of every group that waits for nobody; one that the gate stops waits from now on."""
-    head, ready = spine.head(), list[tuple[Group, Writer, list[Candidate]]]()
-    for group in (group for group in groups if group.edits and not group.is_held):
-        own = writer(group.place.scope)
-        outcomes = [_candidate(head, own, edit, fields) for edit, fields in group.edits]
-        _note_refusals(group, outcomes)
-        ready.append((group, own, [one for one in outcomes if not isinstance(one, Verdict)]))
-
-    def act(state: Pending, view: DbView) -> None:
-        if view.version != head.version:
-            raise VersionConflict(f"version {head.version} was read, the account is at {view.version}")
-        for group, own, candidates in ready:
-            for trial in (Pending(view), state):
-                if not group.refused:
-                    setting = own.context(skip=frozenset({"duplicate"}))
-                    _note_refusals(group, rules.consolidate(trial, candidates, setting))
-
-    if ready:
-        spine.commit(act, cause="sync", actor=ready[0][1].actor)
+def _take_in(group: Group, state: Pending, view: DbView, writer: Writer) -> None:
+    """Put the edits of a group on a version, all of them; one that the gate stops waits from now on."""
+    outcomes = [_candidate(view, writer, edit, fields) for edit, fields in group.edits]
+    _note_refusals(group, outcomes)
+    candidates = [one for one in outcomes if not isinstance(one, Verdict)]
+    for trial in (Pending(view), state):
+        if not group.refused:
+            setting = writer.context(skip=frozenset({"duplicate"}))
+            _note_refusals(group, rules.consolidate(trial, candidates, setting))
 
 
 def _candidate(head: DbView, writer: Writer, edit: Edit, fields: dict[str, Any]) -> Candidate | Verdict:
@@ -373,22 +357,6 @@ def _note_refusals(group: Group, outcomes: Iterable[Candidate | Verdict]) -> Non
         if isinstance(one, Verdict) and one.outcome in ("refused", "proposed"):
             why = f"{one.check}: {one.detail}" + (f"; {one.advice}" if one.advice else "")
             group.refused.append(Held(path=edit.path, line=edit.line, reason=why))
-
-
-def _keep_copies(tree: Mirror, compared: Comparison) -> None:
-    """Lay the account's side of every conflict beside the file, and take away those that are settled."""
-    manifest, copies = tree.base(), dict[str, bytes]()
-    for group in (group for group in compared.groups if group.conflicts):
-        for path, (_, data, _) in tree.rendered(group.place).items():
-            copies |= {compared.copy_of(path): data} if tree.tree.read(path) != data else {}
-    digests = dict(manifest.copies)
-    for name in {**digests, **copies}:
-        there, copy = tree.tree.read(name), copies.get(name)
-        is_ours = there is None or hash_of(there) == digests.get(name)  # else a person has written in it
-        if is_ours and tree.tree.put(name, copy, over=there):
-            digests.pop(name, None)
-            digests |= {name: hash_of(copy)} if copy is not None else {}
-    tree.tree.note(replace(manifest, copies=digests))
 
 
 def _short(text: str) -> str:

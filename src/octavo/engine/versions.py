@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from octavo.domain import gate
 from octavo.domain.compression import position
 from octavo.domain.memory import SHARED, Change, Decision, Memory, Proposal, Rejection, check_id
+from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending, View
 from octavo.engine.fields import Count
 from octavo.engine.handle import Handle
@@ -242,16 +243,7 @@ def _back(now: Memory, then: Memory | None, actor: str) -> Memory | None:
         if now.gone:
             return None
         # A tombstone's data says how it ended: a removed core stays removed, a retired original can return.
-        return replace(
-            now,
-            rev=now.rev + 1,
-            gone=True,
-            actor=actor,
-            text="",
-            turns=(),
-            data=then.data if then else {},
-            approved=None,
-        )
+        return replace(tombstone(now, actor), data=then.data if then else {})
     if replace(now, rev=then.rev, actor=then.actor) == then:
         return None
     return replace(then, rev=now.rev + 1, actor=actor)

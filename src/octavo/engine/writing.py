@@ -18,7 +18,6 @@ from octavo.domain.memory import (
     Memory,
     Turn,
     check_id,
-    check_kind,
     is_human,
     is_temporary,
     transcript,
@@ -26,7 +25,7 @@ from octavo.domain.memory import (
 from octavo.domain.rules import KEYED, Candidate
 from octavo.domain.state import Pending, View
 from octavo.domain.verdicts import Guard, RuleContext, Verdict, refusal_of
-from octavo.engine.fields import Changes, Fields, checked
+from octavo.engine.fields import Changes, Fields, Key, checked
 from octavo.engine.spine import Spine
 from octavo.engine.surface import fitted
 from octavo.errors import BadInput, BadVector, HumanOnly, SandboxClosed, Stale, VersionConflict
@@ -52,10 +51,10 @@ class Writer(Struct, frozen=True, kw_only=True):
     may_name: bool = True
 
     @fitted
-    def candidate(self, text: str, *, key: str | None = None, **fields: Unpack[Fields]) -> Wrote:
+    def candidate(self, text: str, *, key: Key = None, **fields: Unpack[Fields]) -> Wrote:
         """A memory to write, every field checked; one that is None is as if it were not said."""
         said: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
-        kind = check_kind(said.pop("kind", "fact"))
+        kind: Kind = said.pop("kind", "fact")
         if kind in MADE:
             raise BadInput(f"a {kind} is made by the engine, not written", hint="write what it is made of")
         id_, override = said.pop("id", None), said.pop("override", None)
@@ -202,10 +201,6 @@ class Writer(Struct, frozen=True, kw_only=True):
 
     def _key_id(self, key: str) -> str:
         """The id that a key stands for, in its scope alone."""
-        if not key or len(key) > 500:
-            raise BadInput(
-                f"key {key!r:.80} cannot be used", hint="a key is a text of at most 500 characters"
-            )
         return f"{KEYED}{self.spine.keyed(f'key {self.scope} {key}')[:24]}"
 
 

@@ -36,14 +36,14 @@ class Embedder(Protocol):
         ...
 
 
-class OfflineEmbedder(Struct):
+class OfflineEmbedder:
     """The default: the multilingual Universal Sentence Encoder, in this process, with one thread.
 
     The model (about 0.1 s and 150 MB) loads with the first text, once for all accounts of a process.
     """
 
-    name: str = OFFLINE_NAME
-    dimension: int = 512
+    name = OFFLINE_NAME
+    dimension = 512
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Embed texts one after the other; the model is not shared between threads at a time."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import http.client
 import json
 import time
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -18,11 +19,14 @@ from octavo.errors import BadInput, ModelFailed
 
 _LARGEST = 64_000_000  # bytes of an answer
 _CHUNK = 65_536
+_LONGEST_WAIT = 30.0  # seconds, whatever a server asks for
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
 class JsonEndpoint(Struct, frozen=True, kw_only=True):
     """A model behind an address, asked by POST with JSON; each question is tried a few times."""
+
+    HINT: ClassVar[str | None] = None
 
     url: str
     model: str
@@ -36,33 +40,50 @@ class JsonEndpoint(Struct, frozen=True, kw_only=True):
         return f"{type(self).__name__}({getattr(self, 'name', self.model)!r})"
 
     def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise BadInput(f"the endpoint of {self.model} is no http or https address")
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadInput(
+                f"{parts.scheme}://{parts.hostname or ''} cannot be used: it is no http or https address",
+                hint="set the base URL of a service, for instance http://localhost:11434/v1",
+            )
 
-    def ask(self, path: str, body: dict[str, Any]) -> Any:
-        """What the server answers, decoded; `ModelFailed` if it does not, or not with JSON."""
-        reason, data = "no attempt was made", json.dumps(body).encode()
+    def ask(
+        self,
+        path: str,
+        body: dict[str, Any],
+        *,
+        optional: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Any:
+        """What the server answers, decoded; `ModelFailed` if it does not, or not with JSON.
+
+        `optional` names a field that some servers do not know: who refuses it is asked again without it.
+        """
+        reason = "no attempt was made"
         for attempt in range(self.attempts):
-            if attempt:
-                time.sleep(self.wait_seconds * 2 ** (attempt - 1))
-            status, answer, _ = post(self.url, path, data, key=self.key, seconds=self.timeout_seconds)
+            data = json.dumps(body).encode()
+            status, answer, wait = post(self.url, path, data, key=self.key, seconds=self.timeout_seconds)
             if isinstance(answer, str):
                 reason = f"it did not answer ({answer})"
-            elif status != HTTPStatus.OK:
-                reason = f"it answered with status {status}"
-                if status not in _RETRIED:
-                    break
-            else:
+            elif status == HTTPStatus.OK:
                 try:
                     return json.loads(answer)
                 except ValueError:
-                    reason = "its answer is not JSON"
+                    reason = "its answer is no JSON"
+            else:
+                reason = f"it answered with HTTP {status}"
+                if status == HTTPStatus.BAD_REQUEST and body.pop(optional, None) is not None:
+                    continue
+                if status not in _RETRIED:
                     break
+            if attempt + 1 < self.attempts:
+                sleep(min(_LONGEST_WAIT, wait or self.wait_seconds * 2**attempt))
         raise self.failed(reason)
 
     def failed(self, why: str) -> ModelFailed:
         """The error of this model, to be raised."""
-        return ModelFailed(f"the model {self.model} at {urlsplit(self.url).hostname} failed: {why}")
+        where = urlsplit(self.url).hostname
+        return ModelFailed(f"the model {self.model} at {where} failed: {why}", hint=self.HINT)
 
 
 def post(

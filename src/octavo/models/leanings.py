@@ -15,9 +15,13 @@ from octavo.libraries import Array, np, product
 
 _DIMENSION, SHAPES = 512, 27  # of a vector, and of a shape
 SHAPE = 0.35  # what each feature of a shape counts beside a vector of length one
-_LEAST = (0.8, 1.2, 0.3)  # how far a sentence must lean
+_LEAST = (1.0, 1.4, 0.3)  # how far a sentence must lean
 _PASSAGE = 4.2  # and how much less the vector of a passage that may hold such a sentence among others
 _CLASS = 0.75  # how much of what a class has in common says nothing about what a text of it is about
+_SHARED = 0.75  # what the domains that are shared count beside nearness
+_ADVICE = (0.3, 0.8)  # by how much less an order, and a wish, fits what asks for no advice or work
+_ASKING = 0.5  # where that begins
+_WISH = 0.15  # a wish is further from what it is about than an order
 _UNCLEAR = 0.25  # what is about nothing in particular shares no domain with anything
 
 
@@ -39,18 +43,29 @@ def _lean(seen: Array) -> Array:
     return found
 
 
-def fits(question: Array, sentences: Array, conditions: Array, is_wish: Array, is_alone: Array) -> Array:
-    """How far orders apply to a question (of length one): the domains they share, and how near they come.
+def fits(
+    question: Array,
+    shape: Sequence[bool],
+    sentences: Array,
+    conditions: Array,
+    is_wish: Array,
+    is_alone: Array,
+) -> Array:
+    """How far orders apply to a question (of length one): how near they come, and the domains they share.
 
-    Where `is_alone`, an order has no condition beside its sentence.
+    What asks about the world or about what was is nobody's wish, however near it comes. Where `is_alone`, an
+    order has no condition beside its sentence.
     """
-    orders, wishes, subjects, questions = _rows()[3:7, :_DIMENSION]
+    orders, wishes, subjects, questions = _rows()[4:8, :_DIMENSION]
     said = without(sentences, np.where(is_wish[:, None], wishes, orders))
     when = np.where(is_alone[:, None], said, without(conditions, subjects))
     asked = without(question[None, :], questions)
     near = np.maximum(product(said, asked[0]), product(when, asked[0]))
     shared = product(_domains(said) + _domains(when), _domains(asked)[0]) / 2
-    found: Array = near + shared
+    line = _rows()[3]
+    advice = float(question @ line[:_DIMENSION]) + SHAPE * float(line[_DIMENSION:-1] @ shape) + line[-1]
+    less = np.where(is_wish, _ADVICE[1], _ADVICE[0]) * np.log1p(np.exp(_ASKING - advice))
+    found: Array = near + _SHARED * shared + _WISH * is_wish - less
     return found
 
 
@@ -63,7 +78,7 @@ def without(vectors: Array, mean: Array) -> Array:
 
 def _domains(vectors: Array) -> Array:
     """How much vectors are about each domain, so that those about the same have a product near one."""
-    lines = _rows()[7:]
+    lines = _rows()[8:]
     shares = 1 / (1 + np.exp(-(product(vectors, lines[:, :_DIMENSION].T) + lines[:, -1])))
     found: Array = shares / np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), _UNCLEAR)
     return found
@@ -71,8 +86,9 @@ def _domains(vectors: Array) -> Array:
 
 @cache
 def _rows() -> Array:
-    """Three directions; the means of orders, wishes, conditions and questions; a line for each domain.
+    """Three directions, that of asking for advice; four means; a line for each domain.
 
+    The means are those of orders, wishes, conditions and questions.
     A row has a column for each of a vector, of a shape (which only the directions use), and an offset.
     """
     data = (files("octavo.models") / "leanings.bin").read_bytes()

@@ -1,4 +1,4 @@
-"""Summarisers: the deterministic one, and one that asks a model and falls back to it.
+"""The summariser: deterministic, or asking a model and falling back to that.
 
 A model replaces only what needs understanding (narrative, beliefs, patterns, relationship), every claim with
 its sources; counts, averages, anchors, milestones, sources and hashes are always computed.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from importlib.resources import files
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -32,65 +32,51 @@ from octavo.models.llm import Endpoint, Message, chat, tokens
 
 _ECHO = 4_000
 _SHORTEST, _LONGEST, _MOST_SOURCES = 100, 400, 64
+_CLAIMS = ("summary", "key_events", "beliefs", "behavioral_patterns")
 
-Summary = Annotated[tuple[Trace, ...], Meta(min_length=1, max_length=12)]
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """What a model says; every claim with its sources."""
+
+    summary: Annotated[tuple[Trace, ...], Meta(min_length=1, max_length=12)]
+
+    @property
+    def told(self) -> str:
+        """Its summary, a claim a line."""
+        return "\n".join(claim.sentence for claim in self.summary)
 
 
-class CoreDraft(Struct, frozen=True, kw_only=True):
+class CoreDraft(Draft, frozen=True, kw_only=True):
     """What a model says of eight sessions; of an event its words, feeling and episode count."""
 
-    summary: Summary
     key_events: Annotated[tuple[KeyEvent, ...], Meta(max_length=16)] = ()
     recurring_themes: Annotated[tuple[str, ...], Meta(max_length=8)] = ()
     emotional_arc: EmotionalArc = EmotionalArc()
 
 
-class SphereDraft(Struct, frozen=True, kw_only=True):
+class SphereDraft(Draft, frozen=True, kw_only=True):
     """What a model says of eight cores."""
 
-    summary: Summary
     beliefs: Annotated[tuple[Belief, ...], Meta(max_length=8)] = ()
     behavioral_patterns: Annotated[tuple[BehavioralPattern, ...], Meta(max_length=8)] = ()
     relationship_evolution: records.RelationshipEvolution | None = None
 
 
-Draft = CoreDraft | SphereDraft
+Line = tuple[str, str]  # a source, and what it says
 D = TypeVar("D", bound=Draft)
 T = TypeVar("T")
 Made = TypeVar("Made", Core, Sphere)
-_TYPES = {"core": Core, "sphere": Sphere, "core_draft": CoreDraft, "sphere_draft": SphereDraft}
+_TYPES = {**records.TYPES, "core_draft": CoreDraft, "sphere_draft": SphereDraft}
 
 
-class Summariser(Protocol):
-    """Makes the content of cores and spheres; it always returns one."""
+class Summariser(Struct, frozen=True, kw_only=True):
+    """Makes cores and spheres: extractive and offline, or told by a model where there is an `endpoint`.
 
-    def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
-        """The core of these sessions."""
-        ...
+    What a model cannot answer validly within `attempts` is made without it, and says so. Who makes them in
+    another way has a subclass with a `core` and a `sphere` of its own.
+    """
 
-    def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
-        """The sphere of these cores."""
-        ...
-
-
-class StatisticalSummariser(Struct, frozen=True, kw_only=True):
-    """The default: extractive, statistical, reproducible, offline."""
-
-    policy: CompressionPolicy = DEFAULT
-
-    def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
-        """The core of these sessions."""
-        return summarise_core(due, sessions, made_at=made_at, policy=self.policy)
-
-    def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
-        """The sphere of these cores."""
-        return summarise_sphere(due, cores, made_at=made_at)
-
-
-class ModelSummariser(Struct, frozen=True, kw_only=True):
-    """Asks a model; what it cannot answer validly within `attempts` is made without it, and says so."""
-
-    endpoint: Endpoint
+    endpoint: Endpoint | None = None
     policy: CompressionPolicy = DEFAULT
     attempts: int = 3
     sleep: Callable[[float], None] = time.sleep
@@ -98,16 +84,13 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
     def core(self, due: Due, sessions: Sequence[SessionSource], *, made_at: datetime) -> Core:
         """The core of these sessions, told by the model if it can."""
         plain = summarise_core(due, sessions, made_at=made_at, policy=self.policy)
-        lines = [
-            (episode.id, f"{(turn.at or episode.at).date()} {turn.speaker}: {' '.join(turn.text.split())}")
-            for session in sessions
-            for episode, turn in said(session)
-        ]
+        turns = [row for session in sessions for row in said(session)]
+        lines = [(ep.id, f"{(turn.at or ep.at).date()} {turn.speaker}: {turn.text}") for ep, turn in turns]
 
         def told(draft: CoreDraft) -> Core:
             narrative = replace(
                 plain.compressed_narrative,
-                summary="\n".join(claim.sentence for claim in draft.summary),
+                summary=draft.told,
                 key_events=_told_events(plain, draft, sessions),
                 recurring_themes=draft.recurring_themes or plain.compressed_narrative.recurring_themes,
                 emotional_arc=draft.emotional_arc,
@@ -115,34 +98,29 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
             )
             return replace(plain, compressed_narrative=narrative)
 
-        made = self._told("core", CoreDraft, plain, told, lines, len(sessions), due.level.summary_length)
-        return measured(made, plain.meta.source_characters or 0)
+        return self._told(due, CoreDraft, plain, told, lines)
 
     def sphere(self, due: Due, cores: Sequence[Core], *, made_at: datetime) -> Sphere:
         """The sphere of these cores, told by the model if it can."""
         plain = summarise_sphere(due, cores, made_at=made_at)
-        pages = [core_page(core) for core in cores]
-        lines = [(core.core_id, " ".join(page.split())) for core, page in zip(cores, pages, strict=True)]
 
         def told(draft: SphereDraft) -> Sphere:
             knowledge = records.AbstractedKnowledge(
-                summary="\n".join(claim.sentence for claim in draft.summary),
+                summary=draft.told,
                 core_beliefs=tuple(row.belief for row in draft.beliefs),
                 behavioral_patterns=draft.behavioral_patterns,
                 relationship_evolution=draft.relationship_evolution,
                 beliefs=tuple(replace(row, epistemic_state=records.HYPOTHESIS) for row in draft.beliefs),
-                trends=plain.abstracted_knowledge.trends,
                 traces=draft.summary,
             )
             return replace(plain, abstracted_knowledge=knowledge)
 
-        made = self._told("sphere", SphereDraft, plain, told, lines, len(cores), due.level.summary_length)
-        return measured(made, sum(map(len, pages)))
+        lines = [(core.core_id, core_page(core)) for core in cores]
+        return self._told(due, SphereDraft, plain, told, lines)
 
     def replaced(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
         """Of which pairs the newer text makes the older one untrue, as the model says; or `ModelFailed`."""
         lines = [(str(n), f"OLDER: {older} NEWER: {newer}") for n, (older, newer) in enumerate(pairs)]
-        messages = _messages("replaced", [(n, " ".join(text.split())) for n, text in lines], self.endpoint)
 
         def read(answer: str) -> list[int]:
             numbers = _parsed(answer, dict[str, list[int]])
@@ -150,41 +128,41 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
                 raise BadInput(f"`replaced` must list numbers from 0 to {len(pairs) - 1}, and nothing else")
             return sorted(set(numbers["replaced"]))
 
-        return self._answered(messages, read)
+        return [] if self.endpoint is None else self._answered(self.endpoint, "replaced", lines, {}, read)
 
     def _told(
-        self,
-        name: str,
-        kind: type[D],
-        plain: Made,
-        told: Callable[[D], Made],
-        lines: Sequence[tuple[str, str]],
-        count: int,
-        limit: int,
+        self, due: Due, kind: type[D], plain: Made, told: Callable[[D], Made], lines: Sequence[Line]
     ) -> Made:
         """What a model makes of the plain one; why it made nothing of it, if it did not."""
-        shape = json.dumps(schema(f"{name}_draft"), ensure_ascii=False)
-        messages = _messages(name, lines, self.endpoint, count=count, limit=limit, schema=shape)
+        if self.endpoint is None:
+            return plain
+        shape, limit = json.dumps(schema(f"{due.kind}_draft"), ensure_ascii=False), due.level.summary_length
+        blanks: dict[str, str | int] = {"count": due.level.radix, "limit": limit, "schema": shape}
 
         def read(answer: str) -> D:
             draft: D = _parsed(answer, kind)
-            _check(draft, [source for source, _ in lines], limit)
+            _check(draft, {source for source, _ in lines}, limit)
             return draft
 
         try:
-            made, how = (
-                told(self._answered(messages, read)),
-                {"compression_method": records.LLM, "model": self.endpoint.model},
-            )
+            made = told(self._answered(self.endpoint, due.kind, lines, blanks, read))
+            how = {"compression_method": records.LLM, "model": self.endpoint.model}
         except ModelFailed as error:
             made, how = plain, {"fallback_reason": error.message}
-        return replace(made, meta=replace(made.meta, **how))
+        return measured(replace(made, meta=replace(made.meta, **how)), plain.meta.source_characters)
 
-    def _answered(self, messages: list[Message], read: Callable[[str], T]) -> T:
+    def _answered(
+        self,
+        endpoint: Endpoint,
+        name: str,
+        lines: Sequence[Line],
+        blanks: Mapping[str, str | int],
+        read: Callable[[str], T],
+    ) -> T:
         """What the model answers, as it is read; what cannot be read is told to it, a few times."""
-        reason = ""
+        reason, messages = "", _messages(name, lines, endpoint, **blanks)
         for _ in range(self.attempts):
-            answer = chat(self.endpoint, messages, sleep=self.sleep)
+            answer = chat(endpoint, messages, sleep=self.sleep)
             try:
                 return read(answer)
             except BadInput as error:
@@ -193,7 +171,7 @@ class ModelSummariser(Struct, frozen=True, kw_only=True):
             said_before: Message = {"role": "assistant", "content": answer[:_ECHO]}
             messages = [*messages[:2], said_before, {"role": "user", "content": again}]
         raise ModelFailed(
-            f"model {self.endpoint.model!r} gave no valid answer in {self.attempts} attempts: {reason}"
+            f"model {endpoint.model!r} gave no valid answer in {self.attempts} attempts: {reason}"
         )
 
 
@@ -209,14 +187,14 @@ def schema(name: str) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
-def _messages(
-    name: str, lines: Sequence[tuple[str, str]], endpoint: Endpoint, **filled: str | int
-) -> list[Message]:
+def _messages(name: str, lines: Sequence[Line], endpoint: Endpoint, **filled: str | int) -> list[Message]:
     """The prompt from its file, and the sources fenced by a mark that they cannot contain."""
     text = files("octavo.models").joinpath("prompts", f"{name}.md").read_text("utf-8")
     for key, value in filled.items():
         text = text.replace(f"{{{{{key}}}}}", str(value))
-    body = _fitted(lines, endpoint.prompt_tokens - tokens(text))
+    body = _fitted(
+        [(source, " ".join(said.split())) for source, said in lines], endpoint.prompt_tokens - tokens(text)
+    )
     marker = f"=== {sha256(body.encode()).hexdigest()[:16]} ==="
     text = text.replace("{{marker}}", marker)
     return [
@@ -225,7 +203,7 @@ def _messages(
     ]
 
 
-def _fitted(lines: Sequence[tuple[str, str]], room: int) -> str:
+def _fitted(lines: Sequence[Line], room: int) -> str:
     """The lines within a number of tokens: the longest are cut first, then every second one is left out."""
     longest = max((len(text) for _, text in lines), default=0)
     while True:
@@ -249,27 +227,21 @@ def _parsed(answer: str, kind: type[T]) -> T:
         raise BadInput(f"the JSON does not fit the schema: {error}") from error
 
 
-def _check(draft: Draft, known: Iterable[str], limit: int) -> None:
+def _check(draft: Draft, known: set[str], limit: int) -> None:
     """Raise unless every claim cites ids that exist, every text and number is in bounds, the summary too."""
-    for text in _texts(msgspec.to_builtins(draft)):
+    told = msgspec.to_builtins(draft)
+    for text in _texts(told):
         if not 0 < len(text) <= _LONGEST:
             raise BadInput(f"a text has {len(text)} characters; 1 to {_LONGEST} are allowed")
-    cited = [claim.sources for claim in draft.summary]
-    if isinstance(draft, CoreDraft):
-        cited += [(event.episode or "",) for event in draft.key_events]
-    else:
-        cited += [belief.evidence for belief in draft.beliefs]
-        cited += [row.evidence for row in draft.behavioral_patterns]
-    names = set(known)
-    for sources in cited:
+    for claim in (claim for name in _CLAIMS for claim in told.get(name, ())):
+        sources = claim.get("sources") or claim.get("evidence") or [*filter(None, [claim.get("episode")])]
         if not 0 < len(sources) <= _MOST_SOURCES:
             raise BadInput(f"a claim cites {len(sources)} sources; 1 to {_MOST_SOURCES} are allowed")
-        if invented := [name for name in sources if name not in names]:
+        if invented := [name for name in sources if name not in known]:
             shown = ", ".join(repr(name[:40]) for name in dict.fromkeys(invented))
             raise BadInput(f"these sources do not exist: {shown[:200]}")
-    length = sum(len(claim.sentence) + 1 for claim in draft.summary) - 1
-    if length > limit:
-        raise BadInput(f"the summary has {length} characters; at most {limit} are allowed")
+    if len(draft.told) > limit:
+        raise BadInput(f"the summary has {len(draft.told)} characters; at most {limit} are allowed")
 
 
 def _texts(value: Any) -> Iterator[str]:

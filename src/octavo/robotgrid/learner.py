@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain import runs
+from octavo.domain.memory import Layer
 from octavo.domain.records import shape_of
 from octavo.domain.runs import Outcome
 from octavo.robotgrid import world as grid
@@ -33,7 +34,7 @@ class Learner:
         self,
         memory: FilesystemMemory | None,
         *,
-        levels: Sequence[str] = ("semantic", "procedural"),
+        levels: Sequence[Layer] = ("semantic", "procedural"),
         seed: int = 0,
         notes: bool = False,
         clock: Callable[[], datetime] | None = None,

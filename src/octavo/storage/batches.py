@@ -5,8 +5,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 import msgspec
@@ -16,10 +17,12 @@ from octavo.domain.memory import KINDS, LAYERS
 from octavo.domain.text import gram_size, passages, runs, terms_of_run
 from octavo.domain.units import Unit, address, is_person, substance
 from octavo.libraries import Array, np
-from octavo.storage.rows import END, NO_POSITION, ROW, RUN, Manifest, Units, key_code
+from octavo.storage.rows import END, NO_POSITION, ROW, RUN, Manifest, Units, joined, key_code
 
+_LETTERS = {"u8": "Q", "i8": "q", "u4": "I", "i4": "i", "f4": "f", "u2": "H", "u1": "B"}
 _KIND = {kind: code for code, kind in enumerate(KINDS)}
 _LAYER = {layer: code for code, layer in enumerate(LAYERS)}
+_RECORD = Struct("<" + "".join(_LETTERS[kind.lstrip("<")] for _, kind in ROW))
 _KEPT = 200_000  # words whose codes are remembered
 
 
@@ -32,10 +35,10 @@ def batch_of(units: Sequence[Unit], manifest: Manifest) -> tuple[Manifest, dict[
     terms, lengths = analysed(list(chain.from_iterable(pieces)))
     known = _known(units, manifest)
     named, names = _named(units, manifest.counts["names"])
-    records = _records(units, known, named)
+    each = iter(lengths.tolist())
+    sizes = [list(islice(each, len(some))) for some in pieces]
+    records = _records(units, known, named, sizes, manifest.counts["terms"])
     times = (*(manifest.lived or ()), int(records["at"].min()), int(records["at"].max()))
-    records = _spread(records, [len(some) for some in pieces], lengths)
-    records["terms"] += np.uint64(manifest.counts["terms"])
     arrays = {
         "rows": records,
         "terms": terms,
@@ -57,8 +60,7 @@ def grown(held: Units, units: Sequence[Unit]) -> Units:
     if not units:
         return held
     manifest, arrays = batch_of(units, held.manifest)
-    if held.manifest.rows:  # joining records with none takes as long as making them
-        arrays = {name: np.concatenate([held.column(name), more]) for name, more in arrays.items()}
+    arrays = {name: joined([held.column(name), more]) for name, more in arrays.items()}
     return Units(held.folder, manifest, arrays)
 
 
@@ -81,62 +83,42 @@ def _known(units: Sequence[Unit], manifest: Manifest) -> Manifest:
     return replace(manifest, scopes=tuple(scopes), speakers=tuple(speakers), said_since=said)
 
 
-def _records(units: Sequence[Unit], known: Manifest, named: Sequence[tuple[int, int, int]]) -> Array:
-    """A record for each unit, column by column, as if each were one passage."""
-    _, rev, turn, scope, kind, layer, text, at, version, session, position, speaker, *_, salience = zip(
-        *units, strict=True
-    )
-    key, name, name_length = zip(*named, strict=True)
-    sessions = {name: key_code(name or "") for name in set(session)}
+def _records(
+    units: Sequence[Unit],
+    known: Manifest,
+    named: Sequence[tuple[int, int, int]],
+    sizes: Sequence[Sequence[int]],
+    first: int,
+) -> Array:
+    """A record for each passage, by how many terms it has; the first term of all stands at a place."""
     scopes = {name: code for code, name in enumerate(known.scopes)}
     speakers: dict[str | None, int] = {name: code for code, name in enumerate(known.speakers, start=1)}
-    speakers[None] = 0
-    columns = {
-        "key": key,
-        "name": name,
-        "name_length": name_length,
-        "session": [sessions[name] for name in session],
-        "valid_from": version,
-        "at": [int(moment.timestamp()) for moment in at],
-        "position": [NO_POSITION if place is None else place for place in position],
-        "rev": rev,
-        "salience": salience,
-        "turn": [-1 if index is None else index for index in turn],
-        "speaker": [speakers[name] for name in speaker],
-        "scope": [scopes[name] for name in scope],
-        "kind": [_KIND[name] for name in kind],
-        "layer": [_LAYER[name] for name in layer],
-        "marks": [
-            is_person(name) | (0 if name is None else substance(words) << 1)
-            for name, words in zip(speaker, text, strict=True)
-        ],
-        "address": [
-            0 if name is None else round(255 * address(words))
-            for name, words in zip(speaker, text, strict=True)
-        ],
-    }
-    records = np.zeros(len(units), dtype=_row())
-    for column, values in columns.items():
-        records[column] = values
-    return records
-
-
-def _spread(records: Array, counts: Sequence[int], lengths: Array) -> Array:
-    """The records once for each passage; their terms are counted from the first one's."""
-    passages_of = np.array(counts)
-    firsts = np.cumsum(passages_of) - passages_of
-    records["unit_length"], records["passages"] = np.add.reduceat(lengths, firsts), passages_of
-    owners = np.repeat(np.arange(len(counts)), passages_of)
-    if len(owners) > len(records):
-        records = records[owners]
-        records["passage"] = np.arange(len(owners)) - firsts[owners]
-    records["length"], records["terms"] = lengths, np.cumsum(lengths) - lengths
-    return records
+    sessions: dict[str | None, int] = {}
+    data = bytearray()
+    for unit, (key, name, name_length), lengths in zip(units, named, sizes, strict=True):
+        voice, session, position = unit.speaker, unit.session, unit.position
+        if session not in sessions:
+            sessions[session] = key_code(session or "")
+        marks = is_person(voice) | (0 if voice is None else substance(unit.text) << 1)
+        addressed = 0 if voice is None else round(255 * address(unit.text))
+        length = sum(lengths)
+        for passage, size in enumerate(lengths):
+            data += _RECORD.pack(
+                *(first, key, sessions[session], unit.valid_from, int(unit.at.timestamp()), name),
+                *(NO_POSITION if position is None else position, unit.rev),
+                *(-1 if unit.turn is None else unit.turn, speakers.get(voice, 0), length, name_length),
+                *(unit.salience, scopes[unit.scope], size, passage, len(lengths)),
+                *(_KIND[unit.kind], _LAYER[unit.layer], marks, addressed),
+            )
+            first += size
+    return np.frombuffer(data, dtype=_row())
 
 
 def _runs(records: Array, first: int) -> Array:
     """The runs of turns that stand together, each of one session."""
     rows = np.flatnonzero(records["position"] != NO_POSITION)
+    if not len(rows):
+        return np.empty(0, dtype=RUN)
     session = records["session"][rows]
     fresh = np.ones(len(rows), dtype=bool)
     fresh[1:] = (np.diff(rows) != 1) | (session[1:] != session[:-1])
@@ -171,13 +153,9 @@ def _row() -> Any:
 
 def analysed(texts: Sequence[str]) -> tuple[Array, Array]:
     """The terms of some texts as 32-bit codes, one text's behind the other's, and how many each text has."""
-    found = list(map(runs, texts))
-    codes = list(map(_codes_of_run, chain.from_iterable(found)))
-    ends = np.zeros(len(codes) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, codes), np.int64, len(codes)), out=ends[1:])
-    counts = np.fromiter(map(len, found), np.int64, len(found))
-    terms = np.fromiter(chain.from_iterable(codes), "<u4", int(ends[-1]))
-    return terms, np.diff(ends[np.cumsum(counts)], prepend=0)
+    codes = [list(chain.from_iterable(map(_codes_of_run, runs(text)))) for text in texts]
+    lengths = np.fromiter(map(len, codes), np.int64, len(codes))
+    return np.fromiter(chain.from_iterable(codes), "<u4", int(lengths.sum())), lengths
 
 
 def code_of(term: str) -> int:

@@ -94,11 +94,11 @@ class Columns(Generic[M]):
     def column(self, name: str) -> Array:
         """A file as an array, as far as it counts; mapped when first asked for."""
         if name not in self._maps:
-            (dtype, shape), path = self._files[name], self.folder / f"{name}.bin"
+            dtype, shape = self._files[name]
             if shape[0] == 0:
                 self._maps[name] = np.empty(shape, dtype=dtype)
                 return self._maps[name]
-            must_be_file(path)
+            must_be_file(path := self.folder / f"{name}.bin")
             try:
                 self._maps[name] = np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=shape))
             except (FileNotFoundError, ValueError) as error:

@@ -1,13 +1,12 @@
-"""Composites: one vector an assembly, in a file of float16 rows and a file that says what they are made of.
+"""Composites: one vector an assembly with what it is made of, in a file beside the vectors of their embedder.
 
-They lie beside the vectors of their embedder. Both files are replaced whole; the second names the checksum of
-the first, so that a pair that does not belong together is as good as none.
+The file is replaced whole and begins with its own checksum; one that is damaged is as good as none.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -21,14 +20,15 @@ from octavo.libraries import Array, np
 from octavo.storage.columns import replace_file
 from octavo.storage.stores.disk import Disk
 
-ROWS, VALUES = "composites.json", "composites.bin"
+FILE = "composites.bin"
+_CHECKED = 4  # bytes of the checksum
 
 
 class Composite(Struct, frozen=True, kw_only=True):
-    """What one row is made of: an assembly's revision, and a hash of its members' revisions.
+    """An assembly's vector, and what it is made of: its revision, and a hash of its members' revisions.
 
-    `used` of its `members` had a vector; fewer than two make no composite. `length` is that of the sum before
-    it was made one, `at` when the row was made, in microseconds.
+    `used` of its `members` had a vector; fewer than two make no composite. `at` is when it was made, in
+    microseconds.
     """
 
     id: str
@@ -37,11 +37,11 @@ class Composite(Struct, frozen=True, kw_only=True):
     scope: str
     members: int
     used: int
-    length: float
     at: int
+    vector: bytes
 
 
-class CompositeManifest(Struct, frozen=True, kw_only=True):
+class Composites(Struct, frozen=True, kw_only=True, dict=True):
     """Whose composites these are and what they have seen: `vectors` counts those there were, and the missing.
 
     `assembled` is the row up to which memories were looked at for grouping, `verified` when all was last
@@ -53,49 +53,45 @@ class CompositeManifest(Struct, frozen=True, kw_only=True):
     watermark: Watermark = Watermark(version=0, header="")
     vectors: tuple[int, int] = (0, 0)
     rows: tuple[Composite, ...] = ()
-    checksum: int = 0
     assembled: int = 0
     verified: int = 0
 
-
-class Composites:
-    """A reader's view of the composites, pinned to one manifest."""
-
-    def __init__(self, manifest: CompositeManifest, halves: Array) -> None:
-        self.manifest, self.halves = manifest, halves
-        self.rows = {row.id: row for row in manifest.rows}
-        self.places = {row.id: place for place, row in enumerate(manifest.rows)}
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where the composite of each assembly stands."""
+        return {row.id: place for place, row in enumerate(self.rows)}
 
     @cached_property
     def floats(self) -> Array:
         """The composites, one a row, of length one or zero."""
-        return self.halves.astype(np.float32)
+        halves = np.frombuffer(b"".join(row.vector for row in self.rows), dtype="<f2")
+        return halves.reshape(-1, self.dimension).astype(np.float32)
 
-    def pairs(self) -> Iterator[tuple[Composite, Array]]:
-        """What each row is made of, and its vector."""
-        return zip(self.manifest.rows, self.halves, strict=True)
-
-    def vector(self, id_: str) -> Array | None:
-        """An assembly's composite, None if it has none."""
-        return self.floats[self.places[id_]] if id_ in self.rows and self.rows[id_].used else None
+    def get(self, id_: str) -> Composite | None:
+        """The composite of an assembly; None if it has none."""
+        row = self.rows[self.places[id_]] if id_ in self.places else None
+        return row if row and row.used > 1 else None
 
 
-def read(folder: Path, embedder: str, dimension: int, is_ours: Callable[[Watermark], bool]) -> Composites:
+def read(folder: Path, embedder: str, dimension: int, is_ours: Callable[[int, str], bool]) -> Composites:
     """The composites as last published; none if they are damaged, of another embedder or another ledger."""
-    with suppress(FileNotFoundError, msgspec.DecodeError):
-        told = msgspec.json.decode(Disk().read(folder / ROWS), type=shape_of(CompositeManifest))
-        data = Disk().read(folder / VALUES)
-        is_whole = (told.embedder, told.dimension, told.checksum) == (embedder, dimension, zlib.crc32(data))
-        if is_whole and (not told.watermark.version or is_ours(told.watermark)):
-            return Composites(told, np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
-    manifest = CompositeManifest(embedder=embedder, dimension=dimension)
-    return Composites(manifest, np.empty((0, dimension), dtype="<f2"))
+    with suppress(FileNotFoundError, msgspec.MsgspecError):
+        data = Disk().read(folder / FILE)
+        if data[:_CHECKED] == _checksum(data[_CHECKED:]):
+            told = msgspec.msgpack.decode(data[_CHECKED:], type=shape_of(Composites))
+            is_whose = (told.embedder, told.dimension) == (embedder, dimension)
+            mark = told.watermark
+            if is_whose and (not mark.version or is_ours(mark.version, mark.header)):
+                return told
+    return Composites(embedder=embedder, dimension=dimension)
 
 
-def publish(folder: Path, manifest: CompositeManifest, halves: Array) -> None:
+def publish(folder: Path, made: Composites) -> None:
     """Make composites the ones that count; the caller holds the lock."""
     folder.mkdir(exist_ok=True)  # a model that is out from the start has made no vectors there
-    data = np.ascontiguousarray(halves, dtype="<f2").tobytes()
-    manifest = msgspec.structs.replace(manifest, checksum=zlib.crc32(data))
-    replace_file(folder / VALUES, data)
-    replace_file(folder / ROWS, msgspec.json.encode(manifest))
+    data = msgspec.msgpack.encode(made)
+    replace_file(folder / FILE, _checksum(data) + data)
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(_CHECKED, "big")

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.domain.dates import Interval
@@ -23,7 +22,7 @@ from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import write_batch, write_ends
 from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
-from octavo.storage.rows import EMPTY, FILES, Units, open_units
+from octavo.storage.rows import FILES, Units, open_units
 from octavo.storage.search import ScoredUnit, Search
 from octavo.storage.words import Words
 
@@ -33,24 +32,16 @@ _FEW = 1_000  # units that make a small pass
 _AT_ONCE = 10_000  # units that are analysed together: as many as stay near the processor
 
 
-class Index(Struct):
+class Index:
     """A reader's hold on the index; it follows what writers publish."""
 
-    folder: Path
-    recipe: Recipe = field(default_factory=Recipe)
-    _manifest: Path = Path()
-    _units: Units | None = None
-    _words: tuple[Units, Words] | None = None
-    _stamp: tuple[int, int] | None = None
-    _checked: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._manifest = self.folder / "manifest.json"  # looked at by every recall
-
-    @property
-    def watermark(self) -> Watermark:
-        """Up to where the index follows the ledger."""
-        return Units.published(self.folder, EMPTY).watermark
+    def __init__(self, folder: Path, recipe: Recipe | None = None) -> None:
+        self.folder, self.recipe = folder, recipe or Recipe()
+        self._manifest = folder / "manifest.json"  # looked at by every recall
+        self._units: Units | None = None
+        self._words: tuple[Units, Words] | None = None
+        self._stamp: tuple[int, int] | None = None
+        self._checked: set[str] = set()
 
     def units(self) -> Units:
         """The columns as they are published now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from octavo.domain.memory import Change
 from octavo.domain.ports import Store
-from octavo.errors import LedgerDamaged, LedgerTruncated, NewerFormat
+from octavo.errors import Damaged, LedgerDamaged, LedgerTruncated, NewerFormat, OctavoError
 from octavo.storage import codec, segments
 from octavo.storage.codec import Header, Line
 from octavo.storage.stores.entries import every
@@ -67,6 +68,31 @@ class Ledger:
             raise LedgerDamaged(f"{strays[0]} is no version of the ledger", hint="move the file elsewhere")
         return head
 
+    def proved(self, head: int) -> Iterator[Version | OctavoError]:
+        """Every version up to one, its changes read too, or why it is not what was written."""
+        before: str | None = GENESIS
+        for number in range(1, head + 1):
+            expected, before = before, None  # what comes behind damage stands on whatever was there
+            try:
+                found = self.read(number)
+                before = found.hash
+                deque(found.changes(), maxlen=0)
+                _must_stand(found, expected or found.header.parent_hash)
+            except OctavoError as error:
+                yield error
+            else:
+                yield found
+
+    def whole_until(self) -> int:
+        """The last version before the first damage: all up to it are there and stand on each other."""
+        head = max(listed(self._store)[0], default=0)
+        for number, found in enumerate(self.proved(head)):
+            if isinstance(found, Damaged):
+                return number
+            if isinstance(found, OctavoError):
+                raise found
+        return head
+
     def exists(self, version: int) -> bool:
         """Whether a version exists; version 0 is the empty account."""
         keys = (key_of(version), segments.key_of(version))
@@ -80,6 +106,10 @@ class Ledger:
             raise LedgerTruncated(f"{key_of(version)} has gone, and nothing is written on top of a gap")
         self._seen = version
         return newer is not None or sealed is not None
+
+    def holds(self, version: int, header: str) -> bool:
+        """Whether it has that very version, by the hash of its header."""
+        return self.exists(version) and self.hash_of(version) == header
 
     def hash_of(self, version: int) -> str:
         """The header's hash of a version, checked."""
@@ -291,8 +321,12 @@ def _parsed(version: int, number: int, raw: bytes) -> Line:
 
 def _standing(number: int, data: bytes, parent_hash: str) -> Version:
     """A version read from its bytes, checked to stand on the one before it."""
-    version = _version(number, data)
+    return _must_stand(_version(number, data), parent_hash)
+
+
+def _must_stand(version: Version, parent_hash: str) -> Version:
     if version.header.parent_hash != parent_hash:
+        number = version.header.version
         raise _damage(number, 1, f"it does not stand on version {number - 1} as found")
     return version
 

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from octavo.domain.mirror_places import RESERVED
 from octavo.domain.records import shape_of
-from octavo.errors import BadInput, NewerFormat
+from octavo.errors import BadInput, NewerFormat, Unavailable
 from octavo.storage import codec
 from octavo.storage.stores.disk import TEMPORARY, Disk, failure, make_folders, replace_file, saying
 
@@ -40,14 +40,13 @@ class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What the mirror was at a version: the base that edits are told from; `copies` are of conflicts."""
+    """What the mirror was at a version: the base that edits are told from."""
 
     format: int = _FORMAT
     account: str = ""
     version: int = 0
     header: str = ""
     files: Mapping[str, Shown] = field(default_factory=dict)
-    copies: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tree:
@@ -119,11 +118,9 @@ class Tree:
 
     def make_folders(self, names: Iterable[str]) -> None:
         """Make folders that are not there; where a link or a file stands in the way, nothing is made."""
-        for place in (self.folder / name for name in names):
-            above = [part for part in (place, *place.parents) if part.is_relative_to(self.folder)]
-            with saying(f"making {place}", _STORED):
-                if not any(part.is_symlink() or part.is_file() for part in above):
-                    make_folders(self._disk, place)
+        for name in names:
+            with suppress(BadInput, Unavailable, OSError):
+                make_folders(self._disk, self.inside(f"{name}/file").parent)
 
     def manifest(self) -> Manifest | None:
         """What the mirror was; None if nobody knows, which costs a closer look and no edit."""
@@ -161,25 +158,21 @@ def hash_of(data: bytes) -> str:
 def unfit(path: str) -> str | None:
     """Why a path cannot name a file of a mirror."""
     parts = path.split("/")
-    if not path or path.startswith("/") or "\\" in path or _DRIVE.match(path):
-        return "it is not relative, or no text"
-    if any(part in ("", ".", "..") for part in parts) or any(ord(c) < 32 for c in path):
-        return "it does not stay inside, or holds a control character"
-    if any(RESERVED.fullmatch(part) or part.endswith((".", " ")) for part in parts):
-        return "its name is reserved on some systems"
+    if any(part in ("", ".", "..") for part in parts) or "\\" in path or _DRIVE.match(path):
+        return "it does not stay inside"
+    if any(RESERVED.fullmatch(part) or part.endswith((".", " ")) or min(part) < " " for part in parts):
+        return "its name is reserved or impossible on some systems"
     return None
 
 
 def _collisions(files: dict[str, bytes]) -> dict[str, str]:
-    """Files whose names some systems take for one, or spell otherwise; they are taken out and left alone."""
+    """Files whose names some systems take for another's, or spell otherwise; they are taken out."""
     plain = {path: unicodedata.normalize("NFC", path) for path in files}
     names = Counter(name.casefold() for name in plain.values())
-    left = {path: "its name is not NFC" for path, name in plain.items() if path != name}
-    twins = (path for path, name in plain.items() if names[name.casefold()] > 1)
-    left |= dict.fromkeys(twins, "its name is that of another file elsewhere")
-    for path in left:
+    odd = [path for path, name in plain.items() if path != name or names[name.casefold()] > 1]
+    for path in odd:
         del files[path]
-    return left
+    return dict.fromkeys(odd, "some systems take its name for another one")
 
 
 def _unlisted(error: OSError) -> None:

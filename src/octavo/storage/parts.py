@@ -26,6 +26,7 @@ from octavo.storage.tokens import Encoded, Tokens
 _DAY_SECONDS = 86_400
 _TERM_FIT = 0.1  # what a term of the question in a passage is worth beside its cosine
 _EPOCH = 719_163  # the ordinal of 1970-01-01
+_OPENING = 20  # turns; who has news tells it early
 _MOST = 100  # of the best whose substance is compared
 
 
@@ -162,16 +163,20 @@ def substance_part(
     if len(best) < 2:
         return gain
     turns = units[best]
-    marks = nearby.firsts["marks"][turns] >> 1
+    marks, position = (nearby.firsts[name][turns] for name in ("marks", "position"))
     speaker = np.unique(nearby.firsts["speaker"][turns], return_inverse=True)[1]
 
     def beside(values: Array) -> Array:
         return np.asarray(values - (np.bincount(speaker, weights=values) / np.bincount(speaker))[speaker])
 
     told = substance(
-        only_asks=(marks & 8) / 8,
-        names=beside((marks & 3) / 3),
-        number=beside((marks & 4) / 4),
+        only_asks=(marks & 16) / 16,
+        names=beside((marks & 6) / 6),
+        number=beside((marks & 8) / 8),
+        dated=beside((marks & 32) / 32),
+        past=beside((marks & 64) / 64),
+        asks=beside((marks & 128) / 128),
+        late=np.minimum(position / _OPENING, 1),
         rarity=beside(_rarity(nearby, turns, sources)),
         fullness=nearby.fullness(turns, recipe),
         meaning=parts["meaning"][best] / np.float32(recipe.meaning) if "meaning" in parts else 0.0,

@@ -6,7 +6,7 @@ The manifest also says what the codes in the records mean, and up to which versi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,7 +102,7 @@ EMPTY = Manifest(watermark=Watermark(version=0, header=""))
 class Units(Columns[Manifest]):
     """One reader's or writer's view of the rows, pinned to one manifest."""
 
-    FORMAT = 6
+    FORMAT = 7
 
     counted: Any = None  # what `frequencies` counted for the first question
 
@@ -242,6 +242,11 @@ def ranges(low: Array, high: Array) -> Array:
 def picked(records: Array, places: Array) -> Array:
     """Some of the records; copied as plain bytes, which is many times faster than by field."""
     return np.take(records.view(f"V{records.itemsize}"), places).view(records.dtype)
+
+
+def joined(some: Sequence[Array]) -> Array:
+    """Arrays of records, one behind the other; joined as plain bytes, thirty times faster than by field."""
+    return np.frombuffer(b"".join([array.tobytes() for array in some]), dtype=some[0].dtype)
 
 
 def distinct(values: Array) -> Array:

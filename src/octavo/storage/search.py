@@ -16,7 +16,7 @@ from octavo.domain.ranking import Ages, Recipe, passage_prior, reach, term_weigh
 from octavo.libraries import Array, np
 from octavo.storage import parts as formulas
 from octavo.storage.batches import code_of
-from octavo.storage.frequencies import occurrences_in
+from octavo.storage.frequencies import everywhere
 from octavo.storage.rows import Units, distinct, key_code, picked
 from octavo.storage.surroundings import Source, Surroundings, counts_of, gather
 from octavo.storage.tokens import Encoded, Tokens
@@ -85,18 +85,19 @@ class Search:
         if query is not None and vectors is not None:
             self.query = checked_vectors(query, vectors.manifest.dimension)[0]
             vectors = vectors.up_to(units.manifest.rows)  # a writer may have added to both meanwhile
-        self.sources = [self._source(0, units, vectors if self.query is not None else None)]
+        terms = (*question.terms, *question.retold)
+        self.codes = np.array([code_of(term) for term in terms], dtype=np.uint32)
+        none = self.codes[:0]
+        self.sources = [self._source(0, units, vectors if self.query is not None else None, none)]
         if held is not None:
-            self.sources.append(self._source(units.manifest.rows, *held))
-        self.apart = apart if apart and (held or len(words.of_kinds(apart, version))) else ()
-        self.is_apart = np.array([kind in self.apart for kind in KINDS])
+            self.sources.append(self._source(units.manifest.rows, *held, self.codes))
+        self.is_apart = np.array([kind in apart for kind in KINDS])
+        self.apart = apart if apart and len(words.of_kinds(apart, version)) else ()
         self.allowed: Array | None = None
         if filter_.is_narrow:
             behind = [source.first + source.units.fitting(filter_) for source in self.sources[1:]]
             indexed = np.array(words.all(filter_, version), dtype=np.int64)
             self.allowed = np.sort(np.concatenate([indexed, *behind]))
-        terms = (*question.terms, *question.retold)
-        self.codes = np.array([code_of(term) for term in terms], dtype=np.uint32)
         # The seconds around each interval in which a match still counts for something.
         self.spans: list[tuple[int, int]] = []
         for interval in question.intervals[:12]:
@@ -104,9 +105,10 @@ class Search:
             last = _seconds(interval.last) + _DAY_SECONDS - 1
             self.spans.append((_seconds(interval.first) - slack, last + slack))
 
-    def _source(self, first: int, units: Units, vectors: Vectors | None) -> Source:
+    def _source(self, first: int, units: Units, vectors: Vectors | None, codes: Array) -> Source:
         scopes, rows = units.scope_codes(self.filter.scopes), units.rows_until(self.version)
-        return Source(first=first, units=units, vectors=vectors, scopes=scopes, rows=rows)
+        found = everywhere(units, codes)
+        return Source(first=first, units=units, vectors=vectors, scopes=scopes, rows=rows, found=found)
 
     def run(self, limit: int, least: int) -> list[ScoredUnit]:
         """The best units, best first; of a memory the best one only, unless each turn counts.
@@ -183,7 +185,7 @@ class Search:
         for source in self.sources[1:]:  # what is held in memory is looked at row by row
             records = source.units.column("rows")
             fits = self.is_apart[records["kind"]]
-            fits[occurrences_in(source.units.column("terms"), records["length"], self.codes).row] = True
+            fits[source.found.row] = True
             for first, last in self.spans:
                 fits |= (records["at"] >= first) & (records["at"] <= last)
             rows.append(source.first + np.flatnonzero(fits))
@@ -261,7 +263,9 @@ class Search:
         for source in self.sources:
             last = source.units.column("rows")[source.rows - 1 : source.rows]
             length += int((last["terms"] + last["length"]).sum())
-        counts = counts_of(self.sources, self.codes[: len(question.terms)])
+        counts = counts_of(self.sources[:1], self.codes[: len(question.terms)])
+        for source in self.sources[1:]:
+            counts += source.counts(len(self.codes))[: len(counts)]
         known = dict(zip(question.terms, counts.tolist(), strict=True))
         weights = np.array(term_weights(question.terms, question.previous, known, total, self.recipe))
         retold = [share / max(1, len(weights)) for share in question.retold.values()]

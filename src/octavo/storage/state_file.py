@@ -19,15 +19,15 @@ from apsw import sqlite_extra
 from octavo.domain.likeness import filed_under
 from octavo.domain.memory import COMPARED, Memory, Redaction
 from octavo.domain.names import called_in
-from octavo.domain.orders import orders_of
+from octavo.domain.orders import orders_of, said_by_user
 from octavo.domain.themselves import TOPICS, topics_of
 from octavo.errors import IndexDamaged, OctavoError, StoreFull, Unavailable
-from octavo.storage import codec
+from octavo.storage import codec, state_filed
 from octavo.storage.ledger import GENESIS, Version
 from octavo.storage.state_log import OPEN
-from octavo.storage.state_view import ROW_BITS
+from octavo.storage.state_view import ORDERS
 
-SCHEMA = 11
+SCHEMA = 13
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
 _CHECKSUM_BYTES = 8  # at the end of a page, which that layer goes by
 _MOST_BYTES_IN_MEMORY = 1 << 29
@@ -48,12 +48,11 @@ CREATE INDEX revision_live ON revision (kind, at, id) WHERE until = 461168601842
 CREATE INDEX revision_ended ON revision (until) WHERE until < 4611686018427387904;
 CREATE INDEX revision_topic ON revision (topic, kind, scope, until) WHERE topic IS NOT NULL;
 CREATE INDEX revision_session ON revision (session) WHERE session IS NOT NULL;
-CREATE TABLE filed (place INTEGER PRIMARY KEY);
+CREATE TABLE filed (part INTEGER PRIMARY KEY, places BLOB NOT NULL);
 CREATE TABLE link (target TEXT NOT NULL, until INTEGER NOT NULL, name TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (target, until, name, row)) WITHOUT ROWID;
 CREATE TABLE tagged (tag TEXT NOT NULL, at INTEGER NOT NULL, id TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (tag, at, id, row)) WITHOUT ROWID;
-CREATE TABLE standing_order (row INTEGER PRIMARY KEY);
 CREATE TABLE told (topic TEXT NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (topic, row)) WITHOUT ROWID;
 CREATE TABLE called (name TEXT NOT NULL, speaker TEXT NOT NULL, row INTEGER NOT NULL,
   PRIMARY KEY (name, speaker, row)) WITHOUT ROWID;
@@ -234,7 +233,7 @@ def _create(db: apsw.Connection) -> None:
 
 def begin_at_zero(db: apsw.Connection) -> None:
     """Note in empty tables that nothing is followed yet."""
-    db.execute("INSERT INTO meta VALUES ('version', 0), ('hash', ?)", (GENESIS,))
+    db.execute("INSERT INTO meta VALUES ('version', 0), ('hash', ?), ('filed', '[]')", (GENESIS,))
 
 
 def _revision_row(row: int, m: Memory, version: int, envelope: bytes, body: bytes | None) -> tuple[Any, ...]:
@@ -249,7 +248,7 @@ def _revision_row(row: int, m: Memory, version: int, envelope: bytes, body: byte
 def _looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """What memories are found by besides their own columns, as statements and their rows."""
     rows = list(enumerate(memories, start=first + 1))
-    places = [(place,) for row, m in rows if not m.gone for place in _places_of(row, m)]
+    spoken = [(row, m, said) for row, m in rows if (said := list(said_by_user(m)))]
     return [
         (
             "INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?)",
@@ -259,20 +258,23 @@ def _looked_up_by(first: int, memories: Sequence[Memory]) -> list[tuple[str, lis
             "INSERT OR IGNORE INTO tagged VALUES (?, ?, ?, ?)",
             [(tag, codec.micros(m.at), m.id, row) for row, m in rows for tag in m.tags],
         ),
-        ("INSERT INTO standing_order VALUES (?)", [(row,) for row, m in rows if orders_of(m)]),
-        ("INSERT INTO told VALUES (?, ?)", [(topic, row) for row, m in rows for topic in topics_of(m)]),
+        (
+            "INSERT INTO told VALUES (?, ?)",
+            [(topic, row) for row, m, said in spoken for topic in topics_of(m, said)],
+        ),
+        (
+            "INSERT INTO told VALUES (?, ?)",
+            [(ORDERS, row) for row, m, said in spoken if orders_of(m, said=said)],
+        ),
         (_CALL, [(n, who, row, n, who) for row, m in rows if m.turns for n, who in called_in(m)]),
-        # In their order, because neighbours lie on one page.
-        ("INSERT OR IGNORE INTO filed VALUES (?)", sorted(places)),
     ]
 
 
-def _places_of(row: int, memory: Memory) -> list[int]:
+def _places_of(row: int, memory: Memory) -> set[int]:
     """The numbers that a text is filed under, each with its row."""
-    if memory.kind not in COMPARED or not memory.text:
-        return []
-    numbers = filed_under(memory.kind, memory.scope, memory.text)
-    return [number << ROW_BITS | row for number in numbers]
+    if memory.kind not in COMPARED or not memory.text or memory.gone:
+        return set()
+    return {state_filed.place_of(n, row) for n in filed_under(memory.kind, memory.scope, memory.text)}
 
 
 def write_version(db: apsw.Connection, version: Version) -> bool:
@@ -304,6 +306,8 @@ def write_version(db: apsw.Connection, version: Version) -> bool:
     for sql, values in _looked_up_by(first, memories):
         if values:
             db.executemany(sql, values)
+    if places := [place for n, m in enumerate(memories, start=first + 1) for place in _places_of(n, m)]:
+        state_filed.add(db, places)
     _end_older(db, number, memories)  # after the inserts: a version may hold two revisions of one memory
     for id_ in redacted:  # last, because the counters go by the category that is erased
         _erase(db, id_, number)
@@ -325,16 +329,14 @@ def _erase(db: apsw.Connection, id_: str, version: int) -> None:
     erased: list[Any] = db.execute(sql, (id_, version)).fetchall()
     for row, envelope, body in erased:
         memory = codec.decode_memory(envelope, body)
-        places = _places_of(row, memory)
-        db.executemany("DELETE FROM filed WHERE place = ?", [(place,) for place in places])
+        state_filed.remove(db, _places_of(row, memory))
         db.executemany(
             "DELETE FROM tagged WHERE tag = ? AND at = ? AND id = ? AND row = ?",
             [(tag, codec.micros(memory.at), id_, row) for tag in memory.tags],
         )
-        db.executemany("DELETE FROM told WHERE topic = ? AND row = ?", [(topic, row) for topic in TOPICS])
-    for table in ("standing_order", "called"):  # our own table names
-        rows = f"SELECT row FROM revision WHERE {own}"
-        db.execute(f"DELETE FROM {table} WHERE row IN ({rows})", (id_, version))
+        topics = [(topic, row) for topic in (*TOPICS, ORDERS)]
+        db.executemany("DELETE FROM told WHERE topic = ? AND row = ?", topics)
+    db.execute(f"DELETE FROM called WHERE row IN (SELECT row FROM revision WHERE {own})", (id_, version))
     db.execute(
         f"UPDATE revision SET body = NULL, topic = NULL, category = NULL, tags = NULL WHERE {own}",
         (id_, version),

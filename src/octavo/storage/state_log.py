@@ -124,12 +124,12 @@ class StateLog(ABC):
 
     def revisions_since(self, after: int, upto: int) -> Iterator[tuple[int, Memory]]:
         """Revisions that became valid in (after, upto], in order, with their version; read some at a time."""
-        first = "SELECT row FROM revision WHERE since > ? AND since <= ? ORDER BY since, row LIMIT 1"
-        place = self.one(first, (after, upto))
-        while place is not None:
-            some = self.told("row >= ? AND +since <= ? ORDER BY row LIMIT ?", (place, upto, _AT_ONCE))
+        place, where = after, "since > ? AND since <= ? ORDER BY since, row LIMIT ?"
+        while some := self.told(where, (place, upto, _AT_ONCE)):
             yield from ((since, memory) for _, since, memory in some)
-            place = some[-1][0] + 1 if len(some) == _AT_ONCE else None
+            if len(some) < _AT_ONCE:
+                break
+            place, where = some[-1][0], "row > ? AND +since <= ? ORDER BY row LIMIT ?"
 
     def version_after(self, version: int, revisions: int, limit: int) -> int:
         """The last version within about so many revisions after one, at least the next."""

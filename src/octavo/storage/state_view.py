@@ -8,8 +8,8 @@ from typing import Any, cast
 from octavo.domain.filters import Filter
 from octavo.domain.likeness import sought_under
 from octavo.domain.memory import COMPARED, KINDS, Kind, Memory, Proposal
-from octavo.domain.state import NEWEST, most_shared
-from octavo.storage.codec import decode_change, decode_memory, encode_json, micros, text_in
+from octavo.storage import state_filed
+from octavo.storage.codec import decode_change, decode_memory, micros, text_in
 from octavo.storage.state_log import AMONG, OPEN, StateLog, listed
 
 Text = tuple[Kind, str, str]  # a kind, a scope and what is said in it
@@ -22,14 +22,7 @@ _VALID = "since <= ? AND until > ?"
 _LIVE = f"until = {OPEN} AND gone = 0"
 _ENDED = f"{_VALID} AND until < {OPEN}"
 
-# A number that texts are filed under and the row of one are one key, so that both fit an integer.
-ROW_BITS = 27
-_ROW = (1 << ROW_BITS) - 1
-_FILED = (
-    f"SELECT value, (SELECT group_concat(place & {_ROW}) FROM (SELECT place FROM filed WHERE "
-    f"place BETWEEN value << {ROW_BITS} AND value << {ROW_BITS} | {_ROW} ORDER BY place DESC LIMIT {NEWEST})"
-    ") FROM json_each(?)"
-)
+ORDERS = "orders"  # the topic of those that hold a standing order or a wish
 _VALID_ROWS = f"SELECT row, envelope, body FROM revision WHERE row {AMONG} AND gone = 0 AND {_VALID}"
 
 
@@ -93,17 +86,12 @@ class DbView:
         return [decode_memory(*line) for line in lines if near is None or near(text_in(line[1]))]
 
     def _look_up(self, wanted: Sequence[Text]) -> dict[Text, Sequence[_Line]]:
-        """The look-alikes of some texts at once: a statement for each would cost more than its answer.
-
-        The numbers are asked for in order, because neighbours lie on one page.
-        """
+        """The look-alikes of some texts at once: a statement for each would cost more than its answer."""
         sought = [sought_under(*text) for text in wanted]
-        numbers = encode_json(sorted(set().union(*sought)))
-        filed = {number: rows.split(",") for number, rows in self._db.rows(_FILED, (numbers,)) if rows}
-        best = [most_shared([filed[n] for n in some if n in filed], len(some)) for some in sought]
-        rows = ",".join(set().union(*best))
-        found = self._db.rows(_VALID_ROWS, (f"[{rows}]", *self._now)) if rows else ()
-        lines = {str(row): (envelope, body) for row, envelope, body in found}
+        best = state_filed.most_alike(self._db, sought)
+        rows = set().union(*best)
+        found = self._db.rows(_VALID_ROWS, (listed(rows), *self._now)) if rows else ()
+        lines = {row: (envelope, body) for row, envelope, body in found}
         answers = ([lines[row] for row in some if row in lines] for some in best)
         return dict(zip(wanted, answers, strict=True))
 
@@ -143,10 +131,6 @@ class DbView:
             "AND coalesce(scope, 'shared') IN ('shared', ?) LIMIT 1"
         )
         return self.has_refused() and bool(self._db.rows(sql, (key, scope)))
-
-    def has_redactions(self) -> bool:
-        """Whether anything was ever erased, as known when this view was first asked."""
-        return self._has("redaction")
 
     def is_used(self) -> bool:
         """Whether any use of any memory was noted, so that most accounts need not count them."""
@@ -199,17 +183,11 @@ class DbView:
         rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target {AMONG}", (listed(ids),))
         return {str(row[0]) for row in rows}
 
-    def with_orders(self, limit: int) -> list[int]:
-        """The rows of the newest live memories that hold a standing order or a wish."""
-        rows = self._db.rows(
-            "SELECT s.row FROM standing_order s CROSS JOIN revision r USING (row) "
-            f"WHERE r.gone = 0 AND {_VALID} ORDER BY s.row DESC LIMIT ?",
-            (*self._now, limit),
-        )
-        return [int(row) for (row,) in rows]
-
     def telling(self, topics: Sequence[str], scopes: Sequence[str] | None, newest: int) -> list[int]:
-        """The rows of the newest live memories in which the user tells of themselves, of each topic a few."""
+        """The rows of the newest live memories in which the user tells of a topic, of each a few.
+
+        That is something of themselves, or under `ORDERS` a standing order or a wish.
+        """
         seen = "" if scopes is None else f"AND r.scope {AMONG}"
         rows = self._db.rows(
             "SELECT (SELECT group_concat(row) FROM (SELECT t.row FROM told t CROSS JOIN revision r "

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from octavo.domain.ranking import Recipe
 from octavo.libraries import Array, np
-from octavo.storage.frequencies import Occurrences, containing, occurrences_in
-from octavo.storage.rows import NO_POSITION, Units, distinct, picked, ranges
+from octavo.storage.frequencies import Occurrences, containing, occurrences_in, passages_of
+from octavo.storage.rows import NO_POSITION, Units, distinct, joined, picked, ranges
 from octavo.storage.vectors import Vectors
 
 _TELLING, _EMPTY = 0b1111, 0b10000  # of `marks`: a person, names, a number; and what only asks or thanks
@@ -27,10 +27,20 @@ class Source(NamedTuple):
     vectors: Vectors | None
     scopes: Array  # the codes of those that may be seen
     rows: int  # how many there are at the version asked for
+    found: Occurrences  # where the question's terms stand, of what is held in memory
 
     def holds(self, rows: Array) -> Array:
         """Which rows are among its own."""
         return np.asarray((rows >= self.first) & (rows < self.first + self.units.manifest.rows))
+
+    def counts(self, terms: int) -> Array:
+        """In how many passages that are held in memory each of the question's terms occurs."""
+        manifest, found = self.units.manifest, self.found
+        if self.rows < manifest.rows or len(self.scopes) < len(manifest.scopes):
+            is_counted = np.isin(self.units.column("rows")["scope"], self.scopes)
+            is_counted[self.rows :] = False
+            found = found.among(is_counted)
+        return passages_of(found, terms)
 
 
 Sources = Sequence[Source]
@@ -130,10 +140,11 @@ def gather(
     """
     index, *others = sources
     begun = [held.units.column("rows")["session"] for held in others]
-    taken = [_taken(index, *_with_context(index.units, candidates, begun), visible, codes)]
+    low, high = _with_context(index.units, candidates, begun)
+    taken = [_seen(index, *_read(index.units, low, high, codes), visible)]
     for held in others:
-        everything = np.zeros(1, dtype=np.int64), np.array([held.units.manifest.rows])
-        taken.append(_taken(held, *everything, visible, codes))
+        records = held.units.column("rows")
+        taken.append(_seen(held, np.arange(len(records)), records, held.found, visible))
     rows, records, found = taken[0] if len(taken) == 1 else _joined(taken)
     session, position = (np.ascontiguousarray(records[name]) for name in ("session", "position"))
     changes = _changes(session, position)
@@ -162,22 +173,30 @@ def gather(
 _Taken = tuple[Array, Array, Occurrences]  # rows, their records, and the question's terms in them
 
 
-def _taken(
-    source: Source, low: Array, high: Array, visible: Callable[[Source, Array], Array], codes: Array
-) -> _Taken:
-    """What some ranges of a source's rows hold, as far as it is visible."""
+def _read(units: Units, low: Array, high: Array, codes: Array) -> _Taken:
+    """What some ranges of rows hold."""
     rows = ranges(low, high)
-    records = source.units.take(rows)
+    records = units.take(rows)
     terms = np.empty(0, dtype="<u4")
     if len(records):  # the terms of consecutive rows are consecutive too
         ends = np.cumsum(high - low)
         last = picked(records, ends - 1)
         begin = records["terms"][np.concatenate(([0], ends[:-1]))].tolist()
         end = (last["terms"] + last["length"]).tolist()
-        data = source.units.column("terms").data  # bytes are joined in half the time that arrays are
+        data = units.column("terms").data  # bytes are joined in half the time that arrays are
         joined = b"".join([data[a:b] for a, b in zip(begin, end, strict=True)])
         terms = np.frombuffer(joined, dtype="<u4")
-    found = occurrences_in(terms, records["length"], codes)
+    return rows, records, occurrences_in(terms, records["length"], codes)
+
+
+def _seen(
+    source: Source,
+    rows: Array,
+    records: Array,
+    found: Occurrences,
+    visible: Callable[[Source, Array], Array],
+) -> _Taken:
+    """What some rows of a source hold, as far as it is visible."""
     seen = visible(source, rows)
     if not seen.all():
         found = found.among(seen)
@@ -191,7 +210,7 @@ def _joined(taken: Sequence[_Taken]) -> _Taken:
     before = np.cumsum([0, *(len(some) for some in rows)]).tolist()
     row = np.concatenate([some.row + count for some, count in zip(found, before, strict=False)])
     occurrences = Occurrences(row=row, term=np.concatenate([some.term for some in found]))
-    return np.concatenate(rows), np.concatenate(records), occurrences
+    return np.concatenate(rows), joined(records), occurrences
 
 
 def _with_context(units: Units, candidates: Array, begun: Sequence[Array]) -> tuple[Array, Array]:

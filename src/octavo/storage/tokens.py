@@ -8,35 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, field
-
 from octavo.libraries import Array, np, product
 from octavo.storage.columns import Columns, Files
 from octavo.storage.rows import ranges
+from octavo.storage.vectors import OWNER, ModelManifest
 
 _SCALE = 127  # a vector of length one in whole numbers of a byte each
 
 Encoded = tuple[Array, Array]  # the ids of a text's tokens, and a vector of length one for each
 
 
-class TokenManifest(Struct, frozen=True, kw_only=True):
-    """Whose token vectors these are and how many rows and tokens of them count."""
-
-    model: str
-    dimension: int
-    history: str = ""  # the header hash of the ledger's first version
-    rows: int = 0
-    tokens: int = 0
-    checksums: dict[str, int] = field(default_factory=dict)
-
-
-class Tokens(Columns[TokenManifest]):
+class Tokens(Columns[ModelManifest]):
     """A reader's or writer's view of the token vectors, pinned to one manifest."""
 
-    FORMAT = 1
-    OWNER = ("model", "dimension", "history")
+    FORMAT = 2
+    OWNER = OWNER
 
-    def _layout(self, manifest: TokenManifest) -> tuple[Files, Mapping[str, int]]:
+    def _layout(self, manifest: ModelManifest) -> tuple[Files, Mapping[str, int]]:
         files = {
             "ends": ("<u8", (manifest.rows,)),
             "ids": ("<u2", (manifest.tokens,)),

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.errors import BadVector
@@ -25,6 +25,7 @@ _COMPARED = 7  # and so many times as many as are wanted
 _SPARE = 2  # and so many times that are looked at first: some may not be visible
 _BOXED = 8000
 _MEAN_ROWS = 256
+_USUAL_ROWS = 32  # so many texts say what is usual
 _SPARSE = 0.1
 _AT_ONCE = 512  # rows whose numbers fit the processor's cache
 # A half's bits, moved to where a float has them, are the same number made 2 ** 112 times smaller. numpy would
@@ -32,39 +33,41 @@ _AT_ONCE = 512  # rows whose numbers fit the processor's cache
 _HALF_BITS, _WIDER = -0x70002000, 2.0**112
 
 
-class VectorManifest(Struct, frozen=True, kw_only=True):
-    """Whose vectors these are and how many rows of them count."""
+class ModelManifest(Struct, frozen=True, kw_only=True):
+    """Whose vectors these are, of passages or of their tokens, and how many rows and tokens of them count."""
 
-    embedder: str
+    model: str
     dimension: int
-    rows: int = 0
-    floats: int = 0  # running checksums of the three files
-    bits: int = 0
-    times: int = 0
-    retries: Retries = ()
     history: str = ""  # the header hash of the ledger's first version: another ledger, other vectors
+    rows: int = 0
+    tokens: int = 0
+    checksums: dict[str, int] = field(default_factory=dict)  # running, one a file
+    retries: Retries = ()
     verified: int = 0  # when every row was last found to be right, in microseconds
 
 
-class Vectors(Columns[VectorManifest]):
+OWNER = ("model", "dimension", "history")
+
+
+class Vectors(Columns[ModelManifest]):
     """A reader's or writer's view of the vectors, pinned to one manifest.
 
     Of `times`, when each vector came in microseconds, 0 says that there is none, or nobody said.
     """
 
-    FORMAT = 2
-    OWNER = ("embedder", "dimension", "history")
+    FORMAT = 3
+    OWNER = OWNER
 
     _mean: tuple[int, Array] | None = None
 
-    def _layout(self, manifest: VectorManifest) -> tuple[Files, Mapping[str, int]]:
+    def _layout(self, manifest: ModelManifest) -> tuple[Files, Mapping[str, int]]:
         rows, dimension = manifest.rows, manifest.dimension
         files = {
             "floats": ("<f2", (rows, dimension)),
             "bits": ("u1", (rows, code_bytes(dimension))),
             "times": ("<i8", (rows,)),
         }
-        return files, {name: getattr(manifest, name) for name in files}
+        return files, manifest.checksums
 
     @property
     def floats(self) -> Array:
@@ -84,12 +87,19 @@ class Vectors(Columns[VectorManifest]):
         return Vectors(self.folder, replace(self.manifest, rows=rows, retries=kept))
 
     def mean(self, rows: int) -> Array:
-        """A stand-in for the mean vector: that of the first few rows, which stay the first for ever."""
+        """A stand-in for the mean vector: that of the first few rows, which stay the first for ever.
+
+        Of very few it is mostly the text that a question looks for, so it counts by as much as there are.
+        """
         count = min(rows, self.manifest.rows, _MEAN_ROWS)
         if self._mean is None or self._mean[0] != count:
             first = np.delete(self.floats[:count], self.lacking[self.lacking < count], axis=0)
             first = first.astype(np.float32)
-            self._mean = (count, first.mean(axis=0) if len(first) else np.zeros(self.manifest.dimension))
+            share = min((len(first) - 1) / _USUAL_ROWS, 1.0)
+            self._mean = (
+                count,
+                first.mean(axis=0) * share if len(first) else np.zeros(self.manifest.dimension),
+            )
         return self._mean[1]
 
     def nearest(
@@ -147,7 +157,7 @@ class Vectors(Columns[VectorManifest]):
 
 def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
     """The vectors as last published; none if they belong to another embedder or another ledger."""
-    return Vectors.open(folder, VectorManifest(embedder=embedder, dimension=dimension, history=history))
+    return Vectors.open(folder, ModelManifest(model=embedder, dimension=dimension, history=history))
 
 
 def held_vectors(vectors: Vectors, new: Array) -> Vectors:
@@ -166,7 +176,7 @@ def append_vectors(vectors: Vectors, new: Any, *, at: int = 0, retries: Retries 
     kept = manifest.retries if retries is None else retries
     rows = range(manifest.rows, manifest.rows + len(checked))
     checksums = vectors.add(_arrays(checked, rows, at, kept))
-    return vectors.publish(rows=rows.stop, retries=kept, **checksums)
+    return vectors.publish(rows=rows.stop, retries=kept, checksums=checksums)
 
 
 def fill_vectors(
@@ -183,7 +193,7 @@ def fill_vectors(
         width = array[:1].nbytes
         parts = [(row * width, values.tobytes()) for row, values in zip(rows, array, strict=True)]
         write_into(vectors.folder / f"{name}.bin", parts)
-    return vectors.publish(retries=retries, **Vectors(vectors.folder, vectors.manifest).found())
+    return vectors.publish(retries=retries, checksums=Vectors(vectors.folder, vectors.manifest).found())
 
 
 def checked_vectors(new: Any, dimension: int) -> Array:

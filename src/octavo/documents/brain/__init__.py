@@ -6,13 +6,14 @@ from typing import Any
 
 from octavo.documents.brain.memory import LEVELS, Context, FilesystemMemory, Written
 from octavo.documents.brain.patterns import Consolidated
+from octavo.domain.memory import Layer
 
 __all__ = ["FilesystemMemory", "consolidate_memory", "read_memory", "write_memory"]
 DATA_DIR = "brain_b_data"  # as the seed calls it
 
 
 def read_memory(
-    query: str, levels: Sequence[str] = LEVELS, *, data_dir: str | Path = DATA_DIR, **more: Any
+    query: str, levels: Sequence[Layer] = LEVELS, *, data_dir: str | Path = DATA_DIR, **more: Any
 ) -> Context:
     """Read from some levels of the memory in a folder, hierarchically mixed."""
     with FilesystemMemory(data_dir, **more) as memory:
@@ -20,7 +21,7 @@ def read_memory(
 
 
 def write_memory(
-    content: str | Mapping[str, Any], level: str, key: str, *, data_dir: str | Path = DATA_DIR, **more: Any
+    content: str | Mapping[str, Any], level: Layer, key: str, *, data_dir: str | Path = DATA_DIR, **more: Any
 ) -> Written:
     """Write to the memory in a folder at a level; the `actor` decides what needs a person's yes."""
     with FilesystemMemory(data_dir, **more) as memory:

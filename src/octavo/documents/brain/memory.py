@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.documents.brain import patterns
 from octavo.documents.brain.patterns import Consolidated
 from octavo.domain import blocks, episodes, mirror, runs
 from octavo.domain.ageing import limits_of
-from octavo.domain.memory import Memory
+from octavo.domain.memory import Layer, Memory
 from octavo.domain.mirror_places import place_of
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.verdicts import Verdict
@@ -29,7 +30,7 @@ from octavo.errors import BadInput
 
 AGENT = "agent:brain_b"
 GUARDRAILS = "guardrails"
-DECAY = {"episodic": 0.9, "semantic": 0.99, "procedural": 0.999}
+DECAY: Mapping[Layer, float] = {"episodic": 0.9, "semantic": 0.99, "procedural": 0.999}
 LEVELS = tuple(DECAY)  # of two that speak on one topic the later one counts
 _KEY = re.compile(r"[a-z0-9_-]{1,64}")
 
@@ -41,7 +42,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     key: str
     path: str
     content: str
-    level: str
+    level: Layer
     score: float
     timestamp: datetime
     data: Mapping[str, Any] = {}
@@ -51,7 +52,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 class Context(Struct, frozen=True, kw_only=True):
     """What was read: entries by level, and all levels mixed, best first."""
 
-    levels: Mapping[str, tuple[Entry, ...]]
+    levels: Mapping[Layer, tuple[Entry, ...]]
     mixed: tuple[Entry, ...]
 
     @property
@@ -63,7 +64,7 @@ class Context(Struct, frozen=True, kw_only=True):
 class Written(Struct, frozen=True, kw_only=True):
     """What a write became: the memories it made, what was refused, or the proposal that now waits."""
 
-    level: str
+    level: Layer
     key: str
     ids: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
@@ -110,33 +111,29 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
     def read_memory(
         self,
         query: str,
-        levels: Sequence[str] = LEVELS,
+        levels: Sequence[Layer] = LEVELS,
         k: int = 10,
-        weights: Mapping[str, float] | None = None,
+        weights: Mapping[Layer, float] | None = None,
     ) -> Context:
         """What some levels hold on a query, by level and mixed.
 
         `weights` multiply the scores of a level in place of the engine's priors.
         """
-        check_levels(*levels, *(weights or ()))
         hits = self.account.recall(query, k=k, layers=tuple(levels)) if levels else []
-        scores = {hit.memory.id: hit.score for hit in hits}
-        highest: dict[str, int] = {}
+        entries, highest = list[Entry](), dict[str, int]()
         for hit in hits:
-            key, level = hit.memory.topic or hit.memory.id, hit.memory.layer
-            highest[key] = max(highest.get(key, 0), LEVELS.index(level))
-            if weights is not None:
-                scores[hit.memory.id] -= hit.parts.get("layer", 0.0)
-                scores[hit.memory.id] *= weights.get(level, 1.0)
-        entries = [_entry(hit.memory, scores[hit.memory.id], highest) for hit in hits]
+            of_level = 1.0 if weights is None else weights.get(hit.memory.layer, 1.0)
+            prior = 0.0 if weights is None else hit.parts.get("layer", 0.0)
+            entries.append(entry := _entry(hit.memory, (hit.score - prior) * of_level))
+            highest[entry.key] = max(highest.get(entry.key, 0), LEVELS.index(entry.level))
         entries.sort(key=lambda entry: -entry.score)
+        entries = [replace(e, overridden=LEVELS.index(e.level) < highest[e.key]) for e in entries]
         by_level = {level: tuple(entry for entry in entries if entry.level == level) for level in levels}
         return Context(levels=by_level, mixed=tuple(entry for entry in entries if not entry.overridden))
 
-    def write_memory(self, content: str | Mapping[str, Any], level: str, key: str) -> Written:
+    def write_memory(self, content: str | Mapping[str, Any], level: Layer, key: str) -> Written:
         """Write at a level: an event is appended, a page is replaced, a procedure needs a person's yes."""
         check_key(key)
-        check_levels(level)
         if not content:
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         if level == "semantic":
@@ -160,7 +157,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
         policy = self.account.policy.patterns
         if max_age_days is not None:
-            policy = msgspec.structs.replace(policy, days=float(max_age_days))
+            policy = replace(policy, days=float(max_age_days))
         done = patterns.consolidate(self.account, self.now(), policy, promote=promote)
         if self._is_own or self.account.policy.retention.mode == "on":
             self.account.retire_aged()
@@ -248,9 +245,8 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
             files, size = files + len(sizes), size + sum(sizes)
         return {"levels": rows, "total_files": files, "total_size_bytes": size}
 
-    def list_level(self, level: str) -> list[Entry]:
+    def list_level(self, level: Layer) -> list[Entry]:
         """Everything a level holds, oldest first."""
-        check_levels(level)
         return [_entry(memory) for memory in self.account.memories(layer=level)]
 
     def retention(self) -> dict[str, Any]:
@@ -314,28 +310,18 @@ def check_key(key: str) -> str:
     return key
 
 
-def check_levels(*levels: str) -> None:
-    """Raise unless each is one of the three."""
-    for level in levels:
-        if level not in LEVELS:
-            hint = f"use one of {', '.join(LEVELS)}"
-            raise BadInput(f"level {level!r} is none of the three", hint=hint)
-
-
-def _entry(memory: Memory, score: float = 0.0, highest: Mapping[str, int] | None = None) -> Entry:
+def _entry(memory: Memory, score: float = 0.0) -> Entry:
     """A memory as an entry of its level, with the place it has in the tree of files."""
     place = place_of(memory, lambda _: f"{memory.at:%Y-%m-%d}")
-    key = memory.topic or memory.id
     return Entry(
         id=memory.id,
-        key=key,
+        key=memory.topic or memory.id,
         path=place.path if place else "",
         content=memory.text,
         level=memory.layer,
         score=score,
         timestamp=memory.at,
         data=memory.data,
-        overridden=LEVELS.index(memory.layer) < (highest or {}).get(key, 0),
     )
 
 

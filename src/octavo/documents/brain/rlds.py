@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
 from octavo.documents import trees
 from octavo.documents.transfer import Imported, Tally
-from octavo.domain import mirror, runs
+from octavo.domain import mirror, runs, strict_json
 from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import Place
-from octavo.domain.records import shape_of
 from octavo.engine.account import Account
-from octavo.errors import BadFile, BadInput, OctavoError, Unavailable
+from octavo.engine.surface import fitted
+from octavo.errors import BadInput, OctavoError, Unavailable
 
 _EPISODE = re.compile(r"(^|/)(metadata|robotgrid_[^/]*)\.json$")
 _FILES = ("metadata.json", "steps.jsonl")
@@ -28,38 +25,16 @@ _STATE = ("x", "y", "direction", "keys")
 _DIRECTIONS = ("north", "east", "south", "west")
 
 
-class Choice(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Which episodes a curated set takes; None leaves a condition out."""
-
-    success: bool | None = None
-    max_denials: int | None = None
-    min_reward: float | None = None
-    tags: tuple[str, ...] = ()
-    public: bool | None = None
-
-    def takes(self, memory: Memory) -> bool:
-        """Whether an episode belongs to the set."""
-        metadata = memory.data["metadata"]
-        denials = runs.number_of(metadata.get("sandbox_denials"))
-        return (
-            (self.success is None or bool(metadata.get("success")) == self.success)
-            and (self.max_denials is None or denials <= self.max_denials)
-            and (self.min_reward is None or runs.reward_of(memory.data["steps"]) >= self.min_reward)
-            and (self.public is None or bool(metadata.get("public", True)) == self.public)
-            and set(self.tags) <= set(memory.tags)
-        )
-
-
 def export(account: Account, path: str | Path, **choice: Any) -> dict[str, Any]:
     """Write the chosen episodes below a folder, one directory each, and `dataset.json` that proves them."""
-    chosen, rule = _chosen(account, choice)
+    chosen = choose(account, **choice)
     files = {f"{m.id}/{name}": mirror.render(_RUN, name, [m], {}) for m in chosen for name in _FILES}
     manifest = {
         "schema_version": runs.SCHEMA,
         "episodes": len(chosen),
         "steps": sum(len(memory.data["steps"]) for memory in chosen),
         "sha256": hashlib.sha256(b"".join(files.values())).hexdigest(),
-        "filter": rule,
+        "filter": {name: value for name, value in choice.items() if value is not None},
     }
     trees.write_all(Path(path), {**files, "dataset.json": trees.json_bytes(manifest)})
     return manifest
@@ -74,7 +49,7 @@ def export_minari(account: Account, dataset_id: str | Path, **choice: Any) -> di
         from minari.data_collector import EpisodeBuffer  # type: ignore[import-untyped]
     except ModuleNotFoundError as error:
         raise Unavailable(f"{error.name} is not installed", hint="pip install 'octavo[minari]'") from error
-    kept = [memory.data["steps"] for memory in _chosen(account, choice)[0]]
+    kept = [memory.data["steps"] for memory in choose(account, **choice)]
     kept = [steps for steps in kept if any(map(runs.command_of, steps))]
     if not kept:
         raise BadInput("no episode passes the filter", hint="loosen it, or play first")
@@ -130,22 +105,33 @@ def import_(account: Account, path: str | Path) -> Imported:
     return tally.imported(account, "rlds")
 
 
-def _chosen(account: Account, choice: Mapping[str, Any]) -> tuple[list[Memory], Any]:
-    """The episodes that are chosen, oldest first, and by what; BadInput with what there is to choose."""
-    try:
-        rule = msgspec.convert(choice, shape_of(Choice), strict=True)
-    except msgspec.ValidationError as error:
-        hint = f"choose by {', '.join(Choice.__struct_fields__)}"
-        raise BadInput(f"episodes cannot be chosen so: {error}", hint=hint) from error
-    episodes = account.memories(kind="episode", category=runs.CATEGORY)
-    return [memory for memory in episodes if rule.takes(memory)], msgspec.to_builtins(rule)
+@fitted
+def choose(
+    account: Account,
+    *,
+    success: bool | None = None,
+    max_denials: int | None = None,
+    min_reward: float | None = None,
+    tags: Sequence[str] = (),
+    public: bool | None = None,
+) -> list[Memory]:
+    """The episodes that are as they should be, oldest first; what is not said does not count."""
+    chosen = []
+    for memory in account.memories(kind="episode", category=runs.CATEGORY):
+        told = memory.data["metadata"]
+        if (
+            success in (None, bool(told.get("success")))
+            and (max_denials is None or runs.number_of(told.get("sandbox_denials")) <= max_denials)
+            and (min_reward is None or runs.reward_of(memory.data["steps"]) >= min_reward)
+            and public in (None, bool(told.get("public", True)))
+            and set(tags) <= set(memory.tags)
+        ):
+            chosen.append(memory)
+    return chosen
 
 
 def _read(root: Path, name: str, tally: Tally) -> tuple[Any, Any]:
-    """Metadata and steps of an episode: one file of both, or one beside steps.jsonl or steps/*.jsonl.
-
-    One bad line costs one line and is named.
-    """
+    """Metadata and steps of an episode, in one file or beside each other; a bad line costs itself alone."""
     file = root / name
     told = trees.read_json(file)
     if file.name != "metadata.json":
@@ -154,12 +140,11 @@ def _read(root: Path, name: str, tally: Tally) -> tuple[Any, Any]:
         return {"episode_id": file.stem, **(runs.part_of(told, "metadata") or told)}, steps
     whole, steps = file.with_name("steps.jsonl"), []
     for part in [whole] if whole.is_file() else sorted((file.parent / "steps").glob("[0-9]*.jsonl")):
-        for number, step in trees.json_lines(trees.read_bytes(part)):
+        for number, step in strict_json.lines_of(trees.read_bytes(part)):
             if isinstance(step, dict):
                 steps.append(step)
             else:
-                why = step.message if isinstance(step, BadFile) else "it is no JSON object"
-                tally.leave_out(f"{part.relative_to(root).as_posix()}, line {number}", why)
+                tally.leave_out(f"{part.relative_to(root).as_posix()}, line {number}", "it is no JSON object")
     return told, steps
 
 

@@ -148,7 +148,7 @@ class Tree:
         if due.sessions[-1] > _MOST_SESSIONS:
             return "stands too far ahead"
         try:
-            cores.core_from_json(value) if kind == "core" else cores.sphere_from_json(value)
+            cores.read(cores.TYPES[kind], value)
         except BadInput as error:
             return f"has another shape ({error.message})"
         self.made[stem] = value

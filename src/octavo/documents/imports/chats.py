@@ -33,9 +33,7 @@ def _sessions(
         tag = f"{format_}:{id_of(account, format_, id_)}"
         there = account.memories(kind="episode", tags=[tag], scope=[account.scope or SHARED])
         known = {turn.data.get("id") for episode in there for turn in episode.turns}
-        items: list[Item] = []
-        pairs: list[tuple[Turn, ...]] = []
-        at = start
+        items, pairs, at = list[Item](), list[tuple[Turn, ...]](), start
         for number, (foreign, speaker, text, said, files) in enumerate(messages(one)):
             own = str(foreign or number)
             items += [(f"{title or id_}, {own}", _UNTOLD)] * (files > 0)
@@ -45,6 +43,7 @@ def _sessions(
                     _pair(pairs, Turn(speaker=_SPEAKERS[speaker], text=text, at=at, data={"id": own}))
         session = id_of(account, format_, id_, *(str(turns[0].data["id"]) for turns in pairs[:1]))
         items += [("", None) for _ in there]
+        items += [] if items or pairs else [(title or id_, "no message was found in it")]
         for turns in pairs:
             first = str(turns[0].data["id"])
             episode = Memory(

@@ -16,6 +16,7 @@ from typing import Any
 from octavo.documents import trees
 from octavo.documents.imports import taking
 from octavo.documents.imports.taking import Group, id_of, read_export, time_of
+from octavo.domain import strict_json
 from octavo.domain.episodes import iso, moment
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
@@ -50,7 +51,7 @@ def _entry(account: Account, entry: Mapping[str, Any], number: int) -> Memory:
 def langgraph(account: Account, path: Path) -> list[Group]:
     """The rows of a file (prefix, key, value, times), an array or a row a line; those not newer here."""
     if path.suffix == ".jsonl":
-        rows = [row for _, row in trees.json_lines(trees.read_bytes(path, taking.MOST_BYTES))]
+        rows = [row for _, row in strict_json.lines_of(trees.read_bytes(path, taking.MOST_BYTES))]
         if bad := next((row for row in rows if isinstance(row, BadFile)), None):
             raise BadFile(f"{path}, {bad.message}")
         rows = taking.objects_in(rows, str(path))
@@ -62,7 +63,7 @@ def langgraph(account: Account, path: Path) -> list[Group]:
 def _row(account: Account, row: Mapping[str, Any]) -> Memory | str | None:
     prefix, key, value = row.get("prefix", row.get("namespace")), row.get("key"), row.get("value")
     try:
-        value = trees.parse_json(value.encode(), "its value") if isinstance(value, str) else value
+        value = strict_json.value_of(value.encode(), "its value") if isinstance(value, str) else value
     except BadFile as error:  # SQLite has no JSON of its own, a text may be none
         return error.message
     namespace: Any = prefix.split(".") if isinstance(prefix, str) else prefix

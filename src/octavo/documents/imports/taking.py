@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from octavo.documents import trees
 from octavo.documents.transfer import Imported, Tally
+from octavo.domain import strict_json
 from octavo.domain.buffer import Revised, Wrote
 from octavo.domain.episodes import moment
 from octavo.domain.memory import SHARED, Memory
@@ -51,7 +52,7 @@ def read_export(path: Path, names: str = "", *wrappers: str) -> list[Mapping[str
         parts = [(str(path), trees.read_bytes(path, MOST_BYTES))]
     if not parts:
         raise BadFile(f"{path} holds no {names}", hint="name the export as it was downloaded")
-    values = [(trees.parse_json(data, place), place) for place, data in parts]
+    values = [(strict_json.value_of(data, place), place) for place, data in parts]
     return [one for value, place in values for one in objects_in(value, place, *wrappers)]
 
 

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from octavo.documents.synthians import near
 from octavo.documents.synthians.records import dot
 from octavo.domain import assembling
 from octavo.engine.account import Account
-from octavo.engine.explain import LONGEST_LOG, AssemblyId
+from octavo.engine.explain import AssemblyId
 from octavo.engine.fields import OPTION, MemoryId
+from octavo.engine.surface import fitted
 from octavo.errors import NotFound
 
 Explained = dict[str, Any]
@@ -24,16 +26,17 @@ def activation(
 ) -> Explained:
     """Say whether an assembly is activated, and what that gives a memory."""
     asked, least = {"assembly_id": id_, "memory_id": memory_id}, account.policy.assemblies.activation
-    if account.get(memory_id) is None:
+    memory = account.get(memory_id)
+    if memory is None:
         return asked | {"notes": f"Memory {memory_id} not found"}
     explained = account.explained
     explained.must_explain()
     try:
-        told, composite = explained.assembly(id_), explained.composite(id_)
+        told, vectors = explained.assembly(id_), near.vectors(account, explained.found(id_), memory)
     except NotFound:
         return asked | {"notes": f"Assembly {id_} not found"}
-    own = explained.vectors([memory_id]).get(memory_id, []) if query is None else explained.vector(query)
-    cosine = dot(composite, own) if own and len(own) == len(composite) else None
+    own = vectors.get(memory_id) if query is None else near.vector(account, query)
+    cosine = dot(vectors[id_], own) if own and id_ in vectors else None
     passed, is_member = cosine is not None and cosine >= least, memory_id in told.memory_ids
     lifts = is_member and told.is_synchronized
     if cosine is None:
@@ -47,7 +50,7 @@ def activation(
             f"it {'lifts this member' if is_member else 'is activated, but the memory is no member of it'}"
         )
     return asked | {
-        "check_timestamp": explained.now(),
+        "check_timestamp": explained.spine.now(),
         "trigger_context": "the memory itself" if query is None else "a question",
         "assembly_state_before_check": {
             "memory_count": len(told.memory_ids),
@@ -87,9 +90,10 @@ def merge(account: Account, id_: AssemblyId) -> Explained:
     return asked | {"notes": "Assembly was not formed by a merge."}
 
 
+@fitted
 def log(
     account: Account,
-    limit: Annotated[int, Meta(ge=1, le=LONGEST_LOG), OPTION, "At most so many."] = 50,
+    limit: Annotated[int, Meta(ge=1, le=1_000), OPTION, "At most so many."] = 50,
 ) -> Explained:
     """List the merges there were, newest first: a view of the ledger, which forgets none."""
     events = _events(account, limit)
@@ -97,18 +101,27 @@ def log(
 
 
 def _events(account: Account, limit: int, into: str | None = None) -> list[Explained]:
-    """Merges; sources end in the commit that makes the target, so each is always completed."""
+    """The merges there were, newest first, or the one that made an assembly: a view of the ledger.
+
+    Sources end in the commit that makes the target, so each is always completed.
+    """
+    account.explained.must_explain()
+    spine = account.explained.spine
+    spine.head()
+    made = spine.state.history(into)[:1] if into else spine.state.merges()
+    seen = [(v, m) for v, m in made if m.linked("merged_from") and account.sees(m.scope)][:limit]
+    headers = [(spine.ledger.header(version)[0], whole) for version, whole in seen]
     return [
         {
-            "merge_event_id": commit,
-            "creation_timestamp": at,
+            "merge_event_id": header.commit,
+            "creation_timestamp": header.at,
             "source_assembly_ids": list(whole.linked("merged_from")),
             "target_assembly_id": whole.id,
             "similarity_at_merge": whole.data.get("formed", {}).get("similarity"),
             "merge_threshold": whole.data.get("formed", {}).get("threshold"),
             "final_cleanup_status": "completed",
-            "cleanup_timestamp": at,
+            "cleanup_timestamp": header.at,
             "cleanup_error": None,
         }
-        for commit, at, whole in account.explained.merges(limit, into)
+        for header, whole in headers
     ]

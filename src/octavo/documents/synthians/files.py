@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from octavo.documents import trees
-from octavo.documents.synthians import explaining
+from octavo.documents.synthians import explaining, near
 from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, moment, spelt, vector_problem
 from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain.buffer import Wrote
@@ -49,7 +49,7 @@ def import_(account: Account, path: Path) -> Imported:
 def export(account: Account, path: Path) -> Exported:
     """Write entries and assemblies as the origin's files, and its index, statistics and merge log."""
     memories = [m for m in account.memories(kind=("fact", "episode")) if m.text]
-    vectors = account.explained.vectors([m.id for m in memories])
+    vectors = near.vectors(account, *memories)
     files: dict[str, bytes] = {}
     index: dict[str, Any] = {}
     for memory in memories:
@@ -83,14 +83,12 @@ def entry_of(account: Account, memory: Memory, vector: Sequence[float] | None = 
     """A memory as an entry; what came from a file of theirs and is not ours to know comes back with it."""
     original = memory.data.get("original")
     told = dict(original) if isinstance(original, Mapping) else {}
-    own = memory.data.get("vector")
-    values = own.get("values") if isinstance(own, Mapping) else None
     used = account.uses(memory.id).get(memory.id)
     emotion = to_builtins(memory.emotion) if memory.emotion else {}
     entry = MemoryEntry(
         id=memory.id,
         content=memory.turns[0].text if len(memory.turns) == 1 else memory.text,
-        embedding=values or vector,
+        embedding=_came_with(memory) or vector,
         timestamp=spelt(memory.at),
         memory_type=str(told.get("memory_type", memory.category or "general")),
         metadata=told.get("metadata") or {},
@@ -104,12 +102,17 @@ def entry_of(account: Account, memory: Memory, vector: Sequence[float] | None = 
 
 def assembly_of(account: Account, id_: str) -> MemoryAssembly:
     """A live assembly as the seed has it."""
-    told, memory = account.explained.assembly(id_), account.get(id_)
-    group = MemoryAssembly.from_dict(
-        {**asdict(told), "composite_embedding": account.explained.composite(id_)}
-    )
-    group.extra = dict(memory.data.get("foreign") or {}) if memory else {}
+    told, memory = account.explained.assembly(id_), account.explained.found(id_)
+    composite = near.vectors(account, memory).get(id_) or _came_with(memory)
+    group = MemoryAssembly.from_dict({**asdict(told), "composite_embedding": composite or []})
+    group.extra = dict(memory.data.get("foreign") or {})
     return group
+
+
+def _came_with(memory: Memory) -> Sequence[float] | None:
+    """The vector that came with a memory."""
+    own = memory.data.get("vector")
+    return own.get("values") if isinstance(own, Mapping) else None
 
 
 def _read(

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from octavo.documents.synthians import near
 from octavo.domain.memory import Memory
 from octavo.domain.text import words
 from octavo.engine.account import Account
@@ -43,12 +44,12 @@ _ALIKE, _SHARED = 0.75, 0.3
 
 def calculate(account: Account, id_: str, mode: str = "hpc_qr") -> dict[str, Any]:
     """The factors of a memory at this version and what they add up to; a diagnosis, no part of recall."""
-    memory, explained = account.get(id_), account.explained
+    memory, now = account.get(id_), account.explained.spine.now()
     if memory is None:
         raise NotFound(f"there is no memory {id_!r} to look at")
-    duplicate = max((likeness for _, likeness in explained.alike(id_)), default=0.0)
-    days = max(0.0, (explained.now() - memory.at).total_seconds() / 86_400)
-    found = factors(memory, days=days, duplicate=duplicate, **explained.nearness(id_))
+    duplicate = max((likeness for _, likeness in near.alike(account, memory)), default=0.0)
+    days = max(0.0, (now - memory.at).total_seconds() / 86_400)
+    found = factors(memory, days=days, duplicate=duplicate, **near.nearness(account, memory))
     return {"quickrecal_score": score(found, mode), "factors": found}
 
 
@@ -56,7 +57,7 @@ def contradictions(account: Account) -> list[dict[str, Any]]:
     """Pairs that contrast: those that say so by a link, and alike ones with opposite words."""
     pairs: dict[frozenset[str], dict[str, Any]] = {}
     for memory in account.memories(kind=("fact", "register", "canon")):
-        for other, likeness in account.explained.alike(memory.id):
+        for other, likeness in near.alike(account, memory):
             if contradict(memory.text, other.text, likeness):
                 pair = {"memory_ids": sorted((memory.id, other.id)), "reason": "opposite words"}
                 pairs.setdefault(frozenset((memory.id, other.id)), pair)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from octavo.documents import trees
 from octavo.documents.transfer import Exported, Imported, Note
-from octavo.domain import gate, screening
+from octavo.domain import gate, screening, strict_json
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.episodes import iso, moment
 from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_id, check_scope, is_human
@@ -125,7 +125,7 @@ def parse(data: bytes) -> tuple[list[Line], list[Problem]]:
     lines: list[Line] = []
     problems: list[Problem] = []
     torn = None if data.endswith(b"\n") else data.count(b"\n") + 1
-    for number, given in trees.json_lines(data):
+    for number, given in strict_json.lines_of(data):
         try:
             if not isinstance(given, dict):
                 raise given if isinstance(given, BadFile) else BadInput("the line is no JSON object")

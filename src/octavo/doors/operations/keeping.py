@@ -70,33 +70,19 @@ sessions = _compression("octavo sessions --scope orion", result="sessions")(Acco
 
 _explained = attrgetter("explained")
 _A, _B = "asm_01kajx2f6w9m4d8c7t5s", "asm_01kajx2f6w9m4d8c7t5t"
+_M, _N = _A.removeprefix("asm_"), _B.removeprefix("asm_")
 
 assemblies = _assemblies("octavo assemblies", part=_explained, result="assemblies")(Explainer.assemblies)
 assembly = _assemblies(f"octavo assembly {_A}", part=_explained)(Explainer.assembly)
 
 
-@_assemblies(
-    "octavo assemble 01kajx2f6w9m4d8c7t5s 01kajx2f6w9m4d8c7t5t --name pottery",
-    writes=True,
-    result="assemblies",
+assemble = _assemblies(f"octavo assemble {_M} {_N} --name pottery", writes=True, result="assemblies")(
+    Account.assemble
 )
-def assemble(
-    account: Account,
-    ids: Annotated[list[str] | None, "The memories to group; without any, all that are alike."] = None,
-    *,
-    name: Annotated[str | None, "What to call it; otherwise what its members share."] = None,
-    tags: Annotated[list[str] | None, "Tags for it."] = None,
-) -> list[Memory]:
-    """Group the memories named, or everything new that is alike."""
-    return account.assemble(*(ids or ()), name=name, tags=tags or ())
-
-
 merge_assemblies = _assemblies(f"octavo merge-assemblies {_A} {_B}", writes=True)(Account.merge_assemblies)
 unmerge = _assemblies(f"octavo unmerge {_A}", writes=True, result="revived")(Account.unmerge)
 lineage = _assemblies(f"octavo lineage {_A}", part=_explained)(Explainer.lineage)
-explain_activation = _assemblies(f"octavo explain-activation {_A} 01kajx2f6w9m4d8c7t5s")(
-    explaining.activation
-)
+explain_activation = _assemblies(f"octavo explain-activation {_A} {_M}")(explaining.activation)
 explain_merge = _assemblies(f"octavo explain-merge {_A}")(explaining.merge)
 merge_log = _assemblies("octavo merge-log --limit 10")(explaining.log)
 

@@ -33,9 +33,7 @@ def perform(
     """Do an operation with what a door was told; what is None, absent or an empty list was not said."""
     values = values_of(operation.parameters, said)
     if operation.subjects == (Settings,):
-        with telemetry.span(operation.name, values.get("name", settings.account), values) as told:
-            told.value = operation(settings, **values)
-        return named(operation, told.value)
+        return of_settings(operation, settings, values)
     with open_account(
         settings,
         # A sandbox has one owner at a time: even reading one takes it up, and that is a write.
@@ -46,6 +44,13 @@ def perform(
         words=values.pop("words", False) if operation.indexes else False,
     ) as account:
         return call(operation, account, values, progress)
+
+
+def of_settings(operation: Operation, settings: Settings, values: Mapping[str, Any]) -> Any:
+    """Do an operation that is asked of the folder of accounts."""
+    with telemetry.span(operation.name, values.get("name", settings.account), values) as told:
+        told.value = operation(settings, **values)
+    return named(operation, told.value)
 
 
 def call(

@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from octavo.domain.ports import Place
 from octavo.doors.settings import Settings
@@ -127,6 +129,9 @@ class Operation(Struct, frozen=True, kw_only=True):
         taken = inspect.signature(self.like or self.function).parameters
         names = {name.rstrip("_"): name for name in taken}
         told = {names.get(name, name): value for name, value in values.items()}
+        own = inspect.signature(self.function).parameters.values()
+        rest = (told.pop(one.name, ()) for one in own if one.kind is one.VAR_POSITIONAL)
+        args = (*args, *chain.from_iterable(rest))
         value = self.function(asked, *args, **told)
         return next(iter(values.values()), None) if value is None and self.result else value
 
@@ -199,6 +204,8 @@ def _given(one: inspect.Parameter, hint: Any) -> Iterator[Parameter]:
         for shared in get_args(hint):
             more = get_type_hints(shared, include_extras=True)
             yield from (p for name, hint in more.items() if (p := _parameter(name, hint)).summary)
+    elif one.kind is inspect.Parameter.VAR_POSITIONAL:
+        yield replace(_parameter(one.name, hint, is_positional=True), type=list[str])
     elif one.name != "progress":
         is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         yield _parameter(one.name.rstrip("_"), hint, one.default, is_positional=is_positional)

@@ -26,15 +26,10 @@ def value_of(parameter: Parameter, said: Any) -> Any:
         return None
     read = _READERS.get(parameter.type)
     value = said if read is None else read(said, parameter.name)
-    for one in value if parameter.is_many and isinstance(value, list) else [value]:
-        if parameter.choices and one not in parameter.choices:
-            hint = f"use one of {', '.join(parameter.choices)}"
-            raise BadInput(f"{parameter.name} {one!r} is unknown", hint=hint)
     if parameter.must_exist and not Path(value).exists():
         # Said before anything is opened, so that nothing begins in vain.
         hint = f"name one that exists as the {parameter.name}"
         raise NotFound(f"there is no file or folder {value}", hint=hint)
-    _must_fit(parameter, value)
     return value
 
 
@@ -48,13 +43,6 @@ def time_of(said: Any, name: str = "at") -> datetime:
         hint = "write it like 2026-05-04, 2026-05-04T09:30 (UTC) or 2026-05-04T09:30+07:00"
         raise BadInput(f"{name} {said!r} is no time", hint=hint) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _must_fit(parameter: Parameter, value: Any) -> None:
-    least, most = parameter.least, parameter.most
-    if (least is not None and value < least) or (most is not None and value > most):
-        bounds = f"at least {least:g}" if most is None else f"between {least:g} and {most:g}"
-        raise BadInput(f"{parameter.name} {value!r} is not {bounds}")
 
 
 def _when(said: Any, name: str) -> int | datetime:

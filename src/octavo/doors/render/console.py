@@ -14,12 +14,12 @@ from typing import Any
 
 from octavo.doors import settings
 from octavo.doors.plain import clean
-from octavo.doors.render.shapes import Line, Page, Shown, Table, line
+from octavo.doors.render.shapes import Line, Page, Shown, Table, grid, line
 
 _PIPE_WIDTH = 160  # a table in a pipe is read by a program, which does not want its lines folded
 _PAGE_WIDTH = 88  # a page is read like a book
-_NARROWEST = 24  # a wide column that would be narrower than this stands below its row instead
-_GAP = 2
+_NARROWEST = 24  # where a wide column would be narrower than this, each row stands by itself
+_UNBOUNDED = 1_000_000
 
 
 def write(shown: Shown, *, stderr: bool = False) -> None:
@@ -56,10 +56,13 @@ def draw(shown: Line | Table | Page, *, width: int, coloured: bool = False) -> s
             console.print(
                 *([""] if number else []), _text(paragraph), sep="\n", width=min(width, _PAGE_WIDTH)
             )
-    elif _fits(shown, width):
+    elif _fits(console, shown):
         console.print(_columns(shown))
-    else:
-        _print_below(console, shown)
+    else:  # each row stands by itself, its cells below each other
+        for number, row in enumerate(shown.rows):
+            cells = {name: cell for name, cell in zip(shown.columns, row, strict=True) if cell.plain}
+            between = [""] if number and row[0].plain else []
+            console.print(*between, _columns(grid(cells)), sep="\n")
     return paper.getvalue()
 
 
@@ -73,7 +76,7 @@ def _columns(table: Table) -> Any:
     from rich.table import Table as Columns
 
     has_header = any(table.columns)
-    made = Columns(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=has_header)
+    made = Columns(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=has_header)
     wide = table.wide % len(table.columns)
     for number, name in enumerate(table.columns):
         justify: Any = "right" if name in table.numbers else "left"
@@ -83,40 +86,14 @@ def _columns(table: Table) -> Any:
     return made
 
 
-def _fits(table: Table, width: int) -> bool:
+def _fits(console: Any, table: Table) -> bool:
     """Whether the wide column has room enough beside the others."""
-    from rich.cells import cell_len
-
-    sizes = [cell_len(name) for name in table.columns]
-    for row in table.rows:
-        texts = (clean(cell.plain) for cell in row)
-        widest = [max(map(cell_len, text.split("\n"))) for text in texts]
-        sizes = [max(pair) for pair in zip(sizes, widest, strict=True)]
-    wide = sizes.pop(table.wide)
-    return width - sum(sizes) - _GAP * len(sizes) >= min(wide, _NARROWEST)
-
-
-def _print_below(console: Any, table: Table) -> None:
-    """Print each row as a line of its short cells, numbers with their names, and its wide cell below."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    gap = Text(" " * _GAP)
-    for row in table.rows:
-        wide, head = row[table.wide], Text()
-        for name, cell in zip(table.columns, row, strict=True):
-            if cell is wide or not cell.plain:
-                continue
-            part = _text(line((f"{name} ", "dim"), cell) if name in table.numbers else cell)
-            if head and head.cell_len + _GAP + part.cell_len > console.width:
-                console.print(head)
-                head = part
-            else:
-                head = gap.join([head, part]) if head else part
-        if head:
-            console.print(head)
-        if wide.plain:
-            console.print(Padding(_text(wide), (0, 0, 0, _GAP)))
+    wide = table.wide % len(table.columns)
+    names = table.columns[:wide] + table.columns[wide + 1 :]
+    others = Table(columns=names, rows=[row[:wide] + row[wide + 1 :] for row in table.rows])
+    unbounded = console.options.update(width=_UNBOUNDED)
+    widths = [console.measure(_columns(one), options=unbounded).maximum for one in (others, table)]
+    return bool(widths[0] + min(widths[1] - widths[0], _NARROWEST) <= console.width)
 
 
 def error(message: str, advice: str) -> None:

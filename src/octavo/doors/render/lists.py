@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import attrgetter, itemgetter
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from octavo.domain import pages
 from octavo.domain.memory import Memory
-from octavo.doors.render.shapes import Line, Shown, Table, cell, dim, line, one_line, said
+from octavo.doors.render.shapes import Line, Shown, Table, cell, dim, grid, line, one_line, said
 
 
 def listing(
@@ -25,8 +26,7 @@ def listing(
     Its columns are in order: a field, a field under another name (`by=actor`), or what is made of an item.
     The last is wide unless another is named.
     """
-    named = [column.partition("=") for column in columns.split()]
-    read = {name: made.get(name) or attrgetter(field or name) for name, _, field in named}
+    read = _readers(columns, made)
 
     def view(value: Mapping[str, Any]) -> Iterator[Shown]:
         items = next(iter(value.values()))
@@ -39,12 +39,37 @@ def listing(
         rows = [[cell(each) or line() for each in row] for row in zip(*told.values(), strict=True)]
         numbers = tuple(name for name, values in told.items() if isinstance(values[0], int))
         yield Table(columns=tuple(told), rows=rows, numbers=numbers, wide=[*told].index(wide or [*told][-1]))
-        if then is not None:
-            yield dim(then(items))
+        if then is not None and (more := then(items)):
+            yield dim(more)
         if value.get("next"):
             yield dim(f"more: --after {value['next']}")
 
     return view
+
+
+def sheet(columns: str, *, empty: str = "", **made: Callable[[Any], Any]) -> Callable[[Any], Iterator[Shown]]:
+    """A view of one thing, field by field, its columns said as those of a list; what is empty is left out.
+
+    A view that says what it is to be empty leaves out what is nought as well.
+    """
+    read = _readers(columns, made)
+
+    def view(value: Any) -> Iterator[Shown]:
+        told = {name: of(value) for name, of in read.items()}
+        rows = grid({name: (item or None) if empty else item for name, item in told.items()})
+        yield rows if rows.rows else dim(empty)
+
+    return view
+
+
+def _readers(columns: str, made: Mapping[str, Callable[[Any], Any]]) -> dict[str, Callable[[Any], Any]]:
+    """How each column is read from an item: made of it, or a field, by its own name or another."""
+    named = [column.partition("=") for column in columns.split()]
+    return {name: made.get(name) or partial(_field, field or name) for name, _, field in named}
+
+
+def _field(name: str, item: Any) -> Any:
+    return item[name] if isinstance(item, Mapping) else attrgetter(name)(item)
 
 
 def beginning(memory: Memory) -> str:
@@ -141,10 +166,7 @@ LISTS = {
     ),
     "merge_log": listing(
         "nothing was merged yet",
-        "at into alike text",
-        at=itemgetter("creation_timestamp"),
-        into=itemgetter("target_assembly_id"),
-        alike=itemgetter("similarity_at_merge"),
+        "at=creation_timestamp into=target_assembly_id alike=similarity_at_merge text",
         text=lambda event: ", ".join(event["source_assembly_ids"]),
     ),
     "patterns": listing(
@@ -155,9 +177,7 @@ LISTS = {
     ),
     "behaviors": listing(
         "no behaviour was taught",
-        "name times actions",
-        name=itemgetter("name"),
-        times=itemgetter("times_invoked"),
+        "name times=times_invoked actions",
         actions=lambda behavior: " → ".join(behavior["actions"]),
     ),
 }

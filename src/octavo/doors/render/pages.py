@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from octavo.domain.assembling import Lineage
 from octavo.domain.brief import Brief
 from octavo.domain.memory import Memory
 from octavo.doors import plain
 from octavo.doors.render.console import write
-from octavo.doors.render.lists import span
+from octavo.doors.render.lists import sheet, span
 from octavo.doors.render.shapes import (
     Line,
     Page,
     Shown,
     Table,
+    cell,
     dim,
     grid,
     line,
@@ -33,28 +36,14 @@ _DRIFTED = "the index holds this revision; drifted: its vectors were last verifi
 _ABOVE = "newer than the index; found by looking at it directly"
 
 
-def memory_lines(memory: Memory) -> Iterator[Shown]:
-    """One memory, field by field."""
-    yield grid(
-        {
-            "id": line((memory.id, "bold")),
-            "kind": f"{memory.kind}, revision {memory.rev}, {memory.layer}",
-            "scope": memory.scope,
-            "topic": memory.topic,
-            "category": memory.category,
-            "tags": ", ".join(memory.tags),
-            "at": memory.at,
-            "by": f"{memory.actor}, {memory.source}",
-            "approved": memory.approved,
-            "sure": memory.confidence,
-            "matters": memory.salience,
-            "feels": memory.emotion.label if memory.emotion else None,
-            "links": [f"{link.name} {link.to}" for link in memory.links],
-            "sandbox": memory.sandbox,
-            "text": memory.text,
-            "data": plain.document(memory.data) if memory.data else None,
-        }
-    )
+memory_lines = sheet(
+    "id kind rev layer scope topic category tags at by=actor source approved sure=confidence matters=salience"
+    " feels links sandbox text data",
+    tags=lambda memory: ", ".join(memory.tags),
+    feels=lambda memory: memory.emotion and memory.emotion.label,
+    links=lambda memory: [f"{link.name} {link.to}" for link in memory.links],
+    data=lambda memory: plain.document(memory.data) if memory.data else None,
+)
 
 
 def shown_lines(memory: Memory) -> Iterator[Shown]:
@@ -108,19 +97,21 @@ def assembly_lines(value: Assembly) -> Iterator[Shown]:
     for member in value.members:
         members.add(member.id, f"{member.at:%Y-%m-%d}", said(member))
     yield from (_title(value.name, value.assembly_id, value.scope), "", members, "")
-    drift = f"nothing now ({value.drift_reason}); `octavo catch-up`, then `octavo upkeep`"
-    yield grid(
-        {
-            "topics": ", ".join(value.topics),
-            "tags": ", ".join(value.tags),
-            "feels": ", ".join(f"{name} {mean:+.2f}" for name, mean in value.emotion_profile.items()),
-            "formed": value.formed,
-            "since": f"{moment(value.created_at)}, changed {moment(value.updated_at)}",
-            "lifts": "its members, when it fits a question" if value.is_synchronized else drift,
-            "activated": value.activation_count or None,
-            "merged from": ", ".join(value.merged_from),
-        }
-    )
+    yield from _assembly(value)
+
+
+_assembly = sheet(
+    "topics tags feels=emotion_profile formed since=created_at changed=updated_at lifts activated merged",
+    topics=lambda one: ", ".join(one.topics),
+    tags=lambda one: ", ".join(one.tags),
+    lifts=lambda one: "its members, when it fits a question" if one.is_synchronized else _drift(one),
+    activated=lambda one: one.activation_count or None,
+    merged=lambda one: ", ".join(one.merged_from),
+)
+
+
+def _drift(one: Assembly) -> str:
+    return f"nothing now ({one.drift_reason}); `octavo catch-up`, then `octavo upkeep`"
 
 
 def lineage_lines(value: Lineage) -> Iterator[Shown]:
@@ -131,7 +122,7 @@ def lineage_lines(value: Lineage) -> Iterator[Shown]:
         row, is_again = rows[id_], id_ in shown
         day = f"{row.created_at:%Y-%m-%d}" if row.created_at else "not found"
         size = plural("memory", row.memory_count) if row.memory_count else ""
-        further = "and further" if row.status == "depth_limit_reached" else ""
+        further = "and further: --max-depth" if row.status == "depth_limit_reached" else ""
         told = (day, size, "ended" if row.ended else "", further, "see above" if is_again else "")
         about = (f"  {id_}  {', '.join(filter(None, told))}", "dim")
         yield line((lead, "dim"), (one_line(row.name or ""), "" if row.ended else "bold"), about)
@@ -142,8 +133,6 @@ def lineage_lines(value: Lineage) -> Iterator[Shown]:
             yield from branch(parent, below + corner, below + stem)
 
     yield from branch(value.target_assembly_id, "", "")
-    if value.max_depth_reached:
-        yield dim("there is more: --max-depth")
 
 
 def recall_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
@@ -207,44 +196,29 @@ def _matched(hit: Mapping[str, Any]) -> Line:
 def brief_lines(brief: Brief) -> Iterator[Shown]:
     """The text for the prompt alone on standard output; what it costs and lacks beside it."""
     yield brief.text if brief.text else dim("nothing to say")
-    left = brief.left_out
-    missing = {
-        "canon line": left.canon,
-        "register": left.registers,
-        "relevant memory": left.relevant,
-        "order": left.orders,
-    }
-    out = ", ".join(plural(noun, n) for noun, n in missing.items() if n)
-    told = f"about {plural('token', brief.tokens)}" + (f"; left out: {out}" if out else "")
-    write(dim(told), stderr=True)
+    left = cell({name: n or None for name, n in asdict(brief.left_out).items()})
+    out = f"; left out: {left.plain}" if left and left.plain else ""
+    write(dim(f"about {plural('token', brief.tokens)}{out}"), stderr=True)
 
 
 def freshness_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
     """What the index holds of a memory, or how far it is behind."""
-    if "memory" not in value:
-        behind, without = value["versions"], value["passages"]
-        yield grid(
-            {
-                "version": value["version"],
-                "words": f"{plural('version', behind)} behind" if behind else "up to date",
-                "vectors": f"{plural('passage', without)} without" if without else "up to date",
-                "waiting": plural("passage", value["waiting"]) if value["waiting"] else None,
-                "given up": plural("passage", value["dead"]) if value["dead"] else None,
-                "verified": value["verified_at"] or "never",
-            }
-        )
-        return
-    held = value["indexed_rev"]
-    state = "fresh" if value["is_fresh"] else "drifted" if value["has_words"] else "newer than the index"
-    yield grid(
-        {
-            "memory": f"{value['memory']}, revision {value['rev']}",
-            "state": line((state, "green" if value["is_fresh"] else "yellow")),
-            "index": "holds nothing of it" if held is None else f"holds revision {held}",
-            "vectors": value["vector_index_updated_at"] or "none",
-            "verified": value["verified_at"],
-        }
-    )
+    yield from (_held if "memory" in value else _lag)(value)
+
+
+_lag = sheet(
+    "version words vectors waiting given_up verified",
+    words=lambda lag: f"{plural('version', lag['versions'])} behind" if lag["versions"] else "up to date",
+    vectors=lambda lag: f"{plural('passage', lag['passages'])} without" if lag["passages"] else "up to date",
+    waiting=lambda lag: lag["waiting"] or None,
+    given_up=lambda lag: lag["dead"] or None,
+    verified=lambda lag: lag["verified_at"] or "never",
+)
+_held = sheet(
+    "memory rev state index vectors=vector_index_updated_at verified=verified_at",
+    state=lambda held: "fresh" if held["is_fresh"] else "drifted" if held["has_words"] else _ABOVE,
+    index=lambda held: f"holds revision {held['indexed_rev']}" if held["has_words"] else None,
+)
 
 
 PAGES: dict[str, Callable[[Any], Iterator[Shown]]] = {

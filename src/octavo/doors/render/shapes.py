@@ -15,6 +15,7 @@ from octavo.doors import plain
 
 Piece = tuple[str, str]  # some text and its style, such as "bold red"
 _EMPTY: tuple[Any, ...] = (None, "", (), [], {})
+_NESTED = (Struct, Mapping, list, tuple)
 _LONGEST = 200
 
 
@@ -117,7 +118,6 @@ def cell(value: Any) -> Line | None:
 
 
 def _words(value: Any) -> str:
-    nested = (Struct, Mapping, list, tuple)
     match value:
         case bool():
             return "yes" if value else "no"
@@ -125,11 +125,13 @@ def _words(value: Any) -> str:
             return moment(value)
         case float():
             return f"{value:g}"
-        case Mapping() if not any(isinstance(item, nested) for item in value.values()):
+        case Struct():
+            return _words(_fields(value))
+        case Mapping() if not any(isinstance(item, _NESTED) for item in value.values()):
             return ", ".join(f"{name} {_words(item)}" for name, item in value.items() if item not in _EMPTY)
-        case list() | tuple() if not any(isinstance(item, nested) for item in value):
-            return "\n".join(str(plain.plain(item)) for item in value)
-        case Struct() | Mapping() | list() | tuple():
+        case list() | tuple() if not any(isinstance(item, list | tuple) for item in value):
+            return "\n".join(map(_words, value))
+        case Mapping() | list() | tuple():
             return one_line(plain.document(value))
         case _:
             return str(plain.plain(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -11,16 +12,27 @@ from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.doors import plain
 from octavo.doors.render.console import write
 from octavo.doors.render.diff import diff_lines
-from octavo.doors.render.lists import beginning
+from octavo.doors.render.lists import beginning, listing, sheet
 from octavo.doors.render.pages import fallback
-from octavo.doors.render.shapes import Line, Shown, cell, dim, grid, line, moment, one_line, plural, said
+from octavo.doors.render.shapes import (
+    Line,
+    Shown,
+    cell,
+    dim,
+    line,
+    moment,
+    one_line,
+    plural,
+    said,
+    value_lines,
+)
 from octavo.engine.health import Report
-from octavo.engine.keeper import Upkeep
 from octavo.engine.review import Waiting
 
 View = Callable[[Any], Iterable[Shown]]
 _GOOD = "bold green"
 _FILES = 20  # that are named one by one
+_PYTHONS = re.compile(r"\b(\w+)='(.*?)'")  # how an advice names an argument, which is an option here
 _EDITS = {"remember": "green", "revise": "yellow", "forget": "red"}
 
 
@@ -61,7 +73,8 @@ def verdict_lines(verdict: Verdict, word: str = "") -> Iterator[Shown]:
         stop = "waits for a person" if verdict.outcome == "proposed" else f"refused by {verdict.check}"
         write(line((f"{stop}: ", "bold red"), verdict.detail), stderr=True)
     if verdict.advice and (verdict.contrasts or not verdict):
-        write(line(("  → ", "bold"), verdict.advice), stderr=True)
+        advice = _PYTHONS.sub(r"--\1 \2", verdict.advice)
+        write(line(("  → ", "bold"), advice), stderr=True)
 
 
 def verdicts_lines(value: Mapping[str, Any], word: str = "") -> Iterator[Shown]:
@@ -88,22 +101,18 @@ def buffer_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
     where = f"on version {opened.parent}, scope {opened.scope}, {opened.actor}"
     yield line((f"{one_line(opened.name)} {where}", "bold"))
     for item in value["entries"]:
-        tag, entry = item["t"], item["entry"]
-        if tag == "turn":
-            yield line((f"  {one_line(entry.turn.speaker)}: ", "cyan"), one_line(entry.turn.text))
-        else:
-            yield line((f"  {tag}  ", "magenta"), _ASKED.get(tag, lambda e: moment(e.at))(entry))
+        told = _ENTRIES.get(item["t"], lambda entry: moment(entry.at))(item["entry"])
+        yield line((f"  {item['t']}  ", "magenta"), told)
     if value["torn_bytes"]:
         yield line((f"  a torn last line of {value['torn_bytes']} bytes, never acknowledged", "yellow"))
 
 
-# What an entry of a buffer that is no turn asks for, by its tag.
-_ASKED: dict[str, Callable[[Any], Line | str]] = {
+# What an entry of a buffer says, by its tag.
+_ENTRIES: dict[str, Callable[[Any], Line | str]] = {
+    "turn": lambda entry: f"{one_line(entry.turn.speaker)}: {one_line(entry.turn.text)}",
     "memory": lambda entry: said(entry.memory),
     "revise": lambda entry: line(f"{entry.wanted.id}  ", said(entry.wanted)),
-    "state": lambda entry: line(
-        (f"{one_line(entry.name)}  ", "cyan"), one_line(str(plain.plain(entry.data)))
-    ),
+    "state": lambda entry: f"{one_line(entry.name)}  {one_line(plain.document(entry.data))}",
     "forget": lambda entry: str(entry.memory),
     "use": lambda entry: ", ".join(entry.memories),
 }
@@ -134,24 +143,8 @@ def _sound(report: Report) -> Line:
 
 def carried_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
     """What an export or import did."""
-    told = plain.plain(value["result"])
     yield line((value["format"], _GOOD), f" {value['path']}")
-    if isinstance(told, dict):
-        yield grid({k: "\n".join(map(str, v)) if isinstance(v, list) else v for k, v in told.items()})
-
-
-def upkeep_lines(kept: Upkeep) -> Iterator[Shown]:
-    """What a round of upkeep did, a line for each sort of work."""
-    told = {
-        "finished erasing what was redacted, in": plural("version", kept.swept) if kept.swept else None,
-        "made": ", ".join(kept.made),
-        "retired to the archive": plural("original", len(kept.retired)) if kept.retired else None,
-        "contested by newer sessions": ", ".join(kept.contested),
-        "lapsed without an answer": plural("proposal", kept.expired) if kept.expired else None,
-    }
-    lines = [line((f"{what} ", _GOOD), n) for what, n in told.items() if n]
-    lines += [line(("  wrong  ", "red"), problem) for problem in kept.problems]
-    yield from lines or [dim("nothing was due")]
+    yield from value_lines(value["result"])
 
 
 def compressed_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
@@ -194,13 +187,8 @@ def answer_lines(answer: Reply) -> Iterator[Shown]:
         yield from (line(f"  {number}. {action}") for number, action in enumerate(answer.actions, 1))
 
 
-def aged_lines(value: Mapping[str, list[dict[str, Any]]]) -> Iterator[Shown]:
-    """How many episodes are past their limits, or went."""
-    for aged in value["aged"]:
-        word = "moved to the archive" if aged["is_done"] else "past the limits"
-        yield line((f"{aged['group']}  ", "bold"), f"{plural('episode', len(aged['episodes']))} {word}")
-    if any(aged["episodes"] and not aged["is_done"] for aged in value["aged"]):
-        yield dim("nothing went yet: octavo retention --apply")
+def _is_settled(aged: Mapping[str, Any]) -> bool:
+    return aged["is_done"] or not aged["episodes"]
 
 
 DONE: dict[str, View] = {
@@ -254,10 +242,18 @@ DONE: dict[str, View] = {
     "propose_deletions": done("waits for a person ", "magenta", empty="nothing new to ask"),
     "compress": compressed_lines,
     "uncompress": done("removed ", then="; `octavo compress {}` makes it again"),
-    "retention": aged_lines,
+    "retention": listing(
+        "nothing is kept by age",
+        "group episodes gone=is_done",
+        episodes=lambda aged: len(aged["episodes"]),
+        then=lambda aged: "" if all(map(_is_settled, aged)) else "nothing went yet: octavo retention --apply",
+    ),
     "unmerge": done("lives again"),
     "diff": lambda d: [line((f"version {d.before} → {d.after}", "bold")), *diff_lines(d)],
     "restore": done("restored as version"),
     "revert": done("reverted as version"),
-    "upkeep": upkeep_lines,
+    "upkeep": sheet(
+        "erased=swept made retired contested lapsed=expired sealed assembled merged wrong=problems",
+        empty="nothing was due",
+    ),
 }

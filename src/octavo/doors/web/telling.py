@@ -11,7 +11,7 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
-from octavo.domain.cores import Core, Sphere, core_from_json, sphere_from_json
+from octavo.domain.cores import TYPES, Core, Sphere, read
 from octavo.domain.hits import Hit
 from octavo.domain.memory import STATE, Memory, is_human
 from octavo.domain.pages import dated
@@ -134,7 +134,7 @@ def held(reader: Reader) -> list[Memory]:
 def content(page: Memory) -> Core | Sphere | None:
     """What a core or sphere holds, None if it came from elsewhere in another shape."""
     try:
-        return core_from_json(page.data) if page.kind == "core" else sphere_from_json(page.data)
+        return read(TYPES[page.kind], page.data)
     except BadInput:
         return None
 

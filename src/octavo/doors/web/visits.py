@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from octavo.domain.episodes import moment
 from octavo.doors.pool import Pool
 from octavo.doors.render.diff import word_steps
+from octavo.doors.render.shapes import plural
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.doors.web import telling
@@ -106,7 +107,8 @@ def endpoint(pool: Pool, visitors: Visitors, page: Callable[[Visit], Any]) -> Ca
                 raise NotAllowed("the form did not come from a page of this server as it runs now", hint=hint)
             visit.settings = visitors.of(request, visit.at["account"], proof=token)
             visit.shown["me"] = visit.settings.actor.partition(":")[2].capitalize()
-            with pool.account(visit.settings) as visit.account:
+            begins = visit.settings.account == visitors.settings.account  # the first of an empty folder
+            with pool.account(visit.settings, begins=begins) as visit.account:
                 return page(visit)
         except OctavoError as error:
             kinds = [kind.__name__ for kind in type(error).__mro__]
@@ -137,6 +139,6 @@ def _templates() -> Any:
     made = jinja2.Environment(
         loader=files, undefined=strict, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters.update(getmembers(telling, isfunction), moment=moment, word_steps=word_steps)
+    made.filters.update(getmembers(telling, isfunction), moment=moment, plural=plural, word_steps=word_steps)
     made.globals.update({table.upper(): words for table, words in telling.words().items()})
     return made
