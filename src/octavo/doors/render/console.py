@@ -19,7 +19,7 @@ from octavo.doors.render.shapes import Line, Page, Shown, Table, grid, line
 _PIPE_WIDTH = 160  # a table in a pipe is read by a program, which does not want its lines folded
 _PAGE_WIDTH = 88  # a page is read like a book
 _NARROWEST = 24  # where a wide column would be narrower than this, each row stands by itself
-_UNBOUNDED = 1_000_000
+_GAP = 2  # between columns
 
 
 def write(shown: Shown, *, stderr: bool = False) -> None:
@@ -56,7 +56,7 @@ def draw(shown: Line | Table | Page, *, width: int, coloured: bool = False) -> s
             console.print(
                 *([""] if number else []), _text(paragraph), sep="\n", width=min(width, _PAGE_WIDTH)
             )
-    elif _fits(console, shown):
+    elif _fits(shown, width):
         console.print(_columns(shown))
     else:  # each row stands by itself, its cells below each other
         for number, row in enumerate(shown.rows):
@@ -75,25 +75,27 @@ def _text(pieces: Line) -> Any:
 def _columns(table: Table) -> Any:
     from rich.table import Table as Columns
 
-    has_header = any(table.columns)
-    made = Columns(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=has_header)
-    wide = table.wide % len(table.columns)
+    made = Columns(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=any(table.columns))
     for number, name in enumerate(table.columns):
-        justify: Any = "right" if name in table.numbers else "left"
-        made.add_column(_text(line(name)), justify=justify, no_wrap=number != wide, overflow="fold")
+        how: Any = {
+            "justify": "right" if table.is_number(number) else "left",
+            "no_wrap": number != table.wide,
+        }
+        made.add_column(_text(line(name)), overflow="fold", **how)
     for row in table.rows:
         made.add_row(*map(_text, row))
     return made
 
 
-def _fits(console: Any, table: Table) -> bool:
+def _fits(table: Table, width: int) -> bool:
     """Whether the wide column has room enough beside the others."""
-    wide = table.wide % len(table.columns)
-    names = table.columns[:wide] + table.columns[wide + 1 :]
-    others = Table(columns=names, rows=[row[:wide] + row[wide + 1 :] for row in table.rows])
-    unbounded = console.options.update(width=_UNBOUNDED)
-    widths = [console.measure(_columns(one), options=unbounded).maximum for one in (others, table)]
-    return bool(widths[0] + min(widths[1] - widths[0], _NARROWEST) <= console.width)
+    from rich.cells import cell_len
+
+    named = [[line(name) for name in table.columns], *table.rows]
+    cells = [[clean(each.plain).split("\n") for each in column] for column in zip(*named, strict=True)]
+    longest = [max(cell_len(part) for parts in column for part in parts) for column in cells]
+    longest[table.wide] = min(longest[table.wide], _NARROWEST)
+    return sum(longest) + _GAP * (len(longest) - 1) <= width
 
 
 def error(message: str, advice: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import asdict
@@ -10,9 +10,7 @@ from msgspec.structs import asdict
 from octavo.domain.assembling import Lineage
 from octavo.domain.brief import Brief
 from octavo.domain.memory import Memory
-from octavo.doors import plain
 from octavo.doors.render.console import write
-from octavo.doors.render.lists import sheet, span
 from octavo.doors.render.shapes import (
     Line,
     Page,
@@ -29,27 +27,18 @@ from octavo.doors.render.shapes import (
     table,
     topic,
 )
+from octavo.doors.render.views import ABOVE, View, described, span
 from octavo.engine.explain import Assembly
 
+DESCRIBED = described()
 _FRESH = "the index holds this revision"
 _DRIFTED = "the index holds this revision; drifted: its vectors were last verified too long ago"
-_ABOVE = "newer than the index; found by looking at it directly"
-
-
-memory_lines = sheet(
-    "id kind rev layer scope topic category tags at by=actor source approved sure=confidence matters=salience"
-    " feels links sandbox text data",
-    tags=lambda memory: ", ".join(memory.tags),
-    feels=lambda memory: memory.emotion and memory.emotion.label,
-    links=lambda memory: [f"{link.name} {link.to}" for link in memory.links],
-    data=lambda memory: plain.document(memory.data) if memory.data else None,
-)
 
 
 def shown_lines(memory: Memory) -> Iterator[Shown]:
     """A core or sphere as a page to read, any other memory field by field."""
     if memory.kind not in ("core", "sphere"):
-        yield from memory_lines(memory)
+        yield from DESCRIBED["get"](memory)
         return
     yield _title(memory.id, span(memory), memory.scope)
     yield ""
@@ -93,25 +82,9 @@ def fallback(memory: Memory) -> str | None:
 
 def assembly_lines(value: Assembly) -> Iterator[Shown]:
     """An assembly as a page to read."""
-    members = table("id", "at", "text")
-    for member in value.members:
-        members.add(member.id, f"{member.at:%Y-%m-%d}", said(member))
-    yield from (_title(value.name, value.assembly_id, value.scope), "", members, "")
-    yield from _assembly(value)
-
-
-_assembly = sheet(
-    "topics tags feels=emotion_profile formed since=created_at changed=updated_at lifts activated merged",
-    topics=lambda one: ", ".join(one.topics),
-    tags=lambda one: ", ".join(one.tags),
-    lifts=lambda one: "its members, when it fits a question" if one.is_synchronized else _drift(one),
-    activated=lambda one: one.activation_count or None,
-    merged=lambda one: ", ".join(one.merged_from),
-)
-
-
-def _drift(one: Assembly) -> str:
-    return f"nothing now ({one.drift_reason}); `octavo catch-up`, then `octavo upkeep`"
+    members = [{"id": one.id, "at": f"{one.at:%Y-%m-%d}", "text": said(one)} for one in value.members]
+    yield from (_title(value.name, value.assembly_id, value.scope), "", table(members), "")
+    yield from DESCRIBED["assembly"](value)
 
 
 def lineage_lines(value: Lineage) -> Iterator[Shown]:
@@ -152,35 +125,32 @@ def recall_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
 
 
 def _listed(hits: list[dict[str, Any]]) -> Table:
-    rows = table("score", "at", "id", "kind", "text", numbers=("score",))
-    for hit in hits:
-        memory = hit["memory"]
-        rows.add(f"{hit['score']:.2f}", f"{memory.at:%Y-%m-%d}", memory.id, memory.kind, _matched(hit))
-    return rows
+    told = ((hit, hit["memory"]) for hit in hits)
+    rows = [(f"{hit['score']:.2f}", f"{m.at:%Y-%m-%d}", m.id, m.kind, _matched(hit)) for hit, m in told]
+    return table([dict(zip(("score", "at", "id", "kind", "text"), row, strict=True)) for row in rows])
 
 
 def _explained(hits: list[dict[str, Any]]) -> Table:
     """A line for the hit, one for each part of its score, and one each for its origin and its index."""
-    rows = table("hit", "score", "text", numbers=("hit", "score"))
+    rows: list[tuple[str | Line, ...]] = []
     for rank, hit in enumerate(hits, start=1):
         memory = hit["memory"]
-        rows.add(line((str(rank), "bold")), line((f"{hit['score']:.2f}", "bold")), _matched(hit))
+        rows.append((line((str(rank), "bold")), line((f"{hit['score']:.2f}", "bold")), _matched(hit)))
         for reason in hit["reasons"]:
             colour = "green" if reason["value"] > 0 else "red"
-            rows.add("", line((f"{reason['value']:+.2f}", colour)), dim(reason["part"]))
+            rows.append(("", line((f"{reason['value']:+.2f}", colour)), dim(reason["part"])))
         origin = (
             f"{memory.kind} {memory.id}",
             memory.sandbox or "written outside a session",
             f"version {hit['version']}" if hit["version"] else "not yet consolidated",
             memory.actor,
         )
-        rows.add("", dim("from"), dim(f"{' → '.join(origin)}, {moment(memory.at)}"))
-        held = _ABOVE if not hit["is_fresh"] else _DRIFTED if hit["is_drifted"] else _FRESH
-        rows.add("", dim("index"), dim(held))
-        for note in hit["notes"]:
-            rows.add("", line(("note", "yellow")), line((note, "yellow")))
-        rows.add()
-    return rows
+        rows.append(("", dim("from"), dim(f"{' → '.join(origin)}, {moment(memory.at)}")))
+        held = ABOVE if not hit["is_fresh"] else _DRIFTED if hit["is_drifted"] else _FRESH
+        rows.append(("", dim("index"), dim(held)))
+        rows += [("", line(("note", "yellow")), line((note, "yellow"))) for note in hit["notes"]]
+        rows.append(("", "", ""))
+    return table([dict(zip(("hit", "score", "text"), row, strict=True)) for row in rows])
 
 
 def _matched(hit: Mapping[str, Any]) -> Line:
@@ -201,32 +171,10 @@ def brief_lines(brief: Brief) -> Iterator[Shown]:
     write(dim(f"about {plural('token', brief.tokens)}{out}"), stderr=True)
 
 
-def freshness_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """What the index holds of a memory, or how far it is behind."""
-    yield from (_held if "memory" in value else _lag)(value)
-
-
-_lag = sheet(
-    "version words vectors waiting given_up verified",
-    words=lambda lag: f"{plural('version', lag['versions'])} behind" if lag["versions"] else "up to date",
-    vectors=lambda lag: f"{plural('passage', lag['passages'])} without" if lag["passages"] else "up to date",
-    waiting=lambda lag: lag["waiting"] or None,
-    given_up=lambda lag: lag["dead"] or None,
-    verified=lambda lag: lag["verified_at"] or "never",
-)
-_held = sheet(
-    "memory rev state index vectors=vector_index_updated_at verified=verified_at",
-    state=lambda held: "fresh" if held["is_fresh"] else "drifted" if held["has_words"] else _ABOVE,
-    index=lambda held: f"holds revision {held['indexed_rev']}" if held["has_words"] else None,
-)
-
-
-PAGES: dict[str, Callable[[Any], Iterator[Shown]]] = {
-    "get": memory_lines,
+PAGES: dict[str, View] = {
     "show": shown_lines,
     "assembly": assembly_lines,
     "lineage": lineage_lines,
     "recall": recall_lines,
     "brief": brief_lines,
-    "freshness": freshness_lines,
 }

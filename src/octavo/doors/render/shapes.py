@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +18,7 @@ Piece = tuple[str, str]  # some text and its style, such as "bold red"
 _EMPTY: tuple[Any, ...] = (None, "", (), [], {})
 _NESTED = (Struct, Mapping, list, tuple)
 _LONGEST = 200
+_NUMBER = re.compile(r"[+-]?[\d.,]+%?")
 
 
 class Line(list[Piece]):
@@ -33,13 +35,18 @@ class Table(Struct, frozen=True, kw_only=True):
 
     columns: tuple[str, ...]
     rows: list[list[Line]]
-    numbers: tuple[str, ...] = ()
-    wide: int = -1
 
-    def add(self, *cells: str | Line) -> None:
-        """Add a row; cells that are not said are empty."""
-        empty = [""] * (len(self.columns) - len(cells))
-        self.rows.append([cell if isinstance(cell, Line) else line(cell) for cell in (*cells, *empty)])
+    @property
+    def wide(self) -> int:
+        """The text, or else the column in which most is said."""
+        if "text" in self.columns:
+            return self.columns.index("text")
+        longest = [max(len(each.plain) for each in column) for column in zip(*self.rows, strict=True)]
+        return len(longest) - 1 - longest[::-1].index(max(longest))
+
+    def is_number(self, column: int) -> bool:
+        """Whether numbers stand in a column."""
+        return column != self.wide and _NUMBER.fullmatch(self.rows[0][column].plain) is not None
 
 
 class Page(list[Line]):
@@ -62,18 +69,17 @@ def dim(text: str) -> Line:
     return line((text, "dim"))
 
 
-def table(*columns: str, numbers: Sequence[str] = (), wide: str = "text") -> Table:
-    """An empty table with a header."""
-    return Table(columns=columns, rows=[], numbers=tuple(numbers), wide=columns.index(wide))
+def table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A table of rows; a column in which nothing is said is left out."""
+    names = dict.fromkeys(name for row in rows for name, item in row.items() if item not in _EMPTY)
+    cells = [[cell(row.get(name)) or line() for name in names] for row in rows]
+    return Table(columns=tuple(names), rows=cells)
 
 
 def grid(rows: Mapping[str, Any]) -> Table:
     """Names and values, one below the other; what is empty is left out."""
-    made = Table(columns=("", ""), rows=[])
-    for name, value in rows.items():
-        if (shown := cell(value)) is not None:
-            made.add(dim(name), shown)
-    return made
+    told = [[dim(name), shown] for name, value in rows.items() if (shown := cell(value)) is not None]
+    return Table(columns=("", ""), rows=told)
 
 
 def moment(at: datetime) -> str:
@@ -148,18 +154,9 @@ def value_lines(value: Any) -> Iterator[Shown]:
     elif isinstance(value, str) or not isinstance(value, Sequence):
         yield cell(value) or line()
     elif all(map(_is_record, value)):
-        yield _records([_fields(item) for item in value])
+        yield table([_fields(item) for item in value])
     else:
         yield from (cell(item) or line() for item in value)
-
-
-def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A table of the fields that say something in any of the records."""
-    names = dict.fromkeys(name for row in rows for name, item in row.items() if item not in _EMPTY)
-    cells = [[cell(row.get(name)) or line() for name in names] for row in rows]
-    longest = [max(len(each.plain) for each in column) for column in zip(*cells, strict=True)]
-    numbers = tuple(name for name in names if isinstance(rows[0].get(name), int | float))
-    return Table(columns=tuple(names), rows=cells, numbers=numbers, wide=longest.index(max(longest)))
 
 
 def _is_record(value: Any) -> bool:
