@@ -43,7 +43,7 @@ bench: $(READY) ## measure; DATA=<folder> adds what needs the data sets
 		for bench in $(DATA_BENCHES); do echo "== $$bench"; $(PY) -m bench.$$bench "$(DATA)"; done; fi
 
 docs: $(READY) ## write the generated parts of docs/ anew
-	$(PY) -m octavo.doors.references docs
+	$(PY) -m docs.references docs
 
 constraints: ## write constraints.txt anew from the newest versions that fit
 	rm -rf build/constraints && $(PYTHON) -m venv build/constraints

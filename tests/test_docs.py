@@ -15,17 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs import references
 
 import octavo
 from llm_server import Reply, llm_server
 from octavo import errors
-from octavo.doors import (
-    cli,
-    commands,
-    models,
-    references,
-    settings,
-)
+from octavo.doors import cli, commands, models, settings
 from octavo.errors import OctavoError
 from octavo.storage import codec
 

@@ -245,9 +245,9 @@ def test_a_version_comes_to_be_in_one_place():
             assert not {call for call in calls if call.endswith("ledger.commit")}, name
 
 
-# What is opened only to be locked, SQLite's own file, standard output that has gone, the reference pages.
+# What is opened only to be locked, SQLite's own file, standard output that has gone.
 NO_DISK = {
-    "storage/columns.py", "storage/cache.py", "storage/state_file.py", "doors/cli.py", "doors/references.py",
+    "storage/columns.py", "storage/cache.py", "storage/state_file.py", "doors/cli.py",
 }  # fmt: skip
 
 

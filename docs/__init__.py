@@ -1,0 +1,1 @@
+"""The pages, and the program that writes what the code says into them."""
