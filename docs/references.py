@@ -17,7 +17,7 @@ from octavo.domain.memory import KINDS
 from octavo.domain.policy import KindPolicy, Policy
 from octavo.doors import rest, rest_seeds
 from octavo.doors.commands import COMMANDS, option_of, spelt
-from octavo.doors.operations import Operation, Parameter
+from octavo.doors.operations import BY_NAME, PATHS, Operation, Parameter
 from octavo.doors.tools import TOOLS, Tool
 from octavo.errors import OctavoError
 
@@ -63,9 +63,8 @@ def tools() -> str:
 
 def paths() -> str:
     """Every path of the REST door with what it does and what it takes."""
-    named = {name for _, _, name in rest.ROUTES}
     documents = [f"`{method} {path}` | {o.summary}" for method, path, o in rest_seeds.PATHS]
-    resources = [f"`{method} {path}` | {_does(rest.BY_NAME[name])}" for method, path, name in rest.ROUTES]
+    resources = [f"`{address}` | {_does(BY_NAME[name])}" for address, name in PATHS.items()]
     return "\n".join(
         [
             "## Resources\n",
@@ -75,7 +74,7 @@ def paths() -> str:
             "\n## Every operation\n",
             "`POST /accounts/{account}/operations/<name>` with a JSON body does any operation that names no",
             "file: those above, and\n",
-            _table([f"`{o.name}` | {_does(o)}" for o in rest.REMOTE if o.name not in named]),
+            _table([f"`{o.name}` | {_does(o)}" for o in rest.REMOTE if o.name not in PATHS.values()]),
             "\n## Paths of the documents\n",
             "As the documents write them; the account is the token's, or the server's own.\n",
             _table(documents),

@@ -21,9 +21,7 @@ from octavo.domain.memory import Memory
 from octavo.domain.mirror_places import Place
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
-from octavo.doors.operations.keeping import cores, show, spheres
-from octavo.doors.operations.performing import call
-from octavo.doors.operations.remembering import brief
+from octavo.doors.operations import BY_NAME, call
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.tools import INSTRUCTIONS, TOOLS, advice
@@ -126,14 +124,14 @@ def _done(account: Account, params: Any) -> Any:
 def _brief(account: Account, params: Any) -> Any:
     if params.name != "brief":
         raise NotFound(f"there is no prompt {params.name[:80]}", hint="there is one: brief")
-    told = call(brief, account, {"query": (params.arguments or {}).get("query")})
+    told = call(BY_NAME["brief"], account, {"query": (params.arguments or {}).get("query")})
     content = {"type": "text", "text": told.text or "Nothing is remembered yet."}
     return {"messages": [{"role": "user", "content": content}]}
 
 
 def _resources(account: Account, params: Any) -> Any:
     """What can be read, each with its first line or what it holds."""
-    pages = [*call(spheres, account, {})["spheres"], *call(cores, account, {})["cores"]]
+    pages = [page for name in ("spheres", "cores") for page in call(BY_NAME[name], account, {})[name]]
     told = {_PAGE + page.id: page.text.partition("\n")[0][:200] for page in pages}
     told |= {_FILE + quote(path): f"{len(some)} memories" for path, (_, some) in _files(account).items()}
     return {
@@ -144,7 +142,7 @@ def _resources(account: Account, params: Any) -> Any:
 def _resource(account: Account, params: Any) -> Any:
     path = _path(str(params.uri))
     if not str(params.uri).startswith(_FILE):
-        text = call(show, account, {"id": path}).text
+        text = call(BY_NAME["show"], account, {"id": path}).text
     else:
         place, some = _files(account).get(path, (None, []))
         if place is None:

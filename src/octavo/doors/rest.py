@@ -20,9 +20,8 @@ from msgspec.structs import replace
 from octavo.domain.memory import Memory, is_human
 from octavo.domain.verdicts import Verdict
 from octavo.doors import problems
-from octavo.doors.operations import OPERATIONS, Operation, Parameter
+from octavo.doors.operations import BY_NAME, OPERATIONS, PATHS, Operation, Parameter
 from octavo.doors.operations.performing import accounts_in, of_settings
-from octavo.doors.operations.remembering import delete_account, init
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
 from octavo.doors.rest_guard import Counts, Guard, metrics
@@ -30,46 +29,9 @@ from octavo.doors.settings import Settings
 from octavo.doors.visitors import Visitors
 from octavo.errors import BadInput, Busy, HumanOnly, NotFound, OutOfScope
 
-# The resources, each an operation; every other one that names no file answers below /operations.
-ROUTES: tuple[tuple[str, str, str], ...] = (
-    ("GET", "/memories", "memories"),
-    ("POST", "/memories", "remember"),
-    ("POST", "/memories/batch", "remember_many"),
-    ("GET", "/memories/search", "recall"),
-    ("POST", "/memories/search", "recall"),
-    ("GET", "/memories/{id}", "get"),
-    ("PATCH", "/memories/{id}", "revise"),
-    ("DELETE", "/memories/{id}", "forget"),
-    ("GET", "/memories/{id}/history", "history"),
-    ("POST", "/memories/{id}/promote", "promote"),
-    ("POST", "/memories/{id}/redact", "redact"),
-    ("GET", "/versions", "versions"),
-    ("POST", "/versions/{version}/restore", "restore"),
-    ("POST", "/versions/{version}/revert", "revert"),
-    ("GET", "/diff", "diff"),
-    ("GET", "/sandboxes", "sandboxes"),
-    ("POST", "/sandboxes", "sandbox"),
-    ("GET", "/sandboxes/{sandbox}", "buffer"),
-    ("DELETE", "/sandboxes/{sandbox}", "discard"),
-    ("POST", "/sandboxes/{sandbox}/turns", "turn"),
-    ("POST", "/sandboxes/{sandbox}/consolidate", "consolidate"),
-    ("GET", "/proposals", "proposals"),
-    ("GET", "/proposals/{id}", "proposal"),
-    ("POST", "/proposals/{id}/approve", "approve"),
-    ("POST", "/proposals/{id}/decline", "decline"),
-    ("POST", "/proposals/{id}/reopen", "reopen"),
-    ("GET", "/assemblies", "assemblies"),
-    ("POST", "/assemblies", "assemble"),
-    ("GET", "/assemblies/{id}", "assembly"),
-    ("GET", "/assemblies/{id}/lineage", "lineage"),
-    ("GET", "/health", "check"),
-    ("GET", "/brief", "brief"),
-    ("GET", "/stats", "stats"),
-)
 Act = Callable[[Any, Settings, dict[str, Any]], Any]  # of a request, for whom, with what was said
 Shape = Callable[[Any], tuple[Any, int]]  # a value as another document says it, and its status
 ACCOUNT = "/accounts/{account}"
-BY_NAME = {operation.name: operation for operation in OPERATIONS}
 REMOTE = tuple(o for o in OPERATIONS if not o.local and o.subjects != (Settings,))
 _PROBLEM: dict[str, Any] = {
     "description": "What went wrong, as an RFC 9457 problem.",
@@ -115,7 +77,8 @@ def app(
     made.state.is_ending = lambda: False
     problems.answer_errors(made)
     _add_own(made, pool, visitors, counts)
-    for method, path, name in ROUTES:
+    for address, name in PATHS.items():
+        method, _, path = address.partition(" ")
         add_operation(made, pool, visitors, BY_NAME[name], method, ACCOUNT + path)
     for operation in REMOTE:
         add_operation(made, pool, visitors, operation, "POST", f"{ACCOUNT}/operations/{operation.name}")
@@ -307,13 +270,13 @@ def _add_own(made: Any, pool: Pool, visitors: Visitors, counts: Counts) -> None:
     def begin(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Begin an account."""
         _must_own(who, "begin an account")
-        is_new = of_settings(init, who, {})["is_new"]
+        is_new = of_settings(BY_NAME["init"], who, {})["is_new"]
         return answer({"account": who.account, "is_new": is_new}, 201 if is_new else 200)
 
     def delete(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Delete an account whole, with its history."""
         _must_own(who, "delete an account")
-        return answer(pool.perform(delete_account, who, {"name": who.account}))
+        return answer(pool.perform(BY_NAME["delete_account"], who, {"name": who.account}))
 
     def health() -> Any:
         """Say that the server is there."""

@@ -10,11 +10,11 @@ from octavo.documents.brain.memory import LEVELS
 from octavo.documents.synthians import MemoryCore, MemoryEntry
 from octavo.domain.memory import Layer
 from octavo.domain.verdicts import Verdict
-from octavo.doors.operations import Operation
+from octavo.doors.operations import BY_NAME, Operation
 from octavo.doors.operations.remembering import live
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
-from octavo.doors.rest import BY_NAME, add_operation
+from octavo.doors.rest import add_operation
 from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound
@@ -219,10 +219,9 @@ _DONE: tuple[tuple[str, str, Any], ...] = (
 def _operation(method: str, act: Any) -> Operation:
     if isinstance(act, str):
         return BY_NAME[act]
-    parts = {"MemoryCore": MemoryCore, "FilesystemMemory": FilesystemMemory}
-    part = parts.get(act.__qualname__.partition(".")[0])
-    how: dict[str, Any] = {"section": "documents", "example": "", "begins": method == "POST", "part": part}
-    return Operation(name=act.__name__, function=act, **how)
+    return Operation(
+        name=act.__name__, function=act, section="documents", example="", begins=method == "POST"
+    )
 
 
 PATHS = tuple((method, path, _operation(method, act)) for method, path, act in _DONE)

@@ -22,20 +22,7 @@ from octavo.domain.privacy import tellable
 from octavo.domain.records import shape_of
 from octavo.domain.verdicts import Verdict
 from octavo.doors import conversations
-from octavo.doors.operations import Operation, Parameter, call
-from octavo.doors.operations.keeping import stats
-from octavo.doors.operations.remembering import (
-    brief,
-    forget,
-    get,
-    history,
-    memories,
-    promote,
-    propose_merge,
-    recall,
-    remember,
-    turn,
-)
+from octavo.doors.operations import BY_NAME, Operation, Parameter, call
 from octavo.doors.operations.values import values_of
 from octavo.doors.plain import plain
 from octavo.engine.account import Account
@@ -70,7 +57,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     @property
     def listed(self) -> dict[str, Any]:
         """It as the protocol has it, with all four annotations; the world it changes is one account."""
-        is_read, ends = not self.operation.writes, self.operation is forget
+        is_read, ends = not self.operation.writes, self.operation.name == "forget"
         hints = {"readOnlyHint": is_read, "destructiveHint": ends, "idempotentHint": is_read or ends}
         told = {"name": self.name, "title": self.title, "description": self.description}
         annotations = {"title": self.title, "openWorldHint": False, **hints}
@@ -149,7 +136,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _recall(account: Account, **values: Any) -> Any:
-    answer = call(recall, account, values)
+    answer = call(BY_NAME["recall"], account, values)
     hits = []
     for hit in answer["hits"]:
         later = hit["replaced"]
@@ -160,29 +147,29 @@ def _recall(account: Account, **values: Any) -> Any:
 
 
 def _brief(account: Account, **values: Any) -> Any:
-    return {"text": call(brief, account, values).text}
+    return {"text": call(BY_NAME["brief"], account, values).text}
 
 
 def _remember(account: Account, **values: Any) -> Any:
-    return _verdict(call(remember, account, values))
+    return _verdict(call(BY_NAME["remember"], account, values))
 
 
 def _get(account: Account, **values: Any) -> Any:
-    whole = plain(call(get, account, values))
+    whole = plain(call(BY_NAME["get"], account, values))
     whole["text"] = whole["text"][:_WHOLE]
     hidden = {"turns", "data", "gone"} if whole["turns"] else {"turns", "gone"}
     return {n: v for n, v in whole.items() if n not in hidden and v not in (None, "", [], {})}
 
 
 def _list(account: Account, **values: Any) -> Any:
-    page = call(memories, account, {"limit": _LISTED, "newest": True, **values})
+    page = call(BY_NAME["memories"], account, {"limit": _LISTED, "newest": True, **values})
     more = {"next": page["next"]} if page["next"] else {}
     return {"memories": [_told(memory) for memory in page["memories"]], **more}
 
 
 def _history(account: Account, **values: Any) -> Any:
     told = []
-    for one in call(history, account, values)["revisions"]:
+    for one in call(BY_NAME["history"], account, values)["revisions"]:
         more: dict[str, Any] = {"gone": True} if one.memory.gone else {}
         told.append(_told(one.memory, rev=one.memory.rev, version=one.version, by=one.memory.actor, **more))
     return {"revisions": told}
@@ -190,8 +177,8 @@ def _history(account: Account, **values: Any) -> Any:
 
 def _forget(account: Account, **values: Any) -> Any:
     for id_ in values["ids"]:
-        call(get, account, {"id": id_})  # one that is not there is said before anything ends
-    verdicts = call(forget, account, values)["verdicts"]
+        call(BY_NAME["get"], account, {"id": id_})  # one that is not there is said before anything ends
+    verdicts = call(BY_NAME["forget"], account, values)["verdicts"]
     return {"forgotten": [{"id": id_, **_verdict(v)} for id_, v in zip(values["ids"], verdicts, strict=True)]}
 
 
@@ -204,7 +191,7 @@ def _turn(
 ) -> Any:
     name = conversations.MCP + conversation[:80]
     with conversations.held(account, name) as sandbox:
-        episode = turn(sandbox, **values)
+        episode = sandbox.turn(values.pop("role"), values.pop("text"), **values)
     done = conversations.end(account, name) if over else None
     return {"episode": episode, "conversation": conversation} | ({"version": done.version} if done else {})
 
@@ -221,19 +208,21 @@ def _propose(
 ) -> Any:
     match ids or [], text:
         case [id_], _:
-            return _verdict(call(promote, account, {"id": id_, "text": text}))
+            return _verdict(call(BY_NAME["promote"], account, {"id": id_, "text": text}))
         case [first, second], _:
-            asked = call(propose_merge, account, {"first": first, "second": second, "text": text})
+            asked = call(BY_NAME["propose_merge"], account, {"first": first, "second": second, "text": text})
             return {"outcome": "proposed", **asked}
         case [], str() if evidence:
             own = {"text": text, "kind": "canon", "topic": topic, "links": {"evidence": evidence}}
-            return _verdict(call(remember, account, {name: value for name, value in own.items() if value}))
+            return _verdict(
+                call(BY_NAME["remember"], account, {name: value for name, value in own.items() if value})
+            )
     hint = "name one id to make it canon, two to merge them, or a text with the ids that are its evidence"
     raise BadInput("memory_propose was not told what to propose", hint=hint)
 
 
 def _status(account: Account, **values: Any) -> Any:
-    counted = call(stats, account, values)
+    counted = call(BY_NAME["stats"], account, values)
     return {
         "account": account.name,
         "scope": account.scope,
@@ -247,31 +236,17 @@ def _status(account: Account, **values: Any) -> Any:
     }
 
 
-# What each does, and the operation of which it takes parameters.
-_ACTS: dict[str, tuple[Operation, Callable[..., Any]]] = {
-    "memory_recall": (recall, _recall),
-    "memory_brief": (brief, _brief),
-    "memory_remember": (remember, _remember),
-    "memory_get": (get, _get),
-    "memory_list": (memories, _list),
-    "memory_history": (history, _history),
-    "memory_forget": (forget, _forget),
-    "memory_turn": (turn, _turn),
-    "memory_propose": (promote, _propose),
-    "memory_status": (stats, _status),
-}
+_ACTS = (_recall, _brief, _remember, _get, _list, _history, _forget, _turn, _propose, _status)
 
 
-def _tool(name: str, title: str, description: str, takes: str = "") -> Tool:
+def _tool(act: Callable[..., Any], operation: str, takes: str = "", **told: str) -> Tool:
     """A tool; it takes some parameters of its operation, bounded, and those of its own function."""
-    operation, act = _ACTS[name]
-    of_table = {p.name: p for p in operation.parameters}
+    of_table = {p.name: p for p in BY_NAME[operation].parameters}
     taken = [replace(of_table[each], **_BOUNDS.get(each, {})) for each in takes.split()]
-    own = Operation(name=name, function=act, section="", example="").parameters
-    what: dict[str, Any] = {"name": name, "title": title, "description": description}
-    return Tool(operation=operation, act=act, parameters=(*taken, *own), **what)
+    own = Operation(name=operation, function=act, section="", example="").parameters
+    return Tool(operation=BY_NAME[operation], act=act, parameters=(*taken, *own), **told)
 
 
 _TOLD = tomllib.loads(Path(__file__).with_name("tools.toml").read_text("utf-8"))
 INSTRUCTIONS: str = _TOLD.pop("instructions")
-TOOLS: tuple[Tool, ...] = tuple(_tool(name, **told) for name, told in _TOLD.items())
+TOOLS = tuple(_tool(act, name=f"memory{act.__name__}", **_TOLD[f"memory{act.__name__}"]) for act in _ACTS)

@@ -1,4 +1,4 @@
-"""The one table of operations: what can be asked and done, through whichever door.
+"""The one table of operations (table.toml): what can be asked and done, through whichever door.
 
 Each is an annotated function or a method of the engine; a door reads its name and parameters from here,
 hands what it was told to `perform`, and shows the value that comes back. It adds nothing of its own.
@@ -6,12 +6,39 @@ hands what it was told to `perform`, and shows the value that comes back. It add
 
 from __future__ import annotations
 
+import inspect
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 from octavo.doors.operations import keeping, remembering
 from octavo.doors.operations.performing import call, perform
 from octavo.doors.operations.table import Operation, Parameter, Progress
+from octavo.engine.account import Account
+from octavo.engine.explain import Explainer
+from octavo.engine.sandbox import Sandbox
 
-__all__ = ["OPERATIONS", "Operation", "Parameter", "Progress", "call", "perform"]
+__all__ = ["BY_NAME", "OPERATIONS", "PATHS", "Operation", "Parameter", "Progress", "call", "perform"]
 
-OPERATIONS: tuple[Operation, ...] = tuple(
-    made for room in (remembering, keeping) for made in vars(room).values() if isinstance(made, Operation)
+_OURS: dict[str, Callable[..., Any]] = {**vars(remembering), **vars(keeping)}
+
+
+def _made(section: str, name: str, row: dict[str, Any]) -> Operation:
+    """The operation of a row: our function of that name, or else the engine's method."""
+    marks = dict.fromkeys(row.pop("is", "").split(), True)
+    how = {"section": section, "name": name, **row, **marks}
+    own = _OURS.get(name) or _OURS.get(f"{name}_")
+    if own is None:
+        method = next(getattr(kind, name) for kind in (Account, Sandbox, Explainer) if hasattr(kind, name))
+        return Operation(function=method, **how)
+    is_open = any(one.kind is one.VAR_KEYWORD for one in inspect.signature(own).parameters.values())
+    return Operation(function=own, like=getattr(Account, name) if is_open else None, **how)
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("table.toml").read_text("utf-8"))
+PATHS: dict[str, str] = _TABLE.pop("_paths")
+OPERATIONS = tuple(
+    _made(section, name, row) for section, rows in _TABLE.items() for name, row in rows.items()
 )
+BY_NAME = {operation.name: operation for operation in OPERATIONS}

@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,72 +20,35 @@ from octavo.documents.synthians import explaining
 from octavo.domain.memory import Memory
 from octavo.domain.mirror import Synced
 from octavo.doors.operations.remembering import live
-from octavo.doors.operations.table import EXISTS, Progress, operation
+from octavo.doors.operations.table import EXISTS, Progress
 from octavo.engine.account import Account
-from octavo.engine.explain import Explainer
 from octavo.engine.fields import Count, MemoryId, one_of
 from octavo.engine.reading import Reader, Snapshot, Stats
 from octavo.engine.syncing import Take
 from octavo.engine.versions import Diff
 from octavo.errors import BadInput
 
-_compression, _assemblies, _versions, _files, _levels, _health = (
-    partial(operation, section=name)
-    for name in ("compression", "assemblies", "versions", "files", "levels", "health")
-)
 
-
-compress = _compression("octavo compress", writes=True, result="made")(Account.compress)
-uncompress = _compression("octavo uncompress core_000_001", writes=True, result="removed")(Account.uncompress)
-
-
-@_compression("octavo cores", result="cores")
 def cores(reader: Account | Snapshot) -> list[Memory]:
     """List the cores: eight sessions each."""
     return reader.memories(kind="core")
 
 
-@_compression("octavo spheres", result="spheres")
 def spheres(reader: Account | Snapshot) -> list[Memory]:
     """List the spheres: eight cores each."""
     return reader.memories(kind="sphere")
 
 
-@_compression("octavo show core_000_001")
 def show(reader: Reader, id: MemoryId) -> Memory:
     """Show a core or sphere as a page to read; any other memory as `get` does."""
     return live(reader, id)
 
 
-@_compression("octavo counters --scope orion", result="counters")
 def counters(account: Account) -> dict[str, Any]:
     """Show where the odometer of sessions, cores and spheres stands."""
     return account.counters(account.scope or "shared")
 
 
-sessions = _compression("octavo sessions --scope orion", result="sessions")(Account.sessions)
-
-
-_explained = attrgetter("explained")
-_A, _B = "asm_01kajx2f6w9m4d8c7t5s", "asm_01kajx2f6w9m4d8c7t5t"
-_M, _N = _A.removeprefix("asm_"), _B.removeprefix("asm_")
-
-assemblies = _assemblies("octavo assemblies", part=_explained, result="assemblies")(Explainer.assemblies)
-assembly = _assemblies(f"octavo assembly {_A}", part=_explained)(Explainer.assembly)
-
-
-assemble = _assemblies(f"octavo assemble {_M} {_N} --name pottery", writes=True, result="assemblies")(
-    Account.assemble
-)
-merge_assemblies = _assemblies(f"octavo merge-assemblies {_A} {_B}", writes=True)(Account.merge_assemblies)
-unmerge = _assemblies(f"octavo unmerge {_A}", writes=True, result="revived")(Account.unmerge)
-lineage = _assemblies(f"octavo lineage {_A}", part=_explained)(Explainer.lineage)
-explain_activation = _assemblies(f"octavo explain-activation {_A} {_M}")(explaining.activation)
-explain_merge = _assemblies(f"octavo explain-merge {_A}")(explaining.merge)
-merge_log = _assemblies("octavo merge-log --limit 10")(explaining.log)
-
-
-@_versions("octavo versions --limit 5")
 def versions(
     account: Account,
     *,
@@ -101,7 +62,6 @@ def versions(
     return {"versions": page, "next": last if last < account.version else None}
 
 
-@_versions("octavo diff 41 42")
 def diff(
     account: Account,
     before: Annotated[int | datetime | None, "A version or time."] = None,
@@ -111,18 +71,11 @@ def diff(
     return account.diff(max(account.version - 1, 0) if before is None else before, after)
 
 
-restore = _versions("octavo restore 41", writes=True, human=True, result="version")(Account.restore)
-revert = _versions("octavo revert 41", writes=True, human=True, result="version")(Account.revert)
-
-
+explain_activation, explain_merge, merge_log = explaining.activation, explaining.merge, explaining.log
 _LOOK_SECONDS = 1.0
 _log = logging.getLogger("octavo.sync")
 
 
-mirror = _files("octavo mirror notes", writes=True, local=True, long=True)(Account.mirror)
-
-
-@_files("octavo sync --yes", writes=True, local=True)
 def sync(
     account: Account,
     path: Annotated[Path | None, "Which mirror; the only one if not said."] = None,
@@ -182,13 +135,11 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-@_levels("octavo patterns", result="patterns")
 def patterns(account: Account) -> list[Pattern]:
     """List what repeats in recent episodes, how often, and where it was seen."""
     return found.find(account, datetime.now(UTC), account.policy.patterns)
 
 
-@_levels("octavo learn --promote", writes=True)
 def learn(
     account: Account,
     *,
@@ -198,7 +149,6 @@ def learn(
     return found.consolidate(account, datetime.now(UTC), account.policy.patterns, promote=promote)
 
 
-@_levels("octavo retention", writes=True, result="aged")
 def retention(
     account: Account, *, apply: Annotated[bool, "Move them to the archive."] = False
 ) -> list[dict[str, Any]]:
@@ -208,7 +158,6 @@ def retention(
     return [{"group": name, "episodes": ids, "is_done": apply} for name, ids in aged.items()]
 
 
-@_levels('octavo teach "teach dance"', writes=True, begins=True)
 def teach(
     account: Account, line: Annotated[str, "What is said (teach dance, forward, left, done, cancel)."]
 ) -> Reply:
@@ -217,32 +166,22 @@ def teach(
         return teaching.say(line)
 
 
-@_levels("octavo invoke dance", writes=True)
 def invoke(account: Account, name: Annotated[str, "The behaviour."]) -> Reply:
     """Do a behaviour: its actions in order, each checked against guardrails and sandbox rules."""
     with closing(Teaching(FilesystemMemory(account))) as teaching:
         return teaching.invoke(name)
 
 
-@_levels("octavo behaviors", result="behaviors")
 def behaviors(account: Account) -> list[dict[str, Any]]:
     """List the behaviours that were taught."""
     return list(behaviors_of(account).values())
 
 
-@_health("octavo stats --at 41")
 def stats(reader: Account | Snapshot) -> Stats:
     """Count what there is."""
     return reader.stats()
 
 
-check = _health("octavo check", long=True)(Account.check)
-repair = _health("octavo repair", writes=True, long=True)(Account.repair)
-upkeep = _health("octavo upkeep", writes=True)(Account.upkeep)
-backup = _health("octavo backup /mnt/backups/monday", local=True, long=True, result="path")(Account.backup)
-
-
-@_health("octavo export tree --format msp", local=True, long=True, like=Account.export)
 def export(
     account: Account,
     *,
@@ -253,7 +192,6 @@ def export(
     return {"path": said["path"], "format": format, "result": account.export(format=format, **said)}
 
 
-@_health("octavo import tree --format msp", writes=True, begins=True, local=True, long=True)
 def import_(
     account: Account,
     path: Annotated[Path, EXISTS, "The file or folder to read."],

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -15,6 +16,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from octavo.documents.brain import FilesystemMemory
+from octavo.documents.synthians import MemoryCore
 from octavo.domain.ports import Place
 from octavo.doors.settings import Settings
 from octavo.engine.account import Account
@@ -50,6 +53,12 @@ _HANDED_IN: dict[Any, Any] = {
     Union[get_args(Feeling)[:-1]]: str,  # noqa: UP007  # without None
     str | Path: Path,
     str | Path | Place: str,
+}
+# What of an account has the methods of another class.
+_PARTS: dict[str, Callable[[Any], Any]] = {
+    "Explainer": attrgetter("explained"),
+    "FilesystemMemory": FilesystemMemory,
+    "MemoryCore": MemoryCore,
 }
 # Whose methods can be asked of more than an account; those of every other class are the account's.
 _READERS = (Account, Snapshot, Sandbox)
@@ -104,8 +113,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     does without where it may not write; one that `begins` may make the first account of an empty folder.
     A `local` one takes files of this machine: no door but the command line and Python has it. A `human` one
     is for people only; the engine enforces it. `result` names what a bare value or list is. `asks` is what a
-    person is asked before it is done. A `long` one shows that it is at work. `part` makes of an account
-    what has the method. One that is `like` a method takes what that is given, too.
+    person is asked before it is done. A `long` one shows that it is at work. One that is `like` a method
+    takes what that is given, too.
     """
 
     name: str
@@ -120,19 +129,18 @@ class Operation(Struct, frozen=True, kw_only=True):
     long: bool = False
     asks: str | None = None
     result: str | None = None
-    part: Callable[[Any], Any] | None = None
     like: Callable[..., Any] | None = None
 
     def __call__(self, subject: Any, *args: Any, **values: Any) -> Any:
         """Do it on what is already open; what has a result and gives none gives what it was told first."""
-        asked = subject if self.part is None else self.part(subject)
+        part = _PARTS.get(self.function.__qualname__.partition(".")[0])
         taken = inspect.signature(self.like or self.function).parameters
         names = {name.rstrip("_"): name for name in taken}
         told = {names.get(name, name): value for name, value in values.items()}
         own = inspect.signature(self.function).parameters.values()
         rest = (told.pop(one.name, ()) for one in own if one.kind is one.VAR_POSITIONAL)
         args = (*args, *chain.from_iterable(rest))
-        value = self.function(asked, *args, **told)
+        value = self.function(subject if part is None else part(subject), *args, **told)
         return next(iter(values.values()), None) if value is None and self.result else value
 
     @property
@@ -165,17 +173,11 @@ class Operation(Struct, frozen=True, kw_only=True):
 
 
 def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Operation]:
-    """Make an operation of a function or a method, with the marks of an Operation.
-
-    The example names it; its section is its module unless another is said. A function's first parameter says
-    what it is asked of (the settings, an account, a sandbox, an older version, or several of these), the
-    others what it is given: what stands before the star is said in order. Of the engine's methods those with
-    a sentence are given; the others are for Python alone.
-    """
+    """Make an operation of a function, with the marks of an Operation; its section is its module's name."""
 
     def made(function: Callable[..., Any]) -> Operation:
         section, name = function.__module__.rpartition(".")[2], example.split()[1].replace("-", "_")
-        return Operation(name=name, function=function, example=example, **{"section": section, **marks})
+        return Operation(name=name, function=function, example=example, section=section, **marks)
 
     return made
 

@@ -166,6 +166,7 @@ def _lifts(one: Assembly) -> str:
 # How a field is told, by the name that views.toml has for it.
 _WAYS: dict[str, Callable[[Any], Any]] = {
     "age": _age,
+    "answer": lambda is_so: "yes" if is_so else "no",
     "because": _because,
     "beginning": beginning,
     "behind": lambda versions: f"{plural('version', versions)} behind" if versions else "up to date",
