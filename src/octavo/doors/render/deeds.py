@@ -6,15 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from octavo.documents.brain.teaching import Reply
 from octavo.domain.mirror import Edit, Held, Synced
 from octavo.domain.verdicts import Verdict
 from octavo.doors.render.console import write
-from octavo.doors.render.diff import diff_lines
-from octavo.doors.render.pages import fallback
-from octavo.doors.render.shapes import Shown, dim, line, moment, one_line, plural, said, value_lines
-from octavo.doors.render.views import View, beginning, sentence
-from octavo.engine.review import Waiting
+from octavo.doors.render.shapes import Shown, dim, line, plural, said
+from octavo.doors.render.views import View
 
 _GOOD = "bold green"
 _FILES = 20  # that are named one by one
@@ -44,60 +40,6 @@ def verdicts_lines(value: Mapping[str, Any], word: str = "") -> Iterator[Shown]:
         yield from verdict_lines(verdict, word if verdict.memory is not None else "")
 
 
-def sandbox_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """The id alone on standard output, so that a script can keep it: `s=$(octavo sandbox)`."""
-    about = f"{one_line(value['name'])} on version {value['parent_version']}, scope {value['scope']}"
-    write(dim(about), stderr=True)
-    yield value["id"]
-
-
-def buffer_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """What a sandbox has written, a line each."""
-    opened = value["sandbox"]
-    where = f"on version {opened.parent}, scope {opened.scope}, {opened.actor}"
-    yield line((f"{one_line(opened.name)} {where}", "bold"))
-    for item in value["entries"]:
-        form = _ENTRIES.get(item["t"])
-        told = sentence(form, item["entry"]) if form else moment(item["entry"].at)
-        yield line((f"  {item['t']}  ", "magenta"), told)
-    if value["torn_bytes"]:
-        yield line((f"  a torn last line of {value['torn_bytes']} bytes, never acknowledged", "yellow"))
-
-
-# What an entry of a buffer says, by its tag.
-_ENTRIES = {
-    "turn": "{turn.speaker:line}: {turn.text:line}",
-    "memory": "{memory:said}",
-    "revise": "{wanted.id}  {wanted:said}",
-    "state": "{name:line}  {data}",
-    "forget": "{memory}",
-    "use": "{memories:comma}",
-}
-
-
-def waiting_lines(waiting: Waiting) -> Iterator[Shown]:
-    """One proposal with its difference."""
-    proposal = waiting.proposal
-    yield line((f"{proposal.action}  ", "magenta"), f"{proposal.reason} ({proposal.by})")
-    yield from diff_lines(waiting.diff)
-    yield dim(f"approve it as seen: octavo approve {proposal.id} --seen {waiting.digest}")
-
-
-def carried_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """What an export or import did."""
-    yield line((value["format"], _GOOD), f" {value['path']}")
-    yield from value_lines(value["result"])
-
-
-def compressed_lines(value: Mapping[str, Any]) -> Iterator[Shown]:
-    """What compression made, and what a model could not tell."""
-    for memory in value["made"]:
-        yield line(("made", _GOOD), f"  {memory.id}  ", beginning(memory.text))
-        if why := fallback(memory):
-            yield line((f"  {why}", "yellow"))
-    yield dim(f"read it: octavo show {value['made'][0].id}" if value["made"] else "nothing was due")
-
-
 def synced_lines(done: Synced) -> Iterator[Shown]:
     """Files written, edits line by line, then everything that stays as it is, and why."""
     yield line(("mirror", _GOOD), f"  {done.folder}, version {done.version}")
@@ -122,24 +64,9 @@ def _place(one: Edit | Held) -> str:
     return f"{one.path}:{one.line}" if one.line else one.path
 
 
-def answer_lines(answer: Reply) -> Iterator[Shown]:
-    """What the robot says, and what it would do."""
-    yield line((answer.text, "bold red" if answer.denial else _GOOD))
-    if len(answer.actions) > 1:  # one is in the text
-        yield from (line(f"  {number}. {action}") for number, action in enumerate(answer.actions, 1))
-
-
 DEEDS: dict[str, View] = {
     **dict.fromkeys(("remember", "alias", "revise", "update_state", "promote"), verdict_lines),
     **dict.fromkeys(("remember_many", "end_order"), verdicts_lines),
-    **dict.fromkeys(("export", "import"), carried_lines),
     **dict.fromkeys(("mirror", "sync"), synced_lines),
-    **dict.fromkeys(("teach", "invoke"), answer_lines),
-    **dict.fromkeys(("mcp", "hook"), lambda _: ()),  # they have answered somebody else already
-    "sandbox": sandbox_lines,
-    "buffer": buffer_lines,
     "forget": lambda value: verdicts_lines(value, "forgotten"),
-    "proposal": waiting_lines,
-    "compress": compressed_lines,
-    "diff": lambda d: [line((f"version {d.before} → {d.after}", "bold")), *diff_lines(d)],
 }

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec.structs import asdict
-
 from octavo.domain.assembling import Lineage
-from octavo.domain.brief import Brief
 from octavo.domain.memory import Memory
 from octavo.doors.render.console import write
 from octavo.doors.render.shapes import (
@@ -16,7 +13,6 @@ from octavo.doors.render.shapes import (
     Page,
     Shown,
     Table,
-    cell,
     dim,
     grid,
     line,
@@ -27,7 +23,7 @@ from octavo.doors.render.shapes import (
     table,
     topic,
 )
-from octavo.doors.render.views import ABOVE, View, described, span
+from octavo.doors.render.views import ABOVE, View, described, fallback, span
 from octavo.engine.explain import Assembly
 
 DESCRIBED = described()
@@ -72,12 +68,6 @@ def _made_of(memory: Memory) -> str:
     kept = meta.get("detail_retention")
     share = f"; {kept:.0%} of their length" if isinstance(kept, float) and kept < 1 else ""
     return f"{sources}, {meta.get('compression_method', 'unknown')}{model}{share}"
-
-
-def fallback(memory: Memory) -> str | None:
-    """Why a core or sphere is told without the model that was asked."""
-    why = memory.data.get("meta", {}).get("fallback_reason")
-    return f"a model's summary: {why}" if why else None
 
 
 def assembly_lines(value: Assembly) -> Iterator[Shown]:
@@ -163,18 +153,9 @@ def _matched(hit: Mapping[str, Any]) -> Line:
     return line(topic(memory), one_line(hit["text"]), (until, "yellow"))
 
 
-def brief_lines(brief: Brief) -> Iterator[Shown]:
-    """The text for the prompt alone on standard output; what it costs and lacks beside it."""
-    yield brief.text if brief.text else dim("nothing to say")
-    left = cell({name: n or None for name, n in asdict(brief.left_out).items()})
-    out = f"; left out: {left.plain}" if left and left.plain else ""
-    write(dim(f"about {plural('token', brief.tokens)}{out}"), stderr=True)
-
-
 PAGES: dict[str, View] = {
     "show": shown_lines,
     "assembly": assembly_lines,
     "lineage": lineage_lines,
     "recall": recall_lines,
-    "brief": brief_lines,
 }

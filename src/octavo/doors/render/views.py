@@ -11,10 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from octavo.documents.brain.teaching import Reply
 from octavo.domain import pages
 from octavo.domain.memory import Memory, Refusal
 from octavo.domain.verdicts import Consolidation
 from octavo.doors import plain
+from octavo.doors.render.console import write
+from octavo.doors.render.diff import diff_lines
 from octavo.doors.render.shapes import (
     Line,
     Shown,
@@ -27,6 +33,7 @@ from octavo.doors.render.shapes import (
     plural,
     said,
     table,
+    value_lines,
 )
 from octavo.engine.explain import Assembly
 
@@ -43,6 +50,21 @@ def described() -> dict[str, View]:
 
 def view(form: Mapping[str, Any], value: Any) -> Iterator[Shown]:
     """A value in the form that views.toml has for it."""
+    if "head" in form:
+        yield sentence(form["head"], value)
+    for field, each in form.get("below", {}).items():
+        yield from (line("  ", sentence(each, one)) for one in of(field, value))
+    if "changes" in form:
+        yield from diff_lines(of(form["changes"], value))
+    if "rest" in form:
+        yield from value_lines(of(form["rest"], value))
+    yield from _body(form, value)
+    if "beside" in form:
+        write(sentence(form["beside"], value), stderr=True)
+
+
+def _body(form: Mapping[str, Any], value: Any) -> Iterator[Shown]:
+    """The value field by field, or the things in it, and how to go on."""
     first = next(iter(value.values()), None) if isinstance(value, Mapping) else value
     things = first if isinstance(first, list) else [first]
     if "fields" in form:
@@ -50,18 +72,13 @@ def view(form: Mapping[str, Any], value: Any) -> Iterator[Shown]:
         # Where it is said what it is to be empty, nought is empty too.
         rows = grid({name: item or None for name, item in fields.items()} if "empty" in form else fields)
         yield rows if rows.rows else dim(form["empty"])
-        return
-    if "head" in form:
-        yield sentence(form["head"], value)
-    for field, each in form.get("below", {}).items():
-        yield from (line("  ", sentence(each, one)) for one in of(field, value))
-    if not things and "empty" in form:
+    elif "empty" in form and not things:
         yield dim(form["empty"])
-    elif things and "columns" in form:
+    elif "columns" in form:
         yield _table(form["columns"], things)
-    else:
-        yield from (sentence(form.get("each", "{.}"), one) for one in things if "head" not in form)
-    if things and "then" in form:
+    elif "each" in form:
+        yield from (sentence(form["each"], one) for one in things)
+    if "then" in form and things:
         yield dim(form["then"].format(*things))
     if isinstance(value, Mapping) and value.get("next"):
         yield dim(f"more: --after {value['next']}")
@@ -157,17 +174,54 @@ def _state(held: Mapping[str, Any]) -> str | None:
     return f"{'fresh' if held['is_fresh'] else 'drifted'}; the index holds revision {held['indexed_rev']}"
 
 
+def _reply(reply: Reply) -> Line:
+    steps = [f"\n  {number}. {action}" for number, action in enumerate(reply.actions, 1)]
+    return line(
+        (reply.text, "bold red" if reply.denial else "bold green"), *(steps if len(steps) > 1 else ())
+    )
+
+
+def _entry(item: Mapping[str, Any]) -> Line:
+    """An entry of a sandbox's buffer, by its tag."""
+    return sentence(_ENTRIES.get(item["t"], "{at}"), item["entry"])
+
+
+def fallback(memory: Memory) -> str | None:
+    """Why a core or sphere is told without the model that was asked."""
+    why = memory.data.get("meta", {}).get("fallback_reason")
+    return f"a model's summary: {why}" if why else None
+
+
+def _left_out(out: Struct) -> str | None:
+    told = cell({name: n or None for name, n in asdict(out).items()})
+    return f"; left out: {told.plain}" if told and told.plain else None
+
+
 def _lifts(one: Assembly) -> str:
     if one.is_synchronized:
         return "its members, when it fits a question"
     return f"nothing now ({one.drift_reason}); `octavo catch-up`, then `octavo upkeep`"
 
 
+_ENTRIES = {
+    "turn": "{turn.speaker:line}: {turn.text:line}",
+    "memory": "{memory:said}",
+    "revise": "{wanted.id}  {wanted:said}",
+    "state": "{name:line}  {data}",
+    "forget": "{memory}",
+    "use": "{memories:comma}",
+}
 # How a field is told, by the name that views.toml has for it.
 _WAYS: dict[str, Callable[[Any], Any]] = {
     "age": _age,
     "answer": lambda is_so: "yes" if is_so else "no",
     "because": _because,
+    "brief": lambda brief: brief.text or dim("nothing to say"),
+    "entry": _entry,
+    "fallback": lambda memory: line(f"\n  {why}") if (why := fallback(memory)) else None,
+    "left_out": _left_out,
+    "reply": _reply,
+    "torn": lambda n: f"\n  a torn last line of {n} bytes, never acknowledged" if n else None,
     "beginning": beginning,
     "behind": lambda versions: f"{plural('version', versions)} behind" if versions else "up to date",
     "begun": lambda is_new: "begun" if is_new else "there already",
