@@ -14,11 +14,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from octavo.doors import agents, robots, serving, settings
-from octavo.doors.operations import OPERATIONS, Operation, Parameter, performing
+from octavo.doors import agents, robots, serving
+from octavo.doors.operations import OPERATIONS, Operation, Parameter
 from octavo.doors.operations.table import LETTERS
-from octavo.doors.plain import clean
-from octavo.errors import OctavoError
 
 # Every command: the table, and those that open other doors, which use the table themselves.
 COMMANDS: tuple[Operation, ...] = (*OPERATIONS, *serving.COMMANDS, *agents.COMMANDS, *robots.COMMANDS)
@@ -101,7 +99,7 @@ def program(act: Act) -> Callable[..., Any]:
         context_settings=_context(),
         epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
     )
-    app.callback()(_common)
+    app.callback()(_spoken(_common, [*_common_options(), _keyword("version", bool, _VERSION, False)]))
     return app
 
 
@@ -114,11 +112,6 @@ def command(operation: Operation, act: Act) -> Any:
     shown = [_argument(parameter) for parameter in operation.parameters]
     if operation.asks:
         shown.append(_keyword("yes", bool, typer.Option("--yes", LETTERS["yes"], help="Do not ask."), False))
-    options = {**dict.fromkeys(COMMON), "json": False}
-    shown += [_keyword(n, bool if n == "json" else str | None, _OPTIONS[n], d) for n, d in options.items()]
-    context = Argument("ctx", Argument.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    run.__annotations__ = {}  # typer reads the signature; the wrapper's own hints would stand in its way
-    run.__signature__ = Signature([context, *shown])  # type: ignore[attr-defined]
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     notes = [note for note, holds in ((_HUMAN, operation.human), (_LOCAL, operation.local)) if holds]
     # \b keeps the example on its own lines.
@@ -127,8 +120,27 @@ def command(operation: Operation, act: Act) -> Any:
         help="\n\n".join([operation.summary, *notes]),
         epilog=f"\b\nExample:\n  {operation.example}",
         context_settings=_context(),
-    )(run)
+    )(_spoken(run, [*shown, *_common_options()]))
     return typer.main.get_command(app)
+
+
+def _common(ctx: typer.Context, **said: Any) -> None:
+    """Long-term memory for AI agents: versioned, explained, undoable, offline."""
+    ctx.obj = said
+
+
+def _spoken(function: Callable[..., Any], options: list[Argument]) -> Callable[..., Any]:
+    """A function that typer calls with these options."""
+    context = Argument("ctx", Argument.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    function.__annotations__ = {}  # typer reads the signature; hints would stand in its way
+    function.__signature__ = Signature([context, *options])  # type: ignore[attr-defined]
+    return function
+
+
+def _common_options() -> list[Argument]:
+    """What may be said before the command and behind it."""
+    texts = [_keyword(name, str | None, _OPTIONS[name]) for name in COMMON]
+    return [*texts, _keyword("json", bool, _OPTIONS["json"], False)]
 
 
 def _context() -> dict[str, Any]:
@@ -156,10 +168,6 @@ def _argument(parameter: Parameter) -> Argument:
     type_, metavar = _typed(parameter)
     one_of = f" One of {', '.join(parameter.choices)}." if len(parameter.choices) > _FEW else ""
     more: dict[str, Any] = {"help": parameter.summary + one_of, "min": parameter.least, "max": parameter.most}
-    if parameter.is_many and parameter.choices:
-        more["autocompletion"] = lambda incomplete: [c for c in parameter.choices if c.startswith(incomplete)]
-    if parameter.name == "sandbox":
-        more["autocompletion"] = _complete_sandbox
     if parameter.is_positional:
         shown: Any = typer.Argument(show_default=False, metavar=parameter.name.upper(), **more)
     else:
@@ -186,23 +194,6 @@ def _keyword(name: str, type_: Any, shown: Any, default: Any = None) -> Argument
     return Argument(name, Argument.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
 
 
-def _complete_account(ctx: typer.Context, incomplete: str) -> list[str]:
-    folder = settings.read({"root": ctx.params.get("root")}).root
-    names = performing.accounts_in(folder)
-    return [n for n in names if n.startswith(incomplete) and n == clean(n)]  # what a shell may show as it is
-
-
-def _complete_sandbox(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Ids of open sandboxes, with their names as help."""
-    try:
-        with performing.open_account(
-            settings.read({name: ctx.params.get(name) for name in COMMON})
-        ) as account:
-            return [(s.id, clean(s.name)) for s in account.sandboxes() if s.id.startswith(incomplete)]
-    except OctavoError:
-        return []  # a completion has nowhere to say what is wrong; the command itself will
-
-
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(metadata.version("octavo"))
@@ -216,23 +207,9 @@ _OPTIONS: dict[str, Any] = {
         LETTERS["account"],
         metavar="NAME",
         help="Whose memory (OCTAVO_ACCOUNT, default).",
-        autocompletion=_complete_account,
     ),
     "scope": typer.Option(metavar="NAME", help="See only `shared` and this scope (OCTAVO_SCOPE)."),
     "actor": typer.Option(metavar="WHO", help="Who acts (OCTAVO_ACTOR, human:<login name>)."),
     "json": typer.Option("--json", help="Answer with one JSON document; errors too, on standard error."),
 }
 _VERSION = typer.Option("--version", help="Show Octavo's version.", is_eager=True, callback=_show_version)
-
-
-def _common(
-    ctx: typer.Context,
-    root: Annotated[str | None, _OPTIONS["root"]] = None,
-    account: Annotated[str | None, _OPTIONS["account"]] = None,
-    scope: Annotated[str | None, _OPTIONS["scope"]] = None,
-    actor: Annotated[str | None, _OPTIONS["actor"]] = None,
-    json: Annotated[bool, _OPTIONS["json"]] = False,
-    version: Annotated[bool, _VERSION] = False,
-) -> None:
-    """Long-term memory for AI agents: versioned, explained, undoable, offline."""
-    ctx.obj = {"root": root, "account": account, "scope": scope, "actor": actor, "json": json}

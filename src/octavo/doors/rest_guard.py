@@ -15,8 +15,7 @@ from octavo.errors import OctavoError, TooLarge, TooOften
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
-# Of each method, path and status how many requests there were, and how many seconds they took.
-Counts = dict[tuple[str, str, int], tuple[int, float]]
+Counts = Counter[tuple[str, str, int]]  # how many requests there were of each method, path and status
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"same-origin"))
 
@@ -49,7 +48,7 @@ class Guard:
             return
         from starlette.exceptions import HTTPException
 
-        began, status, left = time.perf_counter(), 500, self._max_bytes
+        status, left = 500, self._max_bytes
 
         async def received() -> _Message:
             nonlocal left
@@ -74,9 +73,7 @@ class Guard:
             await problems.response(error, str(scope["path"]))(scope, receive, sent)
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            key = method, str(getattr(scope.get("route"), "path", "other")), status
-            many, took = self._counts.get(key, (0, 0.0))
-            self._counts[key] = many + 1, took + time.perf_counter() - began
+            self._counts[method, str(getattr(scope.get("route"), "path", "other")), status] += 1
 
     @property
     def _too_large(self) -> str:
@@ -100,15 +97,8 @@ def metrics(counts: Counts, pool: Mapping[str, int]) -> Iterator[str]:
     """The lines that a collector reads, in Prometheus' text form."""
     yield from ("# TYPE octavo_info gauge", f'octavo_info{{version="{metadata.version("octavo")}"}} 1')
     yield "# TYPE octavo_requests_total counter"
-    by_path: dict[str, tuple[int, float]] = {}
-    for (method, path, status), (many, took) in sorted(counts.items()):
+    for (method, path, status), many in sorted(counts.items()):
         yield f'octavo_requests_total{{method="{method}",path="{path}",status="{status}"}} {many}'
-        before = by_path.get(path, (0, 0.0))
-        by_path[path] = before[0] + many, before[1] + took
-    yield "# TYPE octavo_request_seconds summary"
-    for path, (many, took) in by_path.items():
-        yield f'octavo_request_seconds_sum{{path="{path}"}} {took:.6f}'
-        yield f'octavo_request_seconds_count{{path="{path}"}} {many}'
     for name, number in pool.items():
         is_total = name in ("opened", "closed")
         full = f"octavo_pool_{name}_total" if is_total else f"octavo_pool_{name}"
