@@ -17,7 +17,7 @@ import pytest
 
 import octavo
 from octavo.doors import cli
-from octavo.doors.plain import clean
+from octavo.doors.plain import advised, clean
 from octavo.doors.render.diff import changed_words
 from octavo.errors import HumanOnly, NotFound, OctavoError
 
@@ -274,7 +274,7 @@ def test_every_error_leaves_with_its_code_and_its_hint(
     kind: type[OctavoError], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["stats"], program_failing_with(kind("tried and failed"))) == kind.exit_code
-    advice = cli.ADVICE.get(kind.__name__, kind.hint)
+    advice = advised(kind("tried and failed"), "command")
     assert capfd.readouterr().err == f"Error: tried and failed\n  → {advice}\n"
 
 

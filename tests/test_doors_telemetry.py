@@ -134,10 +134,7 @@ def test_where_nobody_loaded_opentelemetry_nothing_happens(
     assert not any(name.startswith("opentelemetry") for name in sys.modules)
 
 
-def test_every_name_belongs_to_an_operation_and_reads_of_one_memory_make_no_span(
-    spans: InMemorySpanExporter, root: Path
-) -> None:
-    assert set(telemetry.NAMES) <= set(BY_NAME)
+def test_what_the_conventions_have_no_name_for_makes_no_span(spans: InMemorySpanExporter, root: Path) -> None:
     do(root, "init")
     do(root, "memories")
     assert len(spans.get_finished_spans()) == 1

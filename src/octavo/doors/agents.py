@@ -12,7 +12,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from copy import deepcopy
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -119,38 +118,33 @@ def _command(settings: Settings, *words: str, actor: str | None = None) -> list[
     return [sys.executable, "-m", "octavo", *where, *words]
 
 
-def _json(name: str, change: Callable[[dict[str, Any], bool], None], text: str, into: bool) -> str:
+def _json(name: str, changed: Callable[[dict[str, Any], bool], Any], text: str, into: bool) -> str:
     """A JSON document with one of its objects changed: as it stands if nothing is, "" if nothing is left."""
     document = json.loads(text or "{}")
     part = document.get(name, {}) if isinstance(document, dict) else None
     if not isinstance(part, dict):
         raise ValueError(f"it, or {name} in it, is no JSON object")
-    changed = deepcopy(part)
-    change(changed, into)
-    left = {**document, name: changed}
-    if not changed:
-        del left[name]
+    left = {
+        key: value for key, value in {**document, name: changed(part, into)}.items() if value or key != name
+    }
     if left == document:
         return text
     return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left else ""
 
 
-def _tools(settings: Settings, servers: dict[str, Any], into: bool) -> None:
+def _tools(settings: Settings, servers: dict[str, Any], into: bool) -> dict[str, Any]:
     program, *arguments = _command(settings, "mcp")
-    servers.pop(NAME, None)
-    if into:
-        # The transport is said because one client insists on it and the others do not mind.
-        servers[NAME] = {"type": "stdio", "command": program, "args": arguments}
+    # The transport is said because one client insists on it and the others do not mind.
+    ours = {NAME: {"type": "stdio", "command": program, "args": arguments}} if into else {}
+    return {name: server for name, server in servers.items() if name != NAME} | ours
 
 
-def _hooks(settings: Settings, client: Client, hooks: dict[str, Any], into: bool) -> None:
-    for event, name in _HOOKS.items():
-        groups = [group for group in hooks.pop(event, []) if not _is_ours(group)]
-        if into:
-            line = shlex.join(_command(settings, "hook", name, actor=f"agent:{client}"))
-            groups.append({"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]})
-        if groups:
-            hooks[event] = groups
+def _hooks(settings: Settings, client: Client, hooks: dict[str, Any], into: bool) -> dict[str, Any]:
+    kept = {**hooks, **{event: [g for g in hooks.get(event, []) if not _is_ours(g)] for event in _HOOKS}}
+    for event, name in _HOOKS.items() if into else ():
+        line = shlex.join(_command(settings, "hook", name, actor=f"agent:{client}"))
+        kept[event] += [{"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}]
+    return {event: groups for event, groups in kept.items() if groups or event not in _HOOKS}
 
 
 def _is_ours(group: Any) -> bool:

@@ -20,14 +20,6 @@ from octavo.errors import BadInput, OctavoError, Unavailable
 
 _INTERRUPTED = 130
 _JSON = (dict[str, Any], list[dict[str, Any]])
-# What to do about an error that speaks of Python's arguments, in the words of the command line.
-ADVICE = {
-    "NotAllowed": "say --actor and --scope of somebody who may",
-    "HumanOnly": "say --actor human:<name>, or ask a person",
-    "OutOfScope": "--scope sees `shared` and that scope alone; leave it out to act as the owner",
-    "ReadOnly": "this command only reads",
-    "VersionConflict": "consolidate again; a sandbox that was opened without --strict does so by itself",
-}
 
 
 def main() -> None:
@@ -52,9 +44,8 @@ def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> 
         code = program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
         sys.stdout.flush()
     except OctavoError as error:
-        name = type(error).__name__
-        advice = ADVICE.get(name, error.advice) if error.advice == error.hint else error.advice
-        return _failed(name, error.message, advice, error.exit_code, own)
+        advice = plain.advised(error, "command")
+        return _failed(type(error).__name__, error.message, advice, error.exit_code, own)
     except typer.Abort:
         return _failed("Interrupted", "not done", "nothing was changed", 1, own)
     except KeyboardInterrupt:

@@ -16,28 +16,12 @@ from typer.core import TyperGroup
 
 from octavo.doors import agents, robots, serving
 from octavo.doors.operations import OPERATIONS, Operation, Parameter
-from octavo.doors.operations.table import LETTERS
+from octavo.doors.operations.table import LETTERS, TABLE
 
 # Every command: the table, and those that open other doors, which use the table themselves.
 COMMANDS: tuple[Operation, ...] = (*OPERATIONS, *serving.COMMANDS, *agents.COMMANDS, *robots.COMMANDS)
 COMMON = ("root", "account", "scope", "actor")
-EVERYDAY = (
-    *("remember", "recall", "brief", "memories", "get", "sandbox", "turn", "consolidate"),
-    *("diff", "restore"),
-)
-SECTIONS = {
-    "accounts": "Accounts",
-    "sandboxes": "Sandboxes (a conversation before it counts)",
-    "memories": "Memories",
-    "recall": "Recall (what comes back, and why)",
-    "review": "Review (what a person decides)",
-    "compression": "Compression (eight sessions to a core, eight cores to a sphere)",
-    "versions": "Versions (what was, and the way back)",
-    "health": "Health, copies and other systems",
-    "serving": "Serving (other programs, other machines)",
-    "agents": "Agents (doors for the programs that talk with you)",
-    "robots": "Robots",
-}
+EVERYDAY = tuple(TABLE["_help"]["everyday"].split())
 _FEW = 3
 _HELP_WIDTH = 80
 # What typer reads a type as, and what a value of it is called: the table's own reading of times, JSON and
@@ -85,7 +69,7 @@ def program(act: Act) -> Callable[..., Any]:
             groups = {"Everyday": [by_name[name] for name in EVERYDAY]}
             for other in COMMANDS:
                 if other.name not in EVERYDAY:
-                    title = SECTIONS.get(other.section, other.section.capitalize())
+                    title = TABLE["_help"].get(other.section, other.section.capitalize())
                     groups.setdefault(title, []).append(other)
             widest = max(len(spelt(o)) for o in COMMANDS)
             for title, operations in groups.items():

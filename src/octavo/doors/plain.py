@@ -1,16 +1,20 @@
-"""Values as plain JSON, and texts that cannot steer a terminal: the same for every door."""
+"""Values as plain JSON, texts that cannot steer a terminal, and advice in the words of a door."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Set
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import NoneType
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
+
+from octavo.errors import OctavoError
 
 # What would move a cursor, change colours, turn the reading direction or stay unseen; tabs and line ends may
 # stand. Marks, joiners and selectors that writing needs are none of these.
@@ -54,6 +58,18 @@ def plain(value: Any) -> Any:
 
 def _plain_values(items: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): item if type(item) in _ATOMS else plain(item) for key, item in items.items()}
+
+
+_ADVICE = tomllib.loads(Path(__file__).with_name("advice.toml").read_text("utf-8"))
+
+
+def advised(error: OctavoError, door: str) -> str:
+    """What to do about an error, in the words of a door unless it brings its own."""
+    return (
+        str(_ADVICE[door].get(type(error).__name__, error.advice))
+        if error.advice == error.hint
+        else error.advice
+    )
 
 
 def document(value: Any) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from octavo import errors
 from octavo.domain.privacy import tellable
 from octavo.domain.screening import mapped
+from octavo.doors.plain import advised
 from octavo.errors import BadInput, NotFound, OctavoError, Stale, TooLarge
 
 MEDIA_TYPE = "application/problem+json"
@@ -33,13 +34,6 @@ SCHEMA: dict[str, Any] = {
         **{name: {"type": "string", "description": what} for name, what in _SAID.items()},
     },
 }
-# What to do about an error that speaks of Python's arguments, in the words of HTTP.
-_ADVICE = {
-    "NotAllowed": "use a token of an actor who may",
-    "HumanOnly": "use a person's token, or ask a person",
-    "OutOfScope": "a token sees `shared` and its own scope alone",
-    "ReadOnly": "this account can only be read here",
-}
 
 
 def described(name: str) -> dict[str, Any]:
@@ -61,7 +55,7 @@ def response(error: OctavoError, instance: str, status: int | None = None, **mor
         "title": (type(error).__doc__ or name).partition("\n")[0],
         "status": status,
         "detail": error.message,
-        "hint": _ADVICE.get(name, error.advice) if error.advice == error.hint else error.advice,
+        "hint": advised(error, "http"),
         "instance": instance,
         **more,
     }

@@ -28,23 +28,6 @@ RECORDS = "gen_ai.memory.records"
 ERROR = "error.type"
 DURATION = "gen_ai.client.operation.duration"
 
-# What the conventions call our operations; the others have no name there and make no span.
-NAMES = {
-    "init": "create_memory_store",
-    "delete_account": "delete_memory_store",
-    "remember": "create_memory",
-    "remember_many": "create_memory",
-    "turn": "create_memory",
-    "write_episode": "create_memory",
-    "revise": "update_memory",
-    "update_state": "upsert_memory",
-    "consolidate": "upsert_memory",
-    "import": "upsert_memory",
-    "forget": "delete_memory",
-    "recall": "search_memory",
-    "brief": "search_memory",
-}
-
 
 class Told:
     """What an operation gave back, once it has."""
@@ -53,13 +36,13 @@ class Told:
 
 
 @contextmanager
-def span(operation: str, store: str, said: Mapping[str, Any], *, text: bool = False) -> Iterator[Told]:
-    """A span around an operation, named as the conventions do; the caller hands in what came of it."""
+def span(name: str | None, store: str, said: Mapping[str, Any], *, text: bool = False) -> Iterator[Told]:
+    """A span around what the conventions have a name for; the caller hands in what came of it."""
     told, trace = Told(), sys.modules.get("opentelemetry.trace")
-    if trace is None or operation not in NAMES:
+    if trace is None or name is None:
         yield told
         return
-    name, began = NAMES[operation], time.perf_counter()
+    began = time.perf_counter()
     which = {OPERATION: name, PROVIDER: "octavo"}
     tracer = trace.get_tracer("octavo")
     with tracer.start_as_current_span(

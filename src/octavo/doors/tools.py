@@ -24,7 +24,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.doors import conversations
 from octavo.doors.operations import BY_NAME, Operation, Parameter, call
 from octavo.doors.operations.values import values_of
-from octavo.doors.plain import plain
+from octavo.doors.plain import advised, plain
 from octavo.engine.account import Account
 from octavo.errors import BadInput, OctavoError
 
@@ -37,11 +37,6 @@ _BOUNDS: dict[str, dict[str, Any]] = {
 }
 _TYPED = re.compile("; (may be repeated|- reads standard input)")  # what is said of a command line alone
 _CALLED = re.compile(r"`octavo ([a-z-]+)[^`]*`")
-_HINTS = {
-    "HumanOnly": "only a person may do that; tell the user what you wanted and why",
-    "OutOfScope": "this connection does not see that scope; leave it",
-    "SandboxBusy": "another client is writing there; call again in a moment",
-}
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -105,8 +100,7 @@ def _typed(parameter: Parameter) -> Any:
 
 def advice(error: OctavoError) -> str:
     """What went wrong and what to do next, in the words of the tools."""
-    hint = _HINTS.get(type(error).__name__) or _in_tools(error.advice)
-    return tellable(f"{error.message}. Next: {hint}")
+    return tellable(f"{error.message}. Next: {_in_tools(advised(error, 'tool'))}")
 
 
 def _in_tools(text: str) -> str:

@@ -7,14 +7,12 @@ hands what it was told to `perform`, and shows the value that comes back. It add
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from octavo.doors.operations import keeping, remembering
 from octavo.doors.operations.performing import call, perform
-from octavo.doors.operations.table import Operation, Parameter, Progress
+from octavo.doors.operations.table import TABLE, Operation, Parameter, Progress
 from octavo.engine.account import Account
 from octavo.engine.explain import Explainer
 from octavo.engine.sandbox import Sandbox
@@ -36,9 +34,11 @@ def _made(section: str, name: str, row: dict[str, Any]) -> Operation:
     return Operation(function=own, like=getattr(Account, name) if is_open else None, **how)
 
 
-_TABLE = tomllib.loads(Path(__file__).with_name("table.toml").read_text("utf-8"))
-PATHS: dict[str, str] = _TABLE.pop("_paths")
+PATHS: dict[str, str] = TABLE["_paths"]
 OPERATIONS = tuple(
-    _made(section, name, row) for section, rows in _TABLE.items() for name, row in rows.items()
+    _made(section, name, row)
+    for section, rows in TABLE.items()
+    if not section.startswith("_")
+    for name, row in rows.items()
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

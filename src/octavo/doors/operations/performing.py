@@ -48,7 +48,7 @@ def perform(
 
 def of_settings(operation: Operation, settings: Settings, values: Mapping[str, Any]) -> Any:
     """Do an operation that is asked of the folder of accounts."""
-    with telemetry.span(operation.name, values.get("name", settings.account), values) as told:
+    with telemetry.span(operation.span, values.get("name", settings.account), values) as told:
         told.value = operation(settings, **values)
     return named(operation, told.value)
 
@@ -69,7 +69,7 @@ def call(
     if operation.takes_progress:
         values["progress"] = progress
     with (
-        telemetry.span(operation.name, account.name, values, text=captures_text()) as told,
+        telemetry.span(operation.span, account.name, values, text=captures_text()) as told,
         _subject(account, sandbox, when, take) as subject,
     ):
         told.value = operation(subject, **values)

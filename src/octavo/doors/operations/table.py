@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -27,21 +28,8 @@ from octavo.engine.sandbox import Sandbox
 
 Progress = Callable[[int, int], None]
 
-# The letter of an option is the same in every command that has it.
-LETTERS = {
-    "account": "-a",
-    "budget": "-b",
-    "format": "-f",
-    "k": "-k",
-    "reason": "-m",
-    "limit": "-n",
-    "port": "-p",
-    "sandbox": "-s",
-    "tag": "-t",
-    "tags": "-t",
-    "why": "-w",
-    "yes": "-y",
-}
+TABLE = tomllib.loads(Path(__file__).with_name("table.toml").read_text("utf-8"))
+LETTERS: dict[str, str] = TABLE["_letters"]
 EXISTS = Meta(extra={"exists": True})  # a file or folder that must be there before anything is opened
 # Of what Python takes in several forms, the one that a door hands in.
 _HANDED_IN: dict[Any, Any] = {
@@ -113,8 +101,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     does without where it may not write; one that `begins` may make the first account of an empty folder.
     A `local` one takes files of this machine: no door but the command line and Python has it. A `human` one
     is for people only; the engine enforces it. `result` names what a bare value or list is. `asks` is what a
-    person is asked before it is done. A `long` one shows that it is at work. One that is `like` a method
-    takes what that is given, too.
+    person is asked before it is done. A `long` one shows that it is at work, one with a `span` tells
+    OpenTelemetry. One that is `like` a method takes what that is given, too.
     """
 
     name: str
@@ -128,6 +116,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     human: bool = False
     long: bool = False
     asks: str | None = None
+    span: str | None = None
     result: str | None = None
     like: Callable[..., Any] | None = None
 
