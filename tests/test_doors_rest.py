@@ -176,6 +176,14 @@ def test_every_error_class_is_a_problem_with_a_page(root: Path) -> None:
             assert client.get(told["type"]).json()["status"] == kind.http_status
 
 
+def test_a_hint_that_names_a_command_names_the_path_instead(client: TestClient) -> None:
+    remember(client, "likes green tea")
+    hint = client.get(f"{BASE}/memories/none").json()["hint"]
+    assert "`GET …/memories`" in hint
+    assert "`GET …/memories/{id}/history`" in hint
+    assert "octavo " not in hint
+
+
 def test_what_does_not_fit_is_a_problem_that_names_the_place(client: TestClient) -> None:
     for answered, place in (
         (client.post(f"{BASE}/memories", json={"text": 7}), "body.text"),

@@ -208,6 +208,17 @@ def test_what_was_corrected_since_is_marked_and_leads_to_what_holds(client, nok)
     assert "ot so any more: something newer was said" in read
 
 
+def test_what_a_question_looked_through_leaves_out_what_is_never_a_hit(client, nok):
+    ids = [nok.remember(f"the {what} is in the kitchen").memory.id for what in ("kettle", "red chair")]
+    before = re.search(r"of (\d+) memories", words(seen(client, "ask", q="kettle in the kitchen")))
+    nok.assemble(*ids, name="kitchen")
+    assert nok.stats().by_kind["assembly"] == 1
+    after = re.search(r"of (\d+) memories", words(seen(client, "ask", q="kettle in the kitchen")))
+    assert before
+    assert after
+    assert before[1] == after[1]
+
+
 def test_chips_narrow_a_question_and_a_day_asks_an_older_version(client, orion):
     life(orion)
     assert "Nothing answers this" in seen(client, "ask", q="knee", **{"in": "pages"})

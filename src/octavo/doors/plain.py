@@ -60,6 +60,7 @@ def _plain_values(items: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): item if type(item) in _ATOMS else plain(item) for key, item in items.items()}
 
 
+CALLED = re.compile(r"`octavo ([a-z-]+)[^`]*`")  # how an advice names an operation
 _ADVICE = tomllib.loads(Path(__file__).with_name("advice.toml").read_text("utf-8"))
 
 

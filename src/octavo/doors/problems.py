@@ -9,7 +9,8 @@ import msgspec
 from octavo import errors
 from octavo.domain.privacy import tellable
 from octavo.domain.screening import mapped
-from octavo.doors.plain import advised
+from octavo.doors.operations import OPERATIONS, PATHS
+from octavo.doors.plain import CALLED, advised
 from octavo.errors import BadInput, NotFound, OctavoError, Stale, TooLarge
 
 MEDIA_TYPE = "application/problem+json"
@@ -34,6 +35,10 @@ SCHEMA: dict[str, Any] = {
         **{name: {"type": "string", "description": what} for name, what in _SAID.items()},
     },
 }
+# Where REST answers what an advice calls a command.
+_PATHS = {o.name.replace("_", "-"): f"`POST …/operations/{o.name}`" for o in OPERATIONS if not o.local} | {
+    name.replace("_", "-"): f"`{address.replace(' ', ' …')}`" for address, name in reversed(PATHS.items())
+}
 
 
 def described(name: str) -> dict[str, Any]:
@@ -55,7 +60,7 @@ def response(error: OctavoError, instance: str, status: int | None = None, **mor
         "title": (type(error).__doc__ or name).partition("\n")[0],
         "status": status,
         "detail": error.message,
-        "hint": advised(error, "http"),
+        "hint": CALLED.sub(lambda said: _PATHS.get(said[1], said[0]), advised(error, "http")),
         "instance": instance,
         **more,
     }

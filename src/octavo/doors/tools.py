@@ -24,7 +24,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.doors import conversations
 from octavo.doors.operations import BY_NAME, Operation, Parameter, call
 from octavo.doors.operations.values import values_of
-from octavo.doors.plain import advised, plain
+from octavo.doors.plain import CALLED, advised, plain
 from octavo.engine.account import Account
 from octavo.errors import BadInput, OctavoError
 
@@ -36,7 +36,6 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "budget": {"most": 8_000},
 }
 _TYPED = re.compile("; (may be repeated|- reads standard input)")  # what is said of a command line alone
-_CALLED = re.compile(r"`octavo ([a-z-]+)[^`]*`")
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -106,7 +105,7 @@ def advice(error: OctavoError) -> str:
 def _in_tools(text: str) -> str:
     """An advice that names tools where it named commands; what is no tool is for people."""
     tools = {one.operation.name.replace("_", "-"): one.name for one in reversed(TOOLS)}
-    return _CALLED.sub(lambda said: tools.get(said[1], f"a person can run {said[0]}"), text)
+    return CALLED.sub(lambda said: tools.get(said[1], f"a person can run {said[0]}"), text)
 
 
 def _told(memory: Memory, text: str | None = None, **more: Any) -> dict[str, Any]:

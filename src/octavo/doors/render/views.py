@@ -120,7 +120,7 @@ def _fields(columns: str, value: Any) -> dict[str, Any]:
     named = (column.partition("=") for column in columns.split())
     parts = ((name, *(source or name).partition(":")[::2]) for name, _, source in named)
     fields = {name: _told(field, way, value) for name, field, way in parts}
-    return {name: None if item is False else item for name, item in fields.items()}
+    return {name.replace("_", " "): None if item is False else item for name, item in fields.items()}
 
 
 def _table(columns: str, things: list[Any]) -> Table:

@@ -99,6 +99,7 @@ def _ask(visit: Visit) -> Any:
         answers=any(_is_near(hit) for hit in hits),
         notes=hits.notes,
         more=k + _SHOWN if len(hits) == k else None,
+        known=sum(n for kind, n in reader.stats().by_kind.items() if kind in _PLACES[place]),
     )
 
 
