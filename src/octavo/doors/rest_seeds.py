@@ -12,6 +12,7 @@ from octavo.domain.memory import Layer
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations import BY_NAME, Operation
 from octavo.doors.operations.remembering import live
+from octavo.doors.operations.table import PARTS, TABLE
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
 from octavo.doors.rest import add_operation
@@ -182,49 +183,16 @@ def _enveloped(value: Any) -> tuple[Any, int]:
     return {"success": True, "error": None, **(told if isinstance(told, dict) else {"result": told})}, 200
 
 
-# Method, path and what is done: a function of ours, a document's method, or an operation by its name.
-_DONE: tuple[tuple[str, str, Any], ...] = (
-    ("GET", "/assemblies", "assemblies"),
-    ("GET", "/assemblies/{id}", "assembly"),
-    ("GET", "/assemblies/{id}/lineage", "lineage"),
-    ("GET", "/assemblies/{id}/explain_activation", "explain_activation"),
-    ("GET", "/assemblies/{id}/explain_merge", "explain_merge"),
-    ("GET", "/diagnostics/merge_log", "merge_log"),
-    ("GET", "/stats", "stats"),
-    ("POST", "/process_memory", MemoryCore.process_memory),
-    ("POST", "/retrieve_memories", retrieve_memories),
-    ("POST", "/provide_feedback", provide_feedback),
-    ("POST", "/detect_contradictions", detect_contradictions),
-    ("GET", "/api/memories/{id}", MemoryCore.get_memory),
-    ("POST", "/api/memories/update_quickrecal_score", update_quickrecal_score),
-    ("POST", "/calculate_quickrecal", calculate_quickrecal),
-    ("GET", "/check_index_integrity", MemoryCore.check_index_integrity),
-    ("POST", "/repair_index", repair_index),
-    ("POST", "/diagnostics/trigger_retry_loop", trigger_retry_loop),
-    ("GET", "/config/runtime/{service}", runtime_config),
-    ("GET", "/diagnostics/runtime/config/{service}", runtime_config),
-    ("POST", "/api/vault/add", vault_add),
-    ("GET", "/api/vault/stats", vault_stats),
-    ("POST", "/api/vault/delete", vault_delete),
-    ("POST", "/api/vault/compact", vault_compact),
-    ("GET", "/api/memory/search", memory_search),
-    ("GET", "/api/memory/read/{level}/{path:path}", memory_read),
-    ("POST", "/api/memory/write/{level}/{path:path}", memory_write),
-    ("POST", "/api/memory/consolidate", FilesystemMemory.consolidate_memory),
-    ("GET", "/api/memory/stats", FilesystemMemory.stats),
-    ("GET", "/api/memory/retention", FilesystemMemory.retention),
-)
+def _operation(method: str, name: str) -> Operation:
+    """What a path of the documents does: an operation, a document's method, or a function of ours."""
+    kind, _, own = name.rpartition(".")
+    if not kind and name in BY_NAME:
+        return BY_NAME[name]
+    act = getattr(PARTS[kind], own) if kind else globals()[name]
+    return Operation(name=own, function=act, section="documents", example="", begins=method == "POST")
 
 
-def _operation(method: str, act: Any) -> Operation:
-    if isinstance(act, str):
-        return BY_NAME[act]
-    return Operation(
-        name=act.__name__, function=act, section="documents", example="", begins=method == "POST"
-    )
-
-
-PATHS = tuple((method, path, _operation(method, act)) for method, path, act in _DONE)
+PATHS = tuple((*at.split(), _operation(at.split()[0], name)) for at, name in TABLE["_documents"].items())
 
 
 def add(app: Any, pool: Pool, visitors: Visitors) -> None:

@@ -43,7 +43,7 @@ _HANDED_IN: dict[Any, Any] = {
     str | Path | Place: str,
 }
 # What of an account has the methods of another class.
-_PARTS: dict[str, Callable[[Any], Any]] = {
+PARTS: dict[str, Any] = {
     "Explainer": attrgetter("explained"),
     "FilesystemMemory": FilesystemMemory,
     "MemoryCore": MemoryCore,
@@ -122,7 +122,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     def __call__(self, subject: Any, *args: Any, **values: Any) -> Any:
         """Do it on what is already open; what has a result and gives none gives what it was told first."""
-        part = _PARTS.get(self.function.__qualname__.partition(".")[0])
+        part = PARTS.get(self.function.__qualname__.partition(".")[0])
         taken = inspect.signature(self.like or self.function).parameters
         names = {name.rstrip("_"): name for name in taken}
         told = {names.get(name, name): value for name, value in values.items()}
@@ -174,7 +174,6 @@ def operation(example: str, **marks: Any) -> Callable[[Callable[..., Any]], Oper
 @cache
 def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Parameter, ...], bool]:
     """The subjects of a function or method, its parameters, and whether it reports progress."""
-    function = inspect.unwrap(function)
     hints = get_type_hints(function, include_extras=True)
     first, *others = inspect.signature(function).parameters.values()
     is_ours = first.name == "self" and function.__module__.startswith("octavo.engine.")
@@ -185,19 +184,16 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
     if subjects == (Reader,):
         subjects = _READERS
     assert subjects == (Settings,) or set(subjects) <= set(_READERS), function.__name__
-    given = [p for one in others for p in _given(one, hints[one.name]) if p.summary or not is_ours]
+    told = (_given(one, hints.get(one.name, one.annotation)) for one in others)
+    given = [p for some in told for p in some if p.summary or not is_ours]
     return subjects, tuple(given), any(one.name == "progress" for one in others)
 
 
 def _given(one: inspect.Parameter, hint: Any) -> Iterator[Parameter]:
     """The parameters that one of a signature stands for."""
-    if one.kind is inspect.Parameter.VAR_KEYWORD:  # Unpack of what several operations take
-        for shared in get_args(hint):
-            more = get_type_hints(shared, include_extras=True)
-            yield from (p for name, hint in more.items() if (p := _parameter(name, hint)).summary)
-    elif one.kind is inspect.Parameter.VAR_POSITIONAL:
+    if one.kind is inspect.Parameter.VAR_POSITIONAL:
         yield replace(_parameter(one.name, hint, is_positional=True), type=list[str])
-    elif one.name != "progress":
+    elif one.name != "progress" and one.kind is not inspect.Parameter.VAR_KEYWORD:
         is_positional = one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         yield _parameter(one.name.rstrip("_"), hint, one.default, is_positional=is_positional)
 
@@ -215,7 +211,7 @@ def _parameter(name: str, hint: Any, default: Any = None, *, is_positional: bool
         name=name,
         summary=next((note for note in notes if isinstance(note, str) and note != OPTION), ""),
         type=type_,
-        default=None if is_required else default,
+        default=None if is_required or default is ... else default,
         is_required=is_required,
         is_positional=is_positional and OPTION not in notes,
         least=next((note.ge for note in bounds if note.ge is not None), None),
