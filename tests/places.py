@@ -19,7 +19,6 @@ import pytest
 import octavo
 from octavo.domain.compression import CompressionPolicy
 from octavo.doors import cli
-from octavo.engine import copies
 from octavo.errors import BadInput, LedgerTruncated, NotFound, SandboxBusy
 from octavo.models import embedders
 from octavo.storage import buffers, cache, checkpoints, segments
@@ -223,21 +222,20 @@ class PlaceSuite:
             assert (behind.version, account.version) == (26, 26)
             assert account.check()
 
-    def test_an_account_moves_to_another_place_and_back(self, root, name, tmp_path):
+    def test_an_account_is_carried_to_another_place_and_back(self, root, name, tmp_path):
         with opened(root, name, tmp_path / "cache") as account:
             account.remember("moves house", kind="register", topic="home")
             held = account.sandbox()
             held.turn("user", "ยังพูดอยู่")
-            with pytest.raises(SandboxBusy):
-                copies.move(root, name, tmp_path / "elsewhere")
+            account.backup(tmp_path / "elsewhere")
             held.close()
-        copies.move(root, name, tmp_path / "elsewhere")
+        octavo.delete_account(root, name)
         assert name not in octavo.accounts(root)
         with octavo.open(tmp_path / "elsewhere", name, embedder=False) as moved:
             assert [m.text for m in moved.memories()] == ["moves house"]
             assert len(moved.sandboxes()) == 1
+            moved.backup(root)
         opened(root, f"{name} 2", tmp_path / "cache").close()
-        copies.move(tmp_path / "elsewhere", name, root)
         with opened(root, name, tmp_path / "new cache") as back:
             assert back.check()
             assert back.version == 1

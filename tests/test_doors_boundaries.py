@@ -43,7 +43,7 @@ HEADERS = ("Idempotency-Key", "If-Match", "Last-Event-ID", "User-Agent")
 BOT = Implementation(name="Some Client", version="1")
 # They end what is asked, or wait for ever.
 ENDLESS = {("delete", "/accounts/{account}"), ("get", "/accounts/{account}/events")}
-ENDING = ("delete_account", "move")
+ENDING = "delete_account"
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_a_secret_by_any_hook_stays_nowhere(client, settings, root, tmp_path, ca
 
 def command_lines(values: list[str], folder: Path) -> Iterator[list[str]]:
     """A command line for every value in every place of every command that the table knows."""
-    for operation in (one for one in OPERATIONS if one.name not in ENDING):
+    for operation in (one for one in OPERATIONS if one.name != ENDING):
         name = operation.name.replace("_", "-")
         needed = [p.name for p in operation.parameters if p.is_positional and p.is_required]
         fitting = {**FITTING, "path": folder / "out"}

@@ -111,7 +111,7 @@ def test_the_help_names_every_command_once_and_the_everyday_ones_first(capfd) ->
 
 
 def test_what_takes_files_of_this_machine_is_local() -> None:
-    to_a_place = {"backup", "move"}  # a folder of this machine, or a URL with its password
+    to_a_place = {"backup"}  # a folder of this machine, or a URL with its password
     assert {o.name for o in OPERATIONS if any(p.type is Path for p in o.parameters)} | to_a_place == {
         o.name for o in OPERATIONS if o.local
     }

@@ -12,7 +12,6 @@ import pytest
 
 import octavo
 from canaries import holding
-from octavo.engine import copies
 from octavo.errors import NotFound
 from octavo.storage.stores.disk import Disk
 from octavo.storage.stores.local import LocalStore
@@ -402,16 +401,6 @@ def test_a_redaction_stopped_within_the_copies_is_finished_when_opened(call, roo
             assert account.check()
         if count <= stop:
             break
-
-
-def test_a_moved_account_still_knows_its_copies(root, tmp_path, account):
-    fact = account.remember(SAFE).memory
-    account.export(tmp_path / "tree")
-    account.close()
-    copies.move(root, "User01", tmp_path / "new")
-    with octavo.open(tmp_path / "new", "User01", actor="human:you", embedder=False) as moved:
-        assert moved.redact(fact.id, reason="asked to").cleaned == (str(tmp_path / "tree"),)
-    assert not _says(tmp_path / "tree", "safe opens")
 
 
 def _says(path, word):

@@ -9,7 +9,6 @@ from contextlib import suppress
 import pytest
 
 import octavo
-from octavo.doors import cli
 from octavo.errors import BadInput, NotFound
 from octavo.storage import buffers
 from octavo.storage.stores.names import account_of, folder_of, secrets_in, shown
@@ -139,16 +138,6 @@ def test_a_bucket_that_cannot_be_used_is_refused_with_what_would_do(url, monkeyp
         octavo.open(url)
     assert "s3cret" not in str(refused.value)
     assert "account" in str(refused.value)
-
-
-def test_the_command_line_moves_an_account_between_folders(tmp_path, capsys):
-    with octavo.open(tmp_path / "one", "User01", actor="human:you", embedder=False) as account:
-        account.remember("ชอบชาเขียว", kind="register", topic="tea")
-    root = ["--root", str(tmp_path / "one")]
-    assert cli.run(["move", "User01", str(tmp_path / "two"), *root]) == 0
-    assert "moved to" in capsys.readouterr().out
-    assert octavo.accounts(tmp_path / "two") == ["User01"]
-    assert cli.run(["move", "User01", str(tmp_path / "two"), *root]) == 3
 
 
 def test_an_account_stays_where_it_is_when_the_process_goes_elsewhere(tmp_path, monkeypatch):

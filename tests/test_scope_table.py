@@ -125,7 +125,7 @@ OPERATION_TABLE = {
         "unreject", "update_state", "use", "write_episode",
     },
     # They name accounts, not memories; a server gives them to nobody whose token is bound to a scope.
-    "settings": {"accounts", "delete_account", "init", "move", "salvage"},
+    "settings": {"accounts", "delete_account", "init", "salvage"},
 }  # fmt: skip
 VALUES: dict[str, Any] = {
     "text": "keeps two cats", "query": "heron", "role": "user",

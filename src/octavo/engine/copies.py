@@ -1,4 +1,4 @@
-"""Copies of an account: a backup that opens as it is, moving house, and what becomes of those handed out.
+"""Copies of an account: a backup that opens as it is, and what becomes of those handed out.
 
 Exports and backups are noted when they are made, so that a redaction reaches them too: a backup gets the same
 redactions as the account, the files of an export lose the text. What somebody has changed since, or what
@@ -13,7 +13,7 @@ import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,9 @@ from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.engine.spine import Spine
 from octavo.engine.spines import open_spine
-from octavo.errors import BadInput, Damaged, OctavoError, Unavailable, VersionConflict
+from octavo.errors import BadInput, Damaged, OctavoError, Unavailable
 from octavo.storage import buffers, segments
-from octavo.storage.buffers import Buffer
-from octavo.storage.ledger import GENESIS, Ledger, key_of
+from octavo.storage.ledger import GENESIS, key_of
 from octavo.storage.logs import COPIES, Copy
 from octavo.storage.projections import Progress
 from octavo.storage.state_view import DbView
@@ -45,9 +44,7 @@ _LARGEST = 64_000_000  # bytes of a file that is looked into
 _CAUSE = "redacted where it was copied from"
 _CHANGED = "was changed since; take the text out of it, or delete it"
 _UNREAD = "cannot be looked into; delete it if it holds the text"
-_MOVED = b"this account was moved to another place\n"
-_BESIDE = ("policy.toml", "refusals.jsonl")
-_COPIES = "copies.jsonl"  # the account's own, wherever it goes; a backup begins none
+_BESIDE = ("policy.toml", "refusals.jsonl")  # not the list of copies: those are the account's own
 
 
 def backup(
@@ -85,46 +82,6 @@ def backup(
             target.create(key, b"".join(series[0]))
     target.create("account.json", spine.store.read("account.json") or b"")  # last: now it is an account
     return str(target.folder) if target.folder else f"{place.name}/{folder_of(account)}"
-
-
-def move(root: str | Path | Place, account: str, to: str | Path | Place) -> str:
-    """Move an account to another place: held, copied, compared, and only then removed where it was.
-
-    Nobody may have a sandbox in hand, and nobody can commit any more once the copy is whole.
-    """
-    source, target = place_of(root), place_of(to)
-    spine = open_spine(source, account)
-    with ExitStack() as stack:
-        stack.callback(spine.state.close)
-        for name in buffers.names(spine.store):
-            stack.callback(Buffer.resume(spine.store, name).close)
-        where = backup(spine, target)
-        try:
-            _fence(spine, Ledger(target.open(account)), set(buffers.names(target.open(account))))
-        except BaseException:
-            target.delete(account)
-            raise
-        if (made := spine.store.lines(_COPIES)) is not None:
-            target.open(account).create(_COPIES, b"".join(made[0]))
-    source.delete(account)
-    return where
-
-
-def _fence(spine: Spine, copied: Ledger, sandboxes: set[str]) -> None:
-    """Take the next version's place, so that nothing can be committed, and see that the copy is whole."""
-    head, hash_ = spine.state.watermark()
-    key, last = key_of(head + 1), GENESIS
-    for version in copied.newer(0, GENESIS, upto=head):
-        last = version.hash
-    is_fenced = spine.store.create(key, _MOVED, unless=segments.key_of(head + 1))
-    if is_fenced and last == hash_ and set(buffers.names(spine.store)) == sandboxes:
-        return
-    if is_fenced:
-        spine.store.delete(key)
-    raise VersionConflict(
-        f"account {spine.identity.account!r} was written to while it was moved; it stays where it is",
-        hint="move it when nobody writes",
-    )
 
 
 def note(

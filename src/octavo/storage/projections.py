@@ -16,16 +16,12 @@ class Projection(Protocol):
 
     def follow(self, progress: Progress | None = None) -> None:
         """Bring it up to the newest version."""
-        ...
 
     def erase(self, erasure: Erasure) -> list[str]:
         """Take out what a redaction names; returns what could not be cleaned, and why."""
-        ...
 
     def verify(self, *, stamp: bool = False) -> list[str]:
         """What is wrong with it; that changes nothing, but `stamp` may note when it was found right."""
-        ...
 
     def clear(self) -> None:
         """Begin anew: nothing of what it held stays, and `follow` brings all of it back."""
-        ...

@@ -20,7 +20,7 @@ from octavo.doors.operations.performing import accounts_in, exists, missing, pol
 from octavo.doors.operations.table import Progress, operation
 from octavo.doors.operations.values import time_of
 from octavo.doors.settings import Settings
-from octavo.engine import copies, opening
+from octavo.engine import opening
 from octavo.engine.account import Account
 from octavo.engine.fields import Count, MemoryId
 from octavo.engine.reading import Reader, Revision, Snapshot
@@ -80,23 +80,6 @@ def salvage(settings: Settings, path: Annotated[Path, "The folder to make the ne
     """Copy what lies before the first damage of an account's ledger into a new account."""
     with python.open(settings.root, settings.account, read_only=True, accept_loss=True) as account:
         return account.salvage(path)
-
-
-@_accounts(
-    "octavo move User01 postgresql://db.example/octavo",
-    writes=True,
-    local=True,
-    result="path",
-)
-def move(
-    settings: Settings,
-    name: Annotated[str, "The account to move."],
-    to: Annotated[str, "The folder or the URL it goes to."],
-) -> str:
-    """Move an account with its history to another place; nobody may be writing to it."""
-    if not exists(replace(settings, account=name)):
-        raise missing(settings.root, name)
-    return copies.move(settings.root, name, to)
 
 
 def _usable(path: Path) -> bytes:

@@ -208,7 +208,6 @@ DONE: dict[str, View] = {
     "accounts": done("", empty="no accounts; `octavo init` begins one"),
     "init": _begun,
     "delete_account": done("deleted"),
-    "move": done("moved to"),
     "sandbox": sandbox_lines,
     "buffer": buffer_lines,
     "consolidate": report(
