@@ -1,10 +1,14 @@
-"""The ports: what the engine needs from a store, and from whoever turns text into vectors or summaries."""
+"""The ports: what the engine needs from a store, and what everything derived from the ledger can do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
+
+from octavo.domain.erasure import Erasure
+
+Progress = Callable[[int, int], None]
 
 
 class Formats(Protocol):
@@ -118,3 +122,20 @@ class Place(Protocol):
 
     def delete(self, account: str) -> None:
         """Remove an account whole; gone at once for everybody. NotFound if there is none."""
+
+
+class Projection(Protocol):
+    """Something that follows the ledger and can be made from it again; who erases, proves or repairs walks a
+    list of them and knows none."""
+
+    def follow(self, progress: Progress | None = None) -> None:
+        """Bring it up to the newest version."""
+
+    def erase(self, erasure: Erasure) -> list[str]:
+        """Take out what a redaction names; returns what could not be cleaned, and why."""
+
+    def verify(self, *, stamp: bool = False) -> list[str]:
+        """What is wrong with it; that changes nothing, but `stamp` may note when it was found right."""
+
+    def clear(self) -> None:
+        """Begin anew: nothing of what it held stays, and `follow` brings all of it back."""

@@ -22,13 +22,13 @@ from msgspec.structs import replace
 
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
+from octavo.domain.ports import Progress, Projection
 from octavo.domain.records import shape_of
 from octavo.domain.text import key_of
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
 from octavo.storage.mirror_tree import Manifest, Tree, hash_of
-from octavo.storage.projections import Progress, Projection
 from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file, saying
 
 KEY = "attached.json"

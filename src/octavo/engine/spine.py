@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from octavo.domain import screening
 from octavo.domain.memory import Change, Memory, Refusal
 from octavo.domain.policy import Policy
-from octavo.domain.ports import Store
+from octavo.domain.ports import Projection, Store
 from octavo.domain.records import shape_of
 from octavo.domain.state import Pending
 from octavo.errors import (
@@ -40,7 +40,6 @@ from octavo.storage import codec
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version, key_of
 from octavo.storage.logs import REFUSALS
-from octavo.storage.projections import Projection
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_view import DbView
 
