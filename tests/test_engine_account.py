@@ -338,9 +338,7 @@ def test_a_handle_a_sandbox_and_a_hit_are_shown_in_one_line(root):
 def test_what_results_are_made_of_is_exported(account):
     account.remember("likes tea")
     assert isinstance(account.versions()[0], octavo.Commit)
-    assert {"Clash", "Contrast", "Merge", "Order", "Synced", "Hit", "Brief", "Embedder"} <= set(
-        octavo.__all__
-    )
+    assert {"Clash", "Merge", "Order", "Synced", "Hit", "Brief", "Embedder"} <= set(octavo.__all__)
 
 
 def test_a_bulk_write_says_how_far_it_is(account):

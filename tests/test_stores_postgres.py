@@ -22,7 +22,7 @@ from networks import NetworkSuite
 from octavo.domain.ports import Store
 from octavo.errors import NewerFormat, Unavailable
 from octavo.storage import buffers
-from octavo.storage.stores.postgres import _STEPS, PostgresPlace
+from octavo.storage.stores.postgres import PostgresPlace
 from octavo.storage.stores.retrying import Patience
 from octavo.testing import StoreSuite
 from places import PlaceSuite
@@ -105,30 +105,6 @@ def test_tables_of_a_newer_octavo_are_left_alone(url):
                 PostgresPlace(url).open("User01")
         finally:
             db.execute("UPDATE octavo.schema SET version = version - 1")
-
-
-def test_tables_of_the_first_schema_are_brought_up_to_date_with_their_open_sandboxes(url):
-    with psycopg.connect(url, autocommit=True) as db:
-        db.execute("CREATE DATABASE first")
-    old = url.replace("/postgres", "/first")
-    with psycopg.connect(old, autocommit=True) as db:
-        for statement in ("CREATE SCHEMA octavo", *_STEPS[0]):
-            db.execute(statement)
-        db.execute("CREATE TABLE octavo.schema (version integer NOT NULL)")
-        db.execute("INSERT INTO octavo.schema VALUES (1)")
-        db.execute("INSERT INTO octavo.entry VALUES ('User01', 'buffers/s', %s)", (b"0\n",))
-        db.execute("INSERT INTO octavo.hold VALUES ('User01', 'buffers/s', 1, 'me', now() + interval '1 h')")
-        for n in (1, 2):
-            db.execute(
-                "INSERT INTO octavo.line VALUES ('User01', 'buffers/s', %s, 'me', %s)",
-                (n, f"คำ {n}\n".encode()),
-            )
-    place = PostgresPlace(old)
-    store = place.open("User01")
-    held = store.hold("buffers/s", 60)
-    held.append(b"3\n")
-    assert list(store.lines("buffers/s")[0]) == [b"0\n", *(f"คำ {n}\n".encode() for n in (1, 2)), b"3\n"]
-    place.close()
 
 
 def test_four_places_prepare_an_empty_database_at_once(url):

@@ -20,7 +20,7 @@ from octavo.domain.mirror import Edit, Held, Synced
 from octavo.domain.orders import Order
 from octavo.domain.policy import Policy
 from octavo.domain.review import Doubt, Pair
-from octavo.domain.verdicts import Consolidation, Contrast, Verdict
+from octavo.domain.verdicts import Consolidation, Verdict
 from octavo.doors.python import open  # noqa: A004  # the public name
 from octavo.engine.account import Account
 from octavo.engine.freshness import Freshness, Lag
@@ -42,7 +42,7 @@ from octavo.storage.state_log import Commit
 __version__ = "0.1.0"
 
 __all__ = [
-    "KINDS", "LAYERS", "Account", "Brief", "Clash", "Commit", "Consolidation", "Contrast", "Diff",
+    "KINDS", "LAYERS", "Account", "Brief", "Clash", "Commit", "Consolidation", "Diff",
     "Doubt", "Edit", "Embedder", "Emotion", "Freshness", "Held", "Hit", "Hits", "Lag", "LeftOut", "Link",
     "Memory", "Merge", "OctavoError", "Order", "Pair", "Policy", "Proposal", "Redacted", "Refusal",
     "Rejection", "Report", "Revision", "Sandbox", "SandboxInfo", "Session", "SessionBuffer", "Snapshot",

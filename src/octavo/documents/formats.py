@@ -14,9 +14,9 @@ from octavo.documents.imports.taking import Group, take
 from octavo.documents.msp import files as msp
 from octavo.documents.synthians import files as synthians
 from octavo.documents.vault import lines as vault
+from octavo.domain.ports import Progress
 from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput
-from octavo.storage.projections import Progress
 
 # What is told of an export or import is its value; an export of a robot's episodes takes a choice of them.
 CHOOSING = ("minari", "rlds")

@@ -15,7 +15,7 @@ from octavo.domain.readings import read
 from octavo.domain.rivals import SHORTEST_NAME
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import Contrast, RuleContext
+from octavo.domain.verdicts import RuleContext
 
 _MOST = 3
 _COMPARED = 4  # look-alikes, the nearest first
@@ -24,7 +24,7 @@ _CHANGING = ("fact", "register")
 _STATED: tuple[Kind, ...] = ("fact", "register", "canon", "skill")
 
 
-def contrasts_of(pending: Pending, memory: Memory, like: Memory | None) -> tuple[Contrast, ...]:
+def contrasts_of(pending: Pending, memory: Memory, like: Memory | None) -> tuple[Memory, ...]:
     """A look-alike that says otherwise, and what the new fact's own words seem to change.
 
     That is not looked for among many written at once: there nobody waits for advice.
@@ -35,7 +35,7 @@ def contrasts_of(pending: Pending, memory: Memory, like: Memory | None) -> tuple
         for other in (*(m for m in alike if may_replace(m.text, memory.text)), *_changed(pending, memory)):
             if other.id != memory.id and len(found) < _MOST:
                 found.setdefault(other.id, other)
-    return tuple(Contrast(id=m.id, text=m.text) for m in found.values())
+    return tuple(found.values())
 
 
 def _changed(pending: Pending, memory: Memory) -> list[Memory]:
@@ -46,7 +46,7 @@ def _changed(pending: Pending, memory: Memory) -> list[Memory]:
     return [m for m in newest if tells_a_change(read(m.text), told)]
 
 
-def way_to_replace(contrasts: Sequence[Contrast]) -> str:
+def way_to_replace(contrasts: Sequence[Memory]) -> str:
     """What a writer can do if the new fact takes the older one's place."""
     if not contrasts:
         return ""

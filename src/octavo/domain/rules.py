@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.domain import gate
+from octavo.domain import gate, screening
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
 from octavo.domain.contrasts import contrasts_of, said_so, way_to_replace
 from octavo.domain.lookalikes import look
@@ -376,17 +376,5 @@ def _resolved(wrote: Wrote, aliases: Mapping[str | None, str]) -> Wrote:
     links = tuple(replace(link, to=aliases.get(link.to, link.to)) for link in memory.links)
     data = dict(memory.data)
     if "crosslinks" in data:
-        data["crosslinks"] = _renamed(data["crosslinks"], aliases)
+        data["crosslinks"] = screening.mapped(data["crosslinks"], lambda id_: aliases.get(id_, id_))
     return replace(wrote, memory=replace(memory, links=links, data=data))
-
-
-def _renamed(value: Any, aliases: Mapping[str | None, str]) -> Any:
-    match value:
-        case str():
-            return aliases.get(value, value)
-        case Mapping():
-            return {key: _renamed(item, aliases) for key, item in value.items()}
-        case list() | tuple():
-            return [_renamed(item, aliases) for item in value]
-        case _:
-            return value

@@ -39,54 +39,42 @@ class View(Protocol):
 
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""
-        ...
 
     def many(self, ids: Collection[str]) -> Mapping[str, tuple[int, Memory]]:
         """The current revisions of several memories and the versions they came in (0: not committed)."""
-        ...
 
     def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
         """The live memory that holds a topic."""
-        ...
 
     def alike(
         self, kind: Kind, scope: str, text: str, near: Callable[[str], bool] | None = None
     ) -> Sequence[Memory]:
         """Live memories that may say the same, those that share most first; the newest with the same key are
         among them. With `near` only those whose text passes it."""
-        ...
 
     def count(self, kind: Kind) -> int:
         """How many live memories of a kind there are."""
-        ...
 
     def is_rejected(self, key: str, scope: str) -> bool:
         """Whether a person refused the value in this scope."""
-        ...
 
     def is_redacted(self, key: str, scope: str) -> bool:
         """Whether the text was erased in this scope, or everywhere, and must not return."""
-        ...
 
     def has_refused(self) -> bool:
         """Whether a person ever refused or erased anything, so that most accounts need not look closer."""
-        ...
 
     def proposals(self) -> Sequence[Proposal]:
         """All proposals that still wait."""
-        ...
 
     def memories(self, wanted: Filter) -> Sequence[Memory]:
         """Live memories that pass a filter, in the order of their events."""
-        ...
 
     def referring(self, id_: str, *, parts: bool = True, newest: int = -1) -> Sequence[Memory]:
         """Live memories with a link to a memory; without `parts` not those that it is a part of."""
-        ...
 
     def referred(self, ids: Collection[str]) -> set[str]:
         """Which of some memories another one has ever linked to; `referring` says which one does now."""
-        ...
 
 
 class Pending:

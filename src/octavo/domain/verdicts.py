@@ -20,17 +20,11 @@ Outcome = Literal["admitted", "superseding", "merged", "proposed", "refused", "u
 SILENT = frozenset({"secret", "rejection", "redaction"})
 
 
-class Contrast(Struct, frozen=True, kw_only=True):
-    """A memory that is there and that a new one may be about to replace; both stay until somebody says so."""
-
-    id: str
-    text: str
-
-
 class Verdict(Struct, frozen=True, kw_only=True):
     """Truthy when the memory is in; otherwise `check` names what kept it out and `advice` what to do.
 
-    `contrasts` are memories that say otherwise, or that the new one seems to change.
+    `contrasts` are memories that say otherwise, or that the new one seems to change; both stay until
+    somebody says so.
     """
 
     outcome: Outcome
@@ -39,7 +33,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     detail: str = ""
     advice: str = ""
     proposal: str | None = None
-    contrasts: tuple[Contrast, ...] = ()
+    contrasts: tuple[Memory, ...] = ()
 
     def __bool__(self) -> bool:
         return self.outcome in ("admitted", "superseding", "merged", "unchanged")

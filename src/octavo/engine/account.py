@@ -9,9 +9,9 @@ from typing import Annotated, Any, Unpack
 
 from octavo.domain.names import ALIAS
 from octavo.domain.orders import ENDED
-from octavo.domain.ports import Formats
+from octavo.domain.ports import Formats, Progress
 from octavo.domain.verdicts import Verdict
-from octavo.engine import copies, health
+from octavo.engine import copies
 from octavo.engine.fields import OPTION, Changes, Count, Fields, Key, MemoryId, Name, Override
 from octavo.engine.intake import Intake
 from octavo.engine.keeper import Keeper
@@ -51,7 +51,7 @@ class Account(Versions, Curator, Keeper):
         return self._write([writer.checked(writer.candidate(text, key=key, **fields))], "remember")[0]
 
     def remember_many(
-        self, items: Iterable[Mapping[str, Any]], *, progress: health.Progress | None = None
+        self, items: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
     ) -> list[Verdict]:
         """Write several memories in one commit; a verdict for each, in order."""
         self._spine.must_write()
@@ -153,7 +153,7 @@ class Account(Versions, Curator, Keeper):
         path: str | Path,
         *,
         format: str = "msp",  # noqa: A002  # likewise
-        progress: health.Progress | None = None,
+        progress: Progress | None = None,
     ) -> Any:
         """Read the files of another system, through the gate; the result lists every change."""
         with self.intake.importing():

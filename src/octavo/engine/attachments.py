@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -22,13 +22,13 @@ from msgspec.structs import replace
 
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
+from octavo.domain.ports import Progress, Projection
 from octavo.domain.records import shape_of
 from octavo.domain.text import key_of
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
 from octavo.storage.mirror_tree import Manifest, Tree, hash_of
-from octavo.storage.projections import Progress, Projection
 from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file, saying
 
 KEY = "attached.json"
@@ -272,9 +272,7 @@ class Attachments:
         place = self.place_of(file)
         with saying(f"removing what was left of {place}", _STORED):
             for name in self.disk.names(place.parent):
-                start, _, which = name.removesuffix(".tmp").rpartition(".")  # as they were named once
-                is_old = start == place.name and which.isalpha() and name.endswith(".tmp")
-                if is_old or _LEFT.fullmatch(name):
+                if _LEFT.fullmatch(name):
                     with suppress(FileNotFoundError):
                         self.disk.remove(place.with_name(name))
 
@@ -298,7 +296,7 @@ def _is_near(path: str) -> bool:
     return 1 <= len(up) <= _ABOVE and set(up) == {".."} and name not in ("", ".", "..") and "\0" not in name
 
 
-def erasure_of(spine: Spine, redactions: Iterable[Redaction], wordings: Collection[str] = ()) -> Erasure:
+def erasure_of(spine: Spine, redactions: Iterable[Redaction]) -> Erasure:
     """What some redactions erase; a memory that says the same under an id of its own stays."""
     redactions = list(redactions)
     keys = {redaction.key for redaction in redactions}
@@ -306,7 +304,6 @@ def erasure_of(spine: Spine, redactions: Iterable[Redaction], wordings: Collecti
         ids={redaction.memory for redaction in redactions},
         is_erased=lambda text: spine.keyed(key_of(text)) in keys,
         mask=codec.REDACTED,
-        wordings=wordings,
         is_other=lambda id_: bool(spine.state.history(id_)),
     )
 

@@ -20,6 +20,7 @@ from octavo.domain.memory import STATE, Change, Link, Memory, Turn, transcript
 from octavo.domain.pages import page_of
 from octavo.domain.review import RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
+from octavo.domain.screening import strings
 from octavo.domain.sentences import SessionSource, split
 from octavo.domain.text import key_of
 from octavo.engine.beliefs import hypotheses
@@ -189,16 +190,8 @@ def _is_kept(now: Memory | None) -> bool:
 
 def quotes_refused(spine: Spine, view: DbView, scope: str, value: Any) -> bool:
     """Whether JSON values hold a sentence that a person refused or erased."""
-    match value:
-        case str():
-            texts = {value, *split(value)} if view.has_refused() else ()
-            return any(_is_out(spine, view, scope, text) for text in texts)
-        case Mapping():
-            return any(quotes_refused(spine, view, scope, item) for item in value.values())
-        case list() | tuple():
-            return any(quotes_refused(spine, view, scope, item) for item in value)
-        case _:
-            return False
+    said = strings(value) if view.has_refused() else ()
+    return any(_is_out(spine, view, scope, text) for whole in said for text in {whole, *split(whole)})
 
 
 def _is_out(spine: Spine, view: DbView, scope: str, text: str) -> bool:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from octavo.domain import privacy
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import Redaction
-from octavo.domain.ports import Place
+from octavo.domain.ports import Place, Progress
 from octavo.domain.rules import tombstone
 from octavo.domain.state import Pending
 from octavo.engine.spine import Spine
@@ -32,7 +32,6 @@ from octavo.storage import buffers, segments
 from octavo.storage.buffers import Buffer
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.logs import COPIES, Copy
-from octavo.storage.projections import Progress
 from octavo.storage.state_view import DbView
 from octavo.storage.stores.disk import Disk, replace_file
 from octavo.storage.stores.entries import every

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
+from octavo.domain.ports import Progress, Projection
 from octavo.engine import redaction
 from octavo.engine.attachments import unswept
 from octavo.engine.spine import Spine, identify, must_be_its_key
@@ -15,10 +16,8 @@ from octavo.errors import Damaged, NotFound, OctavoError
 from octavo.storage import buffers, codec
 from octavo.storage.ledger import Version, key_of, listed
 from octavo.storage.logs import COPIES, REFUSALS
-from octavo.storage.projections import Projection
 from octavo.storage.stores.entries import every
 
-Progress = Callable[[int, int], None]
 # All that a handle of one scope is told of damage.
 DAMAGED = ("the account is damaged; its owner's `octavo check` says where",)
 _LARGEST_CHANGES = 1000  # of a version that is read beside a conversation

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from octavo.domain import ageing, screening
 from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.mirror import Synced
-from octavo.domain.ports import Place
+from octavo.domain.ports import Place, Progress
 from octavo.engine import (
     assemble,
     beliefs,
@@ -20,7 +20,6 @@ from octavo.engine import (
     copies,
     health,
     mirror,
-    projections,
     redaction,
     retirement,
     review,
@@ -67,7 +66,7 @@ class Keeper(Handle):
         """
         spine, index, policy = self._spine, self._indexing, self.policy
         swept, *_ = redaction.sweep(spine)
-        outside = projections.outside(spine)
+        outside = redaction.outside(spine)
         for projection in outside:
             projection.follow()
         is_due = policy.compression.mode != "manual"
@@ -138,13 +137,13 @@ class Keeper(Handle):
         self,
         *,
         force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
-        progress: health.Progress | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
         self._spine.must_write()
         self._indexing.healed(partial(self._indexing.catch_up, progress, force=force))
 
-    def reindex(self, *, progress: health.Progress | None = None) -> None:
+    def reindex(self, *, progress: Progress | None = None) -> None:
         """Throw words and vectors away and make them anew."""
         self._spine.must_write()
         self._indexing.healed(partial(self._indexing.rebuild, progress))
@@ -171,9 +170,9 @@ class Keeper(Handle):
         """How far the index is behind the newest version, and what could not be embedded."""
         return self._indexing.lag()
 
-    def check(self, *, progress: health.Progress | None = None) -> health.Report:
+    def check(self, *, progress: Progress | None = None) -> health.Report:
         """Prove that every byte is what was written; name the first damage in each file."""
-        walk = projections.projections(self._spine, self._indexing)
+        walk = redaction.projections(self._spine, self._indexing)
         report = health.check(self._spine, walk, progress)
         if self.scope is not None:  # whether all is well, and nothing of what lies in other scopes
             told = health.DAMAGED if report.problems else ()
@@ -189,14 +188,14 @@ class Keeper(Handle):
         self,
         *,
         accept: Annotated[bool, "Accept that the end of the ledger is lost."] = False,
-        progress: health.Progress | None = None,
+        progress: Progress | None = None,
     ) -> health.Report:
         """Make everything derived anew from the ledger; restores nothing by guessing."""
         self._spine.must_write()
         self._must_be_owner("repair")
         if accept:
             self._must_be_human("accept the loss of versions")
-        walk = partial(projections.projections, self._spine, self._indexing)
+        walk = partial(redaction.projections, self._spine, self._indexing)
         health.repair(self._spine, walk, accept=accept, progress=progress)
         return self.check()
 
@@ -204,7 +203,7 @@ class Keeper(Handle):
         self,
         path: Annotated[str | Path | Place, "The folder or the URL to copy it to."],
         *,
-        progress: health.Progress | None = None,
+        progress: Progress | None = None,
     ) -> str:
         """Copy ledger, buffers and policy to another place, ready to open like the original."""
         self._must_be_owner("back up")

@@ -14,11 +14,11 @@ from octavo.domain.erasure import Erasure
 from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror_places import Place
+from octavo.domain.ports import Progress
 from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
 from octavo.storage.mirror_tree import IGNORED, SESSION, Manifest, Shown, Tree, hash_of
-from octavo.storage.projections import Progress
 from octavo.storage.state_view import DbView
 
 _NOTHING: Mapping[str, Shown] = {}

@@ -125,7 +125,7 @@ def _reranker(given: Reranker | Literal[False] | None, policy: Policy, has_model
 def _finish_sweeps(spine: Spine) -> None:
     """Finish a redaction that was interrupted, before anybody reads."""
     try:
-        if spine.state.others("redaction"):
+        if spine.state.has("redaction"):
             redaction.sweep(spine)
     except IndexDamaged:
         spine.state.rebuild()

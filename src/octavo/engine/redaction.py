@@ -14,12 +14,14 @@ from msgspec.structs import replace
 from octavo.domain import erasure as erasing
 from octavo.domain.erasure import Erasure, masked_episode, speaks_of
 from octavo.domain.memory import SHARED, Change, Decision, Memory, Merge, Proposal, Redaction, Refusal
+from octavo.domain.ports import Projection
 from octavo.domain.rules import tombstone
 from octavo.domain.screening import strings
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.engine import copies, projections
-from octavo.engine.attachments import erasure_of, unswept
+from octavo.engine import copies, mirror
+from octavo.engine.attachments import KEY, Attachments, erasure_of, unswept
+from octavo.engine.indexing import Indexing
 from octavo.engine.reading import Reader
 from octavo.engine.spine import Spine
 from octavo.engine.writing import Writer
@@ -208,20 +210,40 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     # A piece of a text in a file outside is known only while the ledger still has the text.
     said = _said(spine, erasure.ids, versions)
     besides = {text for memory in said for text in strings(memory)}
-    outside = replace(erasure, wordings=_texts(said), besides=besides)
-    held = copies.follow(spine, outside, pending, sweep)
-    if unreached := [why for p in projections.outside(spine) for why in p.erase(outside)]:
+    beyond = replace(erasure, wordings=_texts(said), besides=besides)
+    held = copies.follow(spine, beyond, pending, sweep)
+    if unreached := [why for p in outside(spine) for why in p.erase(beyond)]:
         return [], [], unreached, held
     _sweep_ledger(spine, versions, erasure, upto)
     waiting = _sweep_buffers(spine, pending)
     _sweep_notes(spine, erasure)
     spine.store.clear_leftovers()
-    for projection in projections.inside(spine):
+    for projection in inside(spine):
         projection.erase(erasure)
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda pending, _: pending.extend(done), cause="swept", actor="system")
     return versions, waiting, [], held
+
+
+def outside(spine: Spine) -> list[Projection]:
+    """What lies in the open, readable for other programs; erased first, while the ledger has the wordings."""
+    if spine.store.read(KEY, first=1) is None:
+        return list(spine.followers)
+    # The trees first: what is then left in one is a person's, and holds the sweep up.
+    return [*spine.followers, *mirror.listed(spine), Attachments(spine)]
+
+
+def inside(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
+    """What is made from the ledger alone; erased behind it, so that an interrupted sweep finds its way."""
+    yield spine.state
+    yield Indexing(spine, spine.index, None) if index is None else index
+
+
+def projections(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
+    """All of them; `index` is the caller's own, which knows its embedder."""
+    yield from outside(spine)
+    yield from inside(spine, index)
 
 
 def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from octavo.storage import codec
 from octavo.storage.logs import REFUSALS
 from octavo.storage.state_view import DbView
 
-Act = Callable[[Pending, RuleContext, DbView], None]
+T = TypeVar("T")
 ProposalId = Annotated[str, "The proposal's id."]
 Reason = Annotated[str, "Why."]
 
@@ -77,19 +77,18 @@ class Curator(Handle):
     ) -> Memory | None:
         """Put a proposal into effect."""
         self._must_be_human("approve a proposal")
-        writer, done = self._writer(None), list[Memory | None]()
+        writer = self._writer(None)
 
-        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        def act(pending: Pending, context: RuleContext, view: DbView) -> Memory | None:
             proposal = self._waiting(view, check_id(id_))
             if seen is not None and seen != _digest(proposal):
                 raise Stale(f"proposal {id_} does not say what was seen", hint="look at it again")
             if text is not None:
                 said = writer.proposable(replace(proposal.memory, text=text), view)
                 proposal = replace(proposal, memory=said)
-            done[:] = [review.approve(pending, proposal, context)]
+            return review.approve(pending, proposal, context)
 
-        _commit(writer, f"approve {id_}", act)
-        return done[0]
+        return _commit(writer, f"approve {id_}", act)
 
     def decline(self, id_: ProposalId, *, reason: Reason = "") -> None:
         """Refuse a proposal; what it wanted to write stays refused."""
@@ -107,14 +106,13 @@ class Curator(Handle):
         self._must_be_human("reject a value")
         if not key_of(value):
             raise BadInput("there is no value to reject", hint="hand in the text that shall stay out")
-        writer, ended = self._writer(scope), list[str]()
+        writer = self._writer(scope)
 
-        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        def act(pending: Pending, context: RuleContext, view: DbView) -> list[str]:
             pending.apply(review.rejection(value, writer.scope, reason, context))
-            ended[:] = review.retract(pending, value, writer.scope, context)
+            return review.retract(pending, value, writer.scope, context)
 
-        _commit(writer, "reject", act)
-        return ended
+        return _commit(writer, "reject", act)
 
     def unreject(
         self, value: Annotated[str, "The text to let in."], *, scope: str | None = None, reason: Reason = ""
@@ -192,7 +190,6 @@ class Curator(Handle):
         writer = self._writer(old.scope)
         raised = writer.proposable(review.promoted(old, text, tags), self._spine.head())
         above = "procedural" if old.kind == "skill" else "canon"
-        done: list[Memory | None] = []
         proposal = Proposal(
             id=self._spine.new_id(),
             action="promote",
@@ -203,13 +200,13 @@ class Curator(Handle):
             at=self._spine.now(),
         )
 
-        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+        def act(pending: Pending, context: RuleContext, view: DbView) -> Memory | None:
             pending.apply(proposal)
-            done[:] = [review.approve(pending, proposal, context)] if writer.is_human else []
+            return review.approve(pending, proposal, context) if writer.is_human else None
 
-        _commit(writer, f"{'promote' if writer.is_human else 'propose'} {id_}", act)
-        if done:
-            return Verdict(outcome="superseding", memory=done[0], detail=f"{id_} is {above} now")
+        done = _commit(writer, f"{'promote' if writer.is_human else 'propose'} {id_}", act)
+        if done is not None:
+            return Verdict(outcome="superseding", memory=done, detail=f"{id_} is {above} now")
         detail = f"{above} waits for a person"
         return Verdict(outcome="proposed", check="approval", detail=detail, proposal=proposal.id)
 
@@ -274,10 +271,10 @@ class Curator(Handle):
 
     def propose_deletions(self, *, scope: str | None = None) -> list[str]:
         """Put the deletion candidates before a person, each once; returns the new proposals' ids."""
-        doubts, ids = self.deletion_candidates(scope=scope), list[str]()
+        doubts = self.deletion_candidates(scope=scope)
 
-        def act(pending: Pending, context: RuleContext, view: DbView) -> None:
-            ids.clear()
+        def act(pending: Pending, context: RuleContext, view: DbView) -> list[str]:
+            ids = []
             asked = {p.memory.id for p in pending.proposals() if p.action == "forget"}
             for doubt in doubts:
                 current = view.get(doubt.memory.id)
@@ -286,9 +283,9 @@ class Curator(Handle):
                     continue
                 verdict = propose_end(pending, current, doubt.reason, context)
                 ids.append(verdict.proposal or "")
+            return ids
 
-        _commit(self._writer(scope), "propose deletions", act)
-        return ids
+        return _commit(self._writer(scope), "propose deletions", act)
 
     def assemble(
         self,
@@ -331,16 +328,14 @@ class Curator(Handle):
 
 def expire(spine: Spine, writer: Writer) -> int:
     """Close proposals that nobody answered in time; returns how many."""
-    closed: list[int] = [0]
 
-    def act(pending: Pending, context: RuleContext, view: DbView) -> None:
+    def act(pending: Pending, context: RuleContext, view: DbView) -> int:
         days = spine.policy.review.expire_days
         decisions = [] if days is None else review.expired(view.proposals(), context.at, days)
-        closed[0] = len(decisions)
         pending.extend(decisions)
+        return len(decisions)
 
-    _commit(writer, "expire", act)
-    return closed[0]
+    return _commit(writer, "expire", act)
 
 
 def _digest(proposal: Proposal) -> str:
@@ -348,8 +343,12 @@ def _digest(proposal: Proposal) -> str:
     return hashlib.sha256(codec.encode_json(proposal)).hexdigest()
 
 
-def _commit(writer: Writer, cause: str, act: Act) -> None:
+def _commit(writer: Writer, cause: str, act: Callable[[Pending, RuleContext, DbView], T]) -> T:
+    """Commit what an act puts on top of the newest version; returns what the last attempt gave."""
+    done: list[T] = []
+
     def attempt(pending: Pending, view: DbView) -> None:
-        act(pending, writer.context(), view)
+        done[:] = [act(pending, writer.context(), view)]
 
     writer.spine.commit(attempt, cause=cause, actor=writer.actor)
+    return done[0]

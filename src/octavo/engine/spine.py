@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 from octavo.domain import screening
 from octavo.domain.memory import Change, Memory, Refusal
 from octavo.domain.policy import Policy
-from octavo.domain.ports import Store
+from octavo.domain.ports import Projection, Store
 from octavo.domain.records import shape_of
 from octavo.domain.state import Pending
 from octavo.errors import (
@@ -39,7 +40,6 @@ from octavo.storage import codec
 from octavo.storage.codec import Header
 from octavo.storage.ledger import GENESIS, Ledger, Version, key_of
 from octavo.storage.logs import REFUSALS
-from octavo.storage.projections import Projection
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_view import DbView
 
@@ -88,10 +88,13 @@ class Spine:
         self.followers: list[Projection] = []  # of documents that are open beside the account
         self._naming = threading.Lock()
         self._last_name = (0, "", 0)
-        self._policy_hash = codec.policy_hash(policy)
         self._key = bytes.fromhex(identity.key)
         self._proved = 0  # the version whose file this process has read whole, or written
         self._durable = 0  # the newest version that this process knows to be durable
+
+    @cached_property
+    def _policy_hash(self) -> str:
+        return codec.policy_hash(self.policy)  # who only reads needs none
 
     def now(self) -> datetime:
         """The time, aware and in UTC."""

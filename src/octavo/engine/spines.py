@@ -114,9 +114,8 @@ def _scrub(state: StateDb, index: Path) -> None:
 def _hide_from_git(index: Path) -> None:
     """What is derived stays out of a repository that holds an account."""
     with saying(f"writing {index}"):
-        index.mkdir(exist_ok=True, mode=0o700)
-        index.chmod(0o700)  # older ones were open to everybody
         if not (index / ".gitignore").exists():
+            index.mkdir(exist_ok=True, mode=0o700)
             replace_file(Disk(), index / ".gitignore", b"*\n")
 
 

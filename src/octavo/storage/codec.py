@@ -116,8 +116,10 @@ def encode_change(change: Change, salt: str) -> Line:
     """A change as a line."""
     tag = _TAGS[type(change)]
     in_body = _CHANGES[tag][1]
-    outer = msgspec.to_builtins(change, builtin_types=(datetime,))
-    inner = {name: outer.pop(name) for name in [name for name in outer if name in in_body]}
+    outer: dict[str, Any] = {}
+    inner: dict[str, Any] = {}
+    for name, value in msgspec.to_builtins(change, builtin_types=(datetime,)).items():
+        (inner if name in in_body else outer)[name] = value
     if isinstance(change, Memory) and change.turns and change.text == records.transcript(change.turns):
         inner.pop("text", None)  # an episode's text follows from its turns
     line = Line(t=tag, hash="", envelope=msgspec.Raw(encode_json(outer)))

@@ -96,7 +96,7 @@ class Ledger:
     def exists(self, version: int) -> bool:
         """Whether a version exists; version 0 is the empty account."""
         keys = (key_of(version), segments.key_of(version))
-        return version == 0 or any(data is not None for data in self._store.read_many(keys, first=1))
+        return version == 0 or any(self._store.read(key, first=1) is not None for key in keys)
 
     def goes_beyond(self, version: int) -> bool:
         """Whether there is a version after one that was there; LedgerTruncated if that one has gone."""
@@ -117,9 +117,8 @@ class Ledger:
 
     def header(self, version: int) -> tuple[Header, str]:
         """The header of a version and its hash; reads only the first bytes of its entry."""
-        keys = (key_of(version), segments.key_of(version))
-        first, sealed = self._store.read_many(keys, first=_HEADER_BYTES)
-        if first is None or sealed is not None:
+        first = self._store.read(key_of(version), first=_HEADER_BYTES)
+        if first is None:
             first = self.bytes_of(version)
         raw, newline, _ = first.partition(b"\n")
         if not newline:

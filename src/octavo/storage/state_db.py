@@ -16,10 +16,10 @@ from typing import Any
 import apsw
 
 from octavo.domain.erasure import Erasure
+from octavo.domain.ports import Progress
 from octavo.errors import IndexDamaged, LedgerDamaged, LedgerTruncated, OctavoError, StoreFull
 from octavo.storage import state_file
 from octavo.storage.ledger import GENESIS, Ledger, Version
-from octavo.storage.projections import Progress
 from octavo.storage.state_log import StateLog
 from octavo.storage.state_view import DbView
 

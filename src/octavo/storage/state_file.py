@@ -111,11 +111,12 @@ def opened(path: Path, *, read_only: bool) -> apsw.Connection:
             if not _is_laid(db):
                 raise IndexDamaged(f"{path} is not laid out as this Octavo does it")
             return db
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # SQLite gives what it writes beside the file the file's own mode. A file that is there is not opened:
         # closing it would drop the locks that other connections of this process hold on it.
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         db = connected(str(path))
         db.set_busy_timeout(_BUSY_MILLISECONDS)
         if not _is_laid(db):

@@ -220,6 +220,10 @@ class StateLog(ABC):
         )
         return [(int(version), codec.decode_change(*row)) for version, *row in rows]
 
+    def has(self, tag: str) -> bool:
+        """Whether there is any change of a tag that is no memory."""
+        return self.one("SELECT 1 FROM other WHERE tag = ? LIMIT 1", (tag,)) is not None
+
     def asked(self, id_: str) -> Proposal | None:
         """A proposal, whether it waits or was decided."""
         return next((p for _, p in self.others("proposal", ref=id_) if isinstance(p, Proposal)), None)

@@ -138,7 +138,7 @@ class DbView:
 
     def _has(self, tag: str) -> bool:
         if tag not in self._there:
-            self._there[tag] = bool(self._db.rows("SELECT 1 FROM other WHERE tag = ? LIMIT 1", (tag,)))
+            self._there[tag] = self._db.has(tag)
         return self._there[tag]
 
     def proposal(self, id_: str) -> Proposal | None:

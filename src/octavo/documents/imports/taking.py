@@ -24,9 +24,9 @@ from octavo.domain import strict_json
 from octavo.domain.buffer import Revised, Wrote
 from octavo.domain.episodes import moment
 from octavo.domain.memory import SHARED, Memory
+from octavo.domain.ports import Progress
 from octavo.engine.account import Account
 from octavo.errors import BadFile
-from octavo.storage.projections import Progress
 
 MOST_BYTES = 512 * 1024 * 1024
 _BATCH = 500

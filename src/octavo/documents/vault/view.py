@@ -14,8 +14,8 @@ import msgspec
 from octavo.documents.vault.lines import Entry, Problem, VaultMemory, fold, renamed, take_in
 from octavo.domain.erasure import Erasure
 from octavo.domain.memory import is_human
+from octavo.domain.ports import Progress
 from octavo.engine.account import Account
-from octavo.storage.projections import Progress
 from octavo.storage.stores.disk import replace_file
 
 _REDACTING = "redact "  # how the cause of a redaction's commit begins

@@ -29,30 +29,20 @@ _OPTIONS = {
     "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "autocommit": True, "prepare_threshold": None,
 }  # fmt: skip
-# One step a schema version; a step is never changed once it was released.
+_SCHEMA = 2
 _KEY = 'account text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL'
-_STEPS = (
-    (
-        f"CREATE TABLE octavo.entry ({_KEY}, data bytea NOT NULL, PRIMARY KEY (account, key)) "
-        "PARTITION BY HASH (account)",
-        f"CREATE TABLE octavo.line ({_KEY}, n integer NOT NULL, owner text NOT NULL, data bytea NOT NULL, "
-        "PRIMARY KEY (account, key, n)) PARTITION BY HASH (account)",
-        f"CREATE TABLE octavo.hold ({_KEY}, fence bigint NOT NULL, owner text NOT NULL, "
-        "until timestamptz NOT NULL, PRIMARY KEY (account, key)) PARTITION BY HASH (account)",
-        *(
-            f"CREATE TABLE octavo.{table}_{n} PARTITION OF octavo.{table} "
-            f"FOR VALUES WITH (MODULUS {_PARTITIONS}, REMAINDER {n})"
-            for table in ("entry", "line", "hold")
-            for n in range(_PARTITIONS)
-        ),
-        "CREATE INDEX entry_account ON octavo.entry (account) WHERE key = 'account.json'",
+_LAYOUT = (
+    "CREATE SCHEMA IF NOT EXISTS octavo",
+    "CREATE TABLE octavo.schema (version integer NOT NULL)",
+    f"INSERT INTO octavo.schema VALUES ({_SCHEMA})",
+    f"CREATE TABLE octavo.entry ({_KEY}, data bytea NOT NULL, written timestamptz, "
+    "PRIMARY KEY (account, key)) PARTITION BY HASH (account)",
+    *(
+        f"CREATE TABLE octavo.entry_{n} PARTITION OF octavo.entry "
+        f"FOR VALUES WITH (MODULUS {_PARTITIONS}, REMAINDER {n})"
+        for n in range(_PARTITIONS)
     ),
-    (
-        "ALTER TABLE octavo.entry ADD COLUMN written timestamptz",
-        "INSERT INTO octavo.entry SELECT account, 'lines/' || key || '/' || to_char(n, 'FM0000000000'), "
-        """convert_to('{"kind":"line","owner":""}' || chr(10), 'UTF8') || data, now() FROM octavo.line""",
-        "DROP TABLE octavo.line, octavo.hold",
-    ),
+    "CREATE INDEX entry_account ON octavo.entry (account) WHERE key = 'account.json'",
 )
 
 
@@ -105,7 +95,7 @@ class PostgresPlace:
             raise NotFound(f"there is no account {account!r} in {self.name}")
 
     def _prepare(self) -> None:
-        """Open the pool, and lay the tables or bring them to this schema, once in a process."""
+        """Open the pool, and lay the tables, once in a process."""
         import psycopg
 
         with self._guard, self._saying("connecting"):
@@ -113,7 +103,7 @@ class PostgresPlace:
                 return
             # On a connection of its own: what is wrong with the URL is said at once.
             with psycopg.connect(self._pool.conninfo, **self._pool.kwargs) as db:
-                _migrate(db)
+                _lay(db)
             self._pool.open()
             self._is_ready = True
 
@@ -250,20 +240,13 @@ class PostgresStore(NumberedStore):
         return self._place.locked(self._lock_key, wait_seconds)
 
 
-def _migrate(db: Connection) -> None:
-    """Bring the tables to this schema, one process at a time."""
+def _lay(db: Connection) -> None:
+    """Lay the tables where there are none, one process at a time; others than ours are left alone."""
     with db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(%s)", (0x6F637461766F,))
-        is_laid = db.execute("SELECT to_regclass('octavo.schema')").fetchone()[0] is not None
-        version = db.execute("SELECT max(version) FROM octavo.schema").fetchone()[0] or 0 if is_laid else 0
-        if version == len(_STEPS):
-            return
-        if version > len(_STEPS):
-            raise NewerFormat(f"the database has schema {version}, this Octavo knows {len(_STEPS)}")
-        db.execute("CREATE SCHEMA IF NOT EXISTS octavo")
-        db.execute("CREATE TABLE IF NOT EXISTS octavo.schema (version integer NOT NULL)")
-        for step in _STEPS[version:]:
-            for statement in step:
+        if db.execute("SELECT to_regclass('octavo.schema')").fetchone()[0] is None:
+            for statement in _LAYOUT:
                 db.execute(statement)
-        db.execute("DELETE FROM octavo.schema")
-        db.execute("INSERT INTO octavo.schema VALUES (%s)", (len(_STEPS),))
+        version = db.execute("SELECT max(version) FROM octavo.schema").fetchone()[0]
+        if version != _SCHEMA:
+            raise NewerFormat(f"the database has schema {version}, this Octavo knows {_SCHEMA}")
