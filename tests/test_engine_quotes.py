@@ -219,3 +219,68 @@ def test_in_thai_who_is_meant_may_be_left_out(opened: Opened) -> None:
     )
     assert sorted(quoted(account).values()) == ["health", "home", "name", "pets"]
     assert [order.text for order in account.orders() if order.is_general] == ["ตอบสั้นๆ นะคะ อ่านในมือถือ"]
+
+
+def held(opened: Opened, name: str, *said: str) -> list[str]:
+    """What an account tells of a user who said one thing a week."""
+    account = opened("agent:bot", name, embedder=False)
+    live(account, [[text] for text in said])
+    return sorted(quoted(account))
+
+
+def test_a_job_or_a_boss_of_before_is_told_no_more(opened: Opened) -> None:
+    assert held(
+        opened,
+        "petra",
+        "I just started a new job as a dispatcher at Vantaa Freight.",
+        "My boss is called Ilkka.",
+        "I quit Vantaa Freight. From September I'm at the harbour, at Port Services, as planner.",
+        "My new boss is called Beatrice.",
+    ) == [
+        "From September I'm at the harbour, at Port Services, as planner.",
+        "My new boss is called Beatrice.",
+    ]
+    assert held(opened, "jim", "I work at Nokia.", "I run a bakery.", "I quit my job.") == [
+        "I quit my job.",
+        "I run a bakery.",
+    ]
+    assert held(opened, "kai", "I work at Nokia.", "I left Nokia and started at Ericsson.") == [
+        "I left Nokia and started at Ericsson."
+    ]
+    assert held(opened, "lek", "ผมทำงานที่ปตท", "ผมลาออกจากปตทแล้ว", "ผมได้งานที่กสิกร") == ["ผมได้งานที่กสิกร"]
+
+
+def test_who_says_only_that_they_moved_lives_no_more_where_they_did(opened: Opened) -> None:
+    said = "We moved! I'm writing from the new flat in Helsinki."
+    assert held(opened, "petra", "I live in Tampere, the train takes long.", said) == [
+        said.partition("! ")[2]
+    ]
+    assert held(opened, "jim", "I live in Tampere, the train takes long.", "We moved!") == ["We moved!"]
+
+
+def test_another_persons_name_home_and_allergy_are_not_the_users(opened: Opened) -> None:
+    others = (
+        "สวัสดีค่ะ เพื่อนเราชื่อส้ม มาจากเชียงราย",
+        "หัวหน้าผมชื่อเอก",
+        "เพื่อนผมแพ้กุ้ง",
+        "เจ้านายเราย้ายไปอยู่ภูเก็ต",
+        "ครูของหนูชื่อแดง",
+    )
+    assert held(opened, "ton", "ผมชื่อต้น", *others) == ["ผมชื่อต้น"]
+    assert held(opened, "ana", "Hi, I'm Ana.", "I'm Finnish.") == ["Hi, I'm Ana.", "I'm Finnish."]
+
+
+def test_what_is_handed_in_to_be_worked_on_tells_nothing_of_the_user(opened: Opened) -> None:
+    assert not held(
+        opened,
+        "ana",
+        "Translate into Thai: My name is John and I live in Paris.",
+        "Please proofread this letter:\n\nDear Sir, I live in Leeds. I'm allergic to nuts.",
+        "แปลเป็นอังกฤษ: ผมชื่อสมชาย ผมแพ้กุ้ง",
+        "ช่วยสรุปให้หน่อย\nฉันชื่อมาลี ฉันอาศัยอยู่ที่ตาก",
+    )
+
+
+def test_who_takes_up_again_what_they_had_given_up_is_told_so(opened: Opened) -> None:
+    said = "I drink coffee again."
+    assert held(opened, "ana", "I don't drink coffee.", said) == [said]

@@ -33,6 +33,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\
 # What is quoted was said by somebody else: marks around more than a word or two, a block of code, a mail's >.
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|[\"“”«„][^\"“”»]{12,}[\"”»]", re.DOTALL | re.MULTILINE)
 _MARK = re.compile('[`>"“”«„]')  # most texts have none
+_INTRODUCED = re.compile(r"[:\n]\s{0,20}\S")  # most texts hand nothing in
 _CONDITION_END = re.compile(r"[,;:.!?]|\b(?:please|always|never|then|make sure)\b", re.IGNORECASE)
 _QUOTE = "\ue000"  # what stands for the characters of a quote
 
@@ -76,6 +77,8 @@ def _cue(name: str) -> re.Pattern[str]:
             source = rf"{opening}|{anywhere}|{'|'.join(thai['anywhere'])}"
         case "condition" | "clause":
             source = rf"\b(?:{english[name]})\s+(?P<en>\S.*)|(?:{thai[name]})(?P<th>\S+)"
+        case "material":  # to the end of the turn: where it ends nobody can tell
+            return re.compile("|".join((*english[name], *thai[name])), re.IGNORECASE)
         case "no_speaker":  # as it is written
             names = "|".join(english[name])
             return re.compile(rf"(?<![^\W_])(?:{names})(?![^\W_])|{'|'.join(thai[name])}")
@@ -178,9 +181,12 @@ def may_hold(text: str) -> bool:
 def sentences_of(text: str) -> Iterator[str]:
     """The sentences of a text that can be orders or wishes.
 
-    No question is one, nor what the user quotes: that is told, not asked for.
+    No question is one, nor what the user quotes, or hands in to be worked on ("translate this: …"): that is
+    told, not asked for.
     """
     own, begin = _without_quotes(text, _QUOTE), 0
+    if _INTRODUCED.search(own) and (handed := _cue("material").search(own)):
+        own = own[: handed.start()]
     for said in _SENTENCE_END.split(own):
         begin = own.index(said, begin)
         told = text[begin : begin + len(said)].strip()

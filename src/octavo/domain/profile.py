@@ -22,7 +22,7 @@ _MAIN, _OFTEN = 0.3, 0.2  # what is said of the one whom most facts are about, a
 _LOOKED_AT = 80
 _PIECE = 4  # letters of Thai that stand for a word
 _SHARED, _SHARED_THAI = 0.4, 0.2  # of the terms of the shorter of two facts, before they are compared closely
-_PRONOUNS = frozenset(("i", "my", "she", "her", "he", "his", "they", "their", "we", "our"))
+_PRONOUNS = frozenset("i im ive my she shes her he hes his they theyre their we were weve our".split())  # noqa: SIM905
 
 
 def profile(facts: Sequence[Memory], uses: Mapping[str, int], *, is_talk: bool = False) -> list[Memory]:

@@ -19,8 +19,8 @@ from octavo.domain.profile import profile
 from octavo.domain.sentences import content, is_question
 from octavo.domain.text import fold, words
 
-PLANS, LIKES, HOUSEHOLD = "plans", "likes", "household"
-_STATED = ("name", "health", "pets", "family", "home", "origin", "pursuits", "work", LIKES)
+PLANS, LIKES, HOUSEHOLD, WORK = "plans", "likes", "household", "work"
+_STATED = ("name", "health", "pets", "family", "home", "origin", "pursuits", WORK, LIKES)
 TOPICS = (*_STATED, HOUSEHOLD, PLANS)
 _ONE = ("name", "home")  # of which only the newest holds
 _TURNING = (LIKES, "health")  # of which a later one may say the opposite
@@ -31,6 +31,7 @@ _TELLING = 3  # words with content that tell something by themselves
 _PLAINLY, _OPENING = 0.3, 16  # what it weighs that a sentence opens with it, and how far that reaches
 _TAKEN_BACK, _PASSING = cues.cue("themselves.taken_back"), cues.cue("themselves.passing_time")
 _AWAY = cues.cue("themselves.away")
+_RENEWED, _LEFT, _JOB = (cues.cue(f"themselves.{name}") for name in ("renewed", "left", "job"))
 # Without an edge before it, which would cost three times as much: an end of another word that is made small
 # begins no line of the lists.
 _CAPITAL = re.compile(r"(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
@@ -78,6 +79,9 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
     rows = list(said.values())
     newest = {quote.topic: quote for quote in rows}
     kept = {row.text for row in statements.holding([_statement(quote) for quote in rows])}
+    at_work = [quote for quote in rows if quote.topic == WORK]
+    pairs = ((one, later) for place, one in enumerate(at_work) for later in at_work[place + 1 :])
+    kept -= {one.text for one, later in pairs if _is_over(one, later)}
     told = [
         told
         for quote in rows
@@ -97,6 +101,21 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
         if count[quote.topic] <= _OF_ONE:
             chosen.append(quote)
     return chosen[:_MOST]
+
+
+def _is_over(earlier: Memory, later: Memory) -> bool:
+    """Whether a job, or a boss, is one that the user had before: there is a new one, or they have left."""
+    if _LEFT.search(earlier.text):
+        return _JOB.search(later.text) is not None
+    said = (_RENEWED.search(later.text) or _LEFT.search(later.text)) if earlier.id != later.id else None
+    return said is not None and _is_about(earlier.text, said[said.lastindex or 0])
+
+
+def _is_about(text: str, named: str) -> bool:
+    """Whether a text is about an employer or a boss by name, or about any job."""
+    words_of = named.casefold().split()
+    is_any = words_of[-1] in ("job", "employer", "company", "firm", "งาน", "ที่ทำงาน", "บริษัท")
+    return _JOB.search(text) is not None if is_any else named.casefold() in text.casefold()
 
 
 def _of_others(quote: Memory) -> Memory | None:
