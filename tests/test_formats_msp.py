@@ -313,29 +313,6 @@ def test_a_secret_beside_the_values_is_masked_and_the_rest_stays(
     assert json.loads((core / IDENTITY).read_text()) == {"charter": "v1"}
 
 
-def test_an_account_of_an_older_release_goes_out_as_it_came_in(
-    account: octavo.Account, tmp_path: Path
-) -> None:
-    older = {
-        "root": {"folder": "accout"},
-        "semantic_memory": {"original": {"facts": [], "graph": [[1, 2]]}},
-        "master": {"fields": {"mood": "ดี"}, "metadata": {"note": "kept"}},
-    }
-    for name, value in older.items():
-        data = {"name": name, **value}
-        account.remember("", kind="register", category="file", topic=f"file/{name}", data=data)
-    data = {"original": "likes tea", "spelling": {"place": 0}}
-    account.remember("likes tea", category="fact", data=data)
-
-    export_account(account, tmp_path, "msp")
-    state = saving.master_state(account)
-
-    out = json.loads((tmp_path / "accout/User01/core" / SEMANTIC).read_text())
-    assert out == {"facts": ["likes tea"], "graph": [[1, 2]]}
-    assert (state["mood"], state["metadata"]["note"]) == ("ดี", "kept")
-    assert saving.save(account, state, at=datetime.now(UTC)) == state.version
-
-
 @pytest.mark.parametrize(
     ("bad", "where"),
     [

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, TypedDict
+from uuid import UUID
 
 import msgspec
 from msgspec import Meta
@@ -163,6 +164,8 @@ def plain_json(value: Any, depth: int = 0) -> Any:
             return value
         case datetime():
             return episodes.iso(check_time(value))
+        case UUID():
+            return str(value)
         case Mapping():
             return {str(key): plain_json(item, depth + 1) for key, item in value.items()}
         case list() | tuple():

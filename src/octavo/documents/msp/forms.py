@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from msgspec import Struct
 
-from octavo.documents.msp.stores import CORE, EPISODIC, GKS, KNOWLEDGE, PROFILE, SEMANTIC, SENSORY, STATES
+from octavo.documents.msp.stores import (
+    CORE,
+    EPISODIC,
+    GKS,
+    KNOWLEDGE,
+    LISTS,
+    PROFILE,
+    SECTIONS,
+    SEMANTIC,
+    SENSORY,
+)
 from octavo.domain.verdicts import Consolidation
+from octavo.engine.fields import plain_json
 from octavo.errors import BadInput
 
 LIST_OF = {category: part for part, category in KNOWLEDGE.items() if category}
 # Every spelling that is read, and the schema's that is written.
 _MASTER_NAMES = {"episodic": EPISODIC, "semantic": SEMANTIC, "sensory": SENSORY, "core": CORE, "gks": GKS}
-_SHORT = {**_MASTER_NAMES, "profile": PROFILE, "states": STATES}
 _BUFFER_NAMES = {
     "episodes": "new_episodes",
     "semantic_updates": "semantic_candidates",
@@ -43,22 +52,47 @@ BUFFER: dict[str, tuple[type, ...]] = {
 }
 
 
+class _Document(dict[str, Any]):
+    """A plain JSON object that answers to other names of its fields too, as keys and as attributes."""
+
+    _names: ClassVar[Mapping[str, str]] = {}
+
+    def __missing__(self, key: str) -> Any:
+        if self._names.get(key, key) == key:
+            raise KeyError(key)
+        return self[self._names[key]]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A field under either name."""
+        return super().get(self._names.get(key, key), default)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field by any of its names; a store that the document leaves out is empty."""
+        key = self._names.get(name, name)
+        if key in self:
+            return self[key]
+        if key not in SECTIONS:
+            raise AttributeError(name)
+        return [] if key in LISTS else Semantic() if key == SEMANTIC else {}
+
+
 class Semantic(dict[str, Any]):
     """The semantic store; adding knowledge puts each element into the list of its type."""
 
     def __add__(self, knowledge: object) -> Semantic:
         if not isinstance(knowledge, list | tuple):
             return NotImplemented
-        added = Semantic(copy.deepcopy(dict(self)))
+        added = Semantic(plain_json(self))
         for item in knowledge:
             kind = item.get("type") if isinstance(item, Mapping) else None
-            added.setdefault(LIST_OF.get(str(kind), "facts"), []).append(copy.deepcopy(item))
+            added.setdefault(LIST_OF.get(str(kind), "facts"), []).append(plain_json(item))
         return added
 
 
-class MasterState(dict[str, Any]):
+class MasterState(_Document):
     """One version of an account as the seed's document; `base` is the version it was made on."""
 
+    _names: ClassVar[Mapping[str, str]] = {**_MASTER_NAMES, "profile": PROFILE}
     base: int | None = None
     consolidation: Consolidation | None = None
 
@@ -70,20 +104,6 @@ class MasterState(dict[str, Any]):
             state[SEMANTIC] = Semantic(state[SEMANTIC])
         state.base = base
         return state
-
-    @property
-    def version(self) -> int:
-        """The version this state is, or is to become."""
-        return int(self["version"])
-
-    def __getattr__(self, name: str) -> Any:
-        """A store by the seed's short name: `.episodic`, `.semantic`, `.core` …; a copy to add to."""
-        section = _SHORT.get(name)
-        if section is None:
-            raise AttributeError(name)
-        kind: Any = list if section in (EPISODIC, SENSORY) else Semantic if section == SEMANTIC else dict
-        value = self.get(section, kind())
-        return value if section == GKS else kind(value)
 
 
 class Episode(dict[str, Any]):
@@ -99,20 +119,13 @@ class Episode(dict[str, Any]):
                 f"an object of {sorted(map(str, value))[:5]} is no episode",
                 hint="say something: turn_1, turn_2, turns, summary, or a snapshot",
             )
-        return cls(copy.deepcopy(dict(value)))
+        return cls(plain_json(value))
 
 
-class SessionBuffer(dict[str, Any]):
+class SessionBuffer(_Document):
     """A session buffer under the schema's names, which answers to those of the seed's flow too."""
 
-    def __missing__(self, key: str) -> Any:
-        if _BUFFER_NAMES.get(key, key) == key:
-            raise KeyError(key)
-        return self[_BUFFER_NAMES[key]]
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """A part of the buffer under either name."""
-        return super().get(_BUFFER_NAMES.get(key, key), default)
+    _names: ClassVar[Mapping[str, str]] = _BUFFER_NAMES
 
 
 class LoadedSandbox(Struct, kw_only=True):
@@ -126,18 +139,8 @@ class LoadedSandbox(Struct, kw_only=True):
     session_buffer: SessionBuffer
 
 
-class ConsolidatedData(Struct, frozen=True, kw_only=True):
-    """What the rules let through, and what they did with the rest."""
-
-    episodes: list[dict[str, Any]]
-    knowledge: list[Any]
-    sensory: list[Any]
-    core_updates: dict[str, Any]
-    profile_updates: dict[str, Any]
-    gks_updates: list[Any]
-    state_changes: dict[str, Any]
-    refused: tuple[dict[str, Any], ...] = ()
-    merged: tuple[dict[str, Any], ...] = ()
+class ConsolidatedData(_Document):
+    """What the rules let through, part by part, and what they did with the rest: `refused`, `merged`."""
 
 
 def create_empty_buffer(
@@ -151,20 +154,27 @@ def create_empty_buffer(
 
 def master_named(state: Mapping[str, Any]) -> dict[str, Any]:
     """A master state under the schema's names; nothing of the caller's is shared."""
+    if not isinstance(state, Mapping):
+        raise BadInput(f"a master state is {type(state).__name__}, not an object")
     return _named(state, _MASTER_NAMES, "the master state")
 
 
 def buffer_named(buffer: Mapping[str, Any]) -> dict[str, Any]:
-    """A session buffer under the schema's names, with `episode` as a list of one; nothing is shared."""
+    """A session buffer under the schema's names, with `episode` as a list of one; nothing is shared.
+
+    A part that is null is one that is not there.
+    """
     if not isinstance(buffer, Mapping):
         raise BadInput(f"a session buffer is {type(buffer).__name__}, not an object")
     parts = dict(buffer)
     if "episode" in parts:
         single = parts.pop("episode")
-        parts["new_episodes"] = [single, *parts.pop("new_episodes", parts.pop("episodes", []))]
+        parts["new_episodes"] = [single, *(parts.pop("new_episodes", parts.pop("episodes", [])) or ())]
     document = _named(parts, _BUFFER_NAMES, "the session buffer")
     for key, shapes in BUFFER.items():
-        if document.get(key) and not isinstance(document[key], shapes):
+        if document.get(key) is None:
+            document.pop(key, None)
+        elif document[key] and not isinstance(document[key], shapes):
             right = "an object" if Mapping in shapes else "a list"
             raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not {right}")
     return document
@@ -176,5 +186,5 @@ def _named(document: Mapping[str, Any], names: Mapping[str, str], what: str) -> 
         name = names.get(key, key)
         if name in named:
             raise BadInput(f"{what} holds {name} under two names", hint=f"keep {name}")
-        named[name] = copy.deepcopy(value)
+        named[name] = plain_json(value)
     return named

@@ -55,7 +55,7 @@ def master_state(account: Account, version: int | None = None) -> MasterState:
 def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     """Commit what differs from the version that the state was made on; returns the version it became."""
     document = master_named(state)
-    _check_shape(document)
+    check_shape(document)
     head = account.version
     _check_base(account, document, getattr(state, "base", None), head)
     view = account.at(head)
@@ -129,13 +129,9 @@ def master_file(frame: Mapping[str, Any], folder: str | None, *, at: datetime) -
 
 
 def frame_of(entries: Iterable[Entry]) -> tuple[dict[str, Any], str | None]:
-    """The frame that is kept, and the folder of its tree; older accounts have a frame for each section."""
-    kept = files_of(entries)
-    master = kept.get(MASTER, {})
-    frame = {name: kept[name][ORIGINAL] for name in stores.SECTIONS if ORIGINAL in kept.get(name, {})}
-    if "fields" in master:
-        frame |= {**master["fields"], "metadata": master.get("metadata", {})}
-    return {**frame, **master.get(ORIGINAL, {})}, master.get("folder") or kept.get("root", {}).get("folder")
+    """The frame that is kept, and the folder of its tree."""
+    master = files_of(entries).get(MASTER, {})
+    return dict(master.get(ORIGINAL, {})), master.get("folder")
 
 
 def _document(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -274,7 +270,8 @@ def _check_base(account: Account, document: Mapping[str, Any], base: int | None,
         )
 
 
-def _check_shape(document: Mapping[str, Any]) -> None:
+def check_shape(document: Mapping[str, Any]) -> None:
+    """Raise if a section of a master state has another shape than it has in the document."""
     for section, shapes in stores.SECTIONS.items():
         if section in document and not isinstance(document[section], shapes):
             right = " or ".join("a list" if shape is list else "an object" for shape in shapes)

@@ -5,7 +5,6 @@ Consolidation on documents alone runs the rules for real, on an account of a mom
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from tempfile import TemporaryDirectory
@@ -30,6 +29,7 @@ from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import is_id
 from octavo.domain.policy import Policy
 from octavo.domain.verdicts import Verdict
+from octavo.engine.fields import plain_json
 from octavo.engine.opening import open as open_account
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, Refused
@@ -37,6 +37,15 @@ from octavo.errors import BadInput, Refused
 _CORE_TYPES = {"identity": "identity", "value": "values", "values": "values", "worldview": "worldview"}
 # Where the buffer keeps what is for a section of the master state.
 _FIELDS = {SENSORY: "sensory_candidates", CORE: "core_updates", PROFILE: PROFILE, GKS: GKS}
+# What consolidated data call what comes to a section; knowledge is one list of all kinds.
+_THROUGH = {
+    EPISODIC: "episodes",
+    SENSORY: "sensory",
+    CORE: "core_updates",
+    PROFILE: "profile_updates",
+    GKS: "gks_updates",
+    STATES: "state_changes",
+}
 _CANDIDATE = "candidate"  # the field of a memory's data that holds an update of the core as it was asked for
 
 
@@ -212,30 +221,28 @@ def rehearse(
     refused += [(v.check or "approval", v.detail, value) for value, v in judged if not v]
     through = stores.lay({}, [e for e in after if before.get(e.memory.id) != items.canonical(e.value)])
     return ConsolidatedData(
-        episodes=through[EPISODIC],
+        **{field: through[section] for section, field in _THROUGH.items()},
         knowledge=[value for values in through[SEMANTIC].values() for value in values],
-        sensory=through[SENSORY],
-        core_updates=through[CORE],
-        profile_updates=through[PROFILE],
-        gks_updates=through[GKS],
-        state_changes=through[STATES],
-        refused=tuple({"check": c, "detail": d, "value": copy.deepcopy(value)} for c, d, value in refused),
+        refused=tuple({"check": c, "detail": d, "value": plain_json(value)} for c, d, value in refused),
         merged=tuple({"into": m.into, "text": m.text, "confidence": m.confidence} for m in result.merged),
     )
 
 
-def merge(master: Mapping[str, Any], consolidated: ConsolidatedData, *, now: datetime) -> MasterState:
+def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: datetime) -> MasterState:
     """The next master state, one version on."""
-    document, more = master_named(master), copy.deepcopy(consolidated)
+    document, more = master_named(master), plain_json(consolidated)
+    saving.check_shape(document)
+    added: dict[str, Any] = {section: more.get(field) or {} for section, field in _THROUGH.items()}
+    saving.check_shape({section: value for section, value in added.items() if value})
     version = int(document.get("version", 0))
     document |= {
-        EPISODIC: [*document.get(EPISODIC, []), *more.episodes],
-        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + more.knowledge,
-        SENSORY: [*document.get(SENSORY, []), *more.sensory],
-        CORE: update_core(document.get(CORE, {}), more.core_updates),
-        PROFILE: {**document.get(PROFILE, {}), **more.profile_updates},
-        GKS: _merge_gks(document.get(GKS, {}), more.gks_updates),
-        STATES: {**document.get(STATES, {}), **more.state_changes},
+        EPISODIC: [*document.get(EPISODIC, []), *added[EPISODIC]],
+        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + list(more.get("knowledge") or ()),
+        SENSORY: [*document.get(SENSORY, []), *added[SENSORY]],
+        CORE: update_core(document.get(CORE, {}), added[CORE]),
+        PROFILE: {**document.get(PROFILE, {}), **added[PROFILE]},
+        GKS: _merge_gks(document.get(GKS, {}), added[GKS]),
+        STATES: {**document.get(STATES, {}), **added[STATES]},
         "version": version + 1,
         "timestamp": iso(now),
     }
@@ -245,8 +252,8 @@ def merge(master: Mapping[str, Any], consolidated: ConsolidatedData, *, now: dat
 
 def update_core(core: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:
     """The core with updates laid over it: named values replaced, lists added to, everything else kept."""
-    updated = copy.deepcopy(dict(core))
-    for part, update in copy.deepcopy(dict(updates)).items():
+    updated: dict[str, Any] = plain_json(core)
+    for part, update in plain_json(updates).items():
         before = updated.get(part)
         if isinstance(update, Mapping) and isinstance(before, Mapping):
             updated[part] = {**before, **update}

@@ -3,7 +3,7 @@
 from octavo.documents.vault.limits import ACTIONS, MAX_ACTIVE
 from octavo.documents.vault.lines import TIERS as VALID_TIERS
 from octavo.documents.vault.lines import Problem, VaultMemory
-from octavo.documents.vault.memory_vault import MemoryVault, Proposed, UnknownMemory
+from octavo.documents.vault.memory_vault import MemoryVault, UnknownMemory
 from octavo.documents.vault.reading import (
     VALID_SCOPES,
     build_memory_block,
@@ -20,7 +20,6 @@ __all__ = [
     "VALID_TIERS",
     "MemoryVault",
     "Problem",
-    "Proposed",
     "UnknownMemory",
     "VaultMemory",
     "build_memory_block",

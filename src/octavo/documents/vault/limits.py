@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from octavo.documents import trees
 from octavo.documents.vault.lines import TIERS
 from octavo.domain import likeness
-from octavo.domain.memory import Memory, check_scope, is_human
+from octavo.domain.memory import Memory, is_human
 from octavo.domain.policy import Policy
-from octavo.domain.records import shape_of
 from octavo.domain.state import Pending
 from octavo.domain.verdicts import Verdict, refused
 from octavo.errors import BadFile, BadInput, NotFound
@@ -28,38 +26,23 @@ ACTIONS = (
     *("journal", "directives", *_WHOLE),
 )
 MAX_ACTIVE = 100
+# What a profile may say of memory; `actions` is ours: what the agent's tool may do.
+_PROFILE = ("enabled", "scopes", "max_items", "similarity_threshold", "actions")
 _MOST_BYTES = 1_000_000
 
 
-class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a profile says about memory; what it leaves out is the policy's, or the seed's default.
-
-    `actions` is ours: what the agent's tool may do.
-    """
-
-    enabled: bool = True
-    scopes: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
-    max_items: Annotated[int, Meta(ge=0)] = 20
-    similarity_threshold: Annotated[float, Meta(gt=0, le=1)] | None = None
-    actions: tuple[str, ...] | None = None
-
-
-def read_profile(path: Path) -> Profile:
-    """Read the section of a profile; a key or a value that is not understood is an error, never a guess."""
+def read_profile(path: Path) -> dict[str, Any]:
+    """What a profile says of memory; a key that is not understood is an error, never a guess."""
     if not path.exists():
         raise NotFound(f"there is no profile {path}")
     try:
         written = msgspec.yaml.decode(trees.read_bytes(path, _MOST_BYTES))
-        section = written.get("memory") if isinstance(written, dict) else None
-        profile = msgspec.convert({} if section is None else section, shape_of(Profile))
-        allowed(profile.actions, "agent")
-        scopes = profile.scopes and tuple(dict.fromkeys(check_scope(n.lower()) for n in profile.scopes))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        hint = f"use {', '.join(Profile.__struct_fields__)}"
-        raise BadFile(
-            f"profile {path}, section memory: {error}; actions and scopes are lists", hint=hint
-        ) from error
-    return replace(profile, scopes=scopes)
+        raise BadFile(f"profile {path}: {error}") from error
+    section = written.get("memory") if isinstance(written, dict) else None
+    if not isinstance({} if section is None else section, dict) or {*(section or ())} - {*_PROFILE}:
+        raise BadFile(f"profile {path}, section memory: {section!r:.80}", hint=f"use {', '.join(_PROFILE)}")
+    return section or {}
 
 
 def allowed(given: Sequence[str] | None, actor: str) -> tuple[str, ...]:
@@ -81,19 +64,11 @@ def policy_of(folder: Path, token_overlap: float | None, sequence_ratio: float |
     return replace(policy, gate=replace(policy.gate, **given)) if given else policy
 
 
-def limit_of(policy: Policy) -> int | None:
-    """How many memories may be active: what the policy says of both tiers, the seed's number if nothing."""
-    tiers = policy.kinds.canon.capacity, policy.kinds.register.capacity
-    if tiers == (None, None):
-        return MAX_ACTIVE
-    return None if None in tiers else sum(filter(None, tiers))
-
-
-def kept_out(max_active: int | None, pending: Pending, memory: Memory, policy: Policy) -> Verdict | None:
+def kept_out(max_active: int, pending: Pending, memory: Memory, policy: Policy) -> Verdict | None:
     """Why a memory stays out: a restatement is refused, not merged, and both tiers share one capacity.
 
     It is asked about the state the commit builds on, again at every attempt, so it holds however many
-    writers there are. Without `max_active` the policy's own capacities are the only ones.
+    writers there are.
     """
     if memory.kind not in TIERS:
         return None  # the journal and the directives are no lines of the vault
@@ -105,7 +80,7 @@ def kept_out(max_active: int | None, pending: Pending, memory: Memory, policy: P
                 percent = f"{policy.gate.sequence_ratio:.0%}"
                 detail = f"Duplicate detected (similarity >= {percent}): existing id={other.id}"
                 return refused("duplicate", detail, "update that one instead")
-    if max_active is not None and sum(map(pending.count, TIERS)) >= max_active:
+    if sum(map(pending.count, TIERS)) >= max_active:
         detail = f"the vault is full: {max_active} active memories"
         return refused("capacity", detail, "delete or consolidate some first")
     return None

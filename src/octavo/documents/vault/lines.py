@@ -76,6 +76,8 @@ class VaultMemory(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> VaultMemory:
         """Read a record; what older files leave out gets the seed's defaults, nothing else is dropped."""
+        if not isinstance(given, Mapping):
+            raise BadInput(f"a memory is {type(given).__name__}, not an object")
         known = {name: given[name] for name in _NAMES if given.get(name) is not None}
         text = str(known.get("text", ""))
         if not text.strip():
@@ -87,7 +89,7 @@ class VaultMemory(Struct, frozen=True, kw_only=True):
         extra = {name: value for name, value in given.items() if name not in _NAMES}
         try:
             return msgspec.convert({**known, "extra": extra}, shape_of(cls))
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeError) as error:
             raise BadInput(str(error)) from error
 
 

@@ -10,11 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import asdict
-
 import octavo
-from octavo.documents.vault.limits import allowed, kept_out, limit_of, policy_of, read_profile
+from octavo.documents.vault.limits import MAX_ACTIVE, allowed, kept_out, policy_of, read_profile
 from octavo.documents.vault.lines import TIERS, Problem, VaultMemory
 from octavo.documents.vault.reading import DIRECTIVE, JOURNAL, VaultReader
 from octavo.documents.vault.view import VaultView
@@ -22,8 +19,9 @@ from octavo.domain import gate
 from octavo.domain.memory import SHARED, Memory, check_scope
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
-from octavo.engine.surface import public
-from octavo.errors import BadInput, NotFound, Refused
+from octavo.engine.fields import Count, Unit
+from octavo.engine.surface import fitted, public
+from octavo.errors import BadFile, BadInput, NotFound, Refused
 from octavo.storage.stores.names import folder_of
 
 PERSON = "human:operator"
@@ -36,43 +34,32 @@ class UnknownMemory(NotFound, KeyError):
     """The vault holds no live memory of that id."""
 
 
-class Proposed(Struct, frozen=True, kw_only=True):
-    """A change that waits for a person's yes, because an agent asked for it; false like a refusal."""
-
-    proposal: str
-    reason: str
-    status: str = "proposed"
-
-    def __bool__(self) -> bool:
-        return False
-
-
 @public
 class MemoryVault(VaultReader):
     """A scoped vault of canon and registers; `vault.jsonl` is its live view, the ledger its history.
 
     The account lies in `<path>.octavo`. `scopes` are the names this handle may use: the seed's three and
     those already in the vault, unless they are given. A file that is found there is taken in.
-    The account's own policy.toml holds for what is not given here; where neither says how many memories
-    may be active, it is the seed's 100. `actions` are what `vault_tool` may do with this handle. Without an
-    `actor` a person uses the handle, and `vault_tool` acts as an agent by it.
+    The account's own policy.toml holds for what is not given here. `actions` are what `vault_tool` may do
+    with this handle. Without an `actor` a person uses the handle, and `vault_tool` acts as an agent by it.
     """
 
+    @fitted
     def __init__(
         self,
         path: str | Path = "data/memory/vault.jsonl",
         *,
-        max_active: int | None = None,
-        similarity_threshold: float | None = None,
-        token_overlap_threshold: float | None = None,
+        max_active: Count = MAX_ACTIVE,
+        similarity_threshold: Unit | None = None,
+        token_overlap_threshold: Unit | None = None,
         scopes: Sequence[str] | None = None,
-        max_items: int = 20,
+        max_items: Count = 20,
         enabled: bool = True,
         actions: Sequence[str] | None = None,
         actor: str | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        self._scopes = None if scopes is None else tuple(check_scope(name) for name in scopes)
+        self._scopes = None if scopes is None else tuple(check_scope(name.strip().lower()) for name in scopes)
         self.path = Path(path)
         self.enabled = enabled
         self.max_items = max_items
@@ -83,7 +70,6 @@ class MemoryVault(VaultReader):
             return
         folder = self.path.with_name(f"{self.path.name}.octavo")
         policy = policy_of(folder / folder_of(_ACCOUNT), token_overlap_threshold, similarity_threshold)
-        self.max_active = limit_of(policy) if max_active is None else max_active
         # Vectors stay off: the vault's search is the seed's own, by words.
         self._account = octavo.open(
             folder,
@@ -92,7 +78,7 @@ class MemoryVault(VaultReader):
             policy=policy,
             embedder=False,
             clock=clock,
-            guard=partial(kept_out, self.max_active),
+            guard=partial(kept_out, max_active),
         )
         try:
             self._view = VaultView(self._account, self.path, folder)
@@ -125,7 +111,11 @@ class MemoryVault(VaultReader):
         cls, profile: str | Path, path: str | Path = "data/memory/vault.jsonl", **more: Any
     ) -> MemoryVault:
         """Open a vault as an agent's profile says: its scopes, its limits, and whether memory is on."""
-        return cls(path, **asdict(read_profile(Path(profile))), **more)
+        given = read_profile(Path(profile))
+        try:
+            return cls(path, **given, **more)
+        except BadInput as error:
+            raise BadFile(f"profile {profile}, section memory: {error.message}") from error
 
     def add_memory(
         self,
@@ -137,7 +127,7 @@ class MemoryVault(VaultReader):
         *,
         tier: str = "canon",
         topic_id: str | None = None,
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Store a memory through the write gate; a register whose topic exists is updated instead."""
         account = self.account
         item = self._item(
@@ -149,7 +139,7 @@ class MemoryVault(VaultReader):
         """Store several memories in one commit; each is checked by itself."""
         account = self.account
         wanted: dict[int, dict[str, Any]] = {}
-        outcomes: dict[int, VaultMemory | Proposed | str] = {}
+        outcomes: dict[int, VaultMemory | Verdict | str] = {}
         for index, given in enumerate(items):
             try:
                 wanted[index] = self._item(**given)
@@ -165,7 +155,7 @@ class MemoryVault(VaultReader):
         rows = sorted(outcomes.items())
         stored = [{"index": i, "id": told.id} for i, told in rows if isinstance(told, VaultMemory)]
         errors = [{"index": i, "message": told} for i, told in rows if isinstance(told, str)]
-        waiting = [{"index": i, "proposal": told.proposal} for i, told in rows if isinstance(told, Proposed)]
+        waiting = [{"index": i, "proposal": told.proposal} for i, told in rows if isinstance(told, Verdict)]
         return {"stored": stored, "errors": errors, **({"proposed": waiting} if waiting else {})}
 
     def update_memory(
@@ -175,7 +165,7 @@ class MemoryVault(VaultReader):
         *,
         category: str | None = None,
         tags: Sequence[str] | None = None,
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Give a memory its next version; the same gates as for an addition apply."""
         account = self.account
         self._live(memory_id)
@@ -194,13 +184,13 @@ class MemoryVault(VaultReader):
         category: str | None = None,
         tags: Sequence[str] | None = None,
         source: str = "manual",
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Update the register of a topic, or create it."""
         held = self._holder(topic_id, scope.strip().lower() if isinstance(scope, str) else scope)
         named = category or (held.category if held else "other")
         return self.add_memory(text, scope, named, tags, source, tier="register", topic_id=topic_id)
 
-    def delete_memory(self, memory_id: str) -> bool | Proposed:
+    def delete_memory(self, memory_id: str) -> bool | Verdict:
         """End a memory by a tombstone; False if there is none."""
         return next(iter(self._delete([memory_id]).values()), False)
 
@@ -211,13 +201,13 @@ class MemoryVault(VaultReader):
         deleted = [id_ for id_ in ids if found.get(id_) is True]
         not_found = [id_ for id_ in ids if found.get(id_, False) is False]
         waiting = [
-            {"id": i, "proposal": told.proposal} for i, told in found.items() if isinstance(told, Proposed)
+            {"id": i, "proposal": told.proposal} for i, told in found.items() if isinstance(told, Verdict)
         ]
         return {"deleted": deleted, "not_found": not_found, **({"proposed": waiting} if waiting else {})}
 
     def promote_to_canon(
         self, memory_id: str, canonical_text: str | None = None, tags: Sequence[str] | None = None
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Make a register canon: the same id, the next version, source `promotion`."""
         account = self.account
         self._live(memory_id)
@@ -308,27 +298,24 @@ class MemoryVault(VaultReader):
         if isinstance(judged, Verdict) and check in ("noise", "length"):
             raise BadInput(judged.detail, hint=_JOURNAL if check == "noise" else judged.advice)
 
-    def _delete(self, ids: Sequence[str]) -> dict[str, bool | Proposed]:
+    def _delete(self, ids: Sequence[str]) -> dict[str, bool | Verdict]:
         account = self.account
         there = [id_ for id_ in ids if isinstance(id_, str) and self.get(id_) is not None]
         if not there:
             return {}
         verdicts = account.forget(*there)
         _on(self._view).follow()
-        return {
-            id_: bool(v) if v.proposal is None else Proposed(proposal=v.proposal, reason=v.detail)
-            for id_, v in zip(there, verdicts, strict=True)
-        }
+        return {id_: bool(v) if v.proposal is None else v for id_, v in zip(there, verdicts, strict=True)}
 
-    def _result(self, verdict: Verdict) -> VaultMemory | Proposed:
+    def _result(self, verdict: Verdict) -> VaultMemory | Verdict:
         if verdict:
             _on(self._view).follow()
         return self._told(verdict)
 
-    def _told(self, verdict: Verdict) -> VaultMemory | Proposed:
+    def _told(self, verdict: Verdict) -> VaultMemory | Verdict:
         """A verdict as the seed answers: the record, or an error that says why not."""
         if verdict.proposal is not None:
-            return Proposed(proposal=verdict.proposal, reason=verdict.detail)
+            return verdict
         if verdict.check == "missing":
             raise UnknownMemory(verdict.detail)
         if not verdict or verdict.memory is None:
