@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,8 +15,7 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.documents.formats import export_account, import_account
-from octavo.documents.msp import saving
-from octavo.documents.msp.items import canonical
+from octavo.documents.msp.forms import canonical
 from octavo.documents.trees import write_bytes
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import is_suspect

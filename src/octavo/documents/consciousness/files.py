@@ -23,7 +23,8 @@ from octavo.documents.consciousness.tree import (
     document_of,
     scoped,
 )
-from octavo.documents.msp import saving, stores
+from octavo.documents.msp import saving
+from octavo.documents.msp.forms import FILE
 from octavo.documents.transfer import ACCEPTED, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import compression
 from octavo.domain.buffer import Wrote
@@ -202,7 +203,7 @@ class _Written:
         self.account, self.version = account, account.version
         self.policy = account.policy.compression
         self.view = account.at(self.version)
-        files = self.view.memories(kind="register", category=stores.FILE)
+        files = self.view.memories(kind="register", category=FILE)
         self.notes = {name: memory.data for memory in files if (name := _note_of(memory))}
         self.root = self.notes.get(f"{_NOTES}/root", {}) if root is None else root
         self.sessions = [session for session in account.sessions() if session.version <= self.version]
@@ -263,7 +264,7 @@ def _told(memory: Memory) -> dict[str, Any]:
 
 def _note_of(memory: Memory) -> str | None:
     """The name of what an import kept beside the memories, None if it is no such thing."""
-    name = memory.data.get("name") if memory.category == stores.FILE else None
+    name = memory.data.get("name") if memory.category == FILE else None
     return name if isinstance(name, str) and name.startswith(f"{_NOTES}/") else None
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from octavo.documents import trees
-from octavo.documents.msp import saving, session_buffer, stores
-from octavo.documents.msp.forms import BUFFER, buffer_named
-from octavo.documents.msp.items import canonical, when
-from octavo.documents.msp.stores import EPISODIC, FILE, LISTS, STATES, Entry
+from octavo.documents.msp import forms, saving, session_buffer, stores
+from octavo.documents.msp.forms import BUFFER, EPISODIC, FILE, LISTS, STATES, buffer_named
+from octavo.documents.msp.stores import Entry
 from octavo.documents.transfer import MASKED, Exported, Imported, Note, Tally
 from octavo.domain import screening
 from octavo.domain.buffer import SessionBuffer
@@ -28,11 +27,11 @@ _FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree
 _SANDBOXES, _KEPT = "sandboxes", "files/"
 _FILES = {
     EPISODIC: "core/01_Episodic_memory/Episodic_memory.json",
-    stores.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
-    stores.SENSORY: "core/03_Sensory_memory/Sensory_memory.json",
-    stores.CORE: "core/05_Core_Memory/Core_memory.json",
-    stores.PROFILE: "core/07_User_block/User_profile.json",
-    stores.GKS: "core/09_Genesis_Knowledge_System/GKS_data.json",
+    forms.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
+    forms.SENSORY: "core/03_Sensory_memory/Sensory_memory.json",
+    forms.CORE: "core/05_Core_Memory/Core_memory.json",
+    forms.PROFILE: "core/07_User_block/User_profile.json",
+    forms.GKS: "core/09_Genesis_Knowledge_System/GKS_data.json",
 }
 _SECTIONS = {name: section for section, name in _FILES.items()}
 _STATE_FOLDER = "core/10_state"
@@ -96,7 +95,7 @@ class _Import:
         content: Any = value
         if section in LISTS and isinstance(value, Mapping):
             content = value.get(stores.list_key(section, value))
-        shapes: Any = stores.SECTIONS[section]
+        shapes: Any = forms.SECTIONS[section]
         if not isinstance(content, shapes):
             what = "holds no object" if section == STATES else "has another shape"
             self.tally.say(relative, f"{what} and is kept as a file")
@@ -174,7 +173,7 @@ class _Import:
         place, folder = note["name"], note["folder"]
         there = next((buffer for buffer in buffers if _folder_of(buffer) == folder), None)
         if there is not None:
-            if canonical(session_buffer.document(there)) != canonical(document):
+            if forms.canonical(session_buffer.document(there)) != forms.canonical(document):
                 self.tally.say(place, "is open here and differs; it was left alone")
             return
         topic = stores.topic_of(FILE, place)
@@ -184,7 +183,7 @@ class _Import:
             name = note["metadata"].get("name") if isinstance(note["metadata"], Mapping) else None
             sandbox = self.account.sandbox(
                 name if isinstance(name, str) and name.strip() else folder,
-                started_at=when(document) or self.at,
+                started_at=forms.when(document) or self.at,
                 id=folder if is_id(folder) else None,
             )
         except SandboxClosed:
@@ -232,7 +231,7 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
     """The files of a master state by their path below the top, laid out as an import noted."""
     frame, folder = saving.frame_of(entries)
     is_native = folder is None
-    document = stores.lay({**stores.EMPTY, **frame} if is_native else frame, entries)
+    document = stores.lay({**forms.EMPTY, **frame} if is_native else frame, entries)
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
     home = f"{folder or _FOLDERS[0]}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}

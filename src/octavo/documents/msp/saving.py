@@ -12,10 +12,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.documents.msp import stores
-from octavo.documents.msp.forms import MasterState, master_named
-from octavo.documents.msp.items import ORIGINAL, canonical
-from octavo.documents.msp.stores import CORE, EPISODIC, FILE, GKS, LISTS, SEMANTIC, STATES, Entry
+from octavo.documents.msp import forms, stores
+from octavo.documents.msp.forms import (
+    CORE,
+    EPISODIC,
+    FILE,
+    GKS,
+    LISTS,
+    SEMANTIC,
+    STATES,
+    MasterState,
+    canonical,
+)
+from octavo.documents.msp.stores import Entry
 from octavo.documents.transfer import ACCEPTED
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.episodes import SPELLING, iso
@@ -54,7 +63,7 @@ def master_state(account: Account, version: int | None = None) -> MasterState:
 
 def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     """Commit what differs from the version that the state was made on; returns the version it became."""
-    document = master_named(state)
+    document = forms.master_named(state)
     check_shape(document)
     head = account.version
     _check_base(account, document, getattr(state, "base", None), head)
@@ -125,13 +134,13 @@ def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
 
 def master_file(frame: Mapping[str, Any], folder: str | None, *, at: datetime) -> Memory:
     """The frame as a file, with the folder that its tree stood in if it came as one."""
-    return file(MASTER, {ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
+    return file(MASTER, {forms.ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
 
 
 def frame_of(entries: Iterable[Entry]) -> tuple[dict[str, Any], str | None]:
     """The frame that is kept, and the folder of its tree."""
     master = files_of(entries).get(MASTER, {})
-    return dict(master.get(ORIGINAL, {})), master.get("folder")
+    return dict(master.get(forms.ORIGINAL, {})), master.get("folder")
 
 
 def _document(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -139,7 +148,7 @@ def _document(entries: Sequence[Entry]) -> dict[str, Any]:
     frame, _ = frame_of(entries)
     usual = {
         section: {**parts, **frame.get(section, {})}
-        for section, parts in stores.EMPTY.items()
+        for section, parts in forms.EMPTY.items()
         if isinstance(frame.get(section, {}), Mapping)
     }
     return {**frame, **stores.lay({**frame, **usual}, entries)}
@@ -272,7 +281,7 @@ def _check_base(account: Account, document: Mapping[str, Any], base: int | None,
 
 def check_shape(document: Mapping[str, Any]) -> None:
     """Raise if a section of a master state has another shape than it has in the document."""
-    for section, shapes in stores.SECTIONS.items():
+    for section, shapes in forms.SECTIONS.items():
         if section in document and not isinstance(document[section], shapes):
             right = " or ".join("a list" if shape is list else "an object" for shape in shapes)
             raise BadInput(f"{section} is {type(document[section]).__name__}, not {right}")

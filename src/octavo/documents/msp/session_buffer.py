@@ -12,18 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.documents.msp import items, saving, stores
-from octavo.documents.msp.forms import (
-    LIST_OF,
-    ConsolidatedData,
-    Episode,
-    MasterState,
-    Semantic,
-    buffer_named,
-    create_empty_buffer,
-    master_named,
-)
-from octavo.documents.msp.stores import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Entry
+from octavo.documents.msp import forms, saving, stores
+from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
+from octavo.documents.msp.stores import Entry
 from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
 from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import is_id
@@ -60,7 +51,7 @@ def write(
 
     `say` writes an episode, if not as the sandbox does.
     """
-    document = buffer_named(buffer)
+    document = forms.buffer_named(buffer)
     states = document.get("state_deltas") or {}
     for state in states.values():
         if not isinstance(state, Mapping):
@@ -86,7 +77,7 @@ def _candidate(value: Any, at: datetime) -> Entry:
     """An element of the semantic store, or an update of the core: {type, key, content, confidence}."""
     kind = value.get("type") if isinstance(value, Mapping) else None
     if not isinstance(kind, str) or kind not in _CORE_TYPES:
-        return stores.element(SEMANTIC, LIST_OF.get(str(kind), "facts"), None, value, at=at)
+        return stores.element(SEMANTIC, forms.LIST_OF.get(str(kind), "facts"), None, value, at=at)
     key, content = value.get("key"), value.get("content", value.get("value"))
     entry = stores.element(CORE, _CORE_TYPES[kind], key if isinstance(key, str) else None, content, at=at)
     return replace(entry, memory=replace(entry.memory, data={**entry.memory.data, _CANDIDATE: dict(value)}))
@@ -120,12 +111,12 @@ def _remember(sandbox: Sandbox, entry: Entry) -> Verdict:
     memory = entry.memory
     told = memory.data.get(_CANDIDATE, entry.value if entry.key is None else None)
     return sandbox.remember(
-        items.said(memory),
+        forms.said(memory),
         kind=memory.kind,
         topic=memory.topic,
         category=memory.category,
         at=memory.at,
-        confidence=items.confidence_of(told),  # None leaves it to who writes it
+        confidence=forms.confidence_of(told),  # None leaves it to who writes it
         data=memory.data,
         links=memory.links,
         id=memory.id or None,
@@ -135,7 +126,7 @@ def _remember(sandbox: Sandbox, entry: Entry) -> Verdict:
 def document(buffer: SessionBuffer) -> dict[str, Any]:
     """A session buffer in the schema's words, with what an imported one said besides."""
     opened, last = buffer.opened, buffer.opened.at
-    parts = dict(create_empty_buffer(opened.sandbox, iso(opened.at), opened.parent))
+    parts = dict(forms.create_empty_buffer(opened.sandbox, iso(opened.at), opened.parent))
     metadata = {**parts.pop("metadata"), "turn_count": 0}
     spoken = {entry.episode for entry in buffer.entries if isinstance(entry, Spoke)}
     shown: list[Entry] = []
@@ -195,16 +186,16 @@ def rehearse(
     policy: Policy,
     actor: str,
     clock: Callable[[], datetime],
-) -> ConsolidatedData:
+) -> forms.ConsolidatedData:
     """What the gate and the rules let through of a buffer on top of a master state."""
-    given = buffer_named(buffer)
+    given = forms.buffer_named(buffer)
     metadata = given.get("metadata")
     id_ = given.get("sandbox_id") or (metadata.get("sandbox_id") if isinstance(metadata, Mapping) else None)
     refused = []
 
     def say(episode: Mapping[str, Any]) -> None:
         try:
-            sandbox.write_episode(Episode.of(episode))
+            sandbox.write_episode(forms.Episode.of(episode))
         except Refused as error:
             refused.append(("gate", error.message, episode))
 
@@ -212,15 +203,15 @@ def rehearse(
         TemporaryDirectory(prefix="octavo-") as folder,
         open_account(folder, actor=actor, policy=policy, clock=clock, embedder=False) as account,
     ):
-        saving.bring_up(account, master_named(master), at=clock())
-        before = {entry.memory.id: items.canonical(entry.value) for entry in saving.shown(account)}
+        saving.bring_up(account, forms.master_named(master), at=clock())
+        before = {entry.memory.id: forms.canonical(entry.value) for entry in saving.shown(account)}
         sandbox = account.sandbox(id=id_ if is_id(id_) else None)
         judged = write(sandbox, given, now=clock(), say=say)
         result = sandbox.consolidate()
         after = saving.shown(account)
     refused += [(v.check or "approval", v.detail, value) for value, v in judged if not v]
-    through = stores.lay({}, [e for e in after if before.get(e.memory.id) != items.canonical(e.value)])
-    return ConsolidatedData(
+    through = stores.lay({}, [e for e in after if before.get(e.memory.id) != forms.canonical(e.value)])
+    return forms.ConsolidatedData(
         **{field: through[section] for section, field in _THROUGH.items()},
         knowledge=[value for values in through[SEMANTIC].values() for value in values],
         refused=tuple({"check": c, "detail": d, "value": plain_json(value)} for c, d, value in refused),
@@ -228,16 +219,18 @@ def rehearse(
     )
 
 
-def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: datetime) -> MasterState:
+def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: datetime) -> forms.MasterState:
     """The next master state, one version on."""
-    document, more = master_named(master), plain_json(consolidated)
+    document, more = forms.master_named(master), plain_json(consolidated)
     saving.check_shape(document)
     added: dict[str, Any] = {section: more.get(field) or {} for section, field in _THROUGH.items()}
     saving.check_shape({section: value for section, value in added.items() if value})
+    if not isinstance(knowledge := more.get("knowledge") or [], list):
+        raise BadInput(f"knowledge is {type(knowledge).__name__}, not a list")
     version = int(document.get("version", 0))
     document |= {
         EPISODIC: [*document.get(EPISODIC, []), *added[EPISODIC]],
-        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + list(more.get("knowledge") or ()),
+        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + knowledge,
         SENSORY: [*document.get(SENSORY, []), *added[SENSORY]],
         CORE: update_core(document.get(CORE, {}), added[CORE]),
         PROFILE: {**document.get(PROFILE, {}), **added[PROFILE]},
@@ -247,7 +240,7 @@ def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: da
         "timestamp": iso(now),
     }
     base = getattr(master, "base", None)
-    return MasterState.on(version if base is None else base, document)
+    return forms.MasterState.on(version if base is None else base, document)
 
 
 def update_core(core: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:

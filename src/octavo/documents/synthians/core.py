@@ -84,11 +84,13 @@ class MemoryCore:
             elif name in ("quick_recal_score", "quickrecal_score"):
                 changes["salience"] = clamped(value)
             elif name == "metadata":
+                if not isinstance(value, Mapping):
+                    raise BadInput(f"metadata is {type(value).__name__}, not an object")
                 original = dict(memory.data.get("original") or {})
                 original["metadata"] = _merged(original.get("metadata") or {}, value)
                 changes["data"] = {**memory.data, "original": original}
             elif name == "tags":
-                changes["tags"] = list(value)
+                changes["tags"] = value
             else:
                 hint = "content, quick_recal_score, metadata, tags"
                 raise BadInput(f"{name!r} cannot be updated", hint=hint)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from octavo.documents.vault.limits import ACTIONS
 from octavo.documents.vault.lines import VaultMemory
-from octavo.documents.vault.memory_vault import MemoryVault, UnknownMemory
+from octavo.documents.vault.memory_vault import ACTIONS, MemoryVault, UnknownMemory
 from octavo.domain.memory import SHARED
 from octavo.domain.verdicts import Verdict
 from octavo.engine.surface import fitted
