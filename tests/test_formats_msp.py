@@ -466,12 +466,25 @@ def test_links_are_not_followed(tree: Path, account: octavo.Account, tmp_path: P
 
 
 def test_nothing_is_written_outside_the_folder(account: octavo.Account, tmp_path: Path) -> None:
-    data = {"name": "files/../../../../escaped.txt", "text": "x"}
+    data = {"name": "files/x", "path": ["..", "..", "..", "..", "escaped.txt"], "text": "x"}
     account.remember("", kind="register", category="file", topic="file/x", data=data)
 
     with pytest.raises(BadInput, match="does not name a file below"):
         export_account(account, tmp_path / "out", "msp")
     assert not (tmp_path / "escaped.txt").exists()
+
+
+def test_a_file_whose_path_looks_like_a_token_is_kept_too(
+    tree: Path, account: octavo.Account, tmp_path: Path
+) -> None:
+    odd = next(tree.glob("acc*/*/core")) / "a1B2c3D4e5F6g7H8/i9J0k1L2m3N4o5P6/q7R8s9T0u1V2w3X4/data9"
+    odd.parent.mkdir(parents=True)
+    odd.write_text("kept")
+
+    assert import_account(account, tree, "msp").left_out == ()
+    export_account(account, tmp_path / "out", "msp")
+
+    assert (tmp_path / "out" / odd.relative_to(tree)).read_text() == "kept"
 
 
 def test_an_export_leaves_no_temporary_files_and_replaces_whole_files(

@@ -42,7 +42,7 @@ Group = tuple[str | None, list[Item]]
 
 
 def read_export(path: Path, names: str = "") -> list[tuple[Any, str]]:
-    """The JSON of an export, each with its place: a file, or those of such names in a folder or an archive."""
+    """The JSON of an export and its place: of a file, or of those of such names in a folder or an archive."""
     if names and path.is_dir():
         files = [file for file in sorted(path.iterdir()) if fnmatch(file.name, names)]
         parts = [(str(file), trees.read_bytes(file, MOST_BYTES)) for file in files]

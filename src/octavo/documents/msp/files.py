@@ -81,9 +81,7 @@ class _Import:
         self.document: dict[str, Any] = {}
         names, self.tally.notes = trees.files_below(folder)
         self.tally.files = [name for name in names if not self._take(name, folder / name)]
-        self.kept = {
-            f"{_KEPT}{name}": trees.kept_bytes(trees.read_bytes(folder / name)) for name in self.tally.files
-        }
+        self.kept = {name: trees.read_bytes(folder / name) for name in self.tally.files}
 
     def _take(self, relative: str, path: Path) -> bool:
         """Whether a file is one of the master state's and has the shape of one."""
@@ -117,7 +115,7 @@ class _Import:
         clean = screening.masked(master, self.account.policy.privacy)
         if clean != master:  # one secret does not cost the frame of every section
             self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
-        memories = [clean, *(saving.file(name, value, at=self.at) for name, value in self.kept.items())]
+        memories = [clean, *(saving.kept_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
         steps, verdicts, self.tally.unchanged = saving.bring_up(
             self.account, self.document, at=self.at, files=memories
         )
@@ -244,10 +242,8 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
             files[f"{home}/{name}"] = trees.json_bytes(value)
     for name, value in document[STATES].items():
         files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
-    for name, value in saving.files_of(entries).items():
-        if name.startswith(_KEPT):
-            files[f"{home}/{name.removeprefix(_KEPT)}"] = trees.bytes_of(value)
-    return files
+    kept = saving.kept_files(_KEPT, saving.files_of(entries))
+    return files | {f"{home}/{name}": data for name, data in kept.items()}
 
 
 def _sandbox_files(buffer: SessionBuffer, user: str) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ What a document holds besides its values, its frame, is kept as it came, in a re
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from octavo.documents import trees
 from octavo.documents.msp import forms, stores
 from octavo.documents.msp.forms import (
     CORE,
@@ -105,7 +107,7 @@ def bring_up(
         new = _linked(stores.entries(document, at=at, keep_ids=True), now)
         steps = _difference(view, now, new, at=at, doubles=True)
         unchanged = len(new) - len(steps)
-        steps += [(str(memory.data["name"]), Wrote(memory=memory)) for memory in files]
+        steps += [(place_of(memory), Wrote(memory=memory)) for memory in files]
         candidates = [candidate for _, candidate in steps if candidate is not None]
         try:
             verdicts = account.intake.write_many(candidates, cause="import msp", base=head, skip=ACCEPTED)
@@ -130,6 +132,23 @@ def files_of(entries: Iterable[Entry]) -> dict[str, Any]:
 def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
     """What documents hold besides their values: a register of category `file` without a text."""
     return stores.element(FILE, None, name, value, at=at).memory
+
+
+def kept_file(home: str, place: str, data: bytes, *, at: datetime) -> Memory:
+    """A file nobody knows, with its place in parts: a whole path can look like a token to the gate."""
+    name = f"{home}{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+    return file(name, {"path": place.split("/"), **trees.kept_bytes(data)}, at=at)
+
+
+def kept_files(home: str, files: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files nobody knows that were kept, by their places."""
+    kept = [value for name, value in files.items() if name.startswith(home) and "path" in value]
+    return {"/".join(map(str, value["path"])): trees.bytes_of(value) for value in kept}
+
+
+def place_of(memory: Memory) -> str:
+    """Where a file that is kept stood, for people."""
+    return "/".join(memory.data.get("path") or [memory.data["name"]])
 
 
 def master_file(frame: Mapping[str, Any], folder: str | None, *, at: datetime) -> Memory:
