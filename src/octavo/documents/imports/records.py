@@ -103,7 +103,7 @@ def item_memory(
     expires: datetime | None = None,
 ) -> Memory:
     """An item as the memory to write; its topic makes the next write of it the next revision."""
-    own = {"namespace": list(namespace), "key": key, "value": plain_json(value), "created": iso(created)}
+    own = plain_json({"namespace": namespace, "key": key, "value": value, "created": iso(created)})
     if ttl is not None and expires is not None:
         own |= {"ttl": ttl, "expires": iso(expires)}
     tags = tuple(tag_of(namespace[:depth]) for depth in range(1, len(namespace) + 1))

@@ -147,8 +147,7 @@ def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally
     if problem := vector_problem(entry.embedding):
         tally.say(place, f"{problem}; it came without one")
     else:
-        named = entry.metadata.get("embedder") or f"import:{len(entry.embedding)}"
-        data["vector"] = {"embedder": str(named), "values": [float(v) for v in entry.embedding]}
+        data["vector"] = _vector(entry.embedding, entry.metadata)
     turns = (Turn(speaker="user", text=entry.content),) if is_long else ()
     return Memory(
         id=check_id(entry.id),
@@ -180,8 +179,7 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
     if problem := vector_problem(group.composite_embedding):
         tally.say(place, f"{problem}; its composite is made of its members")
     else:
-        named = foreign.get("embedder") or f"import:{len(group.composite_embedding)}"
-        data["vector"] = {"embedder": str(named), "values": [float(v) for v in group.composite_embedding]}
+        data["vector"] = _vector(group.composite_embedding, foreign)
     links = [Link(name="part", to=m.id) for m in members]
     links += [Link(name="merged_from", to=check_id(id_)) for id_ in group.merged_from]
     return Memory(
@@ -197,6 +195,11 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
         links=tuple(links),
         data=data,
     )
+
+
+def _vector(values: Sequence[float], told: Mapping[str, Any]) -> dict[str, Any]:
+    named = told.get("embedder") or f"import:{len(values)}"
+    return {"embedder": str(named), "values": [float(value) for value in values]}
 
 
 def _emotion(told: Mapping[str, Any]) -> Emotion | None:
