@@ -131,3 +131,9 @@ def test_a_path_that_no_topic_can_hold_is_an_error(tool: OctavoMemoryTool) -> No
     for name in ("x" * 300, "a\nb", " "):
         with pytest.raises(ToolError, match="cannot be used"):
             tool.call({"command": "create", "path": f"/memories/{name}", "file_text": "tea"})
+
+
+def test_half_a_character_is_an_error_that_the_model_is_told(tool: OctavoMemoryTool) -> None:
+    with pytest.raises(ToolError, match="half a character"):
+        tool.call({"command": "create", "path": "/memories/a.md", "file_text": "cut \ud83d"})
+    assert "a.md" not in str(tool.call({"command": "view", "path": "/memories"}))

@@ -27,7 +27,7 @@ from langgraph.store.memory import InMemoryStore
 
 import octavo
 from octavo.doors.adapters.langgraph import OctavoStore
-from octavo.errors import Refused
+from octavo.errors import BadInput, Refused
 
 USER, OTHER = ("users", "emi"), ("users", "emi_2")
 
@@ -236,3 +236,14 @@ def test_the_stores_own_tests_of_langgraph_pass(tmp_path: Path) -> None:
         check=False,
     )
     assert re.search(r"^1\d\d passed, 1 deselected", done.stdout, re.MULTILINE), done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("value", [{"text": "cut \ud83d"}, {"cut \ud83d": 1}, {"n": float("nan")}])
+def test_half_a_character_and_what_is_no_number_are_bad_input(
+    store: OctavoStore, value: dict[str, Any]
+) -> None:
+    with pytest.raises(BadInput, match=r"half a character|no number"):
+        store.put(USER, "drink", value)
+    with pytest.raises(BadInput, match="half a character"):
+        store.put(("cut \ud83d",), "drink", {"text": "ชา"})
+    assert store.get(USER, "drink") is None

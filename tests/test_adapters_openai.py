@@ -87,3 +87,10 @@ def test_a_runner_hands_an_agent_what_was_said_in_the_session_before(agent: Any)
     last = [message["content"] for message in server.requests[-1]["messages"]]
     assert last[0] == "I live in Chiang Mai"
     assert len(last) == 3
+
+
+def test_an_item_with_half_a_character_is_bad_input(opened: Any) -> None:
+    session = OctavoSession("cut", opened("agent:a", embedder=False))
+    with pytest.raises(BadInput, match="half a character"):
+        asyncio.run(session.add_items([{"role": "user", "content": "cut \ud83d"}]))
+    assert asyncio.run(session.get_items()) == []

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import octavo
-from octavo.documents.synthians import near
+from octavo.documents.synthians.explaining import vectors_of
 from octavo.domain.assembling import members_of
 from octavo.errors import ModelFailed, StoreFull
 from octavo.storage import composites
@@ -53,7 +53,7 @@ def check_no_stale_boost(account, embedder):
     """Every lift comes from an assembly whose composite is what its members make it at this moment."""
     hits = account.recall(ASKED, k=20)
     for id_ in {hit.assembly for hit in hits if hit.parts.get("assembly")}:
-        held = np.array(near.vectors(account, account.explained.found(id_)).get(id_, []))
+        held = np.array(vectors_of(account, account.explained.found(id_)).get(id_, []))
         assert any(np.allclose(held, right, atol=2e-3) for right in composites_of(account, embedder, id_))
     return max(lift(hits).values(), default=0.0)
 

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 import octavo
-from octavo.documents import MSP, Episode, MemoryVault, SessionBuffer, create_empty_buffer, create_sandbox
-from octavo.errors import BadInput
+from octavo.documents import (
+    MSP,
+    Episode,
+    MemoryAssembly,
+    MemoryCore,
+    MemoryEntry,
+    MemoryVault,
+    SessionBuffer,
+    VaultMemory,
+    build_memory_block,
+    check_pii,
+    create_empty_buffer,
+    create_sandbox,
+    flush_proposed,
+    vault_tool,
+)
+from octavo.errors import BadInput, OctavoError
 
 CORE = "accout/User01/core/"
 
@@ -281,3 +299,89 @@ def test_a_secret_in_an_original_does_not_pass(msp: MSP, root: Path) -> None:
 
     assert [verdict.check for verdict in verdicts] == ["secret", None]
     assert not [path for path in root.rglob("*") if path.is_file() and b"hunter2secret9" in path.read_bytes()]
+
+
+def test_a_master_state_answers_to_the_names_of_the_schema_too(msp: MSP) -> None:
+    state = msp.load_master_state("User01")
+
+    assert state.semantic_memory is state.semantic is state["semantic_memory"] is state["semantic"]
+    assert (state.user_id, state.timestamp, state.metadata["total_episodes"]) == ("User01", None, 0)
+    assert msp.merge({"version": 1}).episodic == []
+    with pytest.raises(AttributeError):
+        state.moods  # noqa: B018
+
+
+def test_parts_of_a_buffer_that_are_null_are_parts_that_are_not_there(msp: MSP) -> None:
+    sandbox = msp.create_sandbox("User01", "Sandbox")
+    nothing = {"episodes": None, "semantic_updates": None, "state_changes": None, "gks_data": None}
+
+    assert msp.write_to_session_buffer(sandbox, {**nothing, "core_updates": None}) == []
+    assert msp.apply_consolidation_rules(nothing, {}).episodes == []
+    assert len(
+        msp.merge_into_master({"version": 3}, {"episodes": None, "knowledge": ["x"]}).semantic["facts"]
+    )
+
+
+def test_an_episode_may_be_called_by_what_uuid_gives(msp: MSP) -> None:
+    sandbox, id_ = msp.create_sandbox("User01", "Sandbox"), uuid4()
+    msp.write_to_session_buffer(sandbox, {"episode": {"episode_id": id_, "turn_1": {"text": "สวัสดี EVA"}}})
+
+    [episode] = msp.consolidate_session(sandbox).episodic
+
+    assert episode["episode_id"] == str(id_)
+
+
+ODD: list[Any] = [
+    *(None, 3, -1, True, float("nan"), "", "x" * 5000, "a\0b", "\x1b[31m", "\ud800", "../..", b"x", object()),
+    *([], [None], [b"x"], {"a": 1}, {"a": b"x"}),
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: f"{odd!r:.12}".split(" at ")[0])
+def test_no_function_of_the_documents_answers_odd_input_with_an_error_that_is_not_ours(
+    msp: MSP, tmp_path: Path, odd: Any
+) -> None:
+    sandbox = msp.create_sandbox("User01", "Sandbox")
+    vault = MemoryVault(tmp_path / "vault.jsonl")
+    core = MemoryCore(msp.account("User01"))
+    entry = core.process_memory("I moved to Nan")
+    parts = ("episode", "new_episodes", "semantic_candidates", "sensory_candidates", "state_deltas")
+    calls: list[Callable[[], object]] = [
+        *(partial(msp.write_to_session_buffer, sandbox, {part: odd}) for part in parts),
+        *(partial(msp.write_to_session_buffer, sandbox, {part: [odd]}) for part in parts),
+        *(partial(msp.apply_consolidation_rules, {part: odd}, {}) for part in (*parts, "gks", "core")),
+        *(partial(msp.save_master_state, "User02", {"version": 1, part: odd}) for part in ("core", "states")),
+        *(
+            partial(msp.merge_into_master, {}, {part: odd})
+            for part in ("episodes", "knowledge", "gks_updates")
+        ),
+        *(partial(call, odd) for call in (msp.load_master_state, msp.merge, msp.load_sandbox, check_pii)),
+        *(partial(call, odd, odd) for call in (msp.merge_into_master, msp.update_core, msp.update_states)),
+        partial(msp.write_episode, sandbox, {"turn_1": odd, "RI_global": odd, "crosslinks": odd}),
+        partial(msp.update_state, sandbox, odd, odd),
+        *(partial(call, odd) for call in (vault.recall, vault.get, vault.bulk_add, vault.search_memories)),
+        *(partial(call, odd) for call in (vault.journal, vault.delete_memory, VaultMemory.from_dict)),
+        partial(vault.add_memory, odd, "shared", "x"),
+        partial(vault.add_memory, "a text", odd, odd, odd, odd),
+        partial(VaultMemory.from_dict, {"text": "x", "tags": odd, "version": odd}),
+        *(partial(call, vault, odd) for call in (flush_proposed, vault_tool, build_memory_block)),
+        partial(vault_tool, vault, "add", text=odd),
+        partial(core.process_memory, odd),
+        partial(core.process_memory, "a text", odd, odd),
+        partial(core.retrieve_memories, "Nan", odd, odd, odd),
+        partial(core.update_memory, entry.id, {"metadata": odd}),
+        partial(core.update_memory, entry.id, {"tags": odd}),
+        partial(core.provide_feedback, entry.id, odd),
+        partial(core.provide_feedback, entry.id, None, odd),
+        *(partial(MemoryEntry, "id", "text", **{n: odd}) for n in ("embedding", "metadata", "tags")),
+        *(
+            partial(MemoryAssembly, "id", **{n: odd})
+            for n in ("memory_ids", "merged_from", "activation_count")
+        ),
+        *(partial(kind.from_dict, odd) for kind in (MemoryEntry, MemoryAssembly)),
+    ]
+    for call in calls:
+        with suppress(OctavoError):
+            call()
+    vault.close()
+    assert not msp.account("User01").check().problems

@@ -14,13 +14,13 @@ from briefs import read
 from octavo.documents.vault import (
     VALID_TIERS,
     MemoryVault,
-    Proposed,
     VaultMemory,
     build_memory_block,
     build_snapshot_block,
     check_pii,
     search_score,
 )
+from octavo.domain.verdicts import Verdict
 from octavo.errors import BadFile, HumanOnly, OctavoError
 from octavo.storage.state_view import DbView
 
@@ -673,8 +673,8 @@ class TestAgents:
 
     def test_an_agents_canon_waits_for_a_person(self, agent: MemoryVault, vault: MemoryVault) -> None:
         asked = agent.add_memory("Mission: explore", "shared", "mission")
-        assert isinstance(asked, Proposed)
-        assert asked.status == "proposed"
+        assert isinstance(asked, Verdict)
+        assert asked.outcome == "proposed"
         assert not asked
         assert vault.recall() == []
         vault.account.approve(asked.proposal)
@@ -690,9 +690,9 @@ class TestAgents:
     ) -> None:
         canon = added(vault, DARK, "shared", "preference")
         register = added(vault, "mission draft", "shared", "mission", tier="register", topic_id="m")
-        assert isinstance(agent.promote_to_canon(register.id), Proposed)
-        assert isinstance(agent.update_memory(canon.id, text="changed entirely"), Proposed)
-        assert isinstance(agent.delete_memory(canon.id), Proposed)
+        assert isinstance(agent.promote_to_canon(register.id), Verdict)
+        assert isinstance(agent.update_memory(canon.id, text="changed entirely"), Verdict)
+        assert isinstance(agent.delete_memory(canon.id), Verdict)
         done = agent.bulk_delete([canon.id, "000000000000"])
         assert (done["deleted"], done["not_found"]) == ([], ["000000000000"])
         assert done["proposed"][0]["id"] == canon.id

@@ -50,26 +50,6 @@ def test_length_privacy_and_thresholds_are_the_policys(path):
         assert vault.vault_stats()["max_active"] == 100
 
 
-def test_capacities_of_the_policy_take_the_place_of_the_hundred(path):
-    rules(path, "[kinds.canon]\ncapacity = 2\n[kinds.register]\ncapacity = 1\n")
-    with MemoryVault(path) as vault:
-        for text in TEXTS[:2]:
-            vault.add_memory(text, "shared", "x")
-        with pytest.raises(ValueError, match="full"):
-            vault.add_memory(TEXTS[2], "shared", "x")
-        vault.add_memory(TEXTS[3], "shared", "x", tier="register")
-        assert (vault.vault_stats()["max_active"], vault.vault_stats()["utilization_pct"]) == (3, 100.0)
-
-
-def test_a_capacity_of_one_tier_leaves_the_other_without_a_limit(path):
-    rules(path, "[kinds.canon]\ncapacity = 200\n")
-    with MemoryVault(path) as vault:
-        stats = vault.vault_stats()
-        assert (stats["max_active"], stats["utilization_pct"]) == (None, 0.0)
-        items = [{"text": f"t{n}", "tier": "register", "topic_id": f"topic {n}"} for n in range(101)]
-        assert len(vault.bulk_add(items)["stored"]) == 101
-
-
 def test_what_the_caller_asks_for_goes_before_the_policy(path):
     rules(path, "[gate]\ntoken_overlap = 1.0\nsequence_ratio = 1.0\n[kinds.canon]\ncapacity = 500\n")
     with MemoryVault(path, max_active=1, similarity_threshold=0.7, token_overlap_threshold=0.6) as vault:

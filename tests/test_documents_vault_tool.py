@@ -93,7 +93,7 @@ def test_a_profile_says_what_its_agent_may_do(tmp_path, path):
         assert (done["status"], done["memories_written"]) == ("denied", 0)
         assert "'bulk_add' is denied; allowed here: search, get" in done["errors"][0]
     profile.write_text("memory:\n  actions: [search, obey]\n")
-    with pytest.raises(BadFile, match="actions"):
+    with pytest.raises(BadFile, match="'obey'"):
         MemoryVault.from_profile(profile, path)
     with pytest.raises(BadInput, match="obey"):
         MemoryVault(path, actions=["obey"])

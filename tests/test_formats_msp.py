@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,8 +15,7 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.documents.formats import export_account, import_account
-from octavo.documents.msp import saving
-from octavo.documents.msp.items import canonical
+from octavo.documents.msp.forms import canonical
 from octavo.documents.trees import write_bytes
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.privacy import is_suspect
@@ -313,29 +311,6 @@ def test_a_secret_beside_the_values_is_masked_and_the_rest_stays(
     assert json.loads((core / IDENTITY).read_text()) == {"charter": "v1"}
 
 
-def test_an_account_of_an_older_release_goes_out_as_it_came_in(
-    account: octavo.Account, tmp_path: Path
-) -> None:
-    older = {
-        "root": {"folder": "accout"},
-        "semantic_memory": {"original": {"facts": [], "graph": [[1, 2]]}},
-        "master": {"fields": {"mood": "ดี"}, "metadata": {"note": "kept"}},
-    }
-    for name, value in older.items():
-        data = {"name": name, **value}
-        account.remember("", kind="register", category="file", topic=f"file/{name}", data=data)
-    data = {"original": "likes tea", "spelling": {"place": 0}}
-    account.remember("likes tea", category="fact", data=data)
-
-    export_account(account, tmp_path, "msp")
-    state = saving.master_state(account)
-
-    out = json.loads((tmp_path / "accout/User01/core" / SEMANTIC).read_text())
-    assert out == {"facts": ["likes tea"], "graph": [[1, 2]]}
-    assert (state["mood"], state["metadata"]["note"]) == ("ดี", "kept")
-    assert saving.save(account, state, at=datetime.now(UTC)) == state.version
-
-
 @pytest.mark.parametrize(
     ("bad", "where"),
     [
@@ -491,12 +466,25 @@ def test_links_are_not_followed(tree: Path, account: octavo.Account, tmp_path: P
 
 
 def test_nothing_is_written_outside_the_folder(account: octavo.Account, tmp_path: Path) -> None:
-    data = {"name": "files/../../../../escaped.txt", "text": "x"}
+    data = {"name": "files/x", "path": ["..", "..", "..", "..", "escaped.txt"], "text": "x"}
     account.remember("", kind="register", category="file", topic="file/x", data=data)
 
     with pytest.raises(BadInput, match="does not name a file below"):
         export_account(account, tmp_path / "out", "msp")
     assert not (tmp_path / "escaped.txt").exists()
+
+
+def test_a_file_whose_path_looks_like_a_token_is_kept_too(
+    tree: Path, account: octavo.Account, tmp_path: Path
+) -> None:
+    odd = next(tree.glob("acc*/*/core")) / "a1B2c3D4e5F6g7H8/i9J0k1L2m3N4o5P6/q7R8s9T0u1V2w3X4/data9"
+    odd.parent.mkdir(parents=True)
+    odd.write_text("kept")
+
+    assert import_account(account, tree, "msp").left_out == ()
+    export_account(account, tmp_path / "out", "msp")
+
+    assert (tmp_path / "out" / odd.relative_to(tree)).read_text() == "kept"
 
 
 def test_an_export_leaves_no_temporary_files_and_replaces_whole_files(

@@ -202,7 +202,7 @@ def test_mem0_entries_become_facts_and_a_changed_one_is_revised(
     file = written(tmp_path / "mem0.json", {"results": entries})
     done = agent.import_(file, format="mem0")
     assert dict(done.counts) == {"fact": 1}
-    assert [note.place for note in done.left_out] == ["entry 2", "entry 3"]
+    assert {note.place for note in done.left_out} == {"entry 2", "entry 3"}
     [fact] = agent.memories(kind="fact")
     assert (fact.at.hour, fact.data["mem0"]["id"], fact.actor) == (20, "m1", "agent:bot")
     assert agent.import_(file, format="mem0").version == done.version
@@ -241,7 +241,7 @@ def test_notes_come_in_with_front_matter_links_and_in_passages(
     assert len(long) == 3
     assert all(len(m.text) <= 1200 for m in long)
     again = account.import_(tmp_path / "vault", format="markdown")
-    assert (again.version, again.unchanged) == (done.version, 5)
+    assert (again.version, again.unchanged) == (done.version, 6)
 
 
 def test_rows_of_langgraph_are_the_items_of_the_store(account: octavo.Account, tmp_path: Path) -> None:
@@ -307,6 +307,76 @@ def test_what_is_no_export_is_an_error_and_nothing_is_written(
     with pytest.raises(BadInput, match="only read"):
         account.export(tmp_path / "out", format=format_)
     assert account.version == 0
+
+
+@pytest.mark.parametrize(
+    ("format_", "value", "texts"),
+    [
+        (
+            "chatgpt",
+            [{"mapping": {"a": {"message": {"author": {"role": "user"}, "content": {"parts": ["น่าน"]}}}}}],
+            ["user: น่าน"],
+        ),
+        ("claude", [{"chat_messages": [None, {"sender": "human", "text": "no ids"}]}], ["user: no ids"]),
+        ("mem0", [{"memory": "Likes ชา", "categories": ["food", None, 3]}], ["Likes ชา"]),
+        ("langgraph", [{"prefix": "a", "key": "b", "value": {"t": "no times"}}], ["no times"]),
+    ],
+)
+def test_what_has_neither_ids_nor_times_comes_in_once(
+    account: octavo.Account, tmp_path: Path, format_: str, value: Any, texts: list[str]
+) -> None:
+    file = written(tmp_path / "conversations.json", value)
+    done = account.import_(file, format=format_)
+    again = account.import_(file, format=format_)
+    assert [m.text for m in account.memories()] == texts
+    assert (again.version, dict(again.counts), again.revised) == (done.version, {}, 0)
+    assert not any("None" in m.tags for m in account.memories())
+
+
+def test_code_that_is_shown_and_speech_that_was_written_down_are_what_was_said(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    said = node("u", None, "user", {"content_type": "audio_transcription", "text": "write it down"}, 1.7e9)
+    code = node("c", "u", "assistant", "")
+    code["message"]["content"] = {"content_type": "code", "language": "python", "text": "print(1)"}
+    thought = node("t", "c", "assistant", "")
+    thought["message"]["content"] = {"content_type": "thoughts", "thoughts": [{"content": "hm"}]}
+    mapping = {one["id"]: one for one in (said, code, thought)}
+    file = written(tmp_path / "conversations.json", [{"id": "c", "create_time": 1.0, "mapping": mapping}])
+    account.import_(file, format="chatgpt")
+    assert [m.text for m in account.memories()] == ["user: write it down\nassistant: print(1)"]
+
+
+def test_a_title_cut_in_the_middle_of_a_character_does_not_cost_the_export(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    chats = json.dumps([{**chatgpt()[1], "title": "TITLE"}])
+    (tmp_path / "conversations.json").write_text(chats.replace("TITLE", r"cut \ud83d, \ud83d\ude00 \\ud83d"))
+    done = account.import_(tmp_path / "conversations.json", format="chatgpt")
+    assert dict(done.counts) == {"session": 1, "episode": 1}
+    [episode] = account.memories()
+    assert episode.data["chatgpt"]["title"] == "cut \ufffd, \U0001f600 \\ud83d"
+
+
+def test_what_of_mem0_has_no_text_or_is_a_graph_is_reported(account: octavo.Account, tmp_path: Path) -> None:
+    results = [{"id": "a", "memory": ["x"]}, {"id": "b", "memory": None}, {"id": "c", "memory": "Likes tea"}]
+    value = {"results": results, "relations": [{"source": "a", "relationship": "b", "target": "c"}]}
+    done = account.import_(written(tmp_path / "mem0.json", value), format="mem0")
+    assert dict(done.counts) == {"fact": 1}
+    assert [note.place for note in done.left_out] == ["entry 1", "entry 2", "relations"]
+
+
+def test_a_note_with_broken_front_matter_comes_in_without_it_and_one_without_text_is_reported(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    (tmp_path / "daily.md").write_text("---\ncreated: {{date}}\n---\nกินข้าวกับแม่ at noon\n")
+    (tmp_path / "stub.md").write_text("---\ntitle: Stub\n---\n")
+    done = account.import_(tmp_path, format="markdown")
+    assert [m.text for m in account.memories()] == ["daily\n\nกินข้าวกับแม่ at noon"]
+    assert {note.place: note.reason for note in done.left_out} == {
+        "daily.md": "its front matter is no YAML and is left out",
+        "stub.md": "there is no text in it",
+    }
 
 
 def test_the_export_of_another_program_says_that_nothing_was_found_in_it(

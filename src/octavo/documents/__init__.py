@@ -15,7 +15,6 @@ from octavo.documents.synthians import AsyncMemoryCore, MemoryAssembly, MemoryCo
 from octavo.documents.transfer import Exported, Imported, Note
 from octavo.documents.vault import (
     MemoryVault,
-    Proposed,
     VaultMemory,
     build_memory_block,
     build_snapshot_block,
@@ -39,7 +38,6 @@ __all__ = [
     "MemoryEntry",
     "MemoryVault",
     "Note",
-    "Proposed",
     "Semantic",
     "SessionBuffer",
     "VaultMemory",

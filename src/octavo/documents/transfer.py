@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
 
 from octavo.domain.buffer import Revised, SetState, Wrote
 from octavo.domain.memory import Memory
@@ -58,16 +57,15 @@ class Exported(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-class Tally(Struct):
+class Tally:
     """What an import has done so far; `imported` makes its report."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    revised: int = 0
-    unchanged: int = 0
-    changed: list[Note] = field(default_factory=list)
-    left_out: list[Note] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
+    def __init__(self, *, left_out: Iterable[Note] = (), notes: Iterable[Note] = ()) -> None:
+        self.counts: Counter[str] = Counter()
+        self.revised = self.unchanged = 0
+        self.changed: list[Note] = []
+        self.left_out, self.notes = list(left_out), list(notes)
+        self.files: list[str] = []
 
     def leave_out(self, place: str, reason: str) -> None:
         """Note what stayed outside."""
@@ -116,7 +114,7 @@ class Tally(Struct):
     def imported(self, account: Account, format_: str, user: str | None = None) -> Imported:
         """The report; `user` is whose documents they are, if the account is called otherwise."""
         told: dict[str, Any] = {
-            name: tuple(v) if isinstance(v, list) else v for name, v in asdict(self).items()
+            name: tuple(v) if isinstance(v, list) else v for name, v in vars(self).items()
         }
         told["counts"] = dict(+self.counts)
         return Imported(format=format_, version=account.version, account=user or account.name, **told)

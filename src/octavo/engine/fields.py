@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, TypedDict
+from uuid import UUID
 
 import msgspec
 from msgspec import Meta
@@ -16,6 +17,7 @@ from octavo.domain import episodes
 from octavo.domain.memory import KINDS, SOURCES, Emotion, Link, check_id, check_time
 from octavo.domain.privacy import MAX_DEPTH
 from octavo.domain.records import shape_of
+from octavo.engine.surface import HALF
 from octavo.errors import BadInput
 
 Feeling = str | Emotion | Mapping[str, Any] | None
@@ -159,12 +161,18 @@ def plain_json(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise BadInput(f"data is nested deeper than {MAX_DEPTH}", hint="flatten the data")
     match value:
+        case str() if not value.isascii() and (half := HALF.search(value)):
+            raise BadInput(f"data holds half a character at place {half.start()}", hint="send whole Unicode")
+        case float() if not math.isfinite(value):
+            raise BadInput(f"data holds {value}, which is no number")
         case None | bool() | int() | float() | str():
             return value
         case datetime():
             return episodes.iso(check_time(value))
+        case UUID():
+            return str(value)
         case Mapping():
-            return {str(key): plain_json(item, depth + 1) for key, item in value.items()}
+            return {plain_json(str(key)): plain_json(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
             return [plain_json(item, depth + 1) for item in value]
         case _:

@@ -33,7 +33,7 @@ MAX_NUMBER = 2**53
 MAX_DEPTH = 64
 _MOST_NAME, _MOST_PATH = 255, 4000  # what file systems take
 
-_HALF = re.compile("[\ud800-\udfff]")
+HALF = re.compile("[\ud800-\udfff]")
 _PLAIN = (str, int, float, bool, datetime, NoneType, Path)
 
 
@@ -112,7 +112,7 @@ def _prover(
         places = [*names, *rest * (len(by_place) - len(names))] if rest else names
         for name, value in (*zip(places, by_place), *named.items()):  # noqa: B905 - the others come by name
             is_text = type(value) is str and 0 < len(value) <= texts.get(name, 0)  # most are, and whole
-            if is_text and not value.isspace() and (value.isascii() or not _HALF.search(value)):
+            if is_text and not value.isspace() and (value.isascii() or not HALF.search(value)):
                 continue
             if name in fits:
                 _must_fit(method.__name__, name, value, *fits[name])
@@ -146,7 +146,7 @@ def _must_be_whole(value: Any, name: str, depth: int) -> None:
         case str():
             if len(value) > MAX_TEXT:
                 raise BadInput(f"{name} has {len(value)} characters", hint=f"at most {MAX_TEXT} are taken")
-            if half := _HALF.search(value):
+            if half := HALF.search(value):
                 detail = f"{name} holds half a character at place {half.start()}"
                 raise BadInput(detail, hint="send whole Unicode")
         case float() if not math.isfinite(value):

@@ -5,7 +5,6 @@ Counters and places are always written from arithmetic; everything else goes out
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,8 @@ from octavo.documents.consciousness.tree import (
     document_of,
     scoped,
 )
-from octavo.documents.msp import saving, stores
+from octavo.documents.msp import saving
+from octavo.documents.msp.forms import FILE
 from octavo.documents.transfer import ACCEPTED, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import compression
 from octavo.domain.buffer import Wrote
@@ -169,21 +169,16 @@ class _Import:
         made = _Written(self.account, root).pages()
         for relative, value in self.tree.pages.items():
             if made.get(relative) != value:
-                self.tree.files[relative] = {"text": trees.json_bytes(value).decode()}
-        # A whole path can look like a token to the gate; its parts do not.
-        kept = {
-            f"{_FILES}{hashlib.sha256(name.encode()).hexdigest()[:32]}": {"path": name.split("/"), **value}
-            for name, value in self.tree.files.items()
-        }
-        kept[f"{_NOTES}/root"] = root
-        memories = [saving.file(name, value, at=self.at) for name, value in sorted(kept.items())]
+                self.tree.files[relative] = trees.json_bytes(value)
+        kept = sorted(self.tree.files.items())
+        memories = [saving.kept_file(_FILES, *one, at=self.at) for one in kept]
+        memories.append(saving.file(f"{_NOTES}/root", root, at=self.at))
         verdicts = self.account.intake.write_many(
             [Wrote(memory=memory) for memory in memories], cause=_CAUSE, skip=ACCEPTED, scope=SHARED
         )
         for memory, verdict in zip(memories, verdicts, strict=True):
             if not verdict:
-                where = "/".join(memory.data.get("path", [_NOTES]))
-                self.tally.leave_out(where, f"{verdict.check}: {verdict.detail}")
+                self.tally.leave_out(saving.place_of(memory), f"{verdict.check}: {verdict.detail}")
 
 
 def _is_there(account: Account, memory: Memory) -> bool:
@@ -202,7 +197,7 @@ class _Written:
         self.account, self.version = account, account.version
         self.policy = account.policy.compression
         self.view = account.at(self.version)
-        files = self.view.memories(kind="register", category=stores.FILE)
+        files = self.view.memories(kind="register", category=FILE)
         self.notes = {name: memory.data for memory in files if (name := _note_of(memory))}
         self.root = self.notes.get(f"{_NOTES}/root", {}) if root is None else root
         self.sessions = [session for session in account.sessions() if session.version <= self.version]
@@ -227,9 +222,8 @@ class _Written:
         for memory in self.view.memories(kind=tuple(FOLDERS)):
             files[f"{FOLDERS[memory.kind]}/{memory.id}.json"] = _told(memory)
         files |= self.pages() | self.counters()
-        kept = [data for name, data in self.notes.items() if name.startswith(_FILES)]
         written = {name: trees.json_bytes(value) for name, value in files.items()}
-        return written | {"/".join(value["path"]): trees.bytes_of(value) for value in kept}
+        return written | saving.kept_files(_FILES, self.notes)
 
     def pages(self) -> dict[str, dict[str, Any]]:
         """The page of each session by its path."""
@@ -263,7 +257,7 @@ def _told(memory: Memory) -> dict[str, Any]:
 
 def _note_of(memory: Memory) -> str | None:
     """The name of what an import kept beside the memories, None if it is no such thing."""
-    name = memory.data.get("name") if memory.category == stores.FILE else None
+    name = memory.data.get("name") if memory.category == FILE else None
     return name if isinstance(name, str) and name.startswith(f"{_NOTES}/") else None
 
 

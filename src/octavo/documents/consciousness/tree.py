@@ -54,14 +54,14 @@ class Tree:
         self.pages: dict[str, dict[str, Any]] = {}
         self.made: dict[str, dict[str, Any]] = {}
         self.counters: dict[str, dict[str, Any]] = {}
-        self.files: dict[str, dict[str, str]] = {}
+        self.files: dict[str, bytes] = {}
         if not self.folder.is_dir():
             raise NotFound(f"there is no folder {self.folder}", hint=f"name the folder that holds {ROOT}/")
         names, self.notes = trees.files_below(self.folder)
         for relative in names:
             why = self._take(relative)
             if why is not None:
-                self.files[relative] = trees.kept_bytes(trees.read_bytes(self.folder / relative))
+                self.files[relative] = trees.read_bytes(self.folder / relative)
             if why:
                 self.notes.append(Note(place=relative, reason=f"{why} and is kept as a file"))
 

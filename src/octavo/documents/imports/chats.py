@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from octavo.documents.imports.taking import Group, Item, id_of, read_export, time_of
+from octavo.documents.imports.taking import Group, Item, id_of, objects_in, read_export, time_of
 from octavo.domain.memory import SHARED, Memory, Turn, transcript
 from octavo.engine.account import Account
 
@@ -26,9 +28,11 @@ def _sessions(
     The export is the archive as it was downloaded, its folder, or a file of it.
     """
     groups: list[Group] = []
-    exported = ((one.get("create_time") or one.get("created_at"), one) for one in read_export(path, _FILES))
-    for start, one in sorted(((time_of(began), one) for began, one in exported), key=lambda pair: pair[0]):
-        id_ = str(one.get("conversation_id") or one.get("uuid") or one.get("id") or start.isoformat())
+    exported = [one for value, place in read_export(path, _FILES) for one in objects_in(value, place)]
+    starts = [time_of(one.get("create_time") or one.get("created_at")) for one in exported]
+    for start, one in sorted(zip(starts, exported, strict=True), key=lambda pair: pair[0]):
+        named = one.get("conversation_id") or one.get("uuid") or one.get("id")
+        id_ = str(named or hashlib.sha256(json.dumps(one, sort_keys=True).encode()).hexdigest()[:12])
         title = str(one.get("title") or one.get("name") or "")
         tag = f"{format_}:{id_of(account, format_, id_)}"
         there = account.memories(kind="episode", tags=[tag], scope=[account.scope or SHARED])
@@ -81,8 +85,10 @@ def _chatgpt_messages(exported: Mapping[str, Any]) -> Iterator[Said]:
         message = _mapping(_mapping(nodes[id_]).get("message"))
         is_hidden = _mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
         if message and not is_hidden and message.get("recipient", "all") == "all":
-            parts = _list(_mapping(message.get("content")).get("parts"))
+            content = _mapping(message.get("content"))
+            parts = _list(content.get("parts"))  # code that is shown has a text instead
             spoken = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+            spoken += [content.get("text")]
             files = sum(isinstance(part, Mapping) and "asset_pointer" in part for part in parts)
             speaker = _mapping(message.get("author")).get("role")
             yield message.get("id"), speaker, _joined(spoken), message.get("create_time"), files

@@ -39,7 +39,7 @@ def notes(account: Account, path: Path) -> list[Group]:
     pages = []
     for name in names:
         try:
-            pages.append(_page(path / name, name))
+            pages.append(_page(path / name, name, items))
         except BadFile as error:
             items.append((name, error.message.removeprefix(f"{path / name}: ")))
     first: dict[str, str] = {}  # the first passage of each note, by all that a link may call it
@@ -49,7 +49,8 @@ def notes(account: Account, path: Path) -> list[Group]:
     return batches([*items, *(item for page in pages for item in _passages(account, page, first))])
 
 
-def _page(file: Path, place: str) -> Page:
+def _page(file: Path, place: str, items: list[Item]) -> Page:
+    front: Any = {}
     try:
         text = trees.read_bytes(file, _MOST_BYTES).decode("utf-8-sig")
         written = _FRONT.match(text)
@@ -58,8 +59,8 @@ def _page(file: Path, place: str) -> Page:
         front = msgspec.yaml.decode(written[1]) if written else {}
     except UnicodeDecodeError as error:
         raise BadFile(f"{file}: not UTF-8") from error
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise BadFile(f"{file}: its front matter is no YAML") from error
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        items.append((place, "its front matter is no YAML and is left out"))
     front = front if isinstance(front, Mapping) else {}
     lately = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     at = next((time_of(front[key], lately) for key in _TIMES if front.get(key)), lately)
@@ -74,8 +75,10 @@ def _passages(account: Account, page: Page, first: Mapping[str, str]) -> Iterato
     """A note's passages as memories; the first of them has its links."""
     place, title, key, front, text, at = page
     linked = [first[name.strip()] for name in _LINK.findall(text) if name.strip() in first]
-    limit = account.policy.kinds.fact.max_length or _MOST_BYTES
-    for number, passage in enumerate(_cut(title, text, limit), start=1):
+    passages = _cut(title, text, account.policy.kinds.fact.max_length or _MOST_BYTES)
+    if not passages:
+        yield place, "there is no text in it"
+    for number, passage in enumerate(passages, start=1):
         id_ = id_of(account, FORMAT, key, str(number))
         about = dict.fromkeys(to for to in linked if to != id_) if number == 1 else ()
         memory = Memory(

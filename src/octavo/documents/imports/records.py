@@ -15,7 +15,7 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.imports import taking
-from octavo.documents.imports.taking import Group, id_of, read_export, time_of
+from octavo.documents.imports.taking import Group, Item, id_of, objects_in, read_export, time_of
 from octavo.domain import strict_json
 from octavo.domain.episodes import iso, moment
 from octavo.domain.memory import SHARED, Memory
@@ -29,22 +29,29 @@ _MOST_LABEL = 180
 
 def mem0(account: Account, path: Path) -> list[Group]:
     """The entries of `get_all`, an array or an object with `results`; each is a fact with its own times."""
-    entries = enumerate(read_export(path, "", "results", "memories"), start=1)
-    return taking.batches((f"entry {number}", _entry(account, entry, number)) for number, entry in entries)
+    [(value, place)] = read_export(path)
+    entries = enumerate(objects_in(value, place, "results", "memories"), start=1)
+    items: list[Item] = [(f"entry {number}", _entry(account, entry, number)) for number, entry in entries]
+    graph = value.get("relations") if isinstance(value, Mapping) else None
+    items += [("relations", f"{len(graph)} edges of a graph, which are not taken in")] if graph else []
+    return taking.batches(items)
 
 
-def _entry(account: Account, entry: Mapping[str, Any], number: int) -> Memory:
-    text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
+def _entry(account: Account, entry: Mapping[str, Any], number: int) -> Memory | str:
+    told = (entry.get(name) for name in ("memory", "data", "text"))
+    text = next((text for text in told if isinstance(text, str) and text.strip()), None)
+    if text is None:
+        return "there is no text in it"
     labels = entry.get("categories")
     return Memory(
         id=id_of(account, "mem0", str(entry.get("id") or f"{number} {text}")),
         kind="fact",
-        text=text if isinstance(text, str) else "",
+        text=text,
         scope=account.scope or SHARED,
-        tags=tuple(str(label) for label in labels) if isinstance(labels, list) else (),
+        tags=tuple(label for label in labels if isinstance(label, str)) if isinstance(labels, list) else (),
         source="tool",
         at=time_of(entry.get("updated_at") or entry.get("created_at")),
-        data={"mem0": plain_json(entry)} if text else {},
+        data={"mem0": plain_json(entry)},
     )
 
 
@@ -54,9 +61,11 @@ def langgraph(account: Account, path: Path) -> list[Group]:
         rows = [row for _, row in strict_json.lines_of(trees.read_bytes(path, taking.MOST_BYTES))]
         if bad := next((row for row in rows if isinstance(row, BadFile)), None):
             raise BadFile(f"{path}, {bad.message}")
-        rows = taking.objects_in(rows, str(path))
+        rows = objects_in(rows, str(path))
     else:
-        rows = read_export(path, "", "rows", "store")
+        rows = [
+            row for value, place in read_export(path) for row in objects_in(value, place, "rows", "store")
+        ]
     return taking.batches((f"row {number}", _row(account, row)) for number, row in enumerate(rows, start=1))
 
 
@@ -76,7 +85,8 @@ def _row(account: Account, row: Mapping[str, Any]) -> Memory | str | None:
     created, ttl = time_of(row.get("created_at")), row.get("ttl_minutes")
     at, minutes = time_of(row.get("updated_at"), created), ttl if isinstance(ttl, int | float) else None
     there = account.memories(kind="fact", topic=topic_of(namespace, key), scope=[account.scope or SHARED])
-    if there and there[0].at >= at:
+    is_timed = moment(row.get("updated_at") or row.get("created_at"), lenient=True) is not None
+    if there and (there[0].at >= at or (not is_timed and there[0].data[FORMAT]["value"] == value)):
         return None
     text = "\n".join(words_of(value))[: account.policy.kinds.fact.max_length]
     return item_memory(namespace, key, value, text, at, created, minutes, expires)
@@ -93,7 +103,7 @@ def item_memory(
     expires: datetime | None = None,
 ) -> Memory:
     """An item as the memory to write; its topic makes the next write of it the next revision."""
-    own = {"namespace": list(namespace), "key": key, "value": plain_json(value), "created": iso(created)}
+    own = plain_json({"namespace": namespace, "key": key, "value": value, "created": iso(created)})
     if ttl is not None and expires is not None:
         own |= {"ttl": ttl, "expires": iso(expires)}
     tags = tuple(tag_of(namespace[:depth]) for depth in range(1, len(namespace) + 1))

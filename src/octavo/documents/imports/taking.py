@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -30,6 +31,8 @@ from octavo.errors import BadFile
 
 MOST_BYTES = 512 * 1024 * 1024
 _BATCH = 500
+# Half a character, which a title that was cut in the middle of an emoji ends with, beside what is whole.
+_HALF = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
 _REVISED = ("text", "topic", "category", "tags", "at", "links", "data")
 
 # What to take in: where it stands, and the memory; a text says why it stays outside, None is here already.
@@ -38,11 +41,8 @@ Item = tuple[str, Memory | str | None]
 Group = tuple[str | None, list[Item]]
 
 
-def read_export(path: Path, names: str = "", *wrappers: str) -> list[Mapping[str, Any]]:
-    """The objects that an export holds: a file of JSON, or those of such names in a folder or an archive.
-
-    Each is an array of objects, which may stand under one of some names.
-    """
+def read_export(path: Path, names: str = "") -> list[tuple[Any, str]]:
+    """The JSON of an export and its place: of a file, or of those of such names in a folder or an archive."""
     if names and path.is_dir():
         files = [file for file in sorted(path.iterdir()) if fnmatch(file.name, names)]
         parts = [(str(file), trees.read_bytes(file, MOST_BYTES)) for file in files]
@@ -52,8 +52,8 @@ def read_export(path: Path, names: str = "", *wrappers: str) -> list[Mapping[str
         parts = [(str(path), trees.read_bytes(path, MOST_BYTES))]
     if not parts:
         raise BadFile(f"{path} holds no {names}", hint="name the export as it was downloaded")
-    values = [(strict_json.value_of(data, place), place) for place, data in parts]
-    return [one for value, place in values for one in objects_in(value, place, *wrappers)]
+    whole = ((_HALF.sub(lambda found: rb"\ufffd" if found[1] else found[0], d), place) for place, d in parts)
+    return [(strict_json.value_of(data, place), place) for data, place in whole]
 
 
 def _unpacked(path: Path, names: str) -> list[tuple[str, bytes]]:

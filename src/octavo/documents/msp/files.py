@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from octavo.documents import trees
-from octavo.documents.msp import saving, session_buffer, stores
-from octavo.documents.msp.forms import BUFFER, buffer_named
-from octavo.documents.msp.items import canonical, when
-from octavo.documents.msp.stores import EPISODIC, FILE, LISTS, STATES, Entry
+from octavo.documents.msp import forms, saving, session_buffer, stores
+from octavo.documents.msp.forms import BUFFER, EPISODIC, FILE, LISTS, STATES, buffer_named
+from octavo.documents.msp.stores import Entry
 from octavo.documents.transfer import MASKED, Exported, Imported, Note, Tally
 from octavo.domain import screening
 from octavo.domain.buffer import SessionBuffer
@@ -28,11 +27,11 @@ _FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree
 _SANDBOXES, _KEPT = "sandboxes", "files/"
 _FILES = {
     EPISODIC: "core/01_Episodic_memory/Episodic_memory.json",
-    stores.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
-    stores.SENSORY: "core/03_Sensory_memory/Sensory_memory.json",
-    stores.CORE: "core/05_Core_Memory/Core_memory.json",
-    stores.PROFILE: "core/07_User_block/User_profile.json",
-    stores.GKS: "core/09_Genesis_Knowledge_System/GKS_data.json",
+    forms.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
+    forms.SENSORY: "core/03_Sensory_memory/Sensory_memory.json",
+    forms.CORE: "core/05_Core_Memory/Core_memory.json",
+    forms.PROFILE: "core/07_User_block/User_profile.json",
+    forms.GKS: "core/09_Genesis_Knowledge_System/GKS_data.json",
 }
 _SECTIONS = {name: section for section, name in _FILES.items()}
 _STATE_FOLDER = "core/10_state"
@@ -82,9 +81,7 @@ class _Import:
         self.document: dict[str, Any] = {}
         names, self.tally.notes = trees.files_below(folder)
         self.tally.files = [name for name in names if not self._take(name, folder / name)]
-        self.kept = {
-            f"{_KEPT}{name}": trees.kept_bytes(trees.read_bytes(folder / name)) for name in self.tally.files
-        }
+        self.kept = {name: trees.read_bytes(folder / name) for name in self.tally.files}
 
     def _take(self, relative: str, path: Path) -> bool:
         """Whether a file is one of the master state's and has the shape of one."""
@@ -96,7 +93,7 @@ class _Import:
         content: Any = value
         if section in LISTS and isinstance(value, Mapping):
             content = value.get(stores.list_key(section, value))
-        shapes: Any = stores.SECTIONS[section]
+        shapes: Any = forms.SECTIONS[section]
         if not isinstance(content, shapes):
             what = "holds no object" if section == STATES else "has another shape"
             self.tally.say(relative, f"{what} and is kept as a file")
@@ -118,7 +115,7 @@ class _Import:
         clean = screening.masked(master, self.account.policy.privacy)
         if clean != master:  # one secret does not cost the frame of every section
             self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
-        memories = [clean, *(saving.file(name, value, at=self.at) for name, value in self.kept.items())]
+        memories = [clean, *(saving.kept_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
         steps, verdicts, self.tally.unchanged = saving.bring_up(
             self.account, self.document, at=self.at, files=memories
         )
@@ -174,7 +171,7 @@ class _Import:
         place, folder = note["name"], note["folder"]
         there = next((buffer for buffer in buffers if _folder_of(buffer) == folder), None)
         if there is not None:
-            if canonical(session_buffer.document(there)) != canonical(document):
+            if forms.canonical(session_buffer.document(there)) != forms.canonical(document):
                 self.tally.say(place, "is open here and differs; it was left alone")
             return
         topic = stores.topic_of(FILE, place)
@@ -184,7 +181,7 @@ class _Import:
             name = note["metadata"].get("name") if isinstance(note["metadata"], Mapping) else None
             sandbox = self.account.sandbox(
                 name if isinstance(name, str) and name.strip() else folder,
-                started_at=when(document) or self.at,
+                started_at=forms.when(document) or self.at,
                 id=folder if is_id(folder) else None,
             )
         except SandboxClosed:
@@ -232,7 +229,7 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
     """The files of a master state by their path below the top, laid out as an import noted."""
     frame, folder = saving.frame_of(entries)
     is_native = folder is None
-    document = stores.lay({**stores.EMPTY, **frame} if is_native else frame, entries)
+    document = stores.lay({**forms.EMPTY, **frame} if is_native else frame, entries)
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
     home = f"{folder or _FOLDERS[0]}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}
@@ -245,10 +242,8 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
             files[f"{home}/{name}"] = trees.json_bytes(value)
     for name, value in document[STATES].items():
         files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
-    for name, value in saving.files_of(entries).items():
-        if name.startswith(_KEPT):
-            files[f"{home}/{name.removeprefix(_KEPT)}"] = trees.bytes_of(value)
-    return files
+    kept = saving.kept_files(_KEPT, saving.files_of(entries))
+    return files | {f"{home}/{name}": data for name, data in kept.items()}
 
 
 def _sandbox_files(buffer: SessionBuffer, user: str) -> dict[str, bytes]:

@@ -1,21 +1,62 @@
-"""The documents of seed 000 as its code handles them: plain JSON objects that also answer to its names."""
+"""The documents of seed 000 as its code handles them: plain JSON objects that also answer to its names.
+
+What a value says is told in a line of text, and told back: as it came, or changed where its memory was.
+"""
 
 from __future__ import annotations
 
-import copy
+import json
 from collections.abc import Mapping
-from typing import Any, Self
+from datetime import datetime
+from typing import Any, ClassVar, Self
 
 from msgspec import Struct
 
-from octavo.documents.msp.stores import CORE, EPISODIC, GKS, KNOWLEDGE, PROFILE, SEMANTIC, SENSORY, STATES
+from octavo.domain.episodes import SPELLING, iso, moment
+from octavo.domain.memory import Kind, Memory
 from octavo.domain.verdicts import Consolidation
+from octavo.engine.fields import plain_json
 from octavo.errors import BadInput
 
+EPISODIC, SEMANTIC, SENSORY = "episodic_memory", "semantic_memory", "sensory_memory"
+CORE, PROFILE, GKS, STATES, FILE = "core_memory", "user_profile", "gks_data", "states", "file"
+# What each section is, in the document's order.
+SECTIONS: dict[str, tuple[type, ...]] = {
+    EPISODIC: (list,),
+    SEMANTIC: (Mapping,),
+    SENSORY: (list,),
+    CORE: (Mapping,),
+    PROFILE: (Mapping,),
+    GKS: (Mapping, list),
+    STATES: (Mapping,),
+}
+LISTS = {EPISODIC: "episodes", SENSORY: "sensory"}  # sections that are lists, and their field in a file
+# What the master state shows where there is nothing.
+EMPTY: dict[str, dict[str, Any]] = {
+    SEMANTIC: {"facts": [], "concepts": [], "relationships": []},
+    CORE: {"identity": {}, "values": [], "worldview": {}},
+}
+CANON = ("identity", "values", "worldview", "notes")
+# Which memory stands for a value: the kind and category of each part of each section. A memory of another
+# category stands where its kind stands without one.
+PLACES: dict[tuple[str, str | None], tuple[Kind, str | None]] = {
+    (EPISODIC, None): ("episode", None),
+    (SENSORY, None): ("episode", "sensory"),
+    (SEMANTIC, "facts"): ("fact", "fact"),
+    (SEMANTIC, "concepts"): ("fact", "concept"),
+    (SEMANTIC, "relationships"): ("fact", "relationship"),
+    (SEMANTIC, "registers"): ("register", None),
+    **{(CORE, part): ("canon", None if part == "notes" else part) for part in CANON},
+    (PROFILE, None): ("register", "profile"),
+    (GKS, None): ("fact", "gks"),
+    (STATES, None): ("register", "state"),
+    (FILE, None): ("register", FILE),
+}
+# The lists of the semantic store, each with the category that its memories have unless they name one.
+KNOWLEDGE = {str(part): category for (section, part), (_, category) in PLACES.items() if section == SEMANTIC}
 LIST_OF = {category: part for part, category in KNOWLEDGE.items() if category}
 # Every spelling that is read, and the schema's that is written.
 _MASTER_NAMES = {"episodic": EPISODIC, "semantic": SEMANTIC, "sensory": SENSORY, "core": CORE, "gks": GKS}
-_SHORT = {**_MASTER_NAMES, "profile": PROFILE, "states": STATES}
 _BUFFER_NAMES = {
     "episodes": "new_episodes",
     "semantic_updates": "semantic_candidates",
@@ -41,6 +82,35 @@ BUFFER: dict[str, tuple[type, ...]] = {
     "user_profile": (Mapping,),
     "gks_data": (Mapping, list),
 }
+ORIGINAL = "original"  # the field of a memory's data that holds the value as its document had it
+_READABLE = 1000  # characters of a derived text; the gate allows 1,200, and the value itself is in the data
+_TEXTS = ("content", "text", "fact", "statement", "description", "definition", "summary", "concept", "name")
+_ENDS = (("subject", "object"), ("source", "target"), ("from", "to"))
+_RELATIONS = ("predicate", "relation", "type", "label", "name")
+
+
+class _Document(dict[str, Any]):
+    """A plain JSON object that answers to other names of its fields too, as keys and as attributes."""
+
+    _names: ClassVar[Mapping[str, str]] = {}
+
+    def __missing__(self, key: str) -> Any:
+        if self._names.get(key, key) == key:
+            raise KeyError(key)
+        return self[self._names[key]]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A field under either name."""
+        return super().get(self._names.get(key, key), default)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field by any of its names; a store that the document leaves out is empty."""
+        key = self._names.get(name, name)
+        if key in self:
+            return self[key]
+        if key not in SECTIONS:
+            raise AttributeError(name)
+        return [] if key in LISTS else Semantic() if key == SEMANTIC else {}
 
 
 class Semantic(dict[str, Any]):
@@ -49,16 +119,17 @@ class Semantic(dict[str, Any]):
     def __add__(self, knowledge: object) -> Semantic:
         if not isinstance(knowledge, list | tuple):
             return NotImplemented
-        added = Semantic(copy.deepcopy(dict(self)))
+        added = Semantic(plain_json(self))
         for item in knowledge:
             kind = item.get("type") if isinstance(item, Mapping) else None
-            added.setdefault(LIST_OF.get(str(kind), "facts"), []).append(copy.deepcopy(item))
+            added.setdefault(LIST_OF.get(str(kind), "facts"), []).append(plain_json(item))
         return added
 
 
-class MasterState(dict[str, Any]):
+class MasterState(_Document):
     """One version of an account as the seed's document; `base` is the version it was made on."""
 
+    _names: ClassVar[Mapping[str, str]] = {**_MASTER_NAMES, "profile": PROFILE}
     base: int | None = None
     consolidation: Consolidation | None = None
 
@@ -70,20 +141,6 @@ class MasterState(dict[str, Any]):
             state[SEMANTIC] = Semantic(state[SEMANTIC])
         state.base = base
         return state
-
-    @property
-    def version(self) -> int:
-        """The version this state is, or is to become."""
-        return int(self["version"])
-
-    def __getattr__(self, name: str) -> Any:
-        """A store by the seed's short name: `.episodic`, `.semantic`, `.core` …; a copy to add to."""
-        section = _SHORT.get(name)
-        if section is None:
-            raise AttributeError(name)
-        kind: Any = list if section in (EPISODIC, SENSORY) else Semantic if section == SEMANTIC else dict
-        value = self.get(section, kind())
-        return value if section == GKS else kind(value)
 
 
 class Episode(dict[str, Any]):
@@ -99,20 +156,13 @@ class Episode(dict[str, Any]):
                 f"an object of {sorted(map(str, value))[:5]} is no episode",
                 hint="say something: turn_1, turn_2, turns, summary, or a snapshot",
             )
-        return cls(copy.deepcopy(dict(value)))
+        return cls(plain_json(value))
 
 
-class SessionBuffer(dict[str, Any]):
+class SessionBuffer(_Document):
     """A session buffer under the schema's names, which answers to those of the seed's flow too."""
 
-    def __missing__(self, key: str) -> Any:
-        if _BUFFER_NAMES.get(key, key) == key:
-            raise KeyError(key)
-        return self[_BUFFER_NAMES[key]]
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """A part of the buffer under either name."""
-        return super().get(_BUFFER_NAMES.get(key, key), default)
+    _names: ClassVar[Mapping[str, str]] = _BUFFER_NAMES
 
 
 class LoadedSandbox(Struct, kw_only=True):
@@ -126,18 +176,8 @@ class LoadedSandbox(Struct, kw_only=True):
     session_buffer: SessionBuffer
 
 
-class ConsolidatedData(Struct, frozen=True, kw_only=True):
-    """What the rules let through, and what they did with the rest."""
-
-    episodes: list[dict[str, Any]]
-    knowledge: list[Any]
-    sensory: list[Any]
-    core_updates: dict[str, Any]
-    profile_updates: dict[str, Any]
-    gks_updates: list[Any]
-    state_changes: dict[str, Any]
-    refused: tuple[dict[str, Any], ...] = ()
-    merged: tuple[dict[str, Any], ...] = ()
+class ConsolidatedData(_Document):
+    """What the rules let through, part by part, and what they did with the rest: `refused`, `merged`."""
 
 
 def create_empty_buffer(
@@ -151,20 +191,27 @@ def create_empty_buffer(
 
 def master_named(state: Mapping[str, Any]) -> dict[str, Any]:
     """A master state under the schema's names; nothing of the caller's is shared."""
+    if not isinstance(state, Mapping):
+        raise BadInput(f"a master state is {type(state).__name__}, not an object")
     return _named(state, _MASTER_NAMES, "the master state")
 
 
 def buffer_named(buffer: Mapping[str, Any]) -> dict[str, Any]:
-    """A session buffer under the schema's names, with `episode` as a list of one; nothing is shared."""
+    """A session buffer under the schema's names, with `episode` as a list of one; nothing is shared.
+
+    A part that is null is one that is not there.
+    """
     if not isinstance(buffer, Mapping):
         raise BadInput(f"a session buffer is {type(buffer).__name__}, not an object")
     parts = dict(buffer)
     if "episode" in parts:
         single = parts.pop("episode")
-        parts["new_episodes"] = [single, *parts.pop("new_episodes", parts.pop("episodes", []))]
+        parts["new_episodes"] = [single, *(parts.pop("new_episodes", parts.pop("episodes", [])) or ())]
     document = _named(parts, _BUFFER_NAMES, "the session buffer")
     for key, shapes in BUFFER.items():
-        if document.get(key) and not isinstance(document[key], shapes):
+        if document.get(key) is None:
+            document.pop(key, None)
+        elif document[key] and not isinstance(document[key], shapes):
             right = "an object" if Mapping in shapes else "a list"
             raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not {right}")
     return document
@@ -176,5 +223,124 @@ def _named(document: Mapping[str, Any], names: Mapping[str, str], what: str) -> 
         name = names.get(key, key)
         if name in named:
             raise BadInput(f"{what} holds {name} under two names", hint=f"keep {name}")
-        named[name] = copy.deepcopy(value)
+        named[name] = plain_json(value)
     return named
+
+
+def text_of(key: str | None, value: Any) -> str:
+    """What a value of a document says, in a line; one that has a name there, under its name."""
+    if key is not None:
+        return readable(f"{key}: {readable(value)}")
+    field = text_field(value)
+    return readable(value) if field is None else value[field]
+
+
+def value_of(memory: Memory, key: str | None) -> Any:
+    """The value a memory stands for: as its document wrote it, what changed since laid over it."""
+    text, original = said(memory), memory.data.get(ORIGINAL)
+    others = {name: held for name, held in memory.data.items() if name not in ("name", ORIGINAL)}
+    value: Any = original
+    if ORIGINAL not in memory.data and key is None:
+        return _own_form(memory, text)
+    if ORIGINAL not in memory.data or text.strip() != text_of(key, original).strip():
+        value = text if key is None else text.removeprefix(f"{key}: ")
+        if isinstance(original, Mapping) and key is None:
+            value = {**original, text_field(original) or "content": text}
+        elif others and key is not None:
+            value = {"content": value, **others}
+    if key is None and confidence_of(original) not in (None, memory.confidence):
+        value = {**value, "confidence": memory.confidence}
+    return value
+
+
+def confidence_of(value: Any) -> float | None:
+    """How sure a value says it is, None if it does not."""
+    return unit(value.get("confidence")) if isinstance(value, Mapping) else None
+
+
+def said(memory: Memory) -> str:
+    """The text of a memory as somebody wrote it: an episode's without its speaker."""
+    return memory.turns[0].text if memory.kind == "episode" and memory.turns else memory.text
+
+
+def edge(value: Any) -> tuple[str, str, str] | None:
+    """An edge of a graph: from where, which relation, to where; None if the value is none."""
+    if not isinstance(value, Mapping):
+        return None
+    for start, end in _ENDS:
+        if isinstance(value.get(start), str) and isinstance(value.get(end), str):
+            return value[start], text_under(value, *_RELATIONS) or "about", value[end]
+    return None
+
+
+def text_under(value: Any, *names: str) -> str | None:
+    """The first text that an object holds under some names."""
+    fields = value if isinstance(value, Mapping) else {}
+    texts = (fields[name] for name in names if isinstance(fields.get(name), str))
+    return next((text for text in texts if text.strip()), None)
+
+
+def when(value: Any) -> datetime | None:
+    """The time a value carries, None if it carries none that can be read."""
+    time = value.get("timestamp") or value.get("created_at") if isinstance(value, Mapping) else None
+    return moment(time, lenient=True)
+
+
+def text_field(value: Any) -> str | None:
+    """The field of an object that holds its text; an edge is told by its ends unless it has a content."""
+    if not isinstance(value, Mapping):
+        return None
+    texts = {name: value[name] for name in _TEXTS if isinstance(value.get(name), str)}
+    field = next((name for name, text in texts.items() if text.strip() and len(text) <= _READABLE), None)
+    return None if edge(value) and field != "content" else field
+
+
+def readable(value: Any) -> str:
+    """Any JSON value as a short line that a person can read; the order of keys makes no difference."""
+    line = _line(value) or json.dumps(value, ensure_ascii=False)
+    return line if len(line) <= _READABLE else f"{line[: _READABLE - 1]}…"
+
+
+def canonical(value: Any) -> str:
+    """A text that is equal for equal JSON values: order of keys and 1 or 1.0 make no difference."""
+    return json.dumps(_plain(value), ensure_ascii=False, sort_keys=True)
+
+
+def unit(value: Any) -> float | None:
+    """A number from 0 to 1, None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else None
+
+
+def _own_form(memory: Memory, text: str) -> dict[str, Any]:
+    written: dict[str, Any] = {"type": memory.category or memory.kind, "content": text}
+    if memory.kind == "episode":
+        written["timestamp"] = iso(memory.at)
+    else:
+        written["confidence"] = memory.confidence
+    if memory.topic is not None:
+        written["topic"] = memory.topic
+    if memory.tags:
+        written["tags"] = list(memory.tags)
+    return written | {name: value for name, value in memory.data.items() if name != SPELLING}
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, Mapping):
+        triple = edge(value)
+        if triple is not None:
+            return " ".join(triple)
+        return "; ".join(
+            f"{key}: {_line(item)}" for key, item in sorted(value.items()) if key != "confidence"
+        )
+    if isinstance(value, list | tuple):
+        return ", ".join(_line(item) for item in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -6,7 +6,6 @@ of the ledger's, and nothing that a caller hands in is changed.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from octavo.domain.episodes import iso
 from octavo.domain.policy import Policy
 from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
+from octavo.engine.fields import plain_json
 from octavo.engine.opening import accounts
 from octavo.engine.opening import open as open_account
 from octavo.engine.sandbox import Sandbox
@@ -148,7 +148,7 @@ class MSP:
                 "written_by": "MSP",
                 "session_id": sandbox_id,
                 "written_at": iso(self._now()),
-                "pulse_snapshot": copy.deepcopy(dict(pulse)),
+                "pulse_snapshot": plain_json(pulse),
             }
         return sandbox.write_episode(told, ri_level=ri_level)
 
@@ -208,15 +208,14 @@ class MSP:
     @staticmethod
     def merge(parts: Mapping[str, Any]) -> MasterState:
         """A master state from its parts, under the seed's short names or the schema's."""
-        named = forms.master_named(parts)
+        now = parts.get("timestamp")
+        named = forms.master_named({**parts, "timestamp": iso(now)} if isinstance(now, datetime) else parts)
         version = named.get("version")
-        if isinstance(named.get("timestamp"), datetime):
-            named["timestamp"] = iso(named["timestamp"])
         base = version - 1 if isinstance(version, int) and not isinstance(version, bool) else None
         return MasterState.on(base, named)
 
     @_OnClass
-    def merge_into_master(self, master: Mapping[str, Any], consolidated: ConsolidatedData) -> MasterState:
+    def merge_into_master(self, master: Mapping[str, Any], consolidated: Mapping[str, Any]) -> MasterState:
         """The master state that consolidated data lead to, one version on; not saved yet."""
         return session_buffer.merge(master, consolidated, now=self._now())
 
@@ -225,7 +224,7 @@ class MSP:
     @staticmethod
     def update_states(states: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
         """The states with the latest of each."""
-        return copy.deepcopy({**states, **changes})
+        return dict(plain_json({**states, **changes}))
 
     def account(self, user_id: str | None = None) -> Account:
         """The account below, for everything that the seed has no word for."""

@@ -5,6 +5,7 @@ What a document holds besides its values, its frame, is kept as it came, in a re
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,10 +13,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.documents.msp import stores
-from octavo.documents.msp.forms import MasterState, master_named
-from octavo.documents.msp.items import ORIGINAL, canonical
-from octavo.documents.msp.stores import CORE, EPISODIC, FILE, GKS, LISTS, SEMANTIC, STATES, Entry
+from octavo.documents import trees
+from octavo.documents.msp import forms, stores
+from octavo.documents.msp.forms import (
+    CORE,
+    EPISODIC,
+    FILE,
+    GKS,
+    LISTS,
+    SEMANTIC,
+    STATES,
+    MasterState,
+    canonical,
+)
+from octavo.documents.msp.stores import Entry
 from octavo.documents.transfer import ACCEPTED
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.episodes import SPELLING, iso
@@ -54,8 +65,8 @@ def master_state(account: Account, version: int | None = None) -> MasterState:
 
 def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     """Commit what differs from the version that the state was made on; returns the version it became."""
-    document = master_named(state)
-    _check_shape(document)
+    document = forms.master_named(state)
+    check_shape(document)
     head = account.version
     _check_base(account, document, getattr(state, "base", None), head)
     view = account.at(head)
@@ -96,7 +107,7 @@ def bring_up(
         new = _linked(stores.entries(document, at=at, keep_ids=True), now)
         steps = _difference(view, now, new, at=at, doubles=True)
         unchanged = len(new) - len(steps)
-        steps += [(str(memory.data["name"]), Wrote(memory=memory)) for memory in files]
+        steps += [(place_of(memory), Wrote(memory=memory)) for memory in files]
         candidates = [candidate for _, candidate in steps if candidate is not None]
         try:
             verdicts = account.intake.write_many(candidates, cause="import msp", base=head, skip=ACCEPTED)
@@ -123,19 +134,32 @@ def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
     return stores.element(FILE, None, name, value, at=at).memory
 
 
+def kept_file(home: str, place: str, data: bytes, *, at: datetime) -> Memory:
+    """A file nobody knows, with its place in parts: a whole path can look like a token to the gate."""
+    name = f"{home}{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+    return file(name, {"path": place.split("/"), **trees.kept_bytes(data)}, at=at)
+
+
+def kept_files(home: str, files: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files nobody knows that were kept, by their places."""
+    kept = [value for name, value in files.items() if name.startswith(home) and "path" in value]
+    return {"/".join(map(str, value["path"])): trees.bytes_of(value) for value in kept}
+
+
+def place_of(memory: Memory) -> str:
+    """Where a file that is kept stood, for people."""
+    return "/".join(memory.data.get("path") or [memory.data["name"]])
+
+
 def master_file(frame: Mapping[str, Any], folder: str | None, *, at: datetime) -> Memory:
     """The frame as a file, with the folder that its tree stood in if it came as one."""
-    return file(MASTER, {ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
+    return file(MASTER, {forms.ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
 
 
 def frame_of(entries: Iterable[Entry]) -> tuple[dict[str, Any], str | None]:
-    """The frame that is kept, and the folder of its tree; older accounts have a frame for each section."""
-    kept = files_of(entries)
-    master = kept.get(MASTER, {})
-    frame = {name: kept[name][ORIGINAL] for name in stores.SECTIONS if ORIGINAL in kept.get(name, {})}
-    if "fields" in master:
-        frame |= {**master["fields"], "metadata": master.get("metadata", {})}
-    return {**frame, **master.get(ORIGINAL, {})}, master.get("folder") or kept.get("root", {}).get("folder")
+    """The frame that is kept, and the folder of its tree."""
+    master = files_of(entries).get(MASTER, {})
+    return dict(master.get(forms.ORIGINAL, {})), master.get("folder")
 
 
 def _document(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -143,7 +167,7 @@ def _document(entries: Sequence[Entry]) -> dict[str, Any]:
     frame, _ = frame_of(entries)
     usual = {
         section: {**parts, **frame.get(section, {})}
-        for section, parts in stores.EMPTY.items()
+        for section, parts in forms.EMPTY.items()
         if isinstance(frame.get(section, {}), Mapping)
     }
     return {**frame, **stores.lay({**frame, **usual}, entries)}
@@ -274,8 +298,9 @@ def _check_base(account: Account, document: Mapping[str, Any], base: int | None,
         )
 
 
-def _check_shape(document: Mapping[str, Any]) -> None:
-    for section, shapes in stores.SECTIONS.items():
+def check_shape(document: Mapping[str, Any]) -> None:
+    """Raise if a section of a master state has another shape than it has in the document."""
+    for section, shapes in forms.SECTIONS.items():
         if section in document and not isinstance(document[section], shapes):
             right = " or ".join("a list" if shape is list else "an object" for shape in shapes)
             raise BadInput(f"{section} is {type(document[section]).__name__}, not {right}")

@@ -5,7 +5,6 @@ Consolidation on documents alone runs the rules for real, on an account of a mom
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from tempfile import TemporaryDirectory
@@ -13,23 +12,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.documents.msp import items, saving, stores
-from octavo.documents.msp.forms import (
-    LIST_OF,
-    ConsolidatedData,
-    Episode,
-    MasterState,
-    Semantic,
-    buffer_named,
-    create_empty_buffer,
-    master_named,
-)
-from octavo.documents.msp.stores import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Entry
+from octavo.documents.msp import forms, saving, stores
+from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
+from octavo.documents.msp.stores import Entry
 from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
 from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import is_id
 from octavo.domain.policy import Policy
 from octavo.domain.verdicts import Verdict
+from octavo.engine.fields import plain_json
 from octavo.engine.opening import open as open_account
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, Refused
@@ -37,6 +28,15 @@ from octavo.errors import BadInput, Refused
 _CORE_TYPES = {"identity": "identity", "value": "values", "values": "values", "worldview": "worldview"}
 # Where the buffer keeps what is for a section of the master state.
 _FIELDS = {SENSORY: "sensory_candidates", CORE: "core_updates", PROFILE: PROFILE, GKS: GKS}
+# What consolidated data call what comes to a section; knowledge is one list of all kinds.
+_THROUGH = {
+    EPISODIC: "episodes",
+    SENSORY: "sensory",
+    CORE: "core_updates",
+    PROFILE: "profile_updates",
+    GKS: "gks_updates",
+    STATES: "state_changes",
+}
 _CANDIDATE = "candidate"  # the field of a memory's data that holds an update of the core as it was asked for
 
 
@@ -51,7 +51,7 @@ def write(
 
     `say` writes an episode, if not as the sandbox does.
     """
-    document = buffer_named(buffer)
+    document = forms.buffer_named(buffer)
     states = document.get("state_deltas") or {}
     for state in states.values():
         if not isinstance(state, Mapping):
@@ -77,7 +77,7 @@ def _candidate(value: Any, at: datetime) -> Entry:
     """An element of the semantic store, or an update of the core: {type, key, content, confidence}."""
     kind = value.get("type") if isinstance(value, Mapping) else None
     if not isinstance(kind, str) or kind not in _CORE_TYPES:
-        return stores.element(SEMANTIC, LIST_OF.get(str(kind), "facts"), None, value, at=at)
+        return stores.element(SEMANTIC, forms.LIST_OF.get(str(kind), "facts"), None, value, at=at)
     key, content = value.get("key"), value.get("content", value.get("value"))
     entry = stores.element(CORE, _CORE_TYPES[kind], key if isinstance(key, str) else None, content, at=at)
     return replace(entry, memory=replace(entry.memory, data={**entry.memory.data, _CANDIDATE: dict(value)}))
@@ -111,12 +111,12 @@ def _remember(sandbox: Sandbox, entry: Entry) -> Verdict:
     memory = entry.memory
     told = memory.data.get(_CANDIDATE, entry.value if entry.key is None else None)
     return sandbox.remember(
-        items.said(memory),
+        forms.said(memory),
         kind=memory.kind,
         topic=memory.topic,
         category=memory.category,
         at=memory.at,
-        confidence=items.confidence_of(told),  # None leaves it to who writes it
+        confidence=forms.confidence_of(told),  # None leaves it to who writes it
         data=memory.data,
         links=memory.links,
         id=memory.id or None,
@@ -126,7 +126,7 @@ def _remember(sandbox: Sandbox, entry: Entry) -> Verdict:
 def document(buffer: SessionBuffer) -> dict[str, Any]:
     """A session buffer in the schema's words, with what an imported one said besides."""
     opened, last = buffer.opened, buffer.opened.at
-    parts = dict(create_empty_buffer(opened.sandbox, iso(opened.at), opened.parent))
+    parts = dict(forms.create_empty_buffer(opened.sandbox, iso(opened.at), opened.parent))
     metadata = {**parts.pop("metadata"), "turn_count": 0}
     spoken = {entry.episode for entry in buffer.entries if isinstance(entry, Spoke)}
     shown: list[Entry] = []
@@ -186,16 +186,16 @@ def rehearse(
     policy: Policy,
     actor: str,
     clock: Callable[[], datetime],
-) -> ConsolidatedData:
+) -> forms.ConsolidatedData:
     """What the gate and the rules let through of a buffer on top of a master state."""
-    given = buffer_named(buffer)
+    given = forms.buffer_named(buffer)
     metadata = given.get("metadata")
     id_ = given.get("sandbox_id") or (metadata.get("sandbox_id") if isinstance(metadata, Mapping) else None)
     refused = []
 
     def say(episode: Mapping[str, Any]) -> None:
         try:
-            sandbox.write_episode(Episode.of(episode))
+            sandbox.write_episode(forms.Episode.of(episode))
         except Refused as error:
             refused.append(("gate", error.message, episode))
 
@@ -203,50 +203,50 @@ def rehearse(
         TemporaryDirectory(prefix="octavo-") as folder,
         open_account(folder, actor=actor, policy=policy, clock=clock, embedder=False) as account,
     ):
-        saving.bring_up(account, master_named(master), at=clock())
-        before = {entry.memory.id: items.canonical(entry.value) for entry in saving.shown(account)}
+        saving.bring_up(account, forms.master_named(master), at=clock())
+        before = {entry.memory.id: forms.canonical(entry.value) for entry in saving.shown(account)}
         sandbox = account.sandbox(id=id_ if is_id(id_) else None)
         judged = write(sandbox, given, now=clock(), say=say)
         result = sandbox.consolidate()
         after = saving.shown(account)
     refused += [(v.check or "approval", v.detail, value) for value, v in judged if not v]
-    through = stores.lay({}, [e for e in after if before.get(e.memory.id) != items.canonical(e.value)])
-    return ConsolidatedData(
-        episodes=through[EPISODIC],
+    through = stores.lay({}, [e for e in after if before.get(e.memory.id) != forms.canonical(e.value)])
+    return forms.ConsolidatedData(
+        **{field: through[section] for section, field in _THROUGH.items()},
         knowledge=[value for values in through[SEMANTIC].values() for value in values],
-        sensory=through[SENSORY],
-        core_updates=through[CORE],
-        profile_updates=through[PROFILE],
-        gks_updates=through[GKS],
-        state_changes=through[STATES],
-        refused=tuple({"check": c, "detail": d, "value": copy.deepcopy(value)} for c, d, value in refused),
+        refused=tuple({"check": c, "detail": d, "value": plain_json(value)} for c, d, value in refused),
         merged=tuple({"into": m.into, "text": m.text, "confidence": m.confidence} for m in result.merged),
     )
 
 
-def merge(master: Mapping[str, Any], consolidated: ConsolidatedData, *, now: datetime) -> MasterState:
+def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: datetime) -> forms.MasterState:
     """The next master state, one version on."""
-    document, more = master_named(master), copy.deepcopy(consolidated)
+    document, more = forms.master_named(master), plain_json(consolidated)
+    saving.check_shape(document)
+    added: dict[str, Any] = {section: more.get(field) or {} for section, field in _THROUGH.items()}
+    saving.check_shape({section: value for section, value in added.items() if value})
+    if not isinstance(knowledge := more.get("knowledge") or [], list):
+        raise BadInput(f"knowledge is {type(knowledge).__name__}, not a list")
     version = int(document.get("version", 0))
     document |= {
-        EPISODIC: [*document.get(EPISODIC, []), *more.episodes],
-        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + more.knowledge,
-        SENSORY: [*document.get(SENSORY, []), *more.sensory],
-        CORE: update_core(document.get(CORE, {}), more.core_updates),
-        PROFILE: {**document.get(PROFILE, {}), **more.profile_updates},
-        GKS: _merge_gks(document.get(GKS, {}), more.gks_updates),
-        STATES: {**document.get(STATES, {}), **more.state_changes},
+        EPISODIC: [*document.get(EPISODIC, []), *added[EPISODIC]],
+        SEMANTIC: Semantic(document.get(SEMANTIC, {})) + knowledge,
+        SENSORY: [*document.get(SENSORY, []), *added[SENSORY]],
+        CORE: update_core(document.get(CORE, {}), added[CORE]),
+        PROFILE: {**document.get(PROFILE, {}), **added[PROFILE]},
+        GKS: _merge_gks(document.get(GKS, {}), added[GKS]),
+        STATES: {**document.get(STATES, {}), **added[STATES]},
         "version": version + 1,
         "timestamp": iso(now),
     }
     base = getattr(master, "base", None)
-    return MasterState.on(version if base is None else base, document)
+    return forms.MasterState.on(version if base is None else base, document)
 
 
 def update_core(core: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:
     """The core with updates laid over it: named values replaced, lists added to, everything else kept."""
-    updated = copy.deepcopy(dict(core))
-    for part, update in copy.deepcopy(dict(updates)).items():
+    updated: dict[str, Any] = plain_json(core)
+    for part, update in plain_json(updates).items():
         before = updated.get(part)
         if isinstance(update, Mapping) and isinstance(before, Mapping):
             updated[part] = {**before, **update}

@@ -12,51 +12,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.documents.msp import items
-from octavo.documents.msp.items import ORIGINAL, canonical
+from octavo.documents.msp import forms
+from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, LISTS, ORIGINAL, PLACES, SEMANTIC, STATES
 from octavo.domain import episodes
-from octavo.domain.memory import Kind, Link, Memory, Turn, is_id, is_temporary, transcript
+from octavo.domain.memory import Link, Memory, Turn, is_id, is_temporary, transcript
 from octavo.errors import BadInput
 
-EPISODIC, SEMANTIC, SENSORY = "episodic_memory", "semantic_memory", "sensory_memory"
-CORE, PROFILE, GKS, STATES, FILE = "core_memory", "user_profile", "gks_data", "states", "file"
-# What each section is, in the document's order.
-SECTIONS: dict[str, tuple[type, ...]] = {
-    EPISODIC: (list,),
-    SEMANTIC: (Mapping,),
-    SENSORY: (list,),
-    CORE: (Mapping,),
-    PROFILE: (Mapping,),
-    GKS: (Mapping, list),
-    STATES: (Mapping,),
-}
-LISTS = {EPISODIC: "episodes", SENSORY: "sensory"}  # sections that are lists, and their field in a file
-# What the master state shows where there is nothing.
-EMPTY: dict[str, dict[str, Any]] = {
-    SEMANTIC: {"facts": [], "concepts": [], "relationships": []},
-    CORE: {"identity": {}, "values": [], "worldview": {}},
-}
-CANON = ("identity", "values", "worldview", "notes")
-# Which memory stands for a value: the kind and category of each part of each section. A memory of another
-# category stands where its kind stands without one.
-PLACES: dict[tuple[str, str | None], tuple[Kind, str | None]] = {
-    (EPISODIC, None): ("episode", None),
-    (SENSORY, None): ("episode", "sensory"),
-    (SEMANTIC, "facts"): ("fact", "fact"),
-    (SEMANTIC, "concepts"): ("fact", "concept"),
-    (SEMANTIC, "relationships"): ("fact", "relationship"),
-    (SEMANTIC, "registers"): ("register", None),
-    **{(CORE, part): ("canon", None if part == "notes" else part) for part in CANON},
-    (PROFILE, None): ("register", "profile"),
-    (GKS, None): ("fact", "gks"),
-    (STATES, None): ("register", "state"),
-    (FILE, None): ("register", FILE),
-}
 _STANDS = {filed: place for place, filed in PLACES.items()} | {("fact", None): (SEMANTIC, "facts")}
-# The lists of the semantic store, each with the category that its memories have unless they name one.
-KNOWLEDGE = {str(part): category for (section, part), (_, category) in PLACES.items() if section == SEMANTIC}
 # The parts of a section that hold its values; in the knowledge system every part does.
-_PARTS = {SEMANTIC: tuple(KNOWLEDGE), CORE: CANON}
+_PARTS = {SEMANTIC: tuple(forms.KNOWLEDGE), CORE: forms.CANON}
 _IDS = ("id", "fact_id", "concept_id", "relationship_id", "sensory_id", "entry_id", "node_id", "edge_id")
 
 
@@ -87,7 +51,7 @@ class Entry(Struct, frozen=True, kw_only=True):
             id_ = id_ or (node_name(self) if self.part == "concepts" else None)
             if id_ is not None:
                 return "id", str(id_)
-        return "value", canonical(self.value)
+        return "value", forms.canonical(self.value)
 
     @property
     def place(self) -> float:
@@ -111,7 +75,7 @@ def entry_of(memory: Memory) -> Entry | None:
     (section, part), data = place, memory.data
     if memory.kind == "register" and section not in (STATES, FILE):
         is_profile = (memory.topic or "").startswith("profile/")
-        section, part = (PROFILE, None) if is_profile else (SEMANTIC, "registers")
+        section, part = (forms.PROFILE, None) if is_profile else (SEMANTIC, "registers")
     elif section == GKS and "name" not in data:
         part = data.get("part") if ORIGINAL in data else "facts"
     key = _key_of(section, part, memory)
@@ -121,7 +85,7 @@ def entry_of(memory: Memory) -> Entry | None:
     elif section in (STATES, FILE):
         value = {name: item for name, item in data.items() if section == STATES or name != "name"}
     else:
-        value = items.value_of(memory, key)
+        value = forms.value_of(memory, key)
     return Entry(section=section, part=part, key=key, value=value, memory=memory)
 
 
@@ -131,7 +95,7 @@ def _key_of(section: str, part: str | None, memory: Memory) -> str | None:
     if section == STATES:
         return memory.topic or memory.id
     is_named = section in (CORE, GKS, FILE) and "name" in memory.data
-    if section != PROFILE and not is_named and (section != CORE or not rest or prefix != part):
+    if section != forms.PROFILE and not is_named and (section != CORE or not rest or prefix != part):
         return None
     return name if isinstance(name, str) else rest or memory.topic or memory.id
 
@@ -142,7 +106,7 @@ def lift(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, s
     Each is its section, the part of it, the name it has there, and the value.
     """
     frame, values = dict(document), []
-    for section in SECTIONS:
+    for section in forms.SECTIONS:
         if section in document:
             frame[section], held = _split(section, document[section])
             values += [(section, *one) for one in held]
@@ -154,7 +118,7 @@ def _split(section: str, content: Any) -> tuple[Any, list[tuple[str | None, str 
         return [], [(None, None, value) for value in content]
     if not isinstance(content, Mapping):
         return content, []
-    if section in (PROFILE, STATES):
+    if section in (forms.PROFILE, STATES):
         return {}, [(None, str(key), value) for key, value in content.items()]
     if section in LISTS:
         name = list_key(section, content)
@@ -184,7 +148,7 @@ def list_key(section: str, value: Mapping[str, Any]) -> str | None:
 
 def lay(frame: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
     """A frame's seven sections with values put where they stand."""
-    empty: Any = {section: [] if shapes[0] is list else {} for section, shapes in SECTIONS.items()}
+    empty: Any = {section: [] if shapes[0] is list else {} for section, shapes in forms.SECTIONS.items()}
     document: dict[str, Any] = copy.deepcopy(
         {**empty, **{name: frame[name] for name in empty if name in frame}}
     )
@@ -258,10 +222,10 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
     text, confidence = "", 1.0
     turns: tuple[Turn, ...] = ()
     if key is None:
-        text = items.text_of(None, value)
+        text = forms.text_of(None, value)
         data = {ORIGINAL: value, **({"part": part} if section == GKS else {})}
-        confidence = 1.0 if (sure := items.confidence_of(value)) is None else sure
-        if section == SENSORY:
+        confidence = 1.0 if (sure := forms.confidence_of(value)) is None else sure
+        if section == forms.SENSORY:
             turns = (Turn(speaker="sensor", text=text),)
         elif section == SEMANTIC:
             category, topic = _filed(str(part), value)
@@ -269,7 +233,7 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
         topic = key if section == STATES else topic_of(FILE, key)
         data = dict(value) if section == STATES else {"name": key, **value}
     else:
-        text, topic = items.text_of(key, value), topic_of(part or str(category), key)
+        text, topic = forms.text_of(key, value), topic_of(part or str(category), key)
         data = {"name": key, ORIGINAL: value}
     memory = Memory(
         id="",
@@ -278,7 +242,7 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
         category=category,
         topic=topic,
         source="operator",
-        at=(items.when(value) if key is None else None) or at,
+        at=(forms.when(value) if key is None else None) or at,
         confidence=confidence,
         turns=turns,
         data=data,
@@ -298,7 +262,7 @@ def link(new: list[Entry], known: Callable[[str], str | None]) -> tuple[list[Ent
         name = node_name(entry)
         if name and known(name) is None:
             made.setdefault(name, f"node_{drawn}_{number:06d}")
-    edges = [items.edge(entry.value) if entry.memory.kind == "fact" else None for entry in new]
+    edges = [forms.edge(entry.value) if entry.memory.kind == "fact" else None for entry in new]
     nodes: dict[str, list[Link]] = {}
     about: list[list[Link]] = []
     for entry, edge in zip(new, edges, strict=True):
@@ -320,10 +284,10 @@ def link(new: list[Entry], known: Callable[[str], str | None]) -> tuple[list[Ent
 def node_name(entry: Entry) -> str | None:
     """What edges call an entry by: a concept's name, or the id of a node of the graph."""
     if entry.part == "concepts":
-        return items.text_under(entry.value, "concept", "name")
-    if entry.section != GKS or items.edge(entry.value):
+        return forms.text_under(entry.value, "concept", "name")
+    if entry.section != GKS or forms.edge(entry.value):
         return None
-    return items.text_under(entry.value, "id", "node_id", "name")
+    return forms.text_under(entry.value, "id", "node_id", "name")
 
 
 def topic_of(prefix: str, key: str) -> str:
@@ -341,8 +305,8 @@ def is_label(value: Any) -> bool:
 def _filed(part: str, value: Any) -> tuple[str | None, str | None]:
     """The category and the topic of an element of the semantic store."""
     fields: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-    category, told, topic = KNOWLEDGE[part], fields.get("type"), fields.get("topic")
-    if part in ("facts", "registers") and is_label(told) and told not in ("gks", *KNOWLEDGE.values()):
+    category, told, topic = forms.KNOWLEDGE[part], fields.get("type"), fields.get("topic")
+    if part in ("facts", "registers") and is_label(told) and told not in ("gks", *forms.KNOWLEDGE.values()):
         category = told
-    name = items.text_under(value, "concept", "name") if part == "concepts" else None
+    name = forms.text_under(value, "concept", "name") if part == "concepts" else None
     return category, topic_of("concept", name) if name else topic if is_label(topic) else None

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from octavo.documents.synthians import near, quickrecal
+from octavo.documents.synthians import quickrecal
+from octavo.documents.synthians.explaining import vectors_of
 from octavo.documents.synthians.files import assembly_of, entry_of
 from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, clamped, vector_problem
 from octavo.domain.hits import Hit
@@ -83,11 +84,13 @@ class MemoryCore:
             elif name in ("quick_recal_score", "quickrecal_score"):
                 changes["salience"] = clamped(value)
             elif name == "metadata":
+                if not isinstance(value, Mapping):
+                    raise BadInput(f"metadata is {type(value).__name__}, not an object")
                 original = dict(memory.data.get("original") or {})
                 original["metadata"] = _merged(original.get("metadata") or {}, value)
                 changes["data"] = {**memory.data, "original": original}
             elif name == "tags":
-                changes["tags"] = list(value)
+                changes["tags"] = value
             else:
                 hint = "content, quick_recal_score, metadata, tags"
                 raise BadInput(f"{name!r} cannot be updated", hint=hint)
@@ -149,7 +152,7 @@ class MemoryCore:
         return {"success": bool(report), "mode": mode, "problems": list(report.problems)}
 
     def _entry(self, memory: Memory) -> MemoryEntry:
-        return entry_of(self.account, memory, near.vectors(self.account, memory).get(memory.id))
+        return entry_of(self.account, memory, vectors_of(self.account, memory).get(memory.id))
 
     def _told(self, hit: Hit) -> dict[str, Any]:
         boost = hit.parts.get("assembly", 0.0)

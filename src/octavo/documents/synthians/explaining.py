@@ -1,4 +1,4 @@
-"""Explanations of assemblies as seed 003 spells them: an activation, a merge, and the log of all merges."""
+"""Explanations of assemblies as seed 003 spells them, and the vectors they and its files tell of."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from octavo.documents.synthians import near
 from octavo.documents.synthians.records import dot
 from octavo.domain import assembling
+from octavo.domain.memory import Memory
 from octavo.engine.account import Account
 from octavo.engine.explain import AssemblyId
 from octavo.engine.fields import OPTION, MemoryId
@@ -16,6 +16,13 @@ from octavo.engine.surface import fitted
 from octavo.errors import NotFound
 
 Explained = dict[str, Any]
+
+
+def vectors_of(account: Account, *memories: Memory) -> dict[str, list[float]]:
+    """The vectors of memories, an assembly's being its composite, of those that have one."""
+    composing = account.explained.indexing.composing
+    made = composing.vectors_of(memories) if composing and memories else {}
+    return {id_: vector.tolist() for id_, vector in made.items()}
 
 
 def activation(
@@ -32,10 +39,10 @@ def activation(
     explained = account.explained
     explained.must_explain()
     try:
-        told, vectors = explained.assembly(id_), near.vectors(account, explained.found(id_), memory)
+        told, vectors = explained.assembly(id_), vectors_of(account, explained.found(id_), memory)
     except NotFound:
         return asked | {"notes": f"Assembly {id_} not found"}
-    own = vectors.get(memory_id) if query is None else near.vector(account, query)
+    own = vectors.get(memory_id) if query is None else _asked(account, query)
     cosine = dot(vectors[id_], own) if own and id_ in vectors else None
     passed, is_member = cosine is not None and cosine >= least, memory_id in told.memory_ids
     lifts = is_member and told.is_synchronized
@@ -98,6 +105,12 @@ def log(
     """List the merges there were, newest first: a view of the ledger, which forgets none."""
     events = _events(account, limit)
     return {"reconciled_log_entries": events, "count": len(events)}
+
+
+def _asked(account: Account, text: str) -> list[float]:
+    """The vector of a text, as questions have one; empty without an embedder."""
+    own = account.explained.indexing.embedding
+    return [] if own is None else [float(value) for value in own.embed([text])[0]]
 
 
 def _events(account: Account, limit: int, into: str | None = None) -> list[Explained]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from octavo.documents import trees
-from octavo.documents.synthians import explaining, near
-from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, moment, spelt, vector_problem
+from octavo.documents.synthians import explaining
+from octavo.documents.synthians.explaining import vectors_of
+from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, spelt, vector_problem
 from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain.buffer import Wrote
 from octavo.domain.hits import salience_of
@@ -49,7 +51,7 @@ def import_(account: Account, path: Path) -> Imported:
 def export(account: Account, path: Path) -> Exported:
     """Write entries and assemblies as the origin's files, and its index, statistics and merge log."""
     memories = [m for m in account.memories(kind=("fact", "episode")) if m.text]
-    vectors = near.vectors(account, *memories)
+    vectors = vectors_of(account, *memories)
     files: dict[str, bytes] = {}
     index: dict[str, Any] = {}
     for memory in memories:
@@ -103,7 +105,7 @@ def entry_of(account: Account, memory: Memory, vector: Sequence[float] | None = 
 def assembly_of(account: Account, id_: str) -> MemoryAssembly:
     """A live assembly as the seed has it."""
     told, memory = account.explained.assembly(id_), account.explained.found(id_)
-    composite = near.vectors(account, memory).get(id_) or _came_with(memory)
+    composite = vectors_of(account, memory).get(id_) or _came_with(memory)
     group = MemoryAssembly.from_dict({**asdict(told), "composite_embedding": composite or []})
     group.extra = dict(memory.data.get("foreign") or {})
     return group
@@ -145,8 +147,7 @@ def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally
     if problem := vector_problem(entry.embedding):
         tally.say(place, f"{problem}; it came without one")
     else:
-        named = entry.metadata.get("embedder") or f"import:{len(entry.embedding)}"
-        data["vector"] = {"embedder": str(named), "values": [float(v) for v in entry.embedding]}
+        data["vector"] = _vector(entry.embedding, entry.metadata)
     turns = (Turn(speaker="user", text=entry.content),) if is_long else ()
     return Memory(
         id=check_id(entry.id),
@@ -155,7 +156,7 @@ def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally
         tags=tuple(str(tag) for tag in entry.tags),
         source="operator",
         actor=account.actor,
-        at=moment(entry.timestamp),
+        at=datetime.fromisoformat(spelt(entry.timestamp)),
         salience=entry.quick_recal_score,
         emotion=_emotion(entry.emotion_metadata),
         turns=turns,
@@ -178,8 +179,7 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
     if problem := vector_problem(group.composite_embedding):
         tally.say(place, f"{problem}; its composite is made of its members")
     else:
-        named = foreign.get("embedder") or f"import:{len(group.composite_embedding)}"
-        data["vector"] = {"embedder": str(named), "values": [float(v) for v in group.composite_embedding]}
+        data["vector"] = _vector(group.composite_embedding, foreign)
     links = [Link(name="part", to=m.id) for m in members]
     links += [Link(name="merged_from", to=check_id(id_)) for id_ in group.merged_from]
     return Memory(
@@ -195,6 +195,11 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
         links=tuple(links),
         data=data,
     )
+
+
+def _vector(values: Sequence[float], told: Mapping[str, Any]) -> dict[str, Any]:
+    named = told.get("embedder") or f"import:{len(values)}"
+    return {"embedder": str(named), "values": [float(value) for value in values]}
 
 
 def _emotion(told: Mapping[str, Any]) -> Emotion | None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from octavo.documents.synthians import near
+from octavo.domain.likeness import likeness
 from octavo.domain.memory import Memory
 from octavo.domain.text import words
 from octavo.engine.account import Account
@@ -47,9 +47,9 @@ def calculate(account: Account, id_: str, mode: str = "hpc_qr") -> dict[str, Any
     memory, now = account.get(id_), account.explained.spine.now()
     if memory is None:
         raise NotFound(f"there is no memory {id_!r} to look at")
-    duplicate = max((likeness for _, likeness in near.alike(account, memory)), default=0.0)
+    duplicate = max((like for _, like in _alike(account, memory)), default=0.0)
     days = max(0.0, (now - memory.at).total_seconds() / 86_400)
-    found = factors(memory, days=days, duplicate=duplicate, **near.nearness(account, memory))
+    found = factors(memory, days=days, duplicate=duplicate, **_nearness(account, memory))
     return {"quickrecal_score": score(found, mode), "factors": found}
 
 
@@ -57,8 +57,8 @@ def contradictions(account: Account) -> list[dict[str, Any]]:
     """Pairs that contrast: those that say so by a link, and alike ones with opposite words."""
     pairs: dict[frozenset[str], dict[str, Any]] = {}
     for memory in account.memories(kind=("fact", "register", "canon")):
-        for other, likeness in near.alike(account, memory):
-            if contradict(memory.text, other.text, likeness):
+        for other, like in _alike(account, memory):
+            if contradict(memory.text, other.text, like):
                 pair = {"memory_ids": sorted((memory.id, other.id)), "reason": "opposite words"}
                 pairs.setdefault(frozenset((memory.id, other.id)), pair)
         for old in memory.linked("contrasts"):
@@ -120,15 +120,36 @@ def score(
     return min(1.0, max(0.0, total))
 
 
-def contradict(one: str, other: str, likeness: float) -> bool:
+def contradict(one: str, other: str, like: float) -> bool:
     """Whether two statements that are alike and share words say the opposite of each other."""
     first, second = set(words(one)), set(words(other))
     shared = len(first & second) / max(1, min(len(first), len(second)))
-    if likeness < _ALIKE or shared <= _SHARED:
+    if like < _ALIKE or shared <= _SHARED:
         return False
     return any(
         (_says(first, a) and _says(second, b)) or (_says(first, b) and _says(second, a)) for a, b in OPPOSITES
     )
+
+
+def _alike(account: Account, memory: Memory) -> list[tuple[Memory, float]]:
+    """Other memories of its kind and scope that may say the same as one, and how alike each is."""
+    others = account.explained.spine.head().alike(memory.kind, memory.scope, memory.text)
+    return [(other, likeness(memory.text, other.text)) for other in others if other.id != memory.id]
+
+
+def _nearness(account: Account, memory: Memory) -> dict[str, float]:
+    """A memory's cosine with the mean vector, its best with an older one of its scope and a composite."""
+    indexing = account.explained.indexing
+    if indexing.composing is None or not (own := indexing.composing.vectors_of([memory])):
+        return {}
+    asked, held = own[memory.id].astype("float32"), indexing.composing.held()
+    mean = indexing.embedded().mean(indexing.units_now().manifest.rows)
+    groups = [place for place, row in enumerate(held.rows) if row.scope == memory.scope]
+    return {
+        "mean": float(mean @ asked) / (math.hypot(*mean.tolist()) or 1.0),
+        "older": max(indexing.composing.nearest(memory, asked, 1, older=True).values(), default=0.0),
+        "composite": max((held.floats[groups] @ asked).tolist(), default=0.0),
+    }
 
 
 def _says(said: set[str], word: str) -> bool:

@@ -10,6 +10,9 @@ from copy import copy
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
+from octavo.domain.episodes import moment
+from octavo.engine.fields import Count
+from octavo.engine.surface import fitted
 from octavo.errors import BadInput
 
 _NEWEST_MAJOR = 1
@@ -69,12 +72,13 @@ class MemoryEntry(_Recorded):
         "timestamp": ("created_at", "creation_time"),
     }
 
+    @fitted
     def __init__(
         self,
         id: str,  # noqa: A002  # the seed's word
         content: str,
-        embedding: Sequence[float] | None = None,
-        timestamp: str | float | None = None,
+        embedding: Sequence[Any] | None = None,
+        timestamp: str | float | datetime | None = None,
         memory_type: str = "general",
         metadata: Mapping[str, Any] | None = None,
         quick_recal_score: float = 0.5,
@@ -103,20 +107,21 @@ class MemoryAssembly(_Recorded):
         "assembly_schema_version": ("schema_version",),
     }
 
+    @fitted
     def __init__(
         self,
         id: str,  # noqa: A002  # the seed's word
         name: str = "",
-        composite_embedding: Sequence[float] | None = None,
+        composite_embedding: Sequence[Any] | None = None,
         memory_ids: Sequence[Any] = (),
-        created_at: str | float | None = None,
-        updated_at: str | float | None = None,
+        created_at: str | float | datetime | None = None,
+        updated_at: str | float | datetime | None = None,
         tags: Sequence[str] | None = None,
         topics: Sequence[str] | None = None,
         merged_from: Sequence[str] | None = None,
-        assembly_schema_version: str = "1.0",
-        vector_index_updated_at: str | float | None = None,
-        activation_count: int = 0,
+        assembly_schema_version: str | float = "1.0",
+        vector_index_updated_at: str | float | datetime | None = None,
+        activation_count: Count = 0,
     ) -> None:
         self.id = id
         self.name = name
@@ -133,7 +138,7 @@ class MemoryAssembly(_Recorded):
         self.assembly_schema_version = str(assembly_schema_version)
         indexed = vector_index_updated_at
         self.vector_index_updated_at = None if indexed is None else spelt(indexed)
-        self.activation_count = int(activation_count)
+        self.activation_count = activation_count
         self.extra: dict[str, Any] = {}
 
     @property
@@ -143,20 +148,9 @@ class MemoryAssembly(_Recorded):
         return major.isdecimal() and int(major) > _NEWEST_MAJOR
 
 
-def moment(value: str | float | datetime) -> datetime:
-    """A time in any of the spellings: naive (UTC), aware, seconds since 1970, and `+00:00Z`."""
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-        found = datetime.fromisoformat(str(value).replace("+00:00Z", "+00:00"))
-    except (ValueError, OverflowError, OSError) as error:
-        raise BadInput(f"{value!r:.80} is no time", hint="use ISO 8601, or seconds since 1970") from error
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-
-
 def spelt(value: str | float | datetime | None) -> str:
     """A time as aware ISO 8601; none is now."""
-    return (datetime.now(UTC) if value is None else moment(value)).isoformat()
+    return (moment(value) or datetime.now(UTC)).isoformat()
 
 
 def clamped(value: Any) -> float:

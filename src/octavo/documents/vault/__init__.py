@@ -1,9 +1,8 @@
 """Seed 002's own interface: the Memory Vault, its records, and the blocks it makes for a prompt."""
 
-from octavo.documents.vault.limits import ACTIONS, MAX_ACTIVE
 from octavo.documents.vault.lines import TIERS as VALID_TIERS
 from octavo.documents.vault.lines import Problem, VaultMemory
-from octavo.documents.vault.memory_vault import MemoryVault, Proposed, UnknownMemory
+from octavo.documents.vault.memory_vault import ACTIONS, MAX_ACTIVE, MemoryVault, UnknownMemory
 from octavo.documents.vault.reading import (
     VALID_SCOPES,
     build_memory_block,
@@ -20,7 +19,6 @@ __all__ = [
     "VALID_TIERS",
     "MemoryVault",
     "Problem",
-    "Proposed",
     "UnknownMemory",
     "VaultMemory",
     "build_memory_block",

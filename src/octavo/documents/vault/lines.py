@@ -19,7 +19,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from octavo.documents import trees
-from octavo.documents.transfer import Exported, Imported, Note
+from octavo.documents.transfer import Exported, Imported, Note, Tally
 from octavo.domain import gate, screening, strict_json
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.episodes import iso, moment
@@ -76,6 +76,8 @@ class VaultMemory(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> VaultMemory:
         """Read a record; what older files leave out gets the seed's defaults, nothing else is dropped."""
+        if not isinstance(given, Mapping):
+            raise BadInput(f"a memory is {type(given).__name__}, not an object")
         known = {name: given[name] for name in _NAMES if given.get(name) is not None}
         text = str(known.get("text", ""))
         if not text.strip():
@@ -87,7 +89,7 @@ class VaultMemory(Struct, frozen=True, kw_only=True):
         extra = {name: value for name, value in given.items() if name not in _NAMES}
         try:
             return msgspec.convert({**known, "extra": extra}, shape_of(cls))
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeError) as error:
             raise BadInput(str(error)) from error
 
 
@@ -206,17 +208,14 @@ def import_(account: Account, path: Path) -> Imported:
     """Take a foreign vault.jsonl into an account, every line a revision, kept as it came."""
     before = fold({}, account.revisions(), account.versions())
     problems = take_in(account, trees.read_bytes(path), {entry.memory.id: entry for entry in before})
+    tally = Tally()
+    told = {**dict.fromkeys(_CHANGED, tally.changed), **dict.fromkeys(_LEFT_OUT, tally.left_out)}
+    for problem in problems:
+        note = Note(place=f"line {problem.line}", reason=f"{problem.check}: {problem.detail}")
+        told.get(problem.check, tally.notes).append(note)
     entries = fold({}, account.revisions(), account.versions())[len(before) :]
-    notes = [(p.check, Note(place=f"line {p.line}", reason=f"{p.check}: {p.detail}")) for p in problems]
-    return Imported(
-        format="vault",
-        version=account.version,
-        account=account.name,
-        counts=dict(Counter(entry.memory.kind for entry in entries)),
-        changed=tuple(note for check, note in notes if check in _CHANGED),
-        left_out=tuple(note for check, note in notes if check in _LEFT_OUT),
-        notes=tuple(note for check, note in notes if check not in _CHANGED | _LEFT_OUT),
-    )
+    tally.counts.update(entry.memory.kind for entry in entries)
+    return tally.imported(account, "vault")
 
 
 def export(account: Account, path: Path) -> Exported:

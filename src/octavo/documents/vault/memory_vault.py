@@ -8,43 +8,46 @@ from copy import copy
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import asdict
+import msgspec
+from msgspec.structs import replace
 
 import octavo
-from octavo.documents.vault.limits import allowed, kept_out, limit_of, policy_of, read_profile
+from octavo.documents import trees
 from octavo.documents.vault.lines import TIERS, Problem, VaultMemory
 from octavo.documents.vault.reading import DIRECTIVE, JOURNAL, VaultReader
 from octavo.documents.vault.view import VaultView
-from octavo.domain import gate
-from octavo.domain.memory import SHARED, Memory, check_scope
-from octavo.domain.verdicts import Verdict
+from octavo.domain import gate, likeness
+from octavo.domain.memory import SHARED, Memory, check_scope, is_human
+from octavo.domain.policy import Policy
+from octavo.domain.state import Pending
+from octavo.domain.verdicts import Verdict, refused
 from octavo.engine.account import Account
-from octavo.engine.surface import public
-from octavo.errors import BadInput, NotFound, Refused
+from octavo.engine.fields import Count, Unit, one_of
+from octavo.engine.surface import fitted, public
+from octavo.errors import BadFile, BadInput, NotFound, Refused
+from octavo.storage import codec
 from octavo.storage.stores.names import folder_of
 
 PERSON = "human:operator"
 _ACCOUNT = "vault"
 _JOURNAL = "write it by vault.journal(text)"
+_WHOLE = ("bulk_delete", "compact", "rebuild_index")  # a person's, unless somebody says otherwise
+ACTIONS = (
+    *("add", "bulk_add", "remember", "search", "recall", "get", "list", "update", "delete", "stats"),
+    *("journal", "directives", *_WHOLE),
+)
+Actions = Annotated[Sequence[str], one_of(ACTIONS)]
+MAX_ACTIVE = 100
+# What a profile may say of memory; `actions` is ours: what the agent's tool may do.
+_PROFILE = ("enabled", "scopes", "max_items", "similarity_threshold", "actions")
+_MOST_BYTES = 1_000_000
 T = TypeVar("T")
 
 
 class UnknownMemory(NotFound, KeyError):
     """The vault holds no live memory of that id."""
-
-
-class Proposed(Struct, frozen=True, kw_only=True):
-    """A change that waits for a person's yes, because an agent asked for it; false like a refusal."""
-
-    proposal: str
-    reason: str
-    status: str = "proposed"
-
-    def __bool__(self) -> bool:
-        return False
 
 
 @public
@@ -53,37 +56,38 @@ class MemoryVault(VaultReader):
 
     The account lies in `<path>.octavo`. `scopes` are the names this handle may use: the seed's three and
     those already in the vault, unless they are given. A file that is found there is taken in.
-    The account's own policy.toml holds for what is not given here; where neither says how many memories
-    may be active, it is the seed's 100. `actions` are what `vault_tool` may do with this handle. Without an
-    `actor` a person uses the handle, and `vault_tool` acts as an agent by it.
+    The account's own policy.toml holds for what is not given here. `actions` are what `vault_tool` may do
+    with this handle. Without an `actor` a person uses the handle, and `vault_tool` acts as an agent by it.
     """
 
+    @fitted
     def __init__(
         self,
         path: str | Path = "data/memory/vault.jsonl",
         *,
-        max_active: int | None = None,
-        similarity_threshold: float | None = None,
-        token_overlap_threshold: float | None = None,
+        max_active: Count = MAX_ACTIVE,
+        similarity_threshold: Unit | None = None,
+        token_overlap_threshold: Unit | None = None,
         scopes: Sequence[str] | None = None,
-        max_items: int = 20,
+        max_items: Count = 20,
         enabled: bool = True,
-        actions: Sequence[str] | None = None,
+        actions: Actions | None = None,
         actor: str | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        self._scopes = None if scopes is None else tuple(check_scope(name) for name in scopes)
+        self._scopes = None if scopes is None else tuple(check_scope(name.strip().lower()) for name in scopes)
         self.path = Path(path)
         self.enabled = enabled
         self.max_items = max_items
         self.max_active = max_active
-        self.actions = allowed(actions, actor or PERSON)
+        small = tuple(action for action in ACTIONS if action not in _WHOLE)
+        usual = ACTIONS if is_human(actor or PERSON) else small
+        self.actions = usual if actions is None else tuple(actions)
         self._is_actor_said = actor is not None
         if not enabled:
             return
         folder = self.path.with_name(f"{self.path.name}.octavo")
-        policy = policy_of(folder / folder_of(_ACCOUNT), token_overlap_threshold, similarity_threshold)
-        self.max_active = limit_of(policy) if max_active is None else max_active
+        policy = _policy(folder / folder_of(_ACCOUNT), token_overlap_threshold, similarity_threshold)
         # Vectors stay off: the vault's search is the seed's own, by words.
         self._account = octavo.open(
             folder,
@@ -92,7 +96,7 @@ class MemoryVault(VaultReader):
             policy=policy,
             embedder=False,
             clock=clock,
-            guard=partial(kept_out, self.max_active),
+            guard=partial(_kept_out, max_active),
         )
         try:
             self._view = VaultView(self._account, self.path, folder)
@@ -125,7 +129,11 @@ class MemoryVault(VaultReader):
         cls, profile: str | Path, path: str | Path = "data/memory/vault.jsonl", **more: Any
     ) -> MemoryVault:
         """Open a vault as an agent's profile says: its scopes, its limits, and whether memory is on."""
-        return cls(path, **asdict(read_profile(Path(profile))), **more)
+        given = _section(Path(profile))
+        try:
+            return cls(path, **given, **more)
+        except BadInput as error:
+            raise BadFile(f"profile {profile}, section memory: {error.message}") from error
 
     def add_memory(
         self,
@@ -137,19 +145,18 @@ class MemoryVault(VaultReader):
         *,
         tier: str = "canon",
         topic_id: str | None = None,
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Store a memory through the write gate; a register whose topic exists is updated instead."""
-        account = self.account
         item = self._item(
             text=text, scope=scope, category=category, tags=tags, source=source, tier=tier, topic_id=topic_id
         )
-        return self._result(account.remember_many([item])[0])
+        return self._result(self.account.remember_many([item])[0])
 
     def bulk_add(self, items: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Store several memories in one commit; each is checked by itself."""
         account = self.account
         wanted: dict[int, dict[str, Any]] = {}
-        outcomes: dict[int, VaultMemory | Proposed | str] = {}
+        outcomes: dict[int, VaultMemory | Verdict | str] = {}
         for index, given in enumerate(items):
             try:
                 wanted[index] = self._item(**given)
@@ -165,7 +172,7 @@ class MemoryVault(VaultReader):
         rows = sorted(outcomes.items())
         stored = [{"index": i, "id": told.id} for i, told in rows if isinstance(told, VaultMemory)]
         errors = [{"index": i, "message": told} for i, told in rows if isinstance(told, str)]
-        waiting = [{"index": i, "proposal": told.proposal} for i, told in rows if isinstance(told, Proposed)]
+        waiting = [{"index": i, "proposal": told.proposal} for i, told in rows if isinstance(told, Verdict)]
         return {"stored": stored, "errors": errors, **({"proposed": waiting} if waiting else {})}
 
     def update_memory(
@@ -175,16 +182,15 @@ class MemoryVault(VaultReader):
         *,
         category: str | None = None,
         tags: Sequence[str] | None = None,
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Give a memory its next version; the same gates as for an addition apply."""
-        account = self.account
-        self._live(memory_id)
+        self._must_live(memory_id)
         changes: dict[str, Any] = {} if text is None else {"text": text}
         if category is not None:
             changes["category"] = category.strip().lower()
         if tags is not None:
             changes["tags"] = tags
-        return self._result(account.revise(memory_id, **changes))
+        return self._result(self.account.revise(memory_id, **changes))
 
     def update_by_topic(
         self,
@@ -194,13 +200,13 @@ class MemoryVault(VaultReader):
         category: str | None = None,
         tags: Sequence[str] | None = None,
         source: str = "manual",
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Update the register of a topic, or create it."""
         held = self._holder(topic_id, scope.strip().lower() if isinstance(scope, str) else scope)
         named = category or (held.category if held else "other")
         return self.add_memory(text, scope, named, tags, source, tier="register", topic_id=topic_id)
 
-    def delete_memory(self, memory_id: str) -> bool | Proposed:
+    def delete_memory(self, memory_id: str) -> bool | Verdict:
         """End a memory by a tombstone; False if there is none."""
         return next(iter(self._delete([memory_id]).values()), False)
 
@@ -211,18 +217,17 @@ class MemoryVault(VaultReader):
         deleted = [id_ for id_ in ids if found.get(id_) is True]
         not_found = [id_ for id_ in ids if found.get(id_, False) is False]
         waiting = [
-            {"id": i, "proposal": told.proposal} for i, told in found.items() if isinstance(told, Proposed)
+            {"id": i, "proposal": told.proposal} for i, told in found.items() if isinstance(told, Verdict)
         ]
         return {"deleted": deleted, "not_found": not_found, **({"proposed": waiting} if waiting else {})}
 
     def promote_to_canon(
         self, memory_id: str, canonical_text: str | None = None, tags: Sequence[str] | None = None
-    ) -> VaultMemory | Proposed:
+    ) -> VaultMemory | Verdict:
         """Make a register canon: the same id, the next version, source `promotion`."""
-        account = self.account
-        self._live(memory_id)
+        self._must_live(memory_id)
         try:
-            verdict = account.promote(memory_id, canonical_text, tags=tags)
+            verdict = self.account.promote(memory_id, canonical_text, tags=tags)
         except Refused as error:
             raise BadInput(error.message, hint=error.advice) from error
         return self._result(verdict)
@@ -308,27 +313,22 @@ class MemoryVault(VaultReader):
         if isinstance(judged, Verdict) and check in ("noise", "length"):
             raise BadInput(judged.detail, hint=_JOURNAL if check == "noise" else judged.advice)
 
-    def _delete(self, ids: Sequence[str]) -> dict[str, bool | Proposed]:
+    def _delete(self, ids: Sequence[str]) -> dict[str, bool | Verdict]:
         account = self.account
-        there = [id_ for id_ in ids if isinstance(id_, str) and self.get(id_) is not None]
-        if not there:
-            return {}
-        verdicts = account.forget(*there)
+        there = [id_ for id_ in ids if self.get(id_) is not None]
+        verdicts = account.forget(*there) if there else []
         _on(self._view).follow()
-        return {
-            id_: bool(v) if v.proposal is None else Proposed(proposal=v.proposal, reason=v.detail)
-            for id_, v in zip(there, verdicts, strict=True)
-        }
+        return {id_: bool(v) if v.proposal is None else v for id_, v in zip(there, verdicts, strict=True)}
 
-    def _result(self, verdict: Verdict) -> VaultMemory | Proposed:
+    def _result(self, verdict: Verdict) -> VaultMemory | Verdict:
         if verdict:
             _on(self._view).follow()
         return self._told(verdict)
 
-    def _told(self, verdict: Verdict) -> VaultMemory | Proposed:
+    def _told(self, verdict: Verdict) -> VaultMemory | Verdict:
         """A verdict as the seed answers: the record, or an error that says why not."""
         if verdict.proposal is not None:
-            return Proposed(proposal=verdict.proposal, reason=verdict.detail)
+            return verdict
         if verdict.check == "missing":
             raise UnknownMemory(verdict.detail)
         if not verdict or verdict.memory is None:
@@ -336,14 +336,57 @@ class MemoryVault(VaultReader):
             raise BadInput(verdict.detail, hint=advice or None)
         return _on(self._view).record(verdict.memory.id, verdict.memory.rev)
 
-    def _live(self, memory_id: str) -> VaultMemory:
-        found = self.get(memory_id)
-        if found is None:
+    def _must_live(self, memory_id: str) -> None:
+        if _on(self._account) and self.get(memory_id) is None:
             raise UnknownMemory(f"there is no memory {memory_id!r} in the vault")
-        return found
 
 
 def _on(part: T | None) -> T:
     if part is None:
         raise BadInput("memory is disabled in this profile", hint="set memory.enabled to true")
     return part
+
+
+def _section(path: Path) -> dict[str, Any]:
+    """What a profile says of memory; a key that is not understood is an error, never a guess."""
+    if not path.exists():
+        raise NotFound(f"there is no profile {path}")
+    try:
+        written = msgspec.yaml.decode(trees.read_bytes(path, _MOST_BYTES))
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BadFile(f"profile {path}: {error}") from error
+    section = written.get("memory") if isinstance(written, dict) else None
+    if not isinstance({} if section is None else section, dict) or {*(section or ())} - {*_PROFILE}:
+        raise BadFile(f"profile {path}, section memory: {section!r:.80}", hint=f"use {', '.join(_PROFILE)}")
+    return section or {}
+
+
+def _policy(folder: Path, token_overlap: float | None, sequence_ratio: float | None) -> Policy:
+    """The policy of the vault's own account, with what the caller asks for in its place."""
+    own = folder / "policy.toml"
+    policy = codec.decode_policy(own.read_bytes(), str(own)) if own.exists() else Policy()
+    asked = {"token_overlap": token_overlap, "sequence_ratio": sequence_ratio}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    return replace(policy, gate=replace(policy.gate, **given))
+
+
+def _kept_out(max_active: int, pending: Pending, memory: Memory, policy: Policy) -> Verdict | None:
+    """Why a memory stays out: a restatement is refused, not merged, and both tiers share one capacity.
+
+    It is asked about the state the commit builds on, again at every attempt, so it holds however many
+    writers there are.
+    """
+    if memory.kind not in TIERS:
+        return None  # the journal and the directives are no lines of the vault
+    if memory.topic and pending.by_topic(memory.kind, memory.scope, memory.topic) is not None:
+        return None
+    for kind in TIERS:
+        for other in pending.alike(kind, memory.scope, memory.text):
+            if likeness.restates(other.text, memory.text, policy.gate):
+                percent = f"{policy.gate.sequence_ratio:.0%}"
+                detail = f"Duplicate detected (similarity >= {percent}): existing id={other.id}"
+                return refused("duplicate", detail, "update that one instead")
+    if sum(map(pending.count, TIERS)) >= max_active:
+        detail = f"the vault is full: {max_active} active memories"
+        return refused("capacity", detail, "delete or consolidate some first")
+    return None

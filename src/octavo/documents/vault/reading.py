@@ -17,7 +17,7 @@ from octavo.domain.memory import SHARED, Kind, Memory
 from octavo.domain.policy import PrivacyPolicy
 from octavo.domain.text import UNSPACED, words
 from octavo.engine.account import Account
-from octavo.engine.surface import public
+from octavo.engine.surface import fitted, public
 from octavo.errors import BadInput
 
 JOURNAL, DIRECTIVE = "event", "directive"  # the categories of what stands beside the vault
@@ -33,7 +33,7 @@ Scopes = str | Sequence[str] | None
 class VaultReader:
     """The reading half of a vault: without an account and a view it is switched off and holds nothing."""
 
-    max_active: int | None
+    max_active: int
     max_items: int
     _account: Account | None = None
     _view: VaultView | None = None
@@ -209,11 +209,13 @@ def _seen_by(scope: Scopes) -> Scopes:
     return (SHARED, scope) if isinstance(scope, str) else scope
 
 
+@fitted
 def check_pii(text: str) -> list[str]:
     """What in a text must not be kept: the names of secrets and personal data, none if it is clean."""
     return list(dict.fromkeys(what for what, *_ in privacy.find(text, PrivacyPolicy())))
 
 
+@fitted
 def search_score(query: str, text: str) -> float:
     """The seed's score: shared tokens, a bonus for the whole query, and the ratio of matching stretches."""
     asked, said = query.lower().strip(), text.lower()

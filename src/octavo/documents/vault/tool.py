@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from octavo.documents.vault.limits import ACTIONS
 from octavo.documents.vault.lines import VaultMemory
-from octavo.documents.vault.memory_vault import MemoryVault, Proposed, UnknownMemory
+from octavo.documents.vault.memory_vault import ACTIONS, MemoryVault, UnknownMemory
 from octavo.domain.memory import SHARED
+from octavo.domain.verdicts import Verdict
 from octavo.engine.surface import fitted
 from octavo.errors import OctavoError
 
@@ -39,6 +39,7 @@ def vault_tool(vault: MemoryVault, action: str, **arguments: Any) -> Reply:
         return {"status": "error", "message": str(error)}
 
 
+@fitted
 def flush_proposed(vault: MemoryVault, proposed: Iterable[Mapping[str, Any]]) -> Reply:
     """Write what an agent proposed during a tick, through the gate, as the tick ends.
 
@@ -65,8 +66,8 @@ def _bulk_add(vault: MemoryVault, items: Iterable[Mapping[str, Any]]) -> Reply:
 def _told(action: str, arguments: Mapping[str, Any], outcome: Any) -> Reply:
     """What a call returned, as a reply."""
     match outcome:
-        case Proposed():
-            return {"status": outcome.status, "proposal": outcome.proposal, "message": outcome.reason}
+        case Verdict():
+            return {"status": outcome.outcome, "proposal": outcome.proposal, "message": outcome.detail}
         case VaultMemory() if action == "get":
             return {"status": "ok", "memory": outcome.to_dict()}
         case VaultMemory():

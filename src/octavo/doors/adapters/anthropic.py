@@ -18,6 +18,7 @@ from octavo.domain import privacy
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
+from octavo.engine.fields import plain_json
 from octavo.engine.intake import Finished
 from octavo.errors import OctavoError, Unavailable
 
@@ -129,14 +130,14 @@ class OctavoMemoryTool(BetaAbstractMemoryTool):
         """Write what became of the tree in one version; what the gate refuses is the tool's error."""
         now, kept = datetime.now(UTC), {memory.id for memory in after.values()}
         writes: list[Finished] = [Forgot(memory=m.id, at=now) for m in before.values() if m.id not in kept]
-        for place, memory in after.items():
-            wanted = replace(memory, topic=_TOPICS + place)
-            if place and not memory.id:
-                writes.append(Wrote(memory=wanted))
-            elif place and before.get(place) != wanted:
-                writes.append(Revised(wanted=wanted, fields=("text", "topic", "at"), at=now))
         write = partial(self.account.intake.write_many, cause="memory tool", whole=True, scope=self._scope)
         try:
+            for place, memory in after.items():
+                wanted = replace(memory, topic=_TOPICS + place, text=plain_json(memory.text))
+                if place and not memory.id:
+                    writes.append(Wrote(memory=wanted))
+                elif place and before.get(place) != wanted:
+                    writes.append(Revised(wanted=wanted, fields=("text", "topic", "at"), at=now))
             for verdict in write(writes) if writes else ():
                 verdict.or_raise()
         except OctavoError as error:
