@@ -272,7 +272,8 @@ class Attachments:
         place = self.place_of(file)
         with saying(f"removing what was left of {place}", _STORED):
             for name in self.disk.names(place.parent):
-                if _LEFT.fullmatch(name):
+                # The vault's first program writes its compaction beside the file, as `.compact.tmp`.
+                if _LEFT.fullmatch(name) or name == f"{place.name}.compact.tmp":
                     with suppress(FileNotFoundError):
                         self.disk.remove(place.with_name(name))
 
