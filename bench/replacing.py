@@ -23,7 +23,7 @@ from octavo.models.embedders import offline_embedder
 from octavo.models.replacing import cosines, row_of
 
 LEFT = ("test", "blind", "held", "own6")
-HIDDEN, NETS, STEPS, BATCH, RATE, DECAY, DROP, DROP_WORDS = 48, 2, 40, 128, 2e-3, 2e-2, 0.4, 0.1
+HIDDEN, NETS, STEPS, BATCH, RATE, DECAY, DROP, DROP_WORDS = 48, 3, 40, 128, 2e-3, 2e-2, 0.4, 0.1
 AXES, SHARE = 160, 0.5  # of the vectors, and what they count beside a word's feature
 OTHERS, SWAPPED, PAST = 0.1, 0.1, 0.3  # what such pairs weigh beside a correction or a control
 Pair = tuple[str, str, str, str, float, float]  # asked, its vector's text, older, newer, goal, weight
