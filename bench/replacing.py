@@ -1,8 +1,8 @@
 """Fit what tells by words and vectors whether the newer of two facts is what a question wants.
 
 `python -m bench.replacing FILE… --write src/octavo/models/replacing.bin`: each file holds pairs as
-`bench.corrections` measures them: `pairs.jsonl` once, and twice, so that they count as much, the development
-set and the corpora but for `corrections_talk.jsonl`. Halves that nothing may be fitted on are left out.
+`bench.corrections` measures them: `pairs.jsonl` once, and more often, so that they count as much, the corpora
+but for `corrections_talk.jsonl` (twice) and the development set (three times). Halves that nothing may be fitted on are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from octavo.models.embedders import offline_embedder
 from octavo.models.replacing import cosines, row_of
 
 LEFT = ("test", "blind", "held", "own6")
-HIDDEN, NETS, STEPS, BATCH, RATE, DECAY, DROP, DROP_WORDS = 48, 3, 40, 128, 2e-3, 2e-2, 0.4, 0.1
+HIDDEN, NETS, STEPS, BATCH, RATE, DECAY, DROP, DROP_WORDS = 48, 4, 40, 128, 2e-3, 2e-2, 0.4, 0.1
 AXES, SHARE = 160, 0.5  # of the vectors, and what they count beside a word's feature
 OTHERS, SWAPPED, PAST = 0.1, 0.1, 0.3  # what such pairs weigh beside a correction or a control
 Pair = tuple[str, str, str, str, float, float]  # asked, its vector's text, older, newer, goal, weight

@@ -181,8 +181,8 @@ def _ordered(
 def _compared(facts: Sequence[Fact], meaning: Meaning | None, is_past: bool) -> tuple[list[Fact], list[Fact]]:
     """The best facts that fit the question well, and what is near the very best by its meaning.
 
-    "She moved to Marseille" shares no word with "where does she live?". Only what is newer may take its place;
-    of the past the older is asked for, too.
+    "She moved to Marseille" shares no word with "where does she live?". Only what is newer may take its
+    place; of the past the older is asked for, too.
     """
     first = facts[0]
     best = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * first.relevance] or [first]
