@@ -2,7 +2,8 @@
 
 `python -m bench.replacing FILE… --write src/octavo/models/replacing.bin`: each file holds pairs as
 `bench.corrections` measures them: `pairs.jsonl` once, and more often, so that they count as much, the corpora
-but for `corrections_talk.jsonl` (twice) and the development set (three times). Halves that nothing may be fitted on are left out.
+but for `corrections_talk.jsonl` (twice) and the development set (three times). Halves that nothing may be
+fitted on are left out.
 """
 
 from __future__ import annotations
