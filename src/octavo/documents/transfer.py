@@ -95,8 +95,9 @@ class Tally:
         self,
         account: Account,
         format_: str,
-        rows: Sequence[tuple[str, Wrote | Revised]],
+        rows: Sequence[tuple[str, Finished]],
         *,
+        base: int | None = None,
         closes: str | None = None,
         scope: str | None = None,
     ) -> bool:
@@ -104,6 +105,7 @@ class Tally:
         verdicts = account.intake.write_many(
             [write for _, write in rows],
             cause=f"import {format_}",
+            base=base,
             skip=ACCEPTED,
             closes=closes,
             scope=scope,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from octavo.documents.transfer import Note
+from octavo.documents.transfer import Exported, Note
 from octavo.domain import strict_json
+from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput, Unavailable
 from octavo.storage.stores.disk import Disk, make_folders, replace_file, saying
 
@@ -29,6 +31,13 @@ def files_below(folder: Path, place: str = "") -> tuple[list[str], list[Note]]:
                 files.append(relative)
         folders[:] = [name for name in folders if not (at / name).is_symlink()]
     return sorted(files), sorted(links, key=lambda note: note.place)
+
+
+def must_be(what: str, value: object, *shapes: type) -> None:
+    """Raise unless a value of a document has one of the shapes that JSON gives it: objects and lists."""
+    if not isinstance(value, shapes):
+        right = " or ".join("a list" if shape is list else "an object" for shape in shapes)
+        raise BadInput(f"{what} is {type(value).__name__}, not {right}")
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
@@ -58,6 +67,28 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files below a folder, each replaced whole; others are left alone."""
     for relative, data in files.items():
         write_bytes(inside(folder, relative), data)
+
+
+def export(
+    account: Account,
+    format_: str,
+    folder: Path,
+    files: Mapping[str, bytes],
+    *,
+    counts: Iterable[str] | Mapping[str, int],
+    left_out: Iterable[str] | Mapping[str, int],
+    version: int | None = None,
+) -> Exported:
+    """Write an account, or a version of it, in a format; say what that was, each thing by its name."""
+    write_all(folder, files)
+    return Exported(
+        format=format_,
+        version=account.version if version is None else version,
+        account=account.name,
+        counts=dict(Counter(counts)),
+        left_out=dict(Counter(left_out)),
+        files=tuple(sorted(files)),
+    )
 
 
 def write_bytes(path: Path, data: bytes, disk: Disk | None = None) -> None:

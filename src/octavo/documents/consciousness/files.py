@@ -6,7 +6,6 @@ Counters and places are always written from arithmetic; everything else goes out
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,22 +56,21 @@ def import_(account: Account, path: Path) -> Imported:
         work.note_counters(scope, planned)
     work.take_files()
     work.tally.files = sorted(work.tree.files)
-    return work.tally.imported(account, "consciousness")
+    return work.tally.imported(account, ROOT)
 
 
 def export(account: Account, path: Path) -> Exported:
     """Write the account as a tree; every file is replaced whole, others are left alone."""
     tree, shown = _Written(account), ("episode", *FOLDERS)
-    files, memories = tree.files(), tree.view.memories()
-    trees.write_all(layout.home(path), files)
-    rest = [m for m in memories if m.kind not in shown and _note_of(m) is None]
-    return Exported(
-        format="consciousness",
+    memories = tree.view.memories()
+    return trees.export(
+        account,
+        ROOT,
+        layout.home(path),
+        tree.files(),
+        counts=(m.kind for m in memories if m.kind in shown),
+        left_out=(f"kind {m.kind}" for m in memories if m.kind not in shown and _note_of(m) is None),
         version=tree.version,
-        account=account.name,
-        counts=dict(Counter(m.kind for m in memories if m.kind in shown)),
-        left_out=dict(Counter(f"kind {m.kind}" for m in rest)),
-        files=tuple(sorted(files)),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -59,18 +58,11 @@ def export(account: Account, path: Path) -> Exported:
     open_ = [info for info in account.sandboxes() if info.scope == SHARED]
     for info in open_:
         files |= _sandbox_files(account.buffer(info.id), account.name)
-    trees.write_all(path, files)
-    counts: Counter[str] = Counter(entry.memory.kind for entry in entries if entry.section != FILE)
+    kinds = [entry.memory.kind for entry in entries if entry.section != FILE]
     unseen = [m for m in view.memories() if m.scope != SHARED or stores.entry_of(m) is None]
     whose = (f"kind {m.kind}" if m.scope == SHARED else f"scope {m.scope}" for m in unseen)
-    return Exported(
-        format="msp",
-        version=version,
-        account=account.name,
-        counts={**counts, "sandbox": len(open_)} if open_ else dict(counts),
-        left_out=dict(Counter(whose)),
-        files=tuple(sorted(files)),
-    )
+    counts = [*kinds, *("sandbox" for _ in open_)]
+    return trees.export(account, "msp", path, files, counts=counts, left_out=whose, version=version)
 
 
 class _Import:
@@ -116,15 +108,7 @@ class _Import:
         if clean != master:  # one secret does not cost the frame of every section
             self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
         memories = [clean, *(saving.kept_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
-        steps, verdicts, self.tally.unchanged = saving.bring_up(
-            self.account, self.document, at=self.at, files=memories
-        )
-        judged = iter(verdicts)
-        for label, candidate in steps:
-            if candidate is None:
-                self.tally.leave_out(label, "it is there already and never changes")
-            else:
-                self.tally.note(label, candidate, next(judged))
+        saving.bring_up(self.account, self.document, self.tally, at=self.at, files=memories)
 
     def read_sandboxes(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """The sandboxes of the tree's user; those of others are noted.

@@ -12,9 +12,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from octavo.documents import trees
 from octavo.documents.msp import forms, saving, stores
 from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
 from octavo.documents.msp.stores import Entry
+from octavo.documents.transfer import Tally
 from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
 from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import is_id
@@ -23,7 +25,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.engine.fields import plain_json
 from octavo.engine.opening import open as open_account
 from octavo.engine.sandbox import Sandbox
-from octavo.errors import BadInput, Refused
+from octavo.errors import Refused
 
 _CORE_TYPES = {"identity": "identity", "value": "values", "values": "values", "worldview": "worldview"}
 # Where the buffer keeps what is for a section of the master state.
@@ -54,8 +56,7 @@ def write(
     document = forms.buffer_named(buffer)
     states = document.get("state_deltas") or {}
     for state in states.values():
-        if not isinstance(state, Mapping):
-            raise BadInput(f"a state is {type(state).__name__}, not an object")
+        trees.must_be("a state", state, Mapping)
     new = list(_entries(document, at=now))
     for episode in document.get("new_episodes", ()):
         (say or sandbox.write_episode)(episode)
@@ -203,7 +204,7 @@ def rehearse(
         TemporaryDirectory(prefix="octavo-") as folder,
         open_account(folder, actor=actor, policy=policy, clock=clock, embedder=False) as account,
     ):
-        saving.bring_up(account, forms.master_named(master), at=clock())
+        saving.bring_up(account, forms.master_named(master), Tally(), at=clock())
         before = {entry.memory.id: forms.canonical(entry.value) for entry in saving.shown(account)}
         sandbox = account.sandbox(id=id_ if is_id(id_) else None)
         judged = write(sandbox, given, now=clock(), say=say)
@@ -225,8 +226,7 @@ def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: da
     saving.check_shape(document)
     added: dict[str, Any] = {section: more.get(field) or {} for section, field in _THROUGH.items()}
     saving.check_shape({section: value for section, value in added.items() if value})
-    if not isinstance(knowledge := more.get("knowledge") or [], list):
-        raise BadInput(f"knowledge is {type(knowledge).__name__}, not a list")
+    trees.must_be("knowledge", knowledge := more.get("knowledge") or [], list)
     version = int(document.get("version", 0))
     document |= {
         EPISODIC: [*document.get(EPISODIC, []), *added[EPISODIC]],

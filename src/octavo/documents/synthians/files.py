@@ -69,16 +69,9 @@ def export(account: Account, path: Path) -> Exported:
         {"activation_counts": {g.id: g.activation_count for g in groups if g.activation_count}}
     )
     files["logs/merge_log.jsonl"] = _log(account)
-    trees.write_all(path, files)
     others = {k: n for k, n in account.stats().by_kind.items() if k not in ("fact", "episode", "assembly")}
-    return Exported(
-        format=FORMAT,
-        version=account.version,
-        account=account.name,
-        counts={"memory": len(memories), "assembly": len(groups)},
-        left_out=others,
-        files=tuple(sorted(files)),
-    )
+    counts = {"memory": len(memories), "assembly": len(groups)}
+    return trees.export(account, FORMAT, path, files, counts=counts, left_out=others)
 
 
 def entry_of(account: Account, memory: Memory, vector: Sequence[float] | None = None) -> MemoryEntry:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,15 +220,10 @@ def import_(account: Account, path: Path) -> Imported:
 def export(account: Account, path: Path) -> Exported:
     """Write an account's canon and registers as vault.jsonl, one line a revision."""
     entries = [entry for entry in fold({}, account.revisions(), account.versions()) if entry.line]
-    trees.write_bytes(path, b"".join(entry.line for entry in entries))
-    return Exported(
-        format="vault",
-        version=account.version,
-        account=account.name,
-        counts=dict(Counter(entry.memory.kind for entry in entries)),
-        left_out={kind: n for kind, n in account.stats().by_kind.items() if kind not in TIERS},
-        files=(path.name,),
-    )
+    files = {path.name: b"".join(entry.line for entry in entries)}
+    others = {kind: n for kind, n in account.stats().by_kind.items() if kind not in TIERS}
+    kinds = (entry.memory.kind for entry in entries)
+    return trees.export(account, "vault", path.parent, files, counts=kinds, left_out=others)
 
 
 def take_in(account: Account, data: bytes, known: Mapping[str, Entry]) -> list[Problem]:
