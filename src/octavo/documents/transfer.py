@@ -79,17 +79,17 @@ class Tally:
         """Note what became of one write; whether it brought anything new."""
         if not verdict or verdict.memory is None:
             self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
-        elif verdict.outcome == "unchanged":
+            return False
+        if verdict.outcome == "unchanged":
             self.unchanged += 1
+            return False
+        if verdict.outcome == "superseding":
+            self.revised += 1
         else:
-            if verdict.outcome == "superseding":
-                self.revised += 1
-            else:
-                self.counts[verdict.memory.kind] += 1
-            if is_masked(asked, verdict):
-                self.changed.append(Note(place=place, reason=MASKED))
-            return True
-        return False
+            self.counts[verdict.memory.kind] += 1
+        if verdict.outcome != "merged" and _is_masked(asked, verdict.memory):
+            self.changed.append(Note(place=place, reason=MASKED))
+        return True
 
     def write(
         self,
@@ -122,11 +122,8 @@ class Tally:
         return Imported(format=format_, version=account.version, account=user or account.name, **told)
 
 
-def is_masked(asked: Finished | Memory | None, verdict: Verdict) -> bool:
+def _is_masked(asked: Finished | Memory | None, kept: Memory) -> bool:
     """Whether the gate put something else in place of a secret."""
-    kept = verdict.memory
-    if kept is None or verdict.outcome in ("unchanged", "merged"):
-        return False
     match asked:
         case (Memory() as memory) | Wrote(memory=memory) | Revised(wanted=memory):
             return (kept.text, kept.turns, kept.data) != (memory.text, memory.turns, memory.data)

@@ -24,15 +24,7 @@ from octavo.storage.stores.names import folder_of
 
 _FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree keeps its spelling
 _SANDBOXES, _KEPT = "sandboxes", "files/"
-_FILES = {
-    EPISODIC: "core/01_Episodic_memory/Episodic_memory.json",
-    forms.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
-    forms.SENSORY: "core/03_Sensory_memory/Sensory_memory.json",
-    forms.CORE: "core/05_Core_Memory/Core_memory.json",
-    forms.PROFILE: "core/07_User_block/User_profile.json",
-    forms.GKS: "core/09_Genesis_Knowledge_System/GKS_data.json",
-}
-_SECTIONS = {name: section for section, name in _FILES.items()}
+_SECTIONS = {name: section for section, name in forms.FILES.items()}
 _STATE_FOLDER = "core/10_state"
 _BUFFER, _METADATA = "session_buffer.json", "metadata.json"
 _UNKEPT = ("secret", "noise", "length", "empty")  # checks that stop a candidate before it is buffered
@@ -217,7 +209,7 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
     home = f"{folder or _FOLDERS[0]}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}
-    for section, name in _FILES.items():
+    for section, name in forms.FILES.items():
         if is_native or section in frame or document[section]:
             value, around = document[section], frame.get(section)
             if section in LISTS and not (around == [] and not is_native):  # a list stands where it stood

@@ -28,17 +28,8 @@ from octavo.engine.sandbox import Sandbox
 from octavo.errors import Refused
 
 _CORE_TYPES = {"identity": "identity", "value": "values", "values": "values", "worldview": "worldview"}
-# Where the buffer keeps what is for a section of the master state.
-_FIELDS = {SENSORY: "sensory_candidates", CORE: "core_updates", PROFILE: PROFILE, GKS: GKS}
-# What consolidated data call what comes to a section; knowledge is one list of all kinds.
-_THROUGH = {
-    EPISODIC: "episodes",
-    SENSORY: "sensory",
-    CORE: "core_updates",
-    PROFILE: "profile_updates",
-    GKS: "gks_updates",
-    STATES: "state_changes",
-}
+# Where the buffer keeps what has the same form in the master state.
+_FIELDS = {section: forms.FIELDS[section] for section in (SENSORY, CORE, PROFILE, GKS)}
 _CANDIDATE = "candidate"  # the field of a memory's data that holds an update of the core as it was asked for
 
 
@@ -213,7 +204,7 @@ def rehearse(
     refused += [(v.check or "approval", v.detail, value) for value, v in judged if not v]
     through = stores.lay({}, [e for e in after if before.get(e.memory.id) != forms.canonical(e.value)])
     return forms.ConsolidatedData(
-        **{field: through[section] for section, field in _THROUGH.items()},
+        **{field: through[section] for section, field in forms.THROUGH.items()},
         knowledge=[value for values in through[SEMANTIC].values() for value in values],
         refused=tuple({"check": c, "detail": d, "value": plain_json(value)} for c, d, value in refused),
         merged=tuple({"into": m.into, "text": m.text, "confidence": m.confidence} for m in result.merged),
@@ -224,7 +215,7 @@ def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: da
     """The next master state, one version on."""
     document, more = forms.master_named(master), plain_json(consolidated)
     saving.check_shape(document)
-    added: dict[str, Any] = {section: more.get(field) or {} for section, field in _THROUGH.items()}
+    added: dict[str, Any] = {section: more.get(field) or {} for section, field in forms.THROUGH.items()}
     saving.check_shape({section: value for section, value in added.items() if value})
     trees.must_be("knowledge", knowledge := more.get("knowledge") or [], list)
     version = int(document.get("version", 0))

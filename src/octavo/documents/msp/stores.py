@@ -12,11 +12,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.documents import trees
 from octavo.documents.msp import forms
 from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, LISTS, ORIGINAL, PLACES, SEMANTIC, STATES
 from octavo.domain import episodes
 from octavo.domain.memory import Link, Memory, Turn, is_id, is_temporary, transcript
-from octavo.errors import BadInput
 
 _STANDS = {filed: place for place, filed in PLACES.items()} | {("fact", None): (SEMANTIC, "facts")}
 # The parts of a section that hold its values; in the knowledge system every part does.
@@ -191,8 +191,7 @@ def entries(document: Mapping[str, Any], *, at: datetime, keep_ids: bool = False
 
 def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
     """An episode of the episodic store."""
-    if not isinstance(value, Mapping):
-        raise BadInput(f"an episode is {type(value).__name__}, not an object")
+    trees.must_be("an episode", value, Mapping)
     told = episodes.from_document(value, lenient=True)
     id_, tags = told.pop("id"), told.pop("tags")
     temporary = id_ is not None and is_temporary(id_)
