@@ -17,6 +17,7 @@ from octavo.engine.intake import Finished
 # Checks that what was accepted elsewhere does not pass again here.
 ACCEPTED = frozenset({"duplicate", "capacity", "confidence"})
 MASKED = "a secret was masked"
+FILE = "file"  # the category of registers that keep what documents hold besides memories
 
 
 class Note(Struct, frozen=True, kw_only=True):
@@ -80,13 +81,14 @@ class Tally:
         if not verdict or verdict.memory is None:
             self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
             return False
+        is_memory = verdict.memory.category != FILE
         if verdict.outcome == "unchanged":
-            self.unchanged += 1
+            self.unchanged += is_memory
             return False
         if verdict.outcome == "superseding":
-            self.revised += 1
+            self.revised += is_memory
         else:
-            self.counts[verdict.memory.kind] += 1
+            self.counts[verdict.memory.kind] += is_memory
         if verdict.outcome != "merged" and _is_masked(asked, verdict.memory):
             self.changed.append(Note(place=place, reason=MASKED))
         return True

@@ -21,9 +21,7 @@ from octavo.documents.consciousness.tree import (
     document_of,
     scoped,
 )
-from octavo.documents.msp import saving
-from octavo.documents.msp.forms import FILE
-from octavo.documents.transfer import ACCEPTED, MASKED, Exported, Imported, Note, Tally
+from octavo.documents.transfer import FILE, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import compression
 from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
@@ -34,7 +32,6 @@ from octavo.engine import compress
 from octavo.engine.account import Account
 from octavo.errors import BadInput, HumanOnly, OutOfScope
 
-_CAUSE = "import consciousness"
 _NOTES, _FILES = "consciousness", "consciousness/files/"
 _SEQUENCES = ("Session_seq", "Core_seq", "Sphere_seq")
 
@@ -69,7 +66,7 @@ def export(account: Account, path: Path) -> Exported:
         layout.home(path),
         tree.files(),
         counts=(m.kind for m in memories if m.kind in shown),
-        left_out=(f"kind {m.kind}" for m in memories if m.kind not in shown and _note_of(m) is None),
+        left_out=(f"kind {m.kind}" for m in memories if m.kind not in shown and not _is_note(m)),
         version=tree.version,
     )
 
@@ -103,7 +100,7 @@ class _Import:
                 self._write(scope, said)
                 continue
             if not counted:
-                note = saving.file(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
+                note = trees.keep(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
                 said.append(("", note))
             if self._write(scope, said, closes=name):
                 closed.add(name)
@@ -168,15 +165,10 @@ class _Import:
         for relative, value in self.tree.pages.items():
             if made.get(relative) != value:
                 self.tree.files[relative] = trees.json_bytes(value)
-        kept = sorted(self.tree.files.items())
-        memories = [saving.kept_file(_FILES, *one, at=self.at) for one in kept]
-        memories.append(saving.file(f"{_NOTES}/root", root, at=self.at))
-        verdicts = self.account.intake.write_many(
-            [Wrote(memory=memory) for memory in memories], cause=_CAUSE, skip=ACCEPTED, scope=SHARED
-        )
-        for memory, verdict in zip(memories, verdicts, strict=True):
-            if not verdict:
-                self.tally.leave_out(saving.place_of(memory), f"{verdict.check}: {verdict.detail}")
+        kept = [trees.keep_file(_FILES, *one, at=self.at) for one in sorted(self.tree.files.items())]
+        kept.append(trees.keep(f"{_NOTES}/root", root, at=self.at))
+        rows = [(trees.place_of(memory), Wrote(memory=memory)) for memory in kept]
+        self.tally.write(self.account, ROOT, rows, scope=SHARED)
 
 
 def _is_there(account: Account, memory: Memory) -> bool:
@@ -195,9 +187,7 @@ class _Written:
         self.account, self.version = account, account.version
         self.policy = account.policy.compression
         self.view = account.at(self.version)
-        files = self.view.memories(kind="register", category=FILE)
-        self.notes = {name: memory.data for memory in files if (name := _note_of(memory))}
-        self.root = self.notes.get(f"{_NOTES}/root", {}) if root is None else root
+        self.root = trees.kept(self.view).get(f"{_NOTES}/root", {}) if root is None else root
         self.sessions = [session for session in account.sessions() if session.version <= self.version]
         # Those that were retired for a core are told, too.
         episodes = {memory.id: memory for memory in self.view.memories(kind="episode")}
@@ -221,7 +211,7 @@ class _Written:
             files[f"{FOLDERS[memory.kind]}/{memory.id}.json"] = _told(memory)
         files |= self.pages() | self.counters()
         written = {name: trees.json_bytes(value) for name, value in files.items()}
-        return written | saving.kept_files(_FILES, self.notes)
+        return written | trees.kept_files(self.view, _FILES)
 
     def pages(self) -> dict[str, dict[str, Any]]:
         """The page of each session by its path."""
@@ -253,10 +243,9 @@ def _told(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in memory.data.items() if name not in compress.OWN}
 
 
-def _note_of(memory: Memory) -> str | None:
-    """The name of what an import kept beside the memories, None if it is no such thing."""
-    name = memory.data.get("name") if memory.category == FILE else None
-    return name if isinstance(name, str) and name.startswith(f"{_NOTES}/") else None
+def _is_note(memory: Memory) -> bool:
+    """Whether it is what an import of a tree kept beside the memories."""
+    return memory.category == FILE and str(memory.data.get("name")).startswith(f"{_NOTES}/")
 
 
 def _developer(account: Account) -> str:

@@ -11,14 +11,15 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.msp import forms, saving, session_buffer, stores
-from octavo.documents.msp.forms import BUFFER, EPISODIC, FILE, LISTS, STATES, buffer_named
+from octavo.documents.msp.forms import BUFFER, EPISODIC, LISTS, STATES, buffer_named
 from octavo.documents.msp.stores import Entry
-from octavo.documents.transfer import MASKED, Exported, Imported, Note, Tally
+from octavo.documents.transfer import FILE, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import screening
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, is_id
 from octavo.engine.account import Account
+from octavo.engine.reading import Reader
 from octavo.errors import BadFile, BadInput, NotFound, Refused, SandboxClosed
 from octavo.storage.stores.names import folder_of
 
@@ -46,14 +47,14 @@ def export(account: Account, path: Path) -> Exported:
     version = account.version
     view = account.at(version)
     entries = saving.shown(view)
-    files = _store_files(account.name, entries)
+    files = _store_files(account.name, view, entries)
     open_ = [info for info in account.sandboxes() if info.scope == SHARED]
     for info in open_:
         files |= _sandbox_files(account.buffer(info.id), account.name)
-    kinds = [entry.memory.kind for entry in entries if entry.section != FILE]
+    counts = [*(entry.memory.kind for entry in entries), *("sandbox" for _ in open_)]
     unseen = [m for m in view.memories() if m.scope != SHARED or stores.entry_of(m) is None]
-    whose = (f"kind {m.kind}" if m.scope == SHARED else f"scope {m.scope}" for m in unseen)
-    counts = [*kinds, *("sandbox" for _ in open_)]
+    others = (m for m in unseen if m.scope != SHARED or m.category != FILE)
+    whose = (f"kind {m.kind}" if m.scope == SHARED else f"scope {m.scope}" for m in others)
     return trees.export(account, "msp", path, files, counts=counts, left_out=whose, version=version)
 
 
@@ -69,7 +70,7 @@ class _Import:
 
     def _take(self, relative: str, path: Path) -> bool:
         """Whether a file is one of the master state's and has the shape of one."""
-        is_state = relative == f"{_STATE_FOLDER}/{path.stem}.json" and stores.is_label(path.stem)
+        is_state = relative == f"{_STATE_FOLDER}/{path.stem}.json" and trees.is_label(path.stem)
         section = STATES if is_state else _SECTIONS.get(relative)
         if section is None:
             return False
@@ -99,7 +100,7 @@ class _Import:
         clean = screening.masked(master, self.account.policy.privacy)
         if clean != master:  # one secret does not cost the frame of every section
             self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
-        memories = [clean, *(saving.kept_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
+        memories = [clean, *(trees.keep_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
         saving.bring_up(self.account, self.document, self.tally, at=self.at, files=memories)
 
     def read_sandboxes(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -150,7 +151,7 @@ class _Import:
             if forms.canonical(session_buffer.document(there)) != forms.canonical(document):
                 self.tally.say(place, "is open here and differs; it was left alone")
             return
-        topic = stores.topic_of(FILE, place)
+        topic = trees.topic_of(FILE, place)
         try:
             if self.account.memories(kind="register", topic=topic, limit=1):
                 raise SandboxClosed(place)
@@ -201,9 +202,9 @@ def _user_folder(path: Path, user: str) -> Path:
     raise BadFile(f"{path} holds several users: {names}", hint="name one user's folder, or open that account")
 
 
-def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
+def _store_files(user: str, reader: Reader, entries: Sequence[Entry]) -> dict[str, bytes]:
     """The files of a master state by their path below the top, laid out as an import noted."""
-    frame, folder = saving.frame_of(entries)
+    frame, folder = saving.frame_of(reader)
     is_native = folder is None
     document = stores.lay({**forms.EMPTY, **frame} if is_native else frame, entries)
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
@@ -218,8 +219,7 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
             files[f"{home}/{name}"] = trees.json_bytes(value)
     for name, value in document[STATES].items():
         files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
-    kept = saving.kept_files(_KEPT, saving.files_of(entries))
-    return files | {f"{home}/{name}": data for name, data in kept.items()}
+    return files | {f"{home}/{name}": data for name, data in trees.kept_files(reader, _KEPT).items()}
 
 
 def _sandbox_files(buffer: SessionBuffer, user: str) -> dict[str, bytes]:

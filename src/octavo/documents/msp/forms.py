@@ -20,7 +20,7 @@ from octavo.engine.fields import plain_json
 from octavo.errors import BadInput
 
 EPISODIC, SEMANTIC, SENSORY = "episodic_memory", "semantic_memory", "sensory_memory"
-CORE, PROFILE, GKS, STATES, FILE = "core_memory", "user_profile", "gks_data", "states", "file"
+CORE, PROFILE, GKS, STATES = "core_memory", "user_profile", "gks_data", "states"
 # The sections in the document's order: what each is, where a session buffer keeps what is for it, what
 # consolidated data call that, and its file.
 _ROWS: tuple[tuple[str, tuple[type, ...], str, str, str], ...] = (
@@ -56,7 +56,6 @@ PLACES: dict[tuple[str, str | None], tuple[Kind, str | None]] = {
     (PROFILE, None): ("register", "profile"),
     (GKS, None): ("fact", "gks"),
     (STATES, None): ("register", "state"),
-    (FILE, None): ("register", FILE),
 }
 # The lists of the semantic store, each with the category that its memories have unless they name one.
 KNOWLEDGE = {str(part): category for (section, part), (_, category) in PLACES.items() if section == SEMANTIC}

@@ -5,7 +5,6 @@ What a document holds besides its values, its frame, is kept as it came, in a re
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -18,7 +17,6 @@ from octavo.documents.msp import forms, stores
 from octavo.documents.msp.forms import (
     CORE,
     EPISODIC,
-    FILE,
     GKS,
     LISTS,
     SEMANTIC,
@@ -48,8 +46,9 @@ _COUNTED = ("total_episodes", "total_sessions", "last_consolidation")
 def master_state(account: Account, version: int | None = None) -> MasterState:
     """A version of an account as the seed's document."""
     number = account.version if version is None else version
-    entries = shown(account.at(number))
-    document = _document(entries)
+    view = account.at(number)
+    entries = shown(view)
+    document = _document(entries, frame_of(view)[0])
     sessions = [s for s in account.sessions(scope=SHARED) if s.version <= number]
     time = _time_of(account, number)
     metadata = {
@@ -68,8 +67,9 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     check_shape(document)
     head = account.version
     _check_base(account, document, getattr(state, "base", None), head)
-    now = shown(account.at(head))
-    steps, _ = _steps(account.at(head), now, document, at=at, is_import=False)
+    view = account.at(head)
+    now, (frame, folder) = shown(view), frame_of(view)
+    steps, _ = _steps(view, now, document, at=at, is_import=False)
     immutable = [label for label, candidate in steps if candidate is None]
     if immutable:
         raise Immutable(
@@ -77,9 +77,8 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
             hint="episodes and sensory records are only appended; forget one by its id instead",
         )
     candidates = [candidate for _, candidate in steps if candidate is not None]
-    before, after = _frame(_document(now)), _frame(document)
+    before, after = _frame(_document(now, frame)), _frame(document)
     if changed := {name: held for name, held in after.items() if held != before.get(name, ...)}:
-        frame, folder = frame_of(now)
         candidates.append(Wrote(memory=master_file({**frame, **changed}, folder, at=at)))
     closes = _session_of(account, candidates)
     if candidates:
@@ -101,7 +100,7 @@ def bring_up(
         view = account.at(account.version)
         steps, unchanged = _steps(view, shown(view), document, at=at, is_import=True)
         rows = [(label, candidate) for label, candidate in steps if candidate is not None]
-        rows += [(place_of(memory), Wrote(memory=memory)) for memory in files]
+        rows += [(trees.place_of(memory), Wrote(memory=memory)) for memory in files]
         try:
             tally.write(account, "msp", rows, base=view.version)
         except VersionConflict:
@@ -120,47 +119,19 @@ def shown(reader: Reader) -> list[Entry]:
     return sorted(known, key=lambda entry: (entry.place, entry.memory.at, entry.memory.id))
 
 
-def files_of(entries: Iterable[Entry]) -> dict[str, Any]:
-    """What the documents held besides their values, by name."""
-    return {str(entry.key): entry.value for entry in entries if entry.section == FILE}
-
-
-def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
-    """What documents hold besides their values: a register of category `file` without a text."""
-    return stores.element(FILE, None, name, value, at=at).memory
-
-
-def kept_file(home: str, place: str, data: bytes, *, at: datetime) -> Memory:
-    """A file nobody knows, with its place in parts: a whole path can look like a token to the gate."""
-    name = f"{home}{hashlib.sha256(place.encode()).hexdigest()[:32]}"
-    return file(name, {"path": place.split("/"), **trees.kept_bytes(data)}, at=at)
-
-
-def kept_files(home: str, files: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files nobody knows that were kept, by their places."""
-    kept = [value for name, value in files.items() if name.startswith(home) and "path" in value]
-    return {"/".join(map(str, value["path"])): trees.bytes_of(value) for value in kept}
-
-
-def place_of(memory: Memory) -> str:
-    """Where a file that is kept stood, for people."""
-    return "/".join(memory.data.get("path") or [memory.data["name"]])
-
-
 def master_file(frame: Mapping[str, Any], folder: str | None, *, at: datetime) -> Memory:
-    """The frame as a file, with the folder that its tree stood in if it came as one."""
-    return file(MASTER, {forms.ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
+    """The frame as it is kept, with the folder that its tree stood in if it came as one."""
+    return trees.keep(MASTER, {forms.ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
 
 
-def frame_of(entries: Iterable[Entry]) -> tuple[dict[str, Any], str | None]:
+def frame_of(reader: Reader) -> tuple[dict[str, Any], str | None]:
     """The frame that is kept, and the folder of its tree."""
-    master = files_of(entries).get(MASTER, {})
+    master = trees.kept(reader).get(MASTER, {})
     return dict(master.get(forms.ORIGINAL, {})), master.get("folder")
 
 
-def _document(entries: Sequence[Entry]) -> dict[str, Any]:
+def _document(entries: Sequence[Entry], frame: Mapping[str, Any]) -> dict[str, Any]:
     """The master state of entries in their order, without what the account counts."""
-    frame, _ = frame_of(entries)
     usual = {
         section: {**parts, **frame.get(section, {})}
         for section, parts in forms.EMPTY.items()
@@ -221,10 +192,9 @@ def _numbered(entries: Iterable[Entry]) -> dict[tuple[Any, ...], Entry]:
     seen: Counter[tuple[Any, ...]] = Counter()
     numbered = {}
     for entry in entries:
-        if entry.section != FILE:
-            key = (entry.section, entry.part, *entry.identity)
-            numbered[*key, seen[key]] = entry
-            seen[key] += 1
+        key = (entry.section, entry.part, *entry.identity)
+        numbered[*key, seen[key]] = entry
+        seen[key] += 1
     return numbered
 
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from octavo.documents import trees
 from octavo.documents.msp import forms, saving, stores
-from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
+from octavo.documents.msp.forms import CORE, EPISODIC, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
 from octavo.documents.msp.stores import Entry
-from octavo.documents.transfer import Tally
+from octavo.documents.transfer import FILE, Tally
 from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
 from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import is_id
@@ -86,7 +86,7 @@ def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
 
     def known(end: str) -> str | None:
         if end not in nodes:
-            concepts = sandbox.memories(kind="fact", topic=stores.topic_of("concept", end), limit=1)
+            concepts = sandbox.memories(kind="fact", topic=trees.topic_of("concept", end), limit=1)
             nodes[end] = concepts[0].id if concepts else None
         return nodes[end]
 
