@@ -22,7 +22,7 @@ from octavo.documents.transfer import Exported, Imported, Note, Tally
 from octavo.domain import gate, screening, strict_json
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.episodes import iso, moment
-from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_id, check_scope, is_human
+from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_scope, is_human, is_id
 from octavo.domain.policy import Policy
 from octavo.domain.records import shape_of
 from octavo.domain.verdicts import Verdict
@@ -75,8 +75,7 @@ class VaultMemory(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> VaultMemory:
         """Read a record; what older files leave out gets the seed's defaults, nothing else is dropped."""
-        if not isinstance(given, Mapping):
-            raise BadInput(f"a memory is {type(given).__name__}, not an object")
+        trees.must_be("a memory", given, Mapping)
         known = {name: given[name] for name in _NAMES if given.get(name) is not None}
         text = str(known.get("text", ""))
         if not text.strip():
@@ -270,9 +269,7 @@ def renamed(data: bytes) -> dict[int, str]:
 def _fitting(record: VaultMemory) -> tuple[VaultMemory, str]:
     """The record with an id, a scope and a tier that an account can hold, and what had to change."""
     fields = {}
-    try:
-        check_id(record.id)
-    except BadInput:
+    if not is_id(record.id):
         fields["id"] = hashlib.sha256(record.id.encode(errors="replace")).hexdigest()[:12]
     try:
         check_scope(record.scope)
@@ -298,31 +295,25 @@ def _revisions(
         by_id[line[1].id].append(line)
     for id_, series in by_id.items():
         series.sort(key=lambda line: line[1].version)
-        last = series[-1] if series[-1][1].deleted_at is not None else None
-        for line, own in _own(series, last, known.get(id_), note):
+        living = [line for line in series if line[1].deleted_at is None]
+        end = series[-1] if series[-1] not in living else None
+        for line in series[:-1]:
+            if line not in living:
+                note(line, "tombstone", "it was followed by a newer version")
+        there = known.get(id_)
+        if not living and there is None:
+            living = [series[-1]]  # nothing but the end is known; its text goes in unsaid, so that it can end
+        for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
+            own = {"rev": rev, "original": line[2], **({"is_unsaid": True} if line is end else {})}
+            if end is not None and line is living[-1]:
+                own["end"] = end[2]
             memory, override = _memory(line, own, held, policy, note)
-            if own["rev"] == 1:
+            if rev == 1:
                 yield line, Wrote(memory=memory, override=override)
             else:
                 yield line, Revised(wanted=memory, fields=_SET, at=memory.at, override=override)
-        if last is not None:
-            yield last, Forgot(memory=id_, at=time_of(last[1].deleted_at))
-
-
-def _own(
-    series: Sequence[Line], last: Line | None, there: Entry | None, note: Callable[..., None]
-) -> Iterator[tuple[Line, dict[str, Any]]]:
-    """One memory's living lines, each with what is kept of it; the end is kept with the last one."""
-    living = [line for line in series if line[1].deleted_at is None]
-    for line in series:
-        if line not in living and line is not last:
-            note(line, "tombstone", "it was followed by a newer version")
-    if not living and there is None and last is not None:
-        living = [last]  # nothing but the end is known; its text goes in unsaid, so that it can end
-    for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
-        unsaid = {"is_unsaid": True} if line is last else {}
-        end = {"end": last[2]} if last is not None and line is living[-1] else {}
-        yield line, {"rev": rev, "original": line[2], **unsaid, **end}
+        if end is not None:
+            yield end, Forgot(memory=id_, at=time_of(end[1].deleted_at))
 
 
 def _memory(
