@@ -10,6 +10,7 @@ from copy import copy
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
+from octavo.documents.trees import must_be
 from octavo.domain.episodes import moment
 from octavo.engine.fields import Count
 from octavo.engine.surface import fitted
@@ -36,8 +37,7 @@ class _Recorded:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read one from its JSON, by whichever spelling a field has."""
-        if not isinstance(data, Mapping):
-            raise BadInput(f"a {cls.__name__} is {type(data).__name__}, not an object")
+        must_be(f"a {cls.__name__}", data, Mapping)
         taken: dict[str, Any] = {}
         rest = dict(data)
         for name in cls._fields:
@@ -45,10 +45,7 @@ class _Recorded:
                 if spelling in rest:
                     value = rest.pop(spelling)
                     taken.setdefault(name, value)
-        try:
-            made = cls(**taken)
-        except TypeError as error:
-            raise BadInput(f"a {cls.__name__} cannot be read: {error}") from error
+        made = cls(**taken)
         made.extra = rest
         return made
 
