@@ -118,11 +118,9 @@ class _Import:
         """Take cores and spheres from the files where the same sessions have their places here."""
         here = {session.ordinal: session.sandbox for session in self.account.sessions(scope=scope)}
         for due in sorted(self.tree.made_in(scope), key=lambda due: (due.sessions[-1], due.kind)):
-            first, last, document = due.sessions[0], due.sessions[-1], self.tree.made[due.id]
+            document, span = self.tree.made[due.id], f"{due.sessions[0]} to {due.sessions[-1]}"
             if any(here.get(ordinal) != planned[ordinal - 1] for ordinal in due.sessions):
-                self.tally.leave_out(
-                    due.id, f"sessions {first} to {last} are others here; it is made of those"
-                )
+                self.tally.leave_out(due.id, f"sessions {span} are others here; it is made of those")
                 continue
             try:
                 memory = self.account.intake.adopt(due.id, document)
