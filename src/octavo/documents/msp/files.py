@@ -11,7 +11,7 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.msp import forms, saving, session_buffer, stores
-from octavo.documents.msp.forms import BUFFER, EPISODIC, LISTS, STATES, buffer_named
+from octavo.documents.msp.forms import BUFFER, EPISODIC, FOLDERS, LISTS, STATES, buffer_named
 from octavo.documents.msp.stores import Entry
 from octavo.documents.transfer import FILE, MASKED, Exported, Imported, Note, Tally
 from octavo.domain import screening
@@ -23,7 +23,6 @@ from octavo.engine.reading import Reader
 from octavo.errors import BadFile, BadInput, NotFound, Refused, SandboxClosed
 from octavo.storage.stores.names import folder_of
 
-_FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree keeps its spelling
 _SANDBOXES, _KEPT = "sandboxes", "files/"
 _SECTIONS = {name: section for section, name in forms.FILES.items()}
 _STATE_FOLDER = "core/10_state"
@@ -96,7 +95,7 @@ class _Import:
     def write_stores(self) -> None:
         """Bring the account up to the tree's stores, in one commit."""
         above, frame = self.folder.parent.name, stores.lift(self.document)[0]
-        master = saving.master_file(frame, above if above in _FOLDERS else _FOLDERS[0], at=self.at)
+        master = saving.master_file(frame, above if above in FOLDERS else FOLDERS[0], at=self.at)
         clean = screening.masked(master, self.account.policy.privacy)
         if clean != master:  # one secret does not cost the frame of every section
             self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
@@ -110,10 +109,10 @@ class _Import:
         """
         read: list[tuple[dict[str, Any], dict[str, Any]]] = []
         above, is_alone = self.folder.parent, True
-        if above.name in _FOLDERS:
+        if above.name in FOLDERS:
             is_alone = sum(1 for other in above.iterdir() if other.is_dir()) == 1
         folder = above.parent / _SANDBOXES
-        for child in sorted(folder.iterdir()) if above.name in _FOLDERS and folder.is_dir() else ():
+        for child in sorted(folder.iterdir()) if above.name in FOLDERS and folder.is_dir() else ():
             place = f"{_SANDBOXES}/{child.name}"
             if child.is_symlink() or not child.is_dir():
                 self.tally.say(place, "is no folder; it was left alone")
@@ -191,7 +190,7 @@ def _user_folder(path: Path, user: str) -> Path:
         return path.parent
     if (path / "core").is_dir():
         return path
-    patterns = ["*"] if path.name in _FOLDERS else [f"{name}/*" for name in _FOLDERS]
+    patterns = ["*"] if path.name in FOLDERS else [f"{name}/*" for name in FOLDERS]
     users = [child for pattern in patterns for child in path.glob(pattern) if child.is_dir()]
     named = [child for child in users if child.name == user] or users
     if len(named) == 1:
@@ -208,7 +207,7 @@ def _store_files(user: str, reader: Reader, entries: Sequence[Entry]) -> dict[st
     is_native = folder is None
     document = stores.lay({**forms.EMPTY, **frame} if is_native else frame, entries)
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
-    home = f"{folder or _FOLDERS[0]}/{user if is_plain else folder_of(user)}"
+    home = f"{folder or FOLDERS[0]}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}
     for section, name in forms.FILES.items():
         if is_native or section in frame or document[section]:

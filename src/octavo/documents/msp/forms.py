@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
-
-from msgspec import Struct
 
 from octavo.documents import trees
 from octavo.domain.episodes import SPELLING, iso, moment
@@ -42,6 +41,7 @@ EMPTY: dict[str, dict[str, Any]] = {
     SEMANTIC: {"facts": [], "concepts": [], "relationships": []},
     CORE: {"identity": {}, "values": [], "worldview": {}},
 }
+FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree keeps its spelling
 CANON = ("identity", "values", "worldview", "notes")
 # Which memory stands for a value: the kind and category of each part of each section. A memory of another
 # category stands where its kind stands without one.
@@ -159,8 +159,8 @@ class SessionBuffer(_Document):
     _names: ClassVar[Mapping[str, str]] = _BUFFER_NAMES
 
 
-class LoadedSandbox(Struct, kw_only=True):
-    """A sandbox as the seed sees it: the master state it began on, and its session buffer."""
+class LoadedSandbox(SimpleNamespace):
+    """A sandbox as the seed sees it: the master state it began on, and its session buffer, to be changed."""
 
     id: str
     user_id: str

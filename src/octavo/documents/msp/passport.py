@@ -28,7 +28,6 @@ from octavo.errors import BadInput, NotFound
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_ROOTS = ("account", "accout")
 _BUFFER_FIELDS = ("sandbox_id", "created_at", "parent_version", "metadata")
 
 
@@ -278,7 +277,7 @@ def create_sandbox(user_id: str, name: str | None = None) -> str:
 def _user_of(path: str) -> str:
     """The user in `account/User01/core/`, or the id itself."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    at = next((n for n, part in enumerate(parts[:-1]) if part in _ROOTS), None)
+    at = next((n for n, part in enumerate(parts[:-1]) if part in forms.FOLDERS), None)
     if at is not None:
         return parts[at + 1]
     return parts[-2] if len(parts) > 1 and parts[-1] == "core" else path

@@ -180,21 +180,21 @@ def _entry(before: Entry | None, revision: Revision, at: datetime) -> Entry:
     own = own if isinstance(own, Mapping) and own.get("rev") == holder.rev else {}
     original = own.get("end" if ended else "original")
     foreign = VaultMemory.from_dict(original) if isinstance(original, Mapping) else None
-    told = foreign or then
-    record = VaultMemory(
+    first = VaultMemory(id=memory.id, created_at=now, text=holder.text)
+    told = foreign or (replace(then, version=then.version + 1, updated_at=now) if then else first)
+    is_kept = foreign is not None or ended is not None  # what the account has no word for
+    record = replace(
+        told,
         id=memory.id,
-        version=foreign.version if foreign else then.version + 1 if then else 1,
-        created_at=(foreign and foreign.created_at) or (then.created_at if then else now),
-        updated_at=foreign.updated_at if foreign else now if then else None,
+        created_at=told.created_at or (then or first).created_at,
         tier=holder.kind,
-        topic_id=holder.topic or (told.topic_id if told and (ended or foreign) else None),
-        source=told.source if told and (ended or foreign) else holder.source,
+        topic_id=holder.topic or (told.topic_id if is_kept else None),
+        source=told.source if is_kept else holder.source,
         scope=holder.scope,
         category=holder.category or "other",
         tags=holder.tags,
         deleted_at=(foreign.deleted_at if foreign else now) if ended else None,
         text=holder.text,
-        extra=told.extra if told else {},
     )
     is_same = foreign is not None and foreign == replace(record, created_at=foreign.created_at)
     line = json.dumps(original if is_same else record.to_dict(), ensure_ascii=False).encode() + b"\n"

@@ -308,7 +308,8 @@ class MemoryVault(VaultReader):
 
     def _delete(self, ids: Iterable[str]) -> dict[str, bool | Verdict]:
         """What became of each memory that was to end, False where there is none."""
-        account, told = self.account, dict[str, bool | Verdict].fromkeys(ids, False)
+        account = self.account
+        told: dict[str, bool | Verdict] = dict.fromkeys(ids, False)
         there = [id_ for id_ in told if self.get(id_) is not None]
         for id_, verdict in zip(there, account.forget(*there) if there else (), strict=True):
             told[id_] = bool(verdict) if verdict.proposal is None else verdict
