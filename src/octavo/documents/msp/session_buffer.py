@@ -5,10 +5,10 @@ Consolidation on documents alone runs the rules for real, on an account of a mom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
@@ -48,21 +48,20 @@ def write(
     states = document.get("state_deltas") or {}
     for state in states.values():
         trees.must_be("a state", state, Mapping)
-    new = list(_entries(document, at=now))
+    new = _entries(document, at=now)
     for episode in document.get("new_episodes", ()):
         (say or sandbox.write_episode)(episode)
-    verdicts = [*_remember_all(sandbox, new), *(sandbox.update_state(*state) for state in states.items())]
-    return list(zip([*(entry.value for entry in new), *states.values()], verdicts, strict=True))
+    told = list(zip((entry.value for entry in new), _remember_all(sandbox, new), strict=True))
+    return [*told, *((data, sandbox.update_state(name, data)) for name, data in states.items())]
 
 
-def _entries(document: Mapping[str, Any], *, at: datetime) -> Iterable[Entry]:
+def _entries(document: Mapping[str, Any], *, at: datetime) -> list[Entry]:
     """What a buffer document asks for besides episodes and states."""
     listed = [*document.get("semantic_candidates", ())]
     master = {section: document[field] for section, field in _FIELDS.items() if document.get(field)}
     if isinstance(master.get(CORE), list):
         listed += master.pop(CORE)
-    yield from (_candidate(value, at) for value in listed)
-    yield from stores.entries(master, at=at)
+    return [*(_candidate(value, at) for value in listed), *stores.entries(master, at=at)]
 
 
 def _candidate(value: Any, at: datetime) -> Entry:
@@ -102,17 +101,9 @@ def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
 def _remember(sandbox: Sandbox, entry: Entry) -> Verdict:
     memory = entry.memory
     told = memory.data.get(_CANDIDATE, entry.value if entry.key is None else None)
-    return sandbox.remember(
-        forms.said(memory),
-        kind=memory.kind,
-        topic=memory.topic,
-        category=memory.category,
-        at=memory.at,
-        confidence=forms.confidence_of(told),  # None leaves it to who writes it
-        data=memory.data,
-        links=memory.links,
-        id=memory.id or None,
-    )
+    sure = forms.confidence_of(told)  # None leaves it to who writes it
+    fields = {name: getattr(memory, name) for name in ("kind", "topic", "category", "at", "data", "links")}
+    return sandbox.remember(forms.said(memory), confidence=sure, id=memory.id or None, **fields)
 
 
 def document(buffer: SessionBuffer) -> dict[str, Any]:
@@ -151,8 +142,8 @@ def document(buffer: SessionBuffer) -> dict[str, Any]:
 
 def marker(buffer: SessionBuffer) -> dict[str, Any]:
     """What an import noted about the sandbox, nothing if it was opened here."""
-    noted = [entry.memory.data for entry in buffer.entries if isinstance(entry, Wrote) and _is_marker(entry)]
-    return dict(noted[-1]) if noted else {}
+    noted = (entry.memory.data for entry in reversed(buffer.entries) if _is_marker(entry))
+    return dict(next(noted, {}))
 
 
 def _noted(parts: dict[str, Any], buffer: SessionBuffer) -> dict[str, Any]:
@@ -167,7 +158,7 @@ def _noted(parts: dict[str, Any], buffer: SessionBuffer) -> dict[str, Any]:
     return {**said, **fields}
 
 
-def _is_marker(entry: Any) -> bool:
+def _is_marker(entry: object) -> TypeGuard[Wrote]:
     return isinstance(entry, Wrote) and (entry.memory.kind, entry.memory.category) == ("register", FILE)
 
 
@@ -181,8 +172,7 @@ def rehearse(
 ) -> forms.ConsolidatedData:
     """What the gate and the rules let through of a buffer on top of a master state."""
     given = forms.buffer_named(buffer)
-    metadata = given.get("metadata")
-    id_ = given.get("sandbox_id") or (metadata.get("sandbox_id") if isinstance(metadata, Mapping) else None)
+    id_ = given.get("sandbox_id") or forms.text_under(given.get("metadata"), "sandbox_id")
     refused = []
 
     def say(episode: Mapping[str, Any]) -> None:
