@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime
@@ -166,8 +165,3 @@ def vector_problem(values: Sequence[Any]) -> str | None:
     if not any(values):
         return "its vector is all zeros"
     return None
-
-
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine of two vectors of length one."""
-    return float(sum(map(operator.mul, one, other)))

@@ -185,11 +185,8 @@ class MemoryVault(VaultReader):
     ) -> VaultMemory | Verdict:
         """Give a memory its next version; the same gates as for an addition apply."""
         self._must_live(memory_id)
-        changes: dict[str, Any] = {} if text is None else {"text": text}
-        if category is not None:
-            changes["category"] = category.strip().lower()
-        if tags is not None:
-            changes["tags"] = tags
+        asked = {"text": text, "category": category and category.strip().lower(), "tags": tags}
+        changes: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
         return self._result(self.account.revise(memory_id, **changes))
 
     def update_by_topic(
