@@ -154,9 +154,8 @@ class _Import:
         try:
             if self.account.memories(kind="register", topic=topic, limit=1):
                 raise SandboxClosed(place)
-            name = note["metadata"].get("name") if isinstance(note["metadata"], Mapping) else None
             sandbox = self.account.sandbox(
-                name if isinstance(name, str) and name.strip() else folder,
+                forms.text_under(note["metadata"], "name") or folder,
                 started_at=forms.when(document) or self.at,
                 id=folder if is_id(folder) else None,
             )
