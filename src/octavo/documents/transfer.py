@@ -81,7 +81,7 @@ class Tally:
         if not verdict or verdict.memory is None:
             self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
             return False
-        is_memory = verdict.memory.category != FILE
+        is_memory = not is_kept(verdict.memory)
         if verdict.outcome == "unchanged":
             self.unchanged += is_memory
             return False
@@ -122,6 +122,11 @@ class Tally:
         }
         told["counts"] = dict(+self.counts)
         return Imported(format=format_, version=account.version, account=user or account.name, **told)
+
+
+def is_kept(memory: Memory) -> bool:
+    """Whether it is no memory, but what documents hold besides: a register `file` without a text."""
+    return (memory.kind, memory.category, memory.text) == ("register", FILE, "")
 
 
 def _is_masked(asked: Finished | Memory | None, kept: Memory) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from octavo.documents.transfer import FILE, Exported, Note
+from octavo.documents.transfer import FILE, Exported, Note, is_kept
 from octavo.domain import strict_json
 from octavo.domain.memory import SHARED, Memory
 from octavo.engine.account import Account
@@ -107,7 +107,7 @@ def write_bytes(path: Path, data: bytes, disk: Disk | None = None) -> None:
 
 
 def keep(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
-    """What documents hold besides memories, by a name: a register of category `file` without a text."""
+    """What documents hold besides memories, by a name."""
     return Memory(
         id="",
         kind="register",
@@ -135,7 +135,7 @@ def place_of(kept: Memory) -> str:
 def kept(reader: Reader) -> dict[str, Mapping[str, Any]]:
     """Everything that is kept, by name."""
     memories = reader.memories(kind="register", category=FILE, scope=SHARED)
-    return {str(memory.data.get("name")): memory.data for memory in memories}
+    return {str(memory.data.get("name")): memory.data for memory in memories if is_kept(memory)}
 
 
 def kept_files(reader: Reader, home: str) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ from octavo.documents.consciousness.tree import (
     document_of,
     scoped,
 )
-from octavo.documents.transfer import FILE, MASKED, Exported, Imported, Note, Tally
+from octavo.documents.transfer import MASKED, Exported, Imported, Note, Tally, is_kept
 from octavo.domain import compression
 from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
@@ -243,7 +243,7 @@ def _told(memory: Memory) -> dict[str, Any]:
 
 def _is_note(memory: Memory) -> bool:
     """Whether it is what an import of a tree kept beside the memories."""
-    return memory.category == FILE and str(memory.data.get("name")).startswith(f"{_NOTES}/")
+    return is_kept(memory) and str(memory.data.get("name")).startswith(f"{_NOTES}/")
 
 
 def _developer(account: Account) -> str:

@@ -13,7 +13,7 @@ from octavo.documents import trees
 from octavo.documents.msp import forms, saving, session_buffer, stores
 from octavo.documents.msp.forms import BUFFER, EPISODIC, FOLDERS, LISTS, STATES, buffer_named
 from octavo.documents.msp.stores import Entry
-from octavo.documents.transfer import FILE, MASKED, Exported, Imported, Note, Tally
+from octavo.documents.transfer import FILE, MASKED, Exported, Imported, Note, Tally, is_kept
 from octavo.domain import screening
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.episodes import iso
@@ -52,7 +52,7 @@ def export(account: Account, path: Path) -> Exported:
         files |= _sandbox_files(account.buffer(info.id), account.name)
     counts = [*(entry.memory.kind for entry in entries), *("sandbox" for _ in open_)]
     unseen = [m for m in view.memories() if m.scope != SHARED or stores.entry_of(m) is None]
-    others = (m for m in unseen if m.scope != SHARED or m.category != FILE)
+    others = (m for m in unseen if m.scope != SHARED or not is_kept(m))
     whose = (f"kind {m.kind}" if m.scope == SHARED else f"scope {m.scope}" for m in others)
     return trees.export(account, "msp", path, files, counts=counts, left_out=whose, version=version)
 

@@ -16,7 +16,7 @@ from octavo.documents import trees
 from octavo.documents.msp import forms, saving, stores
 from octavo.documents.msp.forms import CORE, EPISODIC, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
 from octavo.documents.msp.stores import Entry
-from octavo.documents.transfer import FILE, Tally
+from octavo.documents.transfer import Tally, is_kept
 from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
 from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import is_id
@@ -159,7 +159,7 @@ def _noted(parts: dict[str, Any], buffer: SessionBuffer) -> dict[str, Any]:
 
 
 def _is_marker(entry: object) -> TypeGuard[Wrote]:
-    return isinstance(entry, Wrote) and (entry.memory.kind, entry.memory.category) == ("register", FILE)
+    return isinstance(entry, Wrote) and is_kept(entry.memory)
 
 
 def rehearse(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from octavo.documents.msp import forms
 from octavo.documents.msp.forms import CORE, EPISODIC, GKS, LISTS, ORIGINAL, PLACES, SEMANTIC, STATES
-from octavo.documents.transfer import FILE
+from octavo.documents.transfer import is_kept
 from octavo.documents.trees import is_label, must_be, topic_of
 from octavo.domain import episodes
 from octavo.domain.memory import Link, Memory, Turn, is_id, is_temporary, transcript
@@ -70,7 +70,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 def entry_of(memory: Memory) -> Entry | None:
     """Where the master state shows a memory, None if it has no store for it."""
     place = _STANDS.get((memory.kind, memory.category)) or _STANDS.get((memory.kind, None))
-    if place is None or memory.category == FILE:
+    if place is None or is_kept(memory):
         return None
     (section, part), data = place, memory.data
     if memory.kind == "register" and section != STATES:
