@@ -30,11 +30,9 @@ from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import open_account
 from octavo.doors.operations.values import time_of
-from octavo.doors.pool import Pool
-from octavo.doors.rest import add_route
+from octavo.doors.rest import Server
 from octavo.doors.rest import answer as rest_answer
 from octavo.doors.settings import Settings
-from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, OctavoError, Refused
@@ -93,17 +91,17 @@ def answer(settings: Settings, event: str) -> None:
         os.umask(others)
 
 
-def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+def add(server: Server) -> None:
     """Let the running server answer hooks at /hooks/<event>, as whom the token says."""
 
     def hook(request: Any, who: Settings, payload: dict[str, Any]) -> Any:
         """Answer a coding agent's hook."""
         event = payload.pop("event")
         session = _session(event, payload)
-        with pool.account(agent_settings(who, "hook"), begins=True) as account:
+        with server.pool.account(agent_settings(who, "hook"), begins=True) as account:
             return rest_answer(respond(account, event, payload, session) or {})
 
-    add_route(app, visitors, "POST", "/hooks/{event}", hook, _PAYLOAD, is_strict=False)
+    server.route("POST /hooks/{event}", hook, _PAYLOAD, is_open=True)
 
 
 def respond(
