@@ -66,7 +66,6 @@ class Tokens:
 
     def __init__(self, root: Path | str) -> None:
         self._store = place_of(root).open(_PLACE)
-        self._read: tuple[bytes, list[Token]] = (b"", [])
 
     def add(self, account: str, actor: str, scope: str | None, *, by: str) -> tuple[Token, str]:
         """Make a token and return it with its text, which is told this once."""
@@ -90,14 +89,11 @@ class Tokens:
 
     def all(self) -> list[Token]:
         """Every token, oldest first, as they are kept now."""
-        data = self._store.read(_FILE) or b"[]"
-        if data != self._read[0]:
-            try:
-                self._read = data, msgspec.json.decode(data, type=shape_of(list[Token]))
-            except msgspec.DecodeError as error:
-                hint = "restore the file, or remove it and give new ones"
-                raise Damaged(f"{_FILE} cannot be read: {error}", hint=hint) from error
-        return self._read[1]
+        try:
+            return msgspec.json.decode(self._store.read(_FILE) or b"[]", type=shape_of(list[Token]))
+        except msgspec.DecodeError as error:
+            hint = "restore the file, or remove it and give new ones"
+            raise Damaged(f"{_FILE} cannot be read: {error}", hint=hint) from error
 
     def of(self, text: str) -> Token | None:
         """The token of a text, None if there is none."""
