@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -22,6 +23,7 @@ from octavo.errors import BadInput, NotFound
 from octavo.storage.mirror_tree import unfit
 
 _VAULT = ("canon", "register")
+_PLACE = re.compile(r"(?:knowledge/|events/)?([\w-]+)\.(?:md|jsonl?)")  # where the tree keeps what has a key
 
 
 def vault_add(
@@ -120,7 +122,8 @@ def memory_read(account: Account, level: Layer, path: str) -> Any:
 
 def memory_write(account: Account, level: Layer, path: str, content: str | dict[str, Any]) -> Any:
     """Write at a level: an event is appended, a page replaced, a procedure waits for a person."""
-    written = FilesystemMemory(account).write_memory(content, level, path)
+    place = _PLACE.fullmatch(path)
+    written = FilesystemMemory(account).write_memory(content, level, place[1] if place else path)
     if written.refused and not written.ids:
         raise BadInput(f"nothing was written: {'; '.join(written.refused)}")
     return written
