@@ -73,6 +73,9 @@ class Form:
             record = msgspec.convert(told, shape_of(self._record), strict=not is_text)
         except msgspec.ValidationError as error:
             what, _, place = str(error).partition(" - at `$")
+            for parameter in [self._known[name] for name in re.findall(r"\w+", place)[:1]]:
+                one_of = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
+                hint = f"{parameter.name}: {_TYPED.sub('', parameter.summary)}{one_of}"
             raise Unfit(where + place.rstrip("`"), f"does not fit: {what}", hint) from error
         return {name: value for name, value in asdict(record).items() if value not in (None, UNSET)}
 

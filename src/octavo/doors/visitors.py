@@ -211,7 +211,7 @@ class Guard:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
-            if left < 0:  # its length need not have been said beforehand
+            if left < 0:
                 raise TooLarge(f"a request may carry {self._max_bytes:,} bytes")
             return message
 
@@ -240,6 +240,3 @@ class Guard:
         self._asked[client] += 1
         if self._asked[client] > self._requests:
             raise TooOften(f"{client} asks more than {self._requests:,} times in {self._seconds:g} seconds")
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._max_bytes:
-            raise TooLarge(f"a request may carry {self._max_bytes:,} bytes")
