@@ -156,13 +156,7 @@ class Server:
                 hint = "only `remember` takes one; consolidating twice is safe without"
                 raise BadInput(f"{operation.name} takes no Idempotency-Key", hint=hint)
             value = self.pool.perform(operation, who, {parameters[n].name: v for n, v in said.items()})
-            if shape is not None:
-                return answer(*shape(value, said))
-            is_one = request.method == "DELETE" and operation.name == "forget"
-            status = _status(operation.name, value["verdicts"][0] if is_one else value)
-            headers, known = _headers(request, value), request.headers.get("if-none-match", "")
-            is_known = request.method == "GET" and known == headers.get("ETag")
-            return answer(value, 304 if is_known else status, headers)
+            return _reply(request, operation.name, value) if shape is None else answer(*shape(value, said))
 
         note = "Only a human actor may." if operation.human else ""
         told: dict[str, Any] = {"summary": operation.summary, "tags": [operation.section]}
@@ -180,26 +174,27 @@ def _json(request: Any, body: bytes) -> Any:
         raise Unfit("body", f"is no JSON: {error}", "mind its quotes and brackets") from error
 
 
-def _status(operation: str, value: Any) -> int:
-    """The status of an answer, by its verdict if it is one; a refusal is an error."""
-    if not isinstance(value, Verdict):
-        return 200
-    if value.outcome == "refused" and value.check == "missing":
-        raise NotFound(value.detail)
-    if value.outcome == "refused":
-        value.or_raise()
-    return {"proposed": 202, "admitted": 201 if operation == "remember" else 200}.get(value.outcome, 200)
-
-
-def _headers(request: Any, value: Any) -> dict[str, str]:
-    """The headers of an answer: its revision as an ETag, the next page as a link."""
+def _reply(request: Any, operation: str, value: Any) -> Any:
+    """The answer: its status from a verdict, its ETag from a revision, the next page as a link."""
+    status, headers = 200, {}
+    is_one = request.method == "DELETE" and operation == "forget"
+    verdict = value["verdicts"][0] if is_one else value
+    if isinstance(verdict, Verdict):
+        if verdict.outcome == "refused" and verdict.check == "missing":
+            raise NotFound(verdict.detail)
+        if verdict.outcome == "refused":
+            verdict.or_raise()
+        is_new = verdict.outcome == "admitted" and operation == "remember"
+        status = 202 if verdict.outcome == "proposed" else 201 if is_new else 200
     memory = value.memory if isinstance(value, Verdict) else value
     if isinstance(memory, Memory):
-        return {"ETag": f'"{memory.rev}"'}
+        headers["ETag"] = f'"{memory.rev}"'
+        if request.method == "GET" and request.headers.get("if-none-match") == headers["ETag"]:
+            status = 304
     if request.method == "GET" and isinstance(value, Mapping) and value.get("next") is not None:
         following = request.url.include_query_params(after=value["next"])
-        return {"Link": f'<{following.path}?{following.query}>; rel="next"'}
-    return {}
+        headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+    return answer(value, status, headers)
 
 
 def _add_table(server: Server) -> None:
