@@ -126,8 +126,8 @@ def respond(
         text = account.brief(query, k=_RELEVANT, budget=_BUDGET, standing=is_first).text
         _keep(account, name, [_event("user", said)], notes)
     else:
-        turns = [] if notes is None else _turns(payload.get("transcript_path"))
-        _keep(account, name, [(n, turn) for n, turn in turns if n > _noted(notes)[0]], notes)
+        turns, done = [] if notes is None else _turns(payload.get("transcript_path")), _noted(notes)[0]
+        _keep(account, name, [(n, turn) for n, turn in turns if n > done], notes)
         answers = [turn.text for _, turn in turns if turn.speaker == "assistant"]
         is_over = event == "stop" and not conversations.open_ids(account, name)
         if not is_over and _is_said(said) and [said.strip()] != [one.strip() for one in answers[-1:]]:
@@ -135,7 +135,7 @@ def respond(
         if event == "stop":
             conversations.end(account, name)
             if notes is not None and notes.exists():  # no trace of what was said stays there
-                _note(notes, max([_noted(notes)[0], *(n for n, _ in turns)]), [])
+                _note(notes, max([done, *(n for n, _ in turns)]), [])
     if not text:
         return None
     called = payload.get("hook_event_name", EVENTS[event])
