@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from importlib import metadata
 from types import MappingProxyType
 from typing import Any
@@ -72,14 +71,9 @@ class Server:
     def __init__(self, pool: Pool, visitors: Visitors) -> None:
         from fastapi import FastAPI
 
-        @asynccontextmanager
-        async def lifespan(_: Any) -> Any:
-            yield
-            pool.close()
-
         self.pool, self.visitors, self.counts = pool, visitors, Counts()
         about = "Long-term memory for AI agents. Errors are RFC 9457 problems."
-        how: dict[str, Any] = {"lifespan": lifespan, "redoc_url": None, "docs_url": None}
+        how: dict[str, Any] = {"on_shutdown": [pool.close], "redoc_url": None, "docs_url": None}
         how["responses"] = {"default": problems.DESCRIBED}
         self.app: Any = FastAPI(title="Octavo", version=metadata.version("octavo"), description=about, **how)
         self.app.state.is_ending = lambda: False
