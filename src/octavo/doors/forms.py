@@ -23,11 +23,7 @@ _TYPED = re.compile("; (may be repeated|- reads standard input)")  # what is sai
 
 
 class Unfit(BadInput):
-    """What was said does not fit its form; `where` is its place, such as `body.text`."""
-
-    def __init__(self, where: str, what: str, hint: str) -> None:
-        super().__init__(f"{where} {what}", hint=hint)
-        self.where, self.what = where, what
+    """What was said does not fit its form; the message begins with its place, such as `body.text`."""
 
 
 class Form:
@@ -63,9 +59,9 @@ class Form:
         """What was said, by the types of the parameters; None is not said, a text may stand for a number."""
         hint = f"it takes {', '.join(self._known) or 'nothing'}"
         if not isinstance(said, Mapping):
-            raise Unfit(where, "is no JSON object", hint)
+            raise Unfit(f"{where} is no JSON object", hint=hint)
         for name in () if self._is_open else sorted(said.keys() - self._known.keys())[:1]:
-            raise Unfit(f"{where}.{name[:80]}", f"is unknown: there is no {name[:80]!r} here", hint)
+            raise Unfit(f"{where}.{name[:80]} is unknown: there is no {name[:80]!r} here", hint=hint)
         many = {name for name, value in said.items() if is_text and isinstance(value, str)}
         many &= {p.name for p in self._known.values() if p.is_many}
         told = {name: [value] if name in many else value for name, value in said.items()}
@@ -76,7 +72,7 @@ class Form:
             for parameter in [self._known[name] for name in re.findall(r"\w+", place)[:1]]:
                 one_of = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
                 hint = f"{parameter.name}: {_TYPED.sub('', parameter.summary)}{one_of}"
-            raise Unfit(where + place.rstrip("`"), f"does not fit: {what}", hint) from error
+            raise Unfit(f"{where}{place.rstrip('`')} does not fit: {what}", hint=hint) from error
         return {name: value for name, value in asdict(record).items() if value not in (None, UNSET)}
 
 

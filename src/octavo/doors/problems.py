@@ -86,7 +86,8 @@ def answer_errors(app: Any) -> None:
         path, status, headers = request.url.path, None, dict[str, str]()
         match error:
             case Unfit():
-                return response(error, path, errors=[{"where": error.where, "what": error.what}])
+                where, _, what = error.message.partition(" ")
+                return response(error, path, errors=[{"where": where, "what": what}])
             case Stale() if "if-match" in request.headers:
                 status = 412  # it has a status of its own for what has changed since
             case HTTPException():

@@ -163,9 +163,9 @@ def _json(request: Any, body: bytes) -> Any:
     try:
         if "json" in request.headers.get("content-type", "json"):
             return msgspec.json.decode(body or b"{}")
-        raise Unfit("body", "is not said to be JSON", "send the body as application/json")
+        raise Unfit("body is not said to be JSON", hint="send the body as application/json")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Unfit("body", f"is no JSON: {error}", "mind its quotes and brackets") from error
+        raise Unfit(f"body is no JSON: {error}", hint="mind its quotes and brackets") from error
 
 
 def _reply(request: Any, operation: str, value: Any) -> Any:
