@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from types import SimpleNamespace
 from typing import Any, ClassVar, Self
+
+from msgspec import Struct
 
 from octavo.documents import trees
 from octavo.domain.episodes import SPELLING, iso, moment
@@ -159,8 +160,8 @@ class SessionBuffer(_Document):
     _names: ClassVar[Mapping[str, str]] = _BUFFER_NAMES
 
 
-class LoadedSandbox(SimpleNamespace):
-    """A sandbox as the seed sees it: the master state it began on, and its session buffer, to be changed."""
+class LoadedSandbox(Struct, kw_only=True):
+    """A sandbox as the seed sees it: the master state it began on, and its session buffer."""
 
     id: str
     user_id: str
