@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.domain import ageing, screening
+from octavo.domain import screening
 from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.mirror import Synced
 from octavo.domain.ports import Place, Progress
@@ -102,7 +102,9 @@ class Keeper(Handle):
     def aged(self) -> dict[str, list[Memory]]:
         """Episodes past the limits of the policy that might go to the archive, by group."""
         held = frozenset(id_ for core in self.memories(kind="core") for id_ in core.linked("part"))
-        return ageing.overdue(self.memories(kind="episode"), held, self._spine.now(), self.policy.retention)
+        return retirement.overdue(
+            self.memories(kind="episode"), held, self._spine.now(), self.policy.retention
+        )
 
     def retire_aged(self) -> dict[str, list[str]]:
         """Move episodes past their age, number or size to the archive; returns the ids that went, by group.

@@ -103,8 +103,8 @@ class Mirror:
         beside: Mapping[str, Ours] | None = None,
         *,
         anew: bool = False,
-    ) -> list[str]:
-        """Write what changed since it was last shown, or everything `anew`; returns the paths.
+    ) -> dict[str, bool]:
+        """Write what changed since it was last shown, or everything `anew`; the paths, and which are there.
 
         A file is written only over what was shown there, or over what the caller has `seen` and taken in `at`
         some places; what was `read` from a file that shows nothing now is in another one, and the file goes.
@@ -126,7 +126,7 @@ class Mirror:
         gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
         ours |= beside or {}
         paths = sorted({*ours, *gone, *read})
-        written = [path for path in paths if self._put(path, ours.get(path), files, seen)]
+        written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen)}
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
             self.tree.put(path, data or there, over=there)
@@ -140,13 +140,11 @@ class Mirror:
         """Write or remove a file unless a person has been at it, and note so; True if it was."""
         place, data, ids = one or (None, None, {})
         there, shown = self.tree.read(path), files.get(path)
-        if there == data:
-            is_free = True
-        elif there is None:  # what a person removed comes back only if nobody can remove it
+        if there is None:  # what a person removed comes back only if nobody can remove it
             is_free = shown is None or (place is not None and place.form not in mirror_places.EDITABLE)
         else:
             is_free = shown is not None and hash_of(there) == shown.sha256
-        is_free = is_free or (path in seen and there == seen[path])
+        is_free = is_free or there in (data, seen.get(path, data))
         if not is_free or not self.tree.put(path, data, over=there):
             files |= {path: replace(shown, is_behind=True)} if shown else {}
             return False

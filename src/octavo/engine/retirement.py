@@ -1,12 +1,19 @@
-"""Retirement: routine originals of a verified core go to the archive, by policy only, and come back."""
+"""Retirement, by policy only: what may go leaves the live memory for the archive, and comes back.
+
+That is routine originals of a verified core, and episodes past their age, number or size.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from octavo.domain import compression, cores
 from octavo.domain.filters import Filter
 from octavo.domain.memory import STATE, Change, Memory, Proposal
+from octavo.domain.policy import RetentionPolicy
 from octavo.domain.review import RETIRE, RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.engine.spine import Spine
@@ -14,6 +21,8 @@ from octavo.storage import codec
 from octavo.storage.state_view import DbView
 
 LOST = "forgotten_sources"
+_TALKS = "conversations"
+_GROUPS = {None: _TALKS, "event": "events", "game_event": "events", "rlds": "rlds_episodes"}
 _ALWAYS, _SHARE = 50, 0.1
 
 
@@ -29,6 +38,52 @@ def retire(spine: Spine) -> list[str]:
     total = sum(map(len, doomed.values()))
     what = "routine originals of {} would leave the live memory"
     return [id_ for core, some in doomed.items() for id_ in _let_go(spine, core, some, total, what)]
+
+
+def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
+    """The limits of each group that a policy sets, as the seed writes them."""
+    limits = {
+        _TALKS: {"max_age_days": policy.conversation_days, "max_files": policy.conversation_files},
+        "events": {"max_age_days": policy.event_days, "max_size_mb": policy.event_megabytes},
+        "rlds_episodes": {"max_age_days": policy.run_days, "max_files": policy.run_files},
+    }
+    return {
+        group: {name: most for name, most in some.items() if most is not None}
+        for group, some in limits.items()
+    }
+
+
+def overdue(
+    episodes: Sequence[Memory], held: frozenset[str], now: datetime, policy: RetentionPolicy
+) -> dict[str, list[Memory]]:
+    """Episodes that a limit lets go, by group; `held` are the ids that a core has summarised.
+
+    A conversation goes whole or not at all, and only if a core holds all of it; a milestone never goes.
+    """
+    files: dict[str, dict[str, list[Memory]]] = {group: {} for group in _GROUPS.values()}
+    for memory in (memory for memory in episodes if memory.category in _GROUPS):
+        group = _GROUPS[memory.category]
+        unit = (memory.sandbox or memory.id) if group == _TALKS else memory.id
+        files[group].setdefault(unit, []).append(memory)
+    gone: dict[str, list[Memory]] = {}
+    for group, limits in limits_of(policy).items():
+        over = _over(list(files[group].values()), limits, now)
+        over = [unit for unit in over if group != _TALKS or held.issuperset(m.id for m in unit)]
+        gone[group] = [m for unit in over if not any(map(compression.is_milestone, unit)) for m in unit]
+    return gone
+
+
+def _over(units: list[list[Memory]], limits: Mapping[str, float], now: datetime) -> list[list[Memory]]:
+    """The units past a limit, the newest counted first."""
+    over, size = [], 0
+    ends = [(max(memory.at for memory in unit), unit) for unit in units]
+    for count, (end, unit) in enumerate(sorted(ends, key=lambda one: one[0], reverse=True), start=1):
+        size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in unit)
+        days = (now - end) / timedelta(days=1)
+        reached = {"max_files": count, "max_age_days": days, "max_size_mb": size / 1_000_000}
+        if any(reached[name] > most for name, most in limits.items()):
+            over.append(unit)
+    return over
 
 
 def age(spine: Spine, rule: str, episodes: list[Memory]) -> list[str]:

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from octavo.documents.brain import patterns
 from octavo.documents.brain.patterns import Consolidated
 from octavo.domain import blocks, episodes, mirror, runs
-from octavo.domain.ageing import limits_of
 from octavo.domain.memory import Layer, Memory
 from octavo.domain.mirror_places import place_of
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
 from octavo.engine.account import Account
+from octavo.engine.retirement import limits_of
 from octavo.engine.sandbox import Sandbox
 from octavo.engine.surface import public
 from octavo.errors import BadInput
