@@ -14,7 +14,6 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from octavo.domain import blocks
-from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, STATE, Kind, Memory
 from octavo.errors import BadInput
 
@@ -113,12 +112,6 @@ class Place(Struct, frozen=True, kw_only=True):
     topic: str | None = None
 
     @property
-    def query(self) -> Filter:
-        """What finds its memories, and those of the places like it."""
-        session = self.topic if self.form == "talk" else None
-        return Filter(kinds=(self.kind,), scopes=(self.scope,), sandbox=session, category=self.category)
-
-    @property
     def page(self) -> str:
         """What it is called if it is a page."""
         return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
@@ -137,7 +130,10 @@ class Place(Struct, frozen=True, kw_only=True):
 def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place | None:
     """Where the tree shows a memory; `session_name` gives the file's name for a session."""
     for path, form, kind, fields in _ROWS:
-        if kind == memory.kind and all(_has(memory, name, value) for name, value in fields.items()):
+        if kind == memory.kind and all(
+            getattr(memory, name) == value or (value is True and getattr(memory, name))
+            for name, value in fields.items()
+        ):
             named = _VARIABLE.search(path)
             if named and not (name := _NAMES[named[1]](memory, session_name)):
                 continue
@@ -147,8 +143,8 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
             topics = {"run": memory.id, "told": memory.id, "talk": memory.sandbox}
             topics |= dict.fromkeys(("json", "text", "skill"), memory.topic)
-            own, topic = memory.scope, topics.get(form)
-            return Place(path=inside, form=form, kind=kind, scope=own, category=category, topic=topic)
+            told = {"category": category, "topic": topics.get(form)}
+            return Place(path=inside, form=form, kind=kind, scope=memory.scope, **told)
     return None
 
 
@@ -161,11 +157,6 @@ def grouped(
         if (place := place_of(memory, session_name)) is not None:
             groups.setdefault(place.path, (place, []))[1].append(memory)
     return groups
-
-
-def _has(memory: Memory, name: str, value: Any) -> bool:
-    own = getattr(memory, name)
-    return bool(own) if value is True else bool(own == value)
 
 
 def recognise(path: str, text: str) -> Place | None:

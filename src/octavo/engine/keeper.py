@@ -244,7 +244,7 @@ class Keeper(Handle):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.told(tree, Comparison(tree, take))
+            return Comparison(tree, take).told()
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
         done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)

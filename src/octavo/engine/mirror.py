@@ -18,7 +18,8 @@ from octavo.domain.ports import Progress
 from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
 from octavo.errors import BadInput, NotFound
-from octavo.storage.mirror_tree import IGNORED, SESSION, Manifest, Shown, Tree, hash_of
+from octavo.storage import codec
+from octavo.storage.mirror_tree import IGNORED, MANIFEST, SESSION, Manifest, Shown, Tree, hash_of
 from octavo.storage.state_view import DbView
 
 _NOTHING: Mapping[str, Shown] = {}
@@ -84,7 +85,7 @@ class Mirror:
     def clear(self) -> None:
         """Forget what was shown, so that everything is looked at again; no file goes."""
         with self.held():
-            self.tree.note(Manifest(account=self.spine.identity.account))
+            self.tree.put(MANIFEST, None, over=self.tree.read(MANIFEST))
 
     def base(self) -> Manifest:
         """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
@@ -130,7 +131,8 @@ class Mirror:
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
             self.tree.put(path, data or there, over=there)
-        self.tree.make_folders(mirror_places.FOLDERS)
+        for folder in mirror_places.FOLDERS:
+            self.tree.make_folder(folder)
         self.note(replace(manifest, files=files))
         return written
 
@@ -158,7 +160,8 @@ class Mirror:
         """Keep what is shown now, and of which version."""
         version = self.view.version
         header = self.spine.state.commit(version).hash if version else ""
-        self.tree.note(replace(manifest, version=version, header=header))
+        noted = codec.encode_json(replace(manifest, version=version, header=header)) + b"\n"
+        self.tree.put(MANIFEST, noted, over=self.tree.read(MANIFEST))
 
     def places(self, ids: Collection[str] | None = None) -> dict[str, tuple[Place, list[Memory]]]:
         """The places of all live memories, or those that some memories ever had, by their paths."""
@@ -213,12 +216,14 @@ class Mirror:
         if place.form in ("run", "told"):
             own = self.view.get(str(place.topic))
             return [own] if own and not own.gone else []
-        if place.query not in self._alike:
-            there = self.view.memories(place.query)
+        session = place.topic if place.form == "talk" else None
+        alike = Filter(kinds=(place.kind,), scopes=(place.scope,), sandbox=session, category=place.category)
+        if alike not in self._alike:
+            there = self.view.memories(alike)
             order = self.spine.state.order_of([memory.id for memory in there])
             there = sorted(there, key=lambda memory: order[memory.id])
-            self._alike[place.query] = mirror_places.grouped(there, self._session_name)
-        return self._alike[place.query].get(place.path, (place, []))[1]
+            self._alike[alike] = mirror_places.grouped(there, self._session_name)
+        return self._alike[alike].get(place.path, (place, []))[1]
 
     def _appended(
         self, place: Place, changed: Collection[str], files: Mapping[str, Shown]

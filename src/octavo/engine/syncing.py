@@ -162,19 +162,15 @@ class Comparison:
 
     def _tell_apart(self, group: Group) -> None:
         """Note every edit and every conflict of a group."""
-        there: dict[str, str] = {}
-        new: list[Found] = []
-        moved = {id_ for id_, path in self._moved.items() if path == group.place.path}
+        there, new = dict[str, str](), list[Found]()
+        moved = [id_ for id_, path in self._moved.items() if path == group.place.path]
+        known = {*group.base, *group.members, *moved}
         for one in group.found:
-            is_ours = one.id in group.base or one.id in group.members or one.id in moved
-            if is_ours and one.id and one.id not in there:
-                there[one.id] = one.path
-                self._tell(group, one.id, one)
-            elif (
-                not is_ours
-                or there[str(one.id)] == one.path
-                or one.said not in self._said(group, one.id)[-1:]
-            ):
+            own = one.id if one.id in known else None
+            if own and own not in there:
+                there[own] = one.path
+                self._tell(group, own, one)
+            elif not own or there[own] == one.path or one.said not in self._said(group, own)[-1:]:
                 new.append(one)  # else the next file of the page shows it, and this one could not be written
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
@@ -251,27 +247,23 @@ class Comparison:
             if data != self._disk.get(path)
         }
 
+    def told(self, touched: Mapping[str, bool] | None = None, *, is_done: bool = False) -> Synced:
+        """What a sync did or, as long as nothing is done, would do."""
+        return Synced(
+            folder=self._tree.name,
+            version=self._tree.view.version,
+            edits=tuple(edit for group in self.groups if not group.is_held for edit, _ in group.edits),
+            conflicts=tuple(held for group in self.groups for held in group.conflicts),
+            refused=tuple(held for group in self.groups for held in group.refused),
+            left_alone=tuple(self.alone),
+            written=tuple(path for path, is_there in (touched or {}).items() if is_there),
+            removed=tuple(path for path, is_there in (touched or {}).items() if not is_there),
+            is_done=is_done,
+        )
+
     def _copy_of(self, path: str) -> str:
         pure = PurePosixPath(path)
         return str(pure.with_name(f"{pure.stem}.octavo-{self.view.version}{pure.suffix}"))
-
-
-def told(
-    tree: Mirror, compared: Comparison, touched: Mapping[str, bool] | None = None, *, is_done: bool = False
-) -> Synced:
-    """What a sync did or, as long as nothing is done, would do."""
-    groups = compared.groups
-    return Synced(
-        folder=tree.name,
-        version=tree.spine.head().version,
-        edits=tuple(edit for group in groups if not group.is_held for edit, _ in group.edits),
-        conflicts=tuple(held for group in groups for held in group.conflicts),
-        refused=tuple(held for group in groups for held in group.refused),
-        left_alone=tuple(compared.alone),
-        written=tuple(path for path, is_there in (touched or {}).items() if is_there),
-        removed=tuple(path for path, is_there in (touched or {}).items() if not is_there),
-        is_done=is_done,
-    )
 
 
 def sync(
@@ -305,7 +297,7 @@ def sync(
         seen = {path: data for group in taken for path, data in group.seen.items()}
         read = [one.path for group in taken for one in group.found]
         touched = tree.bring_up(seen, [g.place for g in taken], read, compared.copies() if writer else None)
-        return told(tree, compared, touched, is_done=writer is not None)
+        return compared.told(touched, is_done=writer is not None)
 
 
 def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None:

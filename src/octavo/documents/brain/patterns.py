@@ -17,10 +17,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from octavo.domain import runs
+from octavo.domain import rules, runs
 from octavo.domain.memory import Memory
 from octavo.domain.policy import PatternPolicy
-from octavo.domain.rules import PROCEDURAL
 from octavo.domain.runs import Outcome
 from octavo.engine.account import Account
 
@@ -217,7 +216,7 @@ def _propose_stable(clerk: Account, now: datetime, policy: PatternPolicy) -> Ite
             verdict = clerk.remember(
                 fact.text,
                 kind="skill",
-                category=PROCEDURAL,
+                category=rules.PROCEDURAL,
                 topic=fact.topic,
                 id=f"promote_{hashlib.sha256(fact.topic.encode()).hexdigest()[:24]}",
                 data={**fact.data, "promoted_from": fact.id},
