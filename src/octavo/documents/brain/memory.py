@@ -27,6 +27,7 @@ from octavo.engine.surface import public
 from octavo.errors import BadInput
 
 AGENT = "agent:brain_b"
+DATA_DIR = "brain_b_data"  # as the seed calls it
 GUARDRAILS = "guardrails"
 DECAY: Mapping[Layer, float] = {"episodic": 0.9, "semantic": 0.99, "procedural": 0.999}
 LEVELS = tuple(DECAY)  # of two that speak on one topic the later one counts
@@ -291,6 +292,30 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
             ids=tuple(ids[block] for block in wanted if block in ids),
             refused=tuple(f"{one.check}: {one.detail}" for one in refused),
         )
+
+
+def read_memory(
+    query: str, levels: Sequence[Layer] = LEVELS, *, data_dir: str | Path = DATA_DIR, **more: Any
+) -> Context:
+    """Read from some levels of the memory in a folder, hierarchically mixed."""
+    with FilesystemMemory(data_dir, **more) as memory:
+        return memory.read_memory(query, levels)
+
+
+def write_memory(
+    content: str | Mapping[str, Any], level: Layer, key: str, *, data_dir: str | Path = DATA_DIR, **more: Any
+) -> Written:
+    """Write to the memory in a folder at a level; the `actor` decides what needs a person's yes."""
+    with FilesystemMemory(data_dir, **more) as memory:
+        return memory.write_memory(content, level, key)
+
+
+def consolidate_memory(
+    *, data_dir: str | Path = DATA_DIR, promote: bool = False, **more: Any
+) -> Consolidated:
+    """Carry what repeats in the memory of a folder up the levels."""
+    with FilesystemMemory(data_dir, **more) as memory:
+        return memory.consolidate_memory(promote=promote)
 
 
 def check_key(key: str) -> str:
