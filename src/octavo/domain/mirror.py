@@ -196,8 +196,7 @@ def _skill(memory: Memory, name: str) -> str:
     others = dict(front) if isinstance(front, Mapping) else {}
     marks = {**others.pop(_METADATA, {}), "octavo-id": memory.id, "octavo-rev": str(memory.rev)}
     marks |= {"octavo-approved": memory.approved} if memory.approved else {}
-    own = memory.data.get("description")
-    description = (_shortened(own) if isinstance(own, str) else "") or _derived(memory.text)
+    description = _description(memory.text, memory.data.get("description"))
     fields = {"name": name, "description": description, **others, _METADATA: marks}
     body = blocks.escaped(memory.text)
     body = body if _HEADING.search(body) else f"{_wrapping(name)}{body}"
@@ -221,22 +220,21 @@ def _read_skill(path: str, text: str) -> Found:
         others[_METADATA] = theirs
     description = str(fields.get("description") or "")
     data = {
-        "description": description if description not in ("", _derived(text)) else None,
+        "description": description if description not in ("", _description(text)) else None,
         _OTHERS: msgspec.to_builtins(others, str_keys=True) or None,
     }
     return Found(said={"text": text, "data": data}, path=path, id=str(marks.get("octavo-id") or "") or None)
 
 
-def _derived(text: str) -> str:
-    """The description that a text gives itself: its capability, else its first words."""
+def _description(text: str, own: Any = None) -> str:
+    """A skill's own description, else what its text gives: its capability, or its first words."""
     capability = _CAPABILITY.search(text)
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
-    return _shortened(capability[1] if capability else lines[0] if lines else "") or "A skill."
-
-
-def _shortened(text: str) -> str:
-    plain = "".join(c for c in text if c.isprintable() or c.isspace())
-    return shorten(" ".join(plain.split()), _LONGEST_DESCRIPTION)
+    for said in (own, capability[1] if capability else lines[0] if lines else ""):
+        plain = "".join(c for c in said if c.isprintable() or c.isspace()) if isinstance(said, str) else ""
+        if short := shorten(" ".join(plain.split()), _LONGEST_DESCRIPTION):
+            return short
+    return "A skill."
 
 
 def _wrapping(name: str) -> str:

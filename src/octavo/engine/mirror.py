@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from octavo.domain.mirror_places import Place
 from octavo.domain.ports import Progress
 from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, NotFound
+from octavo.errors import BadInput, NotFound, Unavailable
 from octavo.storage import codec
 from octavo.storage.mirror_tree import IGNORED, MANIFEST, SESSION, Manifest, Shown, Tree, hash_of
 from octavo.storage.state_view import DbView
+from octavo.storage.stores.disk import make_folders
 
 _NOTHING: Mapping[str, Shown] = {}
 Ours = tuple[Place, bytes, Mapping[str, int]]  # a file now: its place, its bytes, the revisions it shows
@@ -118,8 +119,7 @@ class Mirror:
         ours: dict[str, Ours] = {}
         shown = {} if is_whole else files
         for place, some in self.places(None if is_whole else changed | waiting).values():
-            ids = {memory.id for memory in some}
-            ours |= self._appended(place, ids, shown) or self.rendered(place, ids, shown)
+            ours |= self._appended(place, some, shown) or self.rendered(place, shown)
         for place in at:
             ours |= self.rendered(place)
         affected = {id_ for *_, ids in ours.values() for id_ in ids} | changed
@@ -131,8 +131,9 @@ class Mirror:
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
             self.tree.put(path, data or there, over=there)
-        for folder in mirror_places.FOLDERS:
-            self.tree.make_folder(folder)
+        for name in mirror_places.FOLDERS:  # where a link or a file stands in the way, nothing is made
+            with suppress(BadInput, Unavailable, OSError):
+                make_folders(self._attached.disk, self.tree.inside(f"{name}/file").parent)
         self.note(replace(manifest, files=files))
         return written
 
@@ -173,21 +174,17 @@ class Mirror:
         """Where the tree shows a memory."""
         return mirror_places.place_of(memory, self._session_name)
 
-    def rendered(
-        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] = _NOTHING
-    ) -> dict[str, Ours]:
-        """The files of a place, or of what was `shown` those that what `changed` belongs to."""
+    def rendered(self, place: Place, shown: Mapping[str, Shown] = _NOTHING) -> dict[str, Ours]:
+        """The files of a place; of a page those alone that are not as they were `shown`."""
         files: dict[str, Ours] = {}
-        for path, some in self.files(place, changed, shown).items():
+        for path, some in self.files(place, shown).items():
             ids = {memory.id: memory.rev for memory in some}
             uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
             data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
             files[path] = place, data, ids
         return files
 
-    def files(
-        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] = _NOTHING
-    ) -> dict[str, list[Memory]]:
+    def files(self, place: Place, shown: Mapping[str, Shown] = _NOTHING) -> dict[str, list[Memory]]:
         """The live memories of a place, file by file; see `rendered`.
 
         A page of many memories is several files, by the number that each was of all there ever were: so one
@@ -196,16 +193,16 @@ class Mirror:
         if place.form != "page":
             return mirror_places.apart(place, self._members(place))
         where = (place.kind, place.scope, place.category, mirror_places.GENERAL)
-        is_live = self.spine.state.ids_in(*where, self.view.version)
-        ids, files = list(is_live), dict[str, list[Memory]]()
-        size = mirror_places.BLOCKS if sum(is_live.values()) > mirror_places.BLOCKS else len(ids) or 1
-        for number, first in enumerate(range(0, len(ids), size)):
-            further = f"{place.path.removesuffix('.md')}-{number + 1:04d}.md"
-            path, some = further if number else place.path, ids[first : first + size]
-            if path in shown and shown[path].ids.keys() <= set(some) and set(changed).isdisjoint(some):
+        ever = list(self.spine.state.revs_in(*where, self.view.version).items())
+        is_long = sum(rev > 0 for _, rev in ever) > mirror_places.BLOCKS
+        size, files = mirror_places.BLOCKS if is_long else len(ever) or 1, dict[str, list[Memory]]()
+        for number, first in enumerate(range(0, len(ever), size)):
+            path = f"{place.path.removesuffix('.md')}-{number + 1:04d}.md" if number else place.path
+            ids = {id_: rev for id_, rev in ever[first : first + size] if rev}
+            if path in shown and shown[path].ids == ids:
                 continue
-            found = self.view.many([id_ for id_ in some if is_live[id_]])
-            there = [found[id_][1] for id_ in some if id_ in found]
+            found = self.view.many(ids)
+            there = [found[id_][1] for id_ in ids]
             if place.kind == "register":  # some are states, which have files of their own
                 there = [memory for memory in there if self._is_at(memory, place)]
             files |= {path: there} if there else {}
@@ -225,10 +222,9 @@ class Mirror:
             self._alike[alike] = mirror_places.grouped(there, self._session_name)
         return self._alike[alike].get(place.path, (place, []))[1]
 
-    def _appended(
-        self, place: Place, changed: Collection[str], files: Mapping[str, Shown]
-    ) -> dict[str, Ours]:
+    def _appended(self, place: Place, some: Sequence[Memory], files: Mapping[str, Shown]) -> dict[str, Ours]:
         """A log as it was shown and what came to it; nothing if that is not all that happened to it."""
+        changed = {memory.id for memory in some}
         shown, data = files.get(place.path), self.tree.read(place.path) if place.form == "events" else None
         if shown is None or data is None or hash_of(data) != shown.sha256 or set(changed) & shown.ids.keys():
             return {}

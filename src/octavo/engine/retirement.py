@@ -33,8 +33,19 @@ def retire(spine: Spine) -> list[str]:
     """
     if not spine.policy.compression.retire:
         return []
-    view = spine.head()
-    doomed = {core.id: _routine(view, core, spine) for core in _verified(view)}
+    view, doomed = spine.head(), dict[str, list[Memory]]()
+    asked = {proposal.memory.id for proposal in view.proposals() if proposal.action == "retire"}
+    for core in view.memories(Filter(kinds=("core",))):
+        content = cores.read(cores.Core, core.data)
+        is_decided = core.id in asked or view.was_declined("retire", core.id)
+        if is_decided or core.data.get(LOST) or not cores.is_intact(content):
+            continue
+        for session in content.source_sessions:
+            there = view.memories(Filter(kinds=("episode",), sandbox=session))
+            episodes = [memory for memory in there if counts_as_episode(memory)]
+            routine = {*compression.retirable(episodes, spine.policy.compression)}
+            allowed = routine.intersection(content.source_episodes)
+            doomed.setdefault(core.id, []).extend(m for m in episodes if m.id in allowed)
     total = sum(map(len, doomed.values()))
     what = "routine originals of {} would leave the live memory"
     return [id_ for core, some in doomed.items() for id_ in _let_go(spine, core, some, total, what)]
@@ -124,19 +135,6 @@ def _let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: s
     return [] if asked else ids
 
 
-def _verified(view: DbView) -> list[Memory]:
-    """The cores whose sources are all accounted for, but those a person was asked about."""
-    asked = {p.memory.id for p in view.proposals() if p.action == "retire"}
-    return [
-        core
-        for core in view.memories(Filter(kinds=("core",)))
-        if core.id not in asked
-        and not view.was_declined("retire", core.id)
-        and not core.data.get(LOST)
-        and cores.is_intact(cores.read(cores.Core, core.data))
-    ]
-
-
 def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Memory]:
     """Originals that were retired for a core, live again."""
     alive: list[Memory] = []
@@ -146,15 +144,3 @@ def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Memory
             before = [m for _, m in spine.state.history(id_) if not m.gone][-1]
             alive.append(replace(before, rev=now.rev + 1))
     return alive
-
-
-def _routine(view: DbView, core: Memory, spine: Spine) -> list[Memory]:
-    """The originals of a core that its policy lets go."""
-    content = cores.read(cores.Core, core.data)
-    originals = []
-    for session in content.source_sessions:
-        there = view.memories(Filter(kinds=("episode",), sandbox=session))
-        episodes = [memory for memory in there if counts_as_episode(memory)]
-        allowed = set(compression.retirable(episodes, spine.policy.compression))
-        originals += [m for m in episodes if m.id in allowed.intersection(content.source_episodes)]
-    return originals

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from octavo.domain.mirror_places import RESERVED
 from octavo.domain.records import shape_of
-from octavo.errors import BadInput, NewerFormat, Unavailable
+from octavo.errors import BadInput, NewerFormat
 from octavo.storage.stores.disk import TEMPORARY, Disk, failure, make_folders, replace_file, saying
 
 MANIFEST = ".octavo/mirror.json"
@@ -114,11 +114,6 @@ class Tree:
                 make_folders(self._disk, place.parent)
                 replace_file(self._disk, place, data)
         return True
-
-    def make_folder(self, name: str) -> None:
-        """Make a folder that is not there; where a link or a file stands in the way, nothing is made."""
-        with suppress(BadInput, Unavailable, OSError):
-            make_folders(self._disk, self.inside(f"{name}/file").parent)
 
     def manifest(self) -> Manifest | None:
         """What the mirror was; None if nobody knows, which costs a closer look and no edit."""
