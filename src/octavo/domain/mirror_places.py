@@ -26,8 +26,6 @@ BLOCKS = 1000  # on one page; more go to a second one
 GENERAL, STEPS = "general", "steps.jsonl"
 SKILLS = "skills/"  # how the topic of a skill begins
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # as a name, on some systems
-_RULES = ("capabilities", "guardrails", "sandbox_rules", "mcp")
-_POINTS = ("ckpt_latest", "ckpt_backup")
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*^#\[\]]")
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _NUMBERED = re.compile(r"(.*?)(/SKILL\.md|\.\w+)")
@@ -45,14 +43,17 @@ _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
     ("semantic/knowledge/{category}.md", "page", "fact", {}),
     ("semantic/canon.md", "page", "canon", {}),
     *(
-        (f"episodic/checkpoints/{n}.json", "kept", "register", {"category": STATE, "topic": n})
-        for n in _POINTS
+        (f"episodic/checkpoints/{name}.json", "kept", "register", {"category": STATE, "topic": name})
+        for name in ("ckpt_latest", "ckpt_backup")
     ),
     ("semantic/states/{topic}.json", "json", "register", {"category": STATE}),
     ("semantic/registers.md", "page", "register", {}),
     ("semantic/behaviors/behaviors.json", "behaviors", "skill", {"category": BEHAVIOR}),
     ("procedural/AGENTS.md", "text", "skill", {"topic": "agents", "approved": True}),
-    *((f"procedural/{name}.json", "json", "skill", {"topic": name, "approved": True}) for name in _RULES),
+    *(
+        (f"procedural/{name}.json", "json", "skill", {"topic": name, "approved": True})
+        for name in ("capabilities", "guardrails", "sandbox_rules", "mcp")
+    ),
     ("procedural/skills/{skill}/SKILL.md", "skill", "skill", {"approved": True}),
     ("semantic/skills/{skill}/SKILL.md", "skill", "skill", {}),
     ("episodic/events/events.jsonl", "events", "episode", {"category": "event"}),

@@ -112,7 +112,11 @@ class Keeper(Handle):
         Milestones stay, and so does a conversation that no core holds; many at once become a proposal.
         """
         self._spine.must_write()
-        return {rule: retirement.age(self._spine, rule, old) for rule, old in self.aged().items()}
+        what = "episodes are past the limit of {}"
+        return {
+            rule: retirement.let_go(self._spine, f"retention_{rule}", old, len(old), what)
+            for rule, old in self.aged().items()
+        }
 
     def compress(
         self, id_: Annotated[str | None, "A removed core or sphere to make again."] = None

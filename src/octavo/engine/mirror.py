@@ -70,12 +70,16 @@ class Mirror:
             ours = {path: one for place in places for path, one in self.rendered(place).items()}
             files = dict(self.base().files)
             for path, data in self.tree.scan()[0].items():
-                shown = before.files.get(path)
-                if (shown is not None or path in ours) and (
-                    erasure.is_in(data) or (shown and set(shown.ids) & set(erasure.ids))
-                ):
-                    with suppress(BadInput):
-                        self._erase(path, data, ours.get(path), erasure, files)
+                shown, one = before.files.get(path), ours.get(path)
+                is_told = shown is not None and not shown.ids.keys().isdisjoint(erasure.ids)
+                if (shown is None and one is None) or not (is_told or erasure.is_in(data)):
+                    continue
+                with suppress(BadInput):
+                    if one is None or one[0].form != "page" or data == one[1]:
+                        self._put(path, one, files, {path: data})
+                    elif self.tree.put(path, _cut(one[0], path, data, erasure), over=data) and shown:
+                        ids = {id_: rev for id_, rev in shown.ids.items() if id_ not in erasure.ids}
+                        files[path] = replace(shown, ids=ids)  # what a person wrote is an edit still
             self.note(replace(self.base(), files=files))
         return []
 
@@ -238,30 +242,6 @@ class Mirror:
         own = self.place_of(memory)
         return own is not None and own.path == place.path
 
-    def _erase(
-        self, path: str, data: bytes, ours: Ours | None, erasure: Erasure, files: dict[str, Shown]
-    ) -> None:
-        """Take out of a page the blocks that are or hold what is erased; make any other file anew."""
-        place, newest, shows = ours or (None, None, {})
-        clean, shown = newest, files.get(path)
-        if place and place.form == "page" and data != newest:
-            mirror.read(place, path, data)
-            text = data.decode()
-            lines = blocks.plain(text).split("\n")
-            for _, said, id_, first, last in reversed(list(blocks.blocks_of(text))):
-                if id_ in erasure.ids or erasure.is_in(said.encode()):
-                    del lines[first - 1 : last]
-            clean = "\n".join(line for line in lines if not erasure.is_in(line.encode())).encode()
-        if not self.tree.put(path, clean, over=data):
-            return
-        if clean is None:
-            files.pop(path, None)  # its name may tell of what was erased
-        elif clean == newest:
-            files[path] = Shown(sha256=hash_of(clean), ids=shows)
-        elif shown:
-            ids = {id_: rev for id_, rev in shown.ids.items() if id_ not in erasure.ids}
-            files[path] = replace(shown, ids=ids)
-
     def _session_state(self) -> bytes | None:
         """What the last session was, for a person who looks; nothing if there was none."""
         closed = self.view.sessions(SHARED)
@@ -280,18 +260,27 @@ class Mirror:
         return self._names.get(sandbox, sandbox)
 
 
+def _cut(place: Place, path: str, data: bytes, erasure: Erasure) -> bytes:
+    """A page that a person changed, without the blocks that are or hold what is erased."""
+    mirror.read(place, path, data)
+    lines = blocks.plain(data.decode()).split("\n")
+    for _, said, id_, first, last in reversed(list(blocks.blocks_of(data.decode()))):
+        if id_ in erasure.ids or erasure.is_in(said.encode()):
+            del lines[first - 1 : last]
+    return "\n".join(line for line in lines if not erasure.is_in(line.encode())).encode()
+
+
 def chosen(spine: Spine, folder: Path | None) -> Mirror:
     """The mirror in a folder, or the only one there is."""
     place = None if folder is None else Path(os.path.abspath(folder))  # noqa: PTH100  # links stay
-    match [tree for tree in listed(spine) if place in (None, tree.folder)]:
-        case [tree]:
-            return tree
-        case []:
-            said = f" {folder}" if folder else ""
-            raise NotFound(f"the account has no mirror{said}", hint=f"octavo mirror{said} makes one")
-        case known:
-            names = ", ".join(tree.name for tree in known)
-            raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
+    known = [tree for tree in listed(spine) if place in (None, tree.folder)]
+    if not known:
+        said = f" {folder}" if folder else ""
+        raise NotFound(f"the account has no mirror{said}", hint=f"octavo mirror{said} makes one")
+    if len(known) > 1:
+        names = ", ".join(tree.name for tree in known)
+        raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
+    return known[0]
 
 
 def begun(spine: Spine, folder: Path | None) -> Mirror:

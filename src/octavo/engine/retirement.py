@@ -27,10 +27,7 @@ _ALWAYS, _SHARE = 50, 0.1
 
 
 def retire(spine: Spine) -> list[str]:
-    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids.
-
-    More than a tenth of the live memories (and more than fifty) do not go without a person's yes.
-    """
+    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids."""
     if not spine.policy.compression.retire:
         return []
     view, doomed = spine.head(), dict[str, list[Memory]]()
@@ -48,7 +45,7 @@ def retire(spine: Spine) -> list[str]:
             doomed.setdefault(core.id, []).extend(m for m in episodes if m.id in allowed)
     total = sum(map(len, doomed.values()))
     what = "routine originals of {} would leave the live memory"
-    return [id_ for core, some in doomed.items() for id_ in _let_go(spine, core, some, total, what)]
+    return [id_ for core, some in doomed.items() for id_ in let_go(spine, core, some, total, what)]
 
 
 def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
@@ -97,17 +94,11 @@ def _over(units: list[list[Memory]], limits: Mapping[str, float], now: datetime)
     return over
 
 
-def age(spine: Spine, rule: str, episodes: list[Memory]) -> list[str]:
-    """Move episodes past their limit to the archive under a rule's name; returns the ids that went.
+def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:
+    """Write episodes where people can read them, then end them under a name; returns the ids that went.
 
-    As above, many at once wait for a person; asked once, the answer is waited for.
+    If a `total` of more than fifty, and more than a tenth of the live memories, would go, a person is asked.
     """
-    what = "episodes are past the limit of {}"
-    return _let_go(spine, f"retention_{rule}", episodes, len(episodes), what)
-
-
-def _let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:
-    """Write episodes where people can read them, then end them, or ask a person, once for each name."""
     if not episodes:
         return []
     live = sum(count for *_, count in spine.head().tallies())

@@ -232,9 +232,10 @@ class Comparison:
         if action == "revise" and memory and text == memory.text and group.place.form == "page":
             own = {} if memory.id in self._moved else {**one.said, **one.said.get("data", {})}
             heading = own.get("section") or own.get("category") or own.get("topic") or group.place.page
-            text = f"{_short(text)} → {heading}"
+            text = f"{text} → {heading}"
         id_ = memory.id if memory else fields.get("id")
-        edit = Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text))
+        text = shorten(" ".join(text.split()), _SHOWN)
+        edit = Edit(action=action, path=one.path, line=one.line, id=id_, text=text)
         group.edits.append((edit, fields))
 
     def copies(self) -> dict[str, Ours]:
@@ -343,7 +344,3 @@ def _note_refusals(group: Group, outcomes: Iterable[Candidate | Verdict]) -> Non
         if isinstance(one, Verdict) and one.outcome in ("refused", "proposed"):
             why = f"{one.check}: {one.detail}" + (f"; {one.advice}" if one.advice else "")
             group.refused.append(Held(path=edit.path, line=edit.line, reason=why))
-
-
-def _short(text: str) -> str:
-    return shorten(" ".join(text.split()), _SHOWN)

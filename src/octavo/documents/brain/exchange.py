@@ -34,9 +34,9 @@ def export_skills(account: Account, path: Path) -> Exported:
     """Write every skill as a folder with its SKILL.md, and the behaviours as one file; rules stay here."""
     everything, named = account.memories(kind="skill"), defaultdict[str, list[Memory]](list)
     taught = [memory for memory in everything if memory.category == BEHAVIOR]
-    for memory in everything:
-        if (place := mirror_places.place_of(memory)) is not None and place.form == "skill":
-            named[f"{mirror_places.skill_name(memory.topic or memory.id)}/{_FILE}"].append(memory)
+    for place, some in mirror_places.grouped(everything).values():
+        if place.form == "skill":
+            named["/".join(place.path.split("/")[-2:])] += some
     files: dict[str, bytes] = {}
     for name, some in named.items():
         for file, shown in mirror_places.apart(Place(path=name, form="skill", kind="skill"), some).items():

@@ -135,7 +135,9 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         if level == "semantic":
             return self._replace_page(content, key)
-        said, data = (content, {}) if isinstance(content, str) else (_json(content), content)
+        said, data = (
+            (content, {}) if isinstance(content, str) else (msgspec.json.encode(content).decode(), content)
+        )
         if level == "episodic":
             event = data or {"payload": said}
             return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
@@ -162,7 +164,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         kept = {"timestamp": self.now().isoformat(), **event}
         older, payload = kept.pop("type", None), kept.get("payload", "")
         kept["event_type"] = str(kept.get("event_type") or older or "event")
-        words = payload if isinstance(payload, str) else _json(payload)
+        words = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
         said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {words}".strip()
         at = episodes.moment(kept["timestamp"])
         return self.account.remember(said, kind="episode", category="event", at=at, data=kept).or_raise().id
@@ -339,10 +341,6 @@ def _entry(memory: Memory, score: float = 0.0) -> Entry:
         timestamp=memory.at,
         data=memory.data,
     )
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _said(memory: Memory) -> tuple[str, str]:
