@@ -172,11 +172,7 @@ class Mirror:
         """The places of all live memories, or those that some memories ever had, by their paths."""
         memories: Iterable[Memory] = self.view.memories(Filter()) if ids is None else ()
         ever = (memory for id_ in ids or () for _, memory in self.spine.state.history(id_))
-        return mirror_places.grouped((*memories, *ever), self._session_name)
-
-    def place_of(self, memory: Memory) -> Place | None:
-        """Where the tree shows a memory."""
-        return mirror_places.place_of(memory, self._session_name)
+        return mirror_places.grouped((*memories, *ever), self.session_name)
 
     def rendered(self, place: Place, shown: Mapping[str, Shown] = _NOTHING) -> dict[str, Ours]:
         """The files of a place; of a page those alone that are not as they were `shown`."""
@@ -223,7 +219,7 @@ class Mirror:
             there = self.view.memories(alike)
             order = self.spine.state.order_of([memory.id for memory in there])
             there = sorted(there, key=lambda memory: order[memory.id])
-            self._alike[alike] = mirror_places.grouped(there, self._session_name)
+            self._alike[alike] = mirror_places.grouped(there, self.session_name)
         return self._alike[alike].get(place.path, (place, []))[1]
 
     def _appended(self, place: Place, some: Sequence[Memory], files: Mapping[str, Shown]) -> dict[str, Ours]:
@@ -239,19 +235,20 @@ class Mirror:
         return {place.path: (place, data, {**shown.ids, **{m.id: m.rev for m in new}})}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
-        own = self.place_of(memory)
+        own = mirror_places.place_of(memory, self.session_name)
         return own is not None and own.path == place.path
 
     def _session_state(self) -> bytes | None:
         """What the last session was, for a person who looks; nothing if there was none."""
         closed = self.view.sessions(SHARED)
         for last in self.spine.state.sessions(SHARED, closed, closed) if closed else ():
-            name = self._session_name(str(last.sandbox))
+            name = self.session_name(str(last.sandbox))
             state = {"session_id": name, "end_time": last.at.isoformat(), "sessions": closed}
             return mirror.json_text(state).encode()
         return None
 
-    def _session_name(self, sandbox: str) -> str:
+    def session_name(self, sandbox: str) -> str:
+        """What the file of a session is called: its day and its number."""
         if sandbox not in self._names:
             commits = self.spine.state.commits_of(sandbox)
             for version, _, ordinal in sorted(commits, key=lambda row: row[2] is None)[:1]:

@@ -93,7 +93,7 @@ class Comparison:
         shown, text = self.manifest.files.get(path), self._disk.get(path, b"").decode("utf-8", "replace")
         if shown and shown.ids:
             id_, rev = next(iter(shown.ids.items()))
-            return self._tree.place_of(self._state.revision(id_, rev)) or _STRANGE
+            return mirror_places.place_of(self._state.revision(id_, rev), self._tree.session_name) or _STRANGE
         place, said = mirror_places.recognise(path, text), mirror_places.said_page(text)
         other = str(PurePosixPath(path).with_name(f"{mirror_places.safe(said)}.md"))
         if said and place and place.kind == "fact" and other != place.path and other in self._disk:
@@ -156,9 +156,10 @@ class Comparison:
         """
         for one in group.found:
             memory = self._live(one.id)
-            before = self._tree.place_of(memory) if memory and memory.id not in self._at_home else None
-            if memory and before and before.room == group.place.room:
-                self._moved.setdefault(memory.id, group.place.path)
+            if memory and memory.id not in self._at_home:
+                before = mirror_places.place_of(memory, self._tree.session_name)
+                if before and before.room == group.place.room:
+                    self._moved.setdefault(memory.id, group.place.path)
 
     def _tell_apart(self, group: Group) -> None:
         """Note every edit and every conflict of a group."""

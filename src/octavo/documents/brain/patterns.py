@@ -156,8 +156,8 @@ def _pattern(seen: list[Sighting], policy: PatternPolicy) -> Pattern:
     results = Counter(outcome.result if outcome else "" for *_, outcome in seen)
     result, most = min(results.items(), key=lambda pair: (-pair[1], pair[0]))
     same = [one for one in seen if one[4] is None or one[4].result == result]
-    newest = sorted(same, key=lambda one: one[2], reverse=True)
-    sources, consistency = dict.fromkeys(one[3] for one in newest), most / len(seen)
+    same.sort(key=lambda one: one[2], reverse=True)
+    sources, consistency = dict.fromkeys(one[3] for one in same), most / len(seen)
     outcome, (_, least, words, between) = same[0][4], _KINDS[kind]
     confidence = most / (most + 1) if kind != "denials" else policy.denial_confidence
     if outcome:
@@ -171,8 +171,8 @@ def _pattern(seen: list[Sighting], policy: PatternPolicy) -> Pattern:
         count=most,
         consistency=round(consistency, 4),
         confidence=round(confidence, 4),
-        first=newest[-1][2],
-        last=newest[0][2],
+        first=same[-1][2],
+        last=same[0][2],
         sources=tuple(sources)[:_EVIDENCE],
         is_firm=is_often and is_spread,
         outcome=outcome,
