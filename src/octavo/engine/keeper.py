@@ -102,9 +102,7 @@ class Keeper(Handle):
     def aged(self) -> dict[str, list[Memory]]:
         """Episodes past the limits of the policy that might go to the archive, by group."""
         held = frozenset(id_ for core in self.memories(kind="core") for id_ in core.linked("part"))
-        return retirement.overdue(
-            self.memories(kind="episode"), held, self._spine.now(), self.policy.retention
-        )
+        return retirement.overdue(self._spine, self.memories(kind="episode"), held)
 
     def retire_aged(self) -> dict[str, list[str]]:
         """Move episodes past their age, number or size to the archive; returns the ids that went, by group.

@@ -5,7 +5,7 @@ That is routine originals of a verified core, and episodes past their age, numbe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -61,37 +61,31 @@ def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
     }
 
 
-def overdue(
-    episodes: Sequence[Memory], held: frozenset[str], now: datetime, policy: RetentionPolicy
-) -> dict[str, list[Memory]]:
-    """Episodes that a limit lets go, by group; `held` are the ids that a core has summarised.
+def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> dict[str, list[Memory]]:
+    """Episodes that a limit lets go, by group, the newest counted first; `held` are summarised by a core.
 
     A conversation goes whole or not at all, and only if a core holds all of it; a milestone never goes.
     """
-    files: dict[str, dict[str, list[Memory]]] = {group: {} for group in _GROUPS.values()}
+    units: dict[str, dict[str, list[Memory]]] = {group: {} for group in _GROUPS.values()}
     for memory in (memory for memory in episodes if memory.category in _GROUPS):
         group = _GROUPS[memory.category]
         unit = (memory.sandbox or memory.id) if group == _TALKS else memory.id
-        files[group].setdefault(unit, []).append(memory)
+        units[group].setdefault(unit, []).append(memory)
     gone: dict[str, list[Memory]] = {}
-    for group, limits in limits_of(policy).items():
-        over = _over(list(files[group].values()), limits, now)
-        over = [unit for unit in over if group != _TALKS or held.issuperset(m.id for m in unit)]
-        gone[group] = [m for unit in over if not any(map(compression.is_milestone, unit)) for m in unit]
+    for group, limits in limits_of(spine.policy.retention).items():
+        gone[group], size = [], 0
+        for count, some in enumerate(sorted(units[group].values(), key=_end, reverse=True), start=1):
+            size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in some)
+            days = (spine.now() - _end(some)) / timedelta(days=1)
+            reached = {"max_files": count, "max_age_days": days, "max_size_mb": size / 1_000_000}
+            is_free = group != _TALKS or held.issuperset(memory.id for memory in some)
+            if is_free and any(reached[name] > most for name, most in limits.items()):
+                gone[group] += [] if any(map(compression.is_milestone, some)) else some
     return gone
 
 
-def _over(units: list[list[Memory]], limits: Mapping[str, float], now: datetime) -> list[list[Memory]]:
-    """The units past a limit, the newest counted first."""
-    over, size = [], 0
-    ends = [(max(memory.at for memory in unit), unit) for unit in units]
-    for count, (end, unit) in enumerate(sorted(ends, key=lambda one: one[0], reverse=True), start=1):
-        size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in unit)
-        days = (now - end) / timedelta(days=1)
-        reached = {"max_files": count, "max_age_days": days, "max_size_mb": size / 1_000_000}
-        if any(reached[name] > most for name, most in limits.items()):
-            over.append(unit)
-    return over
+def _end(unit: Sequence[Memory]) -> datetime:
+    return max(memory.at for memory in unit)
 
 
 def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:

@@ -153,10 +153,9 @@ def import_rlds(account: Account, path: str | Path) -> Imported:
     for name in files:
         try:
             verdict = account.remember(**runs.fields_of(*_read(root, name, tally)))
+            tally.note(name, verdict.memory, verdict)
         except OctavoError as error:
             tally.leave_out(name, error.message.removeprefix(f"{root / name}, "))
-        else:
-            tally.note(name, verdict.memory, verdict)
     return tally.imported(account, "rlds")
 
 
