@@ -26,6 +26,8 @@ BLOCKS = 1000  # on one page; more go to a second one
 GENERAL, STEPS = "general", "steps.jsonl"
 SKILLS = "skills/"  # how the topic of a skill begins
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # as a name, on some systems
+_RULES = ("capabilities", "guardrails", "sandbox_rules", "mcp")
+_POINTS = ("ckpt_latest", "ckpt_backup")
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*^#\[\]]")
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _NUMBERED = re.compile(r"(.*?)(/SKILL\.md|\.\w+)")
@@ -42,18 +44,12 @@ FOLDERS = (
 _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
     ("semantic/knowledge/{category}.md", "page", "fact", {}),
     ("semantic/canon.md", "page", "canon", {}),
-    *(
-        (f"episodic/checkpoints/{name}.json", "kept", "register", {"category": STATE, "topic": name})
-        for name in ("ckpt_latest", "ckpt_backup")
-    ),
+    ("episodic/checkpoints/{point}.json", "kept", "register", {"category": STATE}),
     ("semantic/states/{topic}.json", "json", "register", {"category": STATE}),
     ("semantic/registers.md", "page", "register", {}),
     ("semantic/behaviors/behaviors.json", "behaviors", "skill", {"category": BEHAVIOR}),
     ("procedural/AGENTS.md", "text", "skill", {"topic": "agents", "approved": True}),
-    *(
-        (f"procedural/{name}.json", "json", "skill", {"topic": name, "approved": True})
-        for name in ("capabilities", "guardrails", "sandbox_rules", "mcp")
-    ),
+    ("procedural/{rule}.json", "json", "skill", {"approved": True}),
     ("procedural/skills/{skill}/SKILL.md", "skill", "skill", {"approved": True}),
     ("semantic/skills/{skill}/SKILL.md", "skill", "skill", {}),
     ("episodic/events/events.jsonl", "events", "episode", {"category": "event"}),
@@ -94,6 +90,8 @@ def skill_name(topic: str) -> str:
 _NAMES: dict[str, Callable[[Memory, Callable[[str], str]], str]] = {
     "category": lambda memory, _: safe(memory.category or GENERAL),
     "topic": lambda memory, _: safe(memory.topic) if memory.topic else "",
+    "rule": lambda memory, _: memory.topic if memory.topic in _RULES else "",
+    "point": lambda memory, _: memory.topic if memory.topic in _POINTS else "",
     "skill": lambda memory, _: skill_name(memory.topic or memory.id),
     "id": lambda memory, _: safe(memory.id),
     "session": lambda memory, named: safe(
@@ -176,7 +174,8 @@ def recognise(path: str, text: str) -> Place | None:
                 if kind == "fact":  # a page is what its front matter says, unless it was renamed since
                     first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
                     name = said if said and safe(said) in (name, first) else first
-                made |= {"topic": f"{SKILLS}{name}"} if variable[1] == "skill" else {variable[1]: name}
+                topics = {"skill": {"topic": f"{SKILLS}{name}"}, "rule": {"topic": name}}
+                made |= topics.get(variable[1], {variable[1]: name})
             place = place_of(Memory(**made))
             return place if place and (place.is_at(path) or is_alias or kind == "fact") else None
     return None
