@@ -6,7 +6,7 @@ That is routine originals of a verified core, and episodes past their age, numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from msgspec.structs import replace
 
@@ -74,18 +74,15 @@ def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> d
     gone: dict[str, list[Memory]] = {}
     for group, limits in limits_of(spine.policy.retention).items():
         gone[group], size = [], 0
-        for count, some in enumerate(sorted(units[group].values(), key=_end, reverse=True), start=1):
+        newest = sorted(units[group].values(), key=lambda some: max(m.at for m in some), reverse=True)
+        for count, some in enumerate(newest, start=1):
             size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in some)
-            days = (spine.now() - _end(some)) / timedelta(days=1)
+            days = (spine.now() - max(m.at for m in some)) / timedelta(days=1)
             reached = {"max_files": count, "max_age_days": days, "max_size_mb": size / 1_000_000}
             is_free = group != _TALKS or held.issuperset(memory.id for memory in some)
             if is_free and any(reached[name] > most for name, most in limits.items()):
                 gone[group] += [] if any(map(compression.is_milestone, some)) else some
     return gone
-
-
-def _end(unit: Sequence[Memory]) -> datetime:
-    return max(memory.at for memory in unit)
 
 
 def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:
