@@ -23,6 +23,7 @@ from octavo.domain.memory import (
     Rejection,
 )
 
+C = TypeVar("C", bound=Change)
 T = TypeVar("T", int, str)  # newer ones are greater
 
 # What every other text is filed under says little: of each number only the newest texts are looked at, so
@@ -83,6 +84,7 @@ class Pending:
     def __init__(self, parent: View) -> None:
         self.parent = parent
         self.changes: list[Change] = []
+        self.session: int | None = None  # the ordinal of the session that they close, if they close one
         self.own: dict[str, Memory] = {}
         self._topics: dict[tuple[str, str, str], str] = {}
         self._rejections: dict[tuple[str, str], bool] = {}
@@ -109,10 +111,12 @@ class Pending:
             case Redaction():
                 self._redacted.add((change.key, change.scope or SHARED))
 
-    def extend(self, changes: Iterable[Change]) -> None:
-        """Add some changes, in order."""
-        for change in changes:
+    def extend(self, changes: Iterable[C]) -> list[C]:
+        """Add some changes, in order; returns them."""
+        added = list(changes)
+        for change in added:
             self.apply(change)
+        return added
 
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""

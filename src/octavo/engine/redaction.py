@@ -74,11 +74,10 @@ def redact(
     if everywhere and not texts and any(memory.text == REDACTED for memory in asked):
         hint = "redact by their ids the memories that `also_in` named when it was erased"
         raise NotFound(f"the text of {id_} is erased, so nobody can tell what else contains it", hint=hint)
-    elsewhere: list[_Elsewhere] = []
 
-    def act(pending: Pending, view: DbView) -> None:
-        elsewhere[:] = [_elsewhere(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)]
-        derived, also, wordings, masked = elsewhere[0]
+    def act(pending: Pending, view: DbView) -> _Elsewhere:
+        elsewhere = _elsewhere(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)
+        derived, also, wordings, masked = elsewhere
         gone = [id_, *(also if everywhere else ()), *derived]
         changes: list[Change] = [
             tombstone(m, writer.actor) for g in gone if (m := view.get(g)) and not m.gone
@@ -90,9 +89,10 @@ def redact(
         others = [*gone[1:], *masked]
         changes += [_line(other, spine.keyed(f"id {other}"), reason, writer) for other in others]
         pending.extend(changes)
+        return elsewhere
 
-    spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
-    derived, also, _, masked = elsewhere[0]
+    found, _ = spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
+    derived, also, _, masked = found
     try:
         versions, waiting, unreached, held = sweep(spine)
     except (Damaged, Unavailable) as error:  # it is committed, so reads mask the text; it goes on when it can

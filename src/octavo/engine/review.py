@@ -331,9 +331,7 @@ def expire(spine: Spine, writer: Writer) -> int:
 
     def act(pending: Pending, context: RuleContext, view: DbView) -> int:
         days = spine.policy.review.expire_days
-        decisions = [] if days is None else review.expired(view.proposals(), context.at, days)
-        pending.extend(decisions)
-        return len(decisions)
+        return 0 if days is None else len(pending.extend(review.expired(view.proposals(), context.at, days)))
 
     return _commit(writer, "expire", act)
 
@@ -345,10 +343,8 @@ def _digest(proposal: Proposal) -> str:
 
 def _commit(writer: Writer, cause: str, act: Callable[[Pending, RuleContext, DbView], T]) -> T:
     """Commit what an act puts on top of the newest version; returns what the last attempt gave."""
-    done: list[T] = []
 
-    def attempt(pending: Pending, view: DbView) -> None:
-        done[:] = [act(pending, writer.context(), view)]
+    def attempt(pending: Pending, view: DbView) -> T:
+        return act(pending, writer.context(), view)
 
-    writer.spine.commit(attempt, cause=cause, actor=writer.actor)
-    return done[0]
+    return writer.spine.commit(attempt, cause=cause, actor=writer.actor)[0]

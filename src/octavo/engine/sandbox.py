@@ -237,7 +237,7 @@ class Sandbox(Reader):
         self._recalled = []
 
     def _commit(self, buffer: SessionBuffer) -> Version | None:
-        def act(pending: Pending, view: DbView) -> int | None:
+        def act(pending: Pending, view: DbView) -> None:
             done = max((last for _, last, _ in self._spine.state.commits_of(self.id)), default=0)
             candidates = entries.candidates(buffer, after=done)
             if candidates and self._opened.strict and view.version != self.parent_version:
@@ -249,10 +249,10 @@ class Sandbox(Reader):
             view.expect([wrote.memory for wrote in candidates if isinstance(wrote, Wrote)])
             rules.consolidate(pending, candidates, self._writer.context(parent=self._base()))
             new = (c for c in pending.changes if isinstance(c, Memory) and c.rev == 1 and not c.gone)
-            is_session = any(map(rules.counts_as_episode, new))
-            return view.sessions(self._opened.scope) + 1 if is_session else None
+            if any(map(rules.counts_as_episode, new)):
+                pending.session = view.sessions(self._opened.scope) + 1
 
-        return self._spine.commit(
+        _, version = self._spine.commit(
             act,
             cause="consolidate",
             actor=self._actor,
@@ -260,6 +260,7 @@ class Sandbox(Reader):
             sandbox=self.id,
             last_line=buffer.last_line,
         )
+        return version
 
     def _append(self, entry: Wrote | SetState | Revised | Forgot) -> Verdict:
         """Make an entry durable, then say what it would become on what the sandbox sees."""

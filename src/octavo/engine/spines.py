@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,8 @@ from octavo.storage.state_db import StateDb
 from octavo.storage.state_file import remove
 from octavo.storage.stores.disk import Disk, replace_file, saying
 from octavo.storage.stores.places import place_of
+
+_NOWHERE = Path("/nonexistent/octavo/state.db")
 
 
 def open_spine(
@@ -40,8 +43,7 @@ def open_spine(
     if not read_only:
         must_be_its_key(ledger, identity)
     if read_only and accept_loss:
-        state = _state_before_damage(ledger)
-        return Spine(store, state, identity, policy=rules, clock=tick, read_only=True)
+        return Spine(store, _until_damage(ledger), identity, policy=rules, clock=tick, read_only=True)
     if store.folder is None:  # what is derived is this machine's own, so it is kept up to date even to read
         home, release = cache.folder_for(cache_root, place.name, account)
         try:
@@ -94,9 +96,9 @@ def _followed(state: StateDb) -> StateDb:
     return state
 
 
-def _state_before_damage(ledger: Ledger) -> StateDb:
-    """A private state of what lies before the first damage of a ledger."""
-    state = StateDb.private(None, ledger)
+def _until_damage(ledger: Ledger) -> StateDb:
+    """A private state of what lies before the first damage of a ledger, beside no index."""
+    state = StateDb.private(_NOWHERE, ledger, copied=False)
     for version in ledger.newer(0, GENESIS, upto=ledger.whole_until()):
         state.apply(version)
     state.stay()
@@ -122,12 +124,11 @@ def _hide_from_git(index: Path) -> None:
 def _state_to_read(home: Path, ledger: Ledger) -> StateDb:
     """The account's state if it is current, else a private copy brought up to date; nothing is touched."""
     path = home / "state.db"
-    try:
-        if path.exists():
+    if path.exists():
+        with suppress(IndexDamaged):
             state = StateDb(path, ledger, read_only=True)
             if state.is_current():
                 return state
             state.close()
-        return _followed(StateDb.private(path, ledger))
-    except IndexDamaged:
-        return _followed(StateDb.private(None, ledger))
+            return _followed(StateDb.private(path, ledger, copied=True))
+    return _followed(StateDb.private(path, ledger, copied=False))
