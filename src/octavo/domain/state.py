@@ -41,6 +41,11 @@ class View(Protocol):
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""
 
+    def live(self, id_: str) -> Memory | None:
+        """The current revision of a memory that has not ended."""
+        memory = self.get(id_)
+        return None if memory is None or memory.gone else memory
+
     def many(self, ids: Collection[str]) -> Mapping[str, tuple[int, Memory]]:
         """The current revisions of several memories and the versions they came in (0: not committed)."""
 
@@ -78,7 +83,7 @@ class View(Protocol):
         """Which of some memories another one has ever linked to; `referring` says which one does now."""
 
 
-class Pending:
+class Pending(View):
     """Changes folded into plain dictionaries, on top of an older view."""
 
     def __init__(self, parent: View) -> None:
@@ -126,11 +131,6 @@ class Pending:
         """The current revisions of several memories and the versions they came in (0: not committed)."""
         own = {id_: (0, self.own[id_]) for id_ in ids if id_ in self.own}
         return {**self.parent.many([id_ for id_ in ids if id_ not in own]), **own}
-
-    def live(self, id_: str) -> Memory | None:
-        """The current revision of a memory that has not ended."""
-        memory = self.get(id_)
-        return None if memory is None or memory.gone else memory
 
     def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
         """The live memory that holds a topic."""

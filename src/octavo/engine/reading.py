@@ -91,8 +91,8 @@ class Reader:
 
     def get(self, id_: str) -> Memory | None:
         """A live memory, or None."""
-        memory = self._view().get(check_id(id_))
-        return memory if memory and not memory.gone and self.sees(memory.scope) else None
+        memory = self._view().live(check_id(id_))
+        return memory if memory and self.sees(memory.scope) else None
 
     def history(self, id_: str) -> list[Revision]:
         """Every revision of a memory up to this version, oldest first, tombstones included."""
@@ -254,7 +254,7 @@ class Reader:
         base, view = self._base(), self._view()
         rows = base.telling(TOPICS, self._seen(scope), _TELLING)
         told = [quote for _, _, memory in base.at_rows(rows) for quote in quotes_of(memory)]
-        gone = {id_ for id_ in {quote.id for quote in told} if (now := view.get(id_)) is None or now.gone}
+        gone = {id_ for id_ in {quote.id for quote in told} if view.live(id_) is None}
         keyed = self._spine.keyed
         return holding(
             quote

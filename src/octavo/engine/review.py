@@ -53,16 +53,15 @@ class Curator(Handle):
         """Show one proposal and the difference it would make, as a person should see it before deciding."""
         view = self._spine.head()
         proposal = self._waiting(view, check_id(id_))
-        current, version = view.get(proposal.memory.id), view.version
-        live = current if current and not current.gone else None
+        live, version = view.live(proposal.memory.id), view.version
         diff = Diff(before=version, after=version + 1)
         if proposal.action == "forget":
             diff = replace(diff, removed=(live,) if live else ())
         elif live is not None:
             diff = replace(diff, changed=((live, proposal.memory),))
         else:
-            sources = [view.get(old) for old in proposal.memory.linked("merged_from")]
-            gone = tuple(m for m in sources if m and not m.gone) if proposal.action == "merge" else ()
+            sources = proposal.memory.linked("merged_from") if proposal.action == "merge" else ()
+            gone = tuple(m for old in sources if (m := view.live(old)))
             diff = replace(diff, added=(proposal.memory,), removed=gone)
         return Waiting(proposal=proposal, diff=diff, digest=_digest(proposal))
 
@@ -277,12 +276,10 @@ class Curator(Handle):
             ids = []
             asked = {p.memory.id for p in pending.proposals() if p.action == "forget"}
             for doubt in doubts:
-                current = view.get(doubt.memory.id)
-                declined = view.was_declined("forget", doubt.memory.id)
-                if doubt.memory.id in asked or declined or current is None or current.gone:
-                    continue
-                verdict = propose_end(pending, current, doubt.reason, context)
-                ids.append(verdict.proposal or "")
+                current = view.live(doubt.memory.id)
+                is_asked = doubt.memory.id in asked or view.was_declined("forget", doubt.memory.id)
+                if current is not None and not is_asked:
+                    ids.append(propose_end(pending, current, doubt.reason, context).proposal or "")
             return ids
 
         return _commit(self._writer(scope), "propose deletions", act)

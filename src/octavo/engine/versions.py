@@ -151,12 +151,7 @@ class Versions(Handle):
         spine, writer = self._spine, self._writer(None)
         check_id(id_)
         spine.head()
-        decided = [
-            (version, decision)
-            for version, decision in spine.state.others("decision")
-            if isinstance(decision, Decision) and decision.proposal == id_
-        ]
-        proposal = spine.state.asked(id_)
+        decided, proposal = spine.state.others("decision", ref=id_), spine.state.asked(id_)
         if not decided or proposal is None or not self.sees(proposal.memory.scope):
             raise NotFound(
                 f"there is no decided proposal {id_!r}", hint="`octavo proposals` lists what waits"
@@ -167,7 +162,9 @@ class Versions(Handle):
 
         def act(pending: Pending, view: DbView) -> str:
             changes: list[Change] = [decision]
-            if decision.outcome != "expired":  # one version closes many that nobody answered
+            if (
+                isinstance(decision, Decision) and decision.outcome != "expired"
+            ):  # one version closes many that nobody answered
                 changes = spine.state.changes_in(version)
             for asked in _undo(writer, pending, view, version, changes):
                 return asked

@@ -137,7 +137,7 @@ class Ledger:
         """
         self._segment = None  # somebody may have erased something meanwhile
         for number, data in enumerate(self.entries(version + 1, upto), start=version + 1):
-            found = _standing(number, data, hash_)
+            found = _must_stand(_version(number, data), hash_)
             yield found
             self._seen, hash_ = number, found.hash
 
@@ -220,7 +220,7 @@ class Ledger:
         """A segment of versions that are whole and stand on each other."""
         packed, hashes, parent_hash = [], [], self.hash_of(first - 1)
         for number, data in zip(range(first, last + 1), self.entries(first, last), strict=True):
-            version = _standing(number, data, parent_hash)
+            version = _must_stand(_version(number, data), parent_hash)
             packed.append(data)
             hashes.append(parent_hash := version.hash)
         return segments.pack(first, packed, hashes)
@@ -316,11 +316,6 @@ def _parsed(version: int, number: int, raw: bytes) -> Line:
     if line.hash != line.expected_hash():
         raise _damage(version, number, "the hash does not match the line")
     return line
-
-
-def _standing(number: int, data: bytes, parent_hash: str) -> Version:
-    """A version read from its bytes, checked to stand on the one before it."""
-    return _must_stand(_version(number, data), parent_hash)
 
 
 def _must_stand(version: Version, parent_hash: str) -> Version:
