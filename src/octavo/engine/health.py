@@ -54,7 +54,9 @@ def check(spine: Spine, index: Indexing, progress: Progress | None = None) -> Re
             lines += len(found.lines)
         if progress:
             progress(number, head)
-    problems += _or_damage(lambda: _check_key(spine))
+    problems += _or_damage(
+        lambda: must_be_its_key(spine.ledger, identify(spine.store, spine.identity.account))
+    )
     problems += [why for log in (REFUSALS, COPIES) for why in log.damaged(spine.store)]
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
     open_ = _check_buffers(spine, problems, notes)
@@ -90,10 +92,10 @@ def repair(spine: Spine, index: Indexing, *, accept: bool = False, progress: Pro
             projection.follow(progress)
 
 
-def _or_damage(look: Callable[[], Iterable[str]]) -> Iterator[str]:
+def _or_damage(look: Callable[[], Iterable[str] | None]) -> Iterator[str]:
     """What somebody finds wrong, or why it cannot be looked at."""
     try:
-        yield from look()
+        yield from look() or ()
     except Damaged as error:
         yield error.message
 
@@ -110,12 +112,6 @@ def _check_archive(spine: Spine) -> Iterator[tuple[str, str]]:
                 codec.decode_json(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 yield f"{key}, line {number}", str(error)
-
-
-def _check_key(spine: Spine) -> tuple[str, ...]:
-    now = identify(spine.store, spine.identity.account, spine.now(), create=False)
-    must_be_its_key(spine.ledger, now)
-    return ()
 
 
 def _check_buffers(spine: Spine, problems: list[str], notes: list[str]) -> int:

@@ -79,9 +79,11 @@ class Stats(Struct, frozen=True, kw_only=True):
 class Reader:
     """What can be asked of an account, at one version or at the head, within the scopes a handle sees."""
 
-    def __init__(self, spine: Spine, scope: str | None, recaller: Callable[[], Recaller]) -> None:
-        self._spine = spine
-        self._recaller = recaller
+    def __init__(
+        self, spine: Spine, scope: str | None, recaller: Callable[[], Recaller], version: int | None = None
+    ) -> None:
+        """Read what stands at a version, or at the head as it moves on."""
+        self._spine, self._recaller, self._version = spine, recaller, version
         self.scope = None if scope is None else check_scope(scope)
 
     @property
@@ -343,7 +345,7 @@ class Reader:
 
     def _base(self) -> DbView:
         """The committed version below everything."""
-        return self._spine.head()
+        return self._spine.head() if self._version is None else self._spine.state.at(self._version)
 
     def _view(self, base: DbView | None = None) -> View:
         """What is read: the committed version (`base`, if that is known), or a layer over it."""
@@ -370,15 +372,6 @@ class Reader:
 
 class Snapshot(Reader):
     """An older version, read like the account itself."""
-
-    def __init__(
-        self, spine: Spine, scope: str | None, version: int, recaller: Callable[[], Recaller]
-    ) -> None:
-        super().__init__(spine, scope, recaller)
-        self._version = version
-
-    def _base(self) -> DbView:
-        return self._spine.state.at(self._version)
 
 
 def _many(value: Many) -> tuple[str, ...] | None:

@@ -14,7 +14,7 @@ from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, che
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import RuleContext, Verdict, propose_end
+from octavo.domain.verdicts import RuleContext, Verdict, ask, propose_end
 from octavo.engine import assemble, attachments, redaction
 from octavo.engine.explain import AssemblyId
 from octavo.engine.fields import MemoryId, Unit, as_tags
@@ -189,25 +189,17 @@ class Curator(Handle):
         writer = self._writer(old.scope)
         raised = writer.proposable(review.promoted(old, text, tags), self._spine.head())
         above = "procedural" if old.kind == "skill" else "canon"
-        proposal = Proposal(
-            id=self._spine.new_id(),
-            action="promote",
-            memory=replace(raised, actor=self.actor),
-            base_rev=old.rev,
-            reason=f"promotion of {old.kind} {old.topic or old.id} to {above}",
-            by=self.actor,
-            at=self._spine.now(),
-        )
+        new, why = replace(raised, actor=self.actor), f"promotion of {old.kind} {old.topic or id_} to {above}"
 
-        def act(pending: Pending, context: RuleContext, view: DbView) -> Memory | None:
-            pending.apply(proposal)
-            return review.approve(pending, proposal, context) if writer.is_human else None
+        def act(pending: Pending, context: RuleContext, view: DbView) -> tuple[Memory | None, str]:
+            proposal = ask(pending, "promote", new, why, context, base_rev=old.rev)
+            return review.approve(pending, proposal, context) if writer.is_human else None, proposal.id
 
-        done = _commit(writer, f"{'promote' if writer.is_human else 'propose'} {id_}", act)
+        done, asked = _commit(writer, f"{'promote' if writer.is_human else 'propose'} {id_}", act)
         if done is not None:
             return Verdict(outcome="superseding", memory=done, detail=f"{id_} is {above} now")
         detail = f"{above} waits for a person"
-        return Verdict(outcome="proposed", check="approval", detail=detail, proposal=proposal.id)
+        return Verdict(outcome="proposed", check="approval", detail=detail, proposal=asked)
 
     def merge_candidates(
         self,
@@ -249,18 +241,12 @@ class Curator(Handle):
             raise BadInput(f"{first} and {second} cannot be merged: they differ in kind or scope")
         better, writer = max((a, b), key=lambda m: (m.confidence, m.at)), self._writer(None)
         said = replace(better, text=better.text if text is None else text)
-        proposal = Proposal(
-            id=self._spine.new_id(),
-            action="merge",
-            memory=review.merged(
-                a, b, writer.proposable(said, self._spine.head()).text, self._spine.new_id()
-            ),
-            reason=f"{first} and {second} say nearly the same",
-            by=self.actor,
-            at=self._spine.now(),
-        )
-        _commit(writer, "propose merge", lambda pending, context, view: pending.apply(proposal))
-        return proposal.id
+        said, why = writer.proposable(said, self._spine.head()), f"{first} and {second} say nearly the same"
+
+        def act(pending: Pending, context: RuleContext, view: DbView) -> str:
+            return ask(pending, "merge", review.merged(a, b, said.text, context.new_id()), why, context).id
+
+        return _commit(writer, "propose merge", act)
 
     def deletion_candidates(self, *, scope: str | None = None) -> list[Doubt]:
         """List memories worth asking about, and why; nothing is deleted."""

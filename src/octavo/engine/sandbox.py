@@ -57,7 +57,7 @@ class Sandbox(Reader):
         recaller: Callable[[], Recaller],
     ) -> None:
         """Hold a buffer for who writes; `closed` is called when it was consolidated."""
-        super().__init__(writer.spine, opened.scope, recaller)
+        super().__init__(writer.spine, opened.scope, recaller, opened.parent)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
@@ -106,7 +106,8 @@ class Sandbox(Reader):
         )
         held = self._held()
         id_ = self._open[0] if self._open else self._spine.new_id()
-        self._make_room(0 if self._open else 1)
+        if not self._open:
+            self._make_room()
         spoke = Spoke(episode=id_, turn=self._checked(id_, turn), actor=self._signature)
         held.append(spoke)  # besides the turn, which is checked, it holds names that were when it opened
         self._open = entries.after_turn(self._open, spoke)
@@ -134,7 +135,7 @@ class Sandbox(Reader):
     ) -> str:
         """Add a whole episode in the documents' form (turn_1, turn_2, RI_global …); returns its id."""
         wrote = self._writer.episode(episode, level=ri_level or episode.get("ri_level"))
-        self._make_room(1)
+        self._make_room()
         if self._fresh_state().get(wrote.memory.id) is not None:
             raise Immutable(f"episode {wrote.memory.id} is already there and never changes")
         outcome = self._writer.checked(wrote)
@@ -274,14 +275,14 @@ class Sandbox(Reader):
         """Whose entry it is, if not the opener's."""
         return None if self._actor == self._opened.actor else self._actor
 
-    def _make_room(self, more: int) -> None:
+    def _make_room(self) -> None:
         limit = self._spine.policy.sandbox.max_episodes
-        if limit is None or not more:
+        if limit is None:
             return
         held = sum(
             1 for w in entries.candidates(self.buffer) if isinstance(w, Wrote) and w.memory.kind == "episode"
         )
-        if held + more > limit:
+        if held >= limit:
             raise Refused(
                 f"sandbox {self.name!r} holds {held} episodes, the limit is {limit}",
                 hint="consolidate this sandbox and open the next one",
@@ -294,9 +295,6 @@ class Sandbox(Reader):
             self._overlay = Pending(self._base())
             rules.consolidate(self._overlay, wanted, self._writer.context())
         return self._overlay
-
-    def _base(self) -> DbView:
-        return self._spine.state.at(self.parent_version)
 
     def _view(self, base: DbView | None = None) -> View:
         return (base or self._base()) if self._buffer is None else self._fresh_state()

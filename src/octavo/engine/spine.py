@@ -266,13 +266,14 @@ def must_be_its_key(ledger: Ledger, identity: Identity) -> None:
         raise Damaged(f"account.json of {identity.account!r} holds another key than its ledger", hint=hint)
 
 
-def identify(store: Store, account: str, now: datetime, *, create: bool) -> Identity:
-    """Read the account's own file, or begin the account."""
+def identify(store: Store, account: str, created: datetime | None = None) -> Identity:
+    """Read the account's own file; with a time begin the account if it is not there."""
     data = store.read("account.json")
     if data is None and Ledger(store).exists(1) and (data := store.read("account.json")) is None:
         raise Damaged(f"account.json of {account!r} is missing beside its ledger; its key is in it")
-    if data is None and create:
-        fresh = Identity(format=codec.FORMAT, account=account, key=secrets.token_hex(32), created=now)
+    if data is None and created is not None:
+        key = secrets.token_hex(32)
+        fresh = Identity(format=codec.FORMAT, account=account, key=key, created=created)
         store.create("account.json", codec.encode_json(fresh) + b"\n")
         data = store.read("account.json")
     if data is None:

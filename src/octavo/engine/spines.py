@@ -37,7 +37,7 @@ def open_spine(
     place = place_of(root)
     store = place.open(account)
     tick = clock or (lambda: datetime.now(UTC))
-    identity = identify(store, account, tick(), create=not read_only)
+    identity = identify(store, account, None if read_only else tick())
     rules = _policy(store, policy, f"policy.toml of {account!r} in {place.name}")
     ledger = Ledger(store)
     if not read_only:
@@ -98,10 +98,9 @@ def _followed(state: StateDb) -> StateDb:
 
 def _until_damage(ledger: Ledger) -> StateDb:
     """A private state of what lies before the first damage of a ledger, beside no index."""
-    state = StateDb.private(_NOWHERE, ledger, copied=False)
+    state = StateDb.private(_NOWHERE, ledger, follows=False)
     for version in ledger.newer(0, GENESIS, upto=ledger.whole_until()):
         state.apply(version)
-    state.stay()
     return state
 
 
@@ -131,4 +130,4 @@ def _state_to_read(home: Path, ledger: Ledger) -> StateDb:
                 return state
             state.close()
             return _followed(StateDb.private(path, ledger, copied=True))
-    return _followed(StateDb.private(path, ledger, copied=False))
+    return _followed(StateDb.private(path, ledger))

@@ -83,7 +83,7 @@ class Versions(Handle):
 
     def at(self, when: int | datetime) -> Snapshot:
         """The account as it was at a version or a time, for the same reads."""
-        return Snapshot(self._spine, self.scope, self._number(when), self._recaller)
+        return Snapshot(self._spine, self.scope, self._recaller, self._number(when))
 
     def diff(self, before: int | datetime, after: int | datetime | None = None) -> Diff:
         """What differs between two versions (the second is the head if not said)."""

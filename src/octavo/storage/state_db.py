@@ -44,10 +44,10 @@ class StateDb(StateLog):
         self._is_spare = False  # whether it is private only until the disk has room again
 
     @classmethod
-    def private(cls, path: Path, ledger: Ledger, *, copied: bool) -> StateDb:
+    def private(cls, path: Path, ledger: Ledger, *, copied: bool = False, follows: bool = True) -> StateDb:
         """A state that touches nothing: a copy of what lies at the path, or a new one."""
         if not copied:
-            return cls(path, ledger, db=state_file.private(path, None))
+            return cls(path, ledger, read_only=not follows, db=state_file.private(path, None))
         with closing(state_file.opened(path, read_only=True)) as source:
             return cls(path, ledger, db=state_file.private(path, source))
 
@@ -68,17 +68,12 @@ class StateDb(StateLog):
         version, hash_ = self.watermark()
         if version == 0:
             self.ledger.must_be_whole()
-            return self.catch_up()
         try:
             is_its_own = self.ledger.hash_of(version) == hash_
         except LedgerDamaged:
             self.must_not_be_ahead()
             raise
         return self.catch_up() if is_its_own else self.rebuild()
-
-    def stay(self) -> None:
-        """Follow no further."""
-        self._read_only = True
 
     def must_not_be_ahead(self) -> None:
         """Raise if the ledger ends before the version this state was derived from."""
