@@ -74,10 +74,10 @@ def read_question(
     are other names that speakers go by; they count only as they are written. Who asks about themselves is
     the `asker`, and tells of a thing in other words: "I moved to Bangkok" is where they live.
     """
-    times = find_times(text, now, lived)
+    intervals, rest = find_times(text, now, lived)
     meant = {**(names or {}), **{speaker: speaker for speaker in speakers}}
     named: dict[str, None] = {}
-    bare, personal = times.rest, times.rest
+    bare, personal = rest, rest
     for name in sorted(meant, key=len, reverse=True):  # a whole name before a part of it
         # "May" and "Will" are words too: as they are written, or they would be in every other question.
         naming = _naming(name, exact=name != meant[name] or name.casefold() in STOP_WORDS)
@@ -95,7 +95,7 @@ def read_question(
         terms=terms,
         previous=previous,
         speaker=asker if retold else speaker,
-        intervals=times.intervals,
+        intervals=intervals,
         phrasings=(asked, stated) if stated and stated != asked else (asked,),
         is_list=is_listing(text),
         is_request=is_request(text),

@@ -176,8 +176,7 @@ class Keeper(Handle):
 
     def check(self, *, progress: Progress | None = None) -> health.Report:
         """Prove that every byte is what was written; name the first damage in each file."""
-        walk = redaction.projections(self._spine, self._indexing)
-        report = health.check(self._spine, walk, progress)
+        report = health.check(self._spine, self._indexing, progress)
         if self.scope is not None:  # whether all is well, and nothing of what lies in other scopes
             told = health.DAMAGED if report.problems else ()
             return replace(report, lines=0, sandboxes=len(self.sandboxes()), problems=told, notes=())
@@ -199,8 +198,7 @@ class Keeper(Handle):
         self._must_be_owner("repair")
         if accept:
             self._must_be_human("accept the loss of versions")
-        walk = partial(redaction.projections, self._spine, self._indexing)
-        health.repair(self._spine, walk, accept=accept, progress=progress)
+        health.repair(self._spine, self._indexing, accept=accept, progress=progress)
         return self.check()
 
     def backup(
