@@ -42,9 +42,9 @@ class Account(Versions, Curator, Keeper):
         key: Key = None,
         **fields: Unpack[Fields],
     ) -> Verdict:
-        """Write one memory (`fields.Fields`) outside a sandbox: its own commit, a final verdict.
+        """Write one memory, a version of its own; returns the final verdict.
 
-        `key` makes a retry safe: within a scope the same key never writes twice.
+        `fields.Fields` says what it may have. `key` makes a retry safe: within a scope the same key never writes twice.
         """
         self._spine.must_write()
         writer = self._writer(scope)
@@ -110,9 +110,9 @@ class Account(Versions, Curator, Keeper):
     def revise(
         self, id_: MemoryId, *, override: Override = None, rev: Revised = None, **changes: Unpack[Changes]
     ) -> Verdict:
-        """Give a memory a new revision with some fields (`fields.Changes`) changed.
+        """Give a memory a new revision; the old one stays in its history.
 
-        `rev` insists on the one it replaces.
+        `fields.Changes` says what may change. `rev` insists on the one it replaces.
         """
         outcome = self._writer(None).revision(self.get(id_), id_, override, **changes)
         return self._write([outcome], "revise", revs={id_: rev})[0]

@@ -107,18 +107,6 @@ def buffer(
     }
 
 
-def discard(sandbox: Sandbox) -> str:
-    """Throw a sandbox away; the account stays as it is."""
-    sandbox.discard()
-    return sandbox.id
-
-
-def remember(target: Account | Sandbox, **said: Any) -> Verdict:
-    """Write one memory: a version of its own, or into a sandbox."""
-    _must_fit(target, said, "key", "a key has no use inside a sandbox")
-    return target.remember(**said)
-
-
 def remember_many(
     account: Account,
     items: Annotated[
@@ -132,23 +120,15 @@ def remember_many(
     return account.remember_many(timed, progress=progress)
 
 
-def revise(target: Account | Sandbox, **said: Any) -> Verdict:
-    """Give a memory a new revision; the old one stays in its history."""
-    _must_fit(target, said, "rev", "a sandbox has its own revisions")
-    return target.revise(**said)
-
-
 def forget(
     target: Account | Sandbox, ids: Annotated[list[str], "The memories' ids."], **said: Any
 ) -> list[Verdict]:
     """End memories; their history stays."""
-    _must_fit(target, said, "rev", "a sandbox has its own revisions")
-    return target.forget(*ids, **said) if isinstance(target, Account) else [target.forget(i) for i in ids]
-
-
-def _must_fit(target: Account | Sandbox, said: dict[str, Any], name: str, why: str) -> None:
-    if isinstance(target, Sandbox) and name in said:
-        raise BadInput(why, hint=f"leave out --{name} or --sandbox")
+    if isinstance(target, Account):
+        return target.forget(*ids, **said)
+    if "rev" in said:
+        raise BadInput("rev has no use inside a sandbox", hint="leave out --rev or --sandbox")
+    return [target.forget(id_) for id_ in ids]
 
 
 def get(reader: Reader, id: MemoryId) -> Memory:
@@ -233,15 +213,3 @@ def freshness(
     held = account.freshness(id)
     derived = {name: getattr(held, name) for name in ("is_fresh", "has_words", "has_vector")}
     return {**asdict(held), **derived}
-
-
-def catch_up(account: Account, **said: Any) -> int:
-    """Bring the index up to the newest version."""
-    account.catch_up(**said)
-    return account.version
-
-
-def reindex(account: Account, **said: Any) -> int:
-    """Throw the index away and make it anew from the ledger."""
-    account.reindex(**said)
-    return account.version
