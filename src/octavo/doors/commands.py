@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from enum import StrEnum
 from importlib import metadata
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -14,12 +16,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from octavo.doors import agents, robots, serving
-from octavo.doors.operations import OPERATIONS, Operation, Parameter
+from octavo.doors import agents, robots, serving, settings
+from octavo.doors.operations import BY_NAME, OPERATIONS, Operation, Parameter, perform
 from octavo.doors.operations.table import LETTERS, TABLE
+from octavo.doors.plain import clean
+from octavo.errors import OctavoError
 
 # Every command: the table, and those that open other doors, which use the table themselves.
 COMMANDS: tuple[Operation, ...] = (*OPERATIONS, *serving.COMMANDS, *agents.COMMANDS, *robots.COMMANDS)
+
+
+def spelt(operation: Operation) -> str:
+    """The operation's name on the command line."""
+    return operation.name.replace("_", "-")
+
+
+NAMES = {spelt(operation): operation for operation in COMMANDS}
 COMMON = ("root", "account", "scope", "actor")
 EVERYDAY = tuple(TABLE["_help"]["everyday"].split())
 _FEW = 3
@@ -50,17 +62,15 @@ def program(act: Act) -> Callable[..., Any]:
 
         def list_commands(self, ctx: Any) -> list[str]:
             """The names of all commands."""
-            return [spelt(operation) for operation in COMMANDS]
+            return list(NAMES)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """The command of that name."""
-            named = next((o for o in COMMANDS if spelt(o) == cmd_name), None)
-            return None if named is None else command(named, act)
+            return command(NAMES[cmd_name], act) if cmd_name in NAMES else None
 
         def resolve_command(self, ctx: Any, args: Any) -> Any:
             """The command that is meant; its absence is answered with names that are like it."""
-            names: Any = dict.fromkeys(self.list_commands(ctx))
-            self.commands = names  # where typer looks for likenesses
+            self.commands: Any = NAMES  # where typer looks for likenesses
             return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -71,7 +81,7 @@ def program(act: Act) -> Callable[..., Any]:
                 if other.name not in EVERYDAY:
                     title = TABLE["_help"].get(other.section, other.section.capitalize())
                     groups.setdefault(title, []).append(other)
-            widest = max(len(spelt(o)) for o in COMMANDS)
+            widest = max(map(len, NAMES))
             for title, operations in groups.items():
                 with formatter.section(title):
                     formatter.write_dl([(spelt(o).ljust(widest), o.summary) for o in operations])
@@ -137,11 +147,6 @@ _HUMAN = "Only a human actor may."
 _LOCAL = "It takes files of this machine."
 
 
-def spelt(operation: Operation) -> str:
-    """The operation's name on the command line."""
-    return operation.name.replace("_", "-")
-
-
 def option_of(parameter: Parameter) -> str:
     """A parameter's option; one that may be repeated is named for one of its values."""
     name = parameter.name.removesuffix("s") if parameter.is_many else parameter.name
@@ -152,8 +157,12 @@ def _argument(parameter: Parameter) -> Argument:
     type_, metavar = _typed(parameter)
     one_of = f" One of {', '.join(parameter.choices)}." if len(parameter.choices) > _FEW else ""
     more: dict[str, Any] = {"help": parameter.summary + one_of, "min": parameter.least, "max": parameter.most}
+    if parameter.name == "sandbox":
+        more["autocompletion"] = _completed("sandboxes")
     if parameter.is_positional:
-        shown: Any = typer.Argument(show_default=False, metavar=parameter.name.upper(), **more)
+        shown: Any = typer.Argument(
+            show_default=False, metavar=f"{parameter.name.upper()}{'...' * parameter.is_many}", **more
+        )
     else:
         names = [option_of(parameter), *([parameter.short] if parameter.short else [])]
         has_default = parameter.default not in (None, "", False, 0.0)
@@ -170,12 +179,31 @@ def _typed(parameter: Parameter) -> tuple[Any, str | None]:
     name = parameter.name.removesuffix("s") if parameter.is_many else parameter.name
     if parameter.choices:
         called = "|".join(parameter.choices) if len(parameter.choices) <= _FEW else name.upper()
-        return (list[str] if parameter.is_many else parameter.type), called
+        # typer knows no list of literals, but of an enumeration; mypy wants the members of one written out.
+        enumeration: Any = StrEnum
+        each = enumeration("each", {choice: choice for choice in parameter.choices})
+        return (list[each] if parameter.is_many else parameter.type), called
     return _READ_AS.get(parameter.type, (parameter.type, None))
 
 
 def _keyword(name: str, type_: Any, shown: Any, default: Any = None) -> Argument:
     return Argument(name, Argument.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
+
+
+def _completed(known: str) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the accounts or the open sandboxes; it has nowhere to say what is wrong."""
+
+    def offered(ctx: typer.Context, incomplete: str) -> list[str]:
+        names: list[str] = []
+        with suppress(OctavoError):
+            where = settings.read({name: ctx.params.get(name) for name in COMMON})
+            (found,) = perform(BY_NAME[known], where, {}).values()
+            names = [
+                name for one in found for name in ([one] if isinstance(one, str) else [one.id, one.name])
+            ]
+        return [name for name in names if name.startswith(incomplete) and name == clean(name)]
+
+    return offered
 
 
 def _show_version(wanted: bool) -> None:
@@ -191,6 +219,7 @@ _OPTIONS: dict[str, Any] = {
         LETTERS["account"],
         metavar="NAME",
         help="Whose memory (OCTAVO_ACCOUNT, default).",
+        autocompletion=_completed("accounts"),
     ),
     "scope": typer.Option(metavar="NAME", help="See only `shared` and this scope (OCTAVO_SCOPE)."),
     "actor": typer.Option(metavar="WHO", help="Who acts (OCTAVO_ACTOR, human:<login name>)."),

@@ -44,7 +44,8 @@ class Account(Versions, Curator, Keeper):
     ) -> Verdict:
         """Write one memory, a version of its own; returns the final verdict.
 
-        `fields.Fields` says what it may have. `key` makes a retry safe: within a scope the same key never writes twice.
+        `fields.Fields` says what it may have. `key` makes a retry safe: within a scope the same key
+        never writes twice.
         """
         self._spine.must_write()
         writer = self._writer(scope)
