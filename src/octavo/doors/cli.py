@@ -68,7 +68,7 @@ def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> 
 
 def act(operation: Operation, before: Mapping[str, Any], said: dict[str, Any]) -> int:
     """Do what a command line asks and show what came of it; the exit code says whether it is in."""
-    behind = {name: said.pop(name) for name in commands.COMMON}
+    behind = {p.name: said.pop(p.name) for p in commands.COMMON}
     common = {name: before.get(name) if value is None else value for name, value in behind.items()}
     as_json = said.pop("json") or before.get("json", False)
     if operation.asks and not said.pop("yes"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from octavo.doors import agents, robots, serving, settings
 from octavo.doors.operations import BY_NAME, OPERATIONS, Operation, Parameter, perform
-from octavo.doors.operations.table import LETTERS, TABLE
+from octavo.doors.operations.table import TABLE
 from octavo.doors.plain import clean
 from octavo.errors import OctavoError
 
@@ -32,7 +32,10 @@ def spelt(operation: Operation) -> str:
 
 
 NAMES = {spelt(operation): operation for operation in COMMANDS}
-COMMON = ("root", "account", "scope", "actor")
+COMMON = tuple(Parameter(name=name, summary=told) for name, told in TABLE["_options"].items())
+JSON, YES = (
+    Parameter(name=name, type=bool, default=False, summary=told) for name, told in TABLE["_flags"].items()
+)
 EVERYDAY = tuple(TABLE["_help"]["everyday"].split())
 _FEW = 3
 _HELP_WIDTH = 80
@@ -93,7 +96,7 @@ def program(act: Act) -> Callable[..., Any]:
         context_settings=_context(),
         epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
     )
-    app.callback()(_spoken(_common, [*_common_options(), _keyword("version", bool, _VERSION, False)]))
+    app.callback()(_spoken(_common, [*map(_argument, (*COMMON, JSON)), _VERSION]))
     return app
 
 
@@ -103,9 +106,8 @@ def command(operation: Operation, act: Act) -> Any:
     def run(ctx: typer.Context, **said: Any) -> int:
         return act(operation, ctx.obj or {}, said)
 
-    shown = [_argument(parameter) for parameter in operation.parameters]
-    if operation.asks:
-        shown.append(_keyword("yes", bool, typer.Option("--yes", LETTERS["yes"], help="Do not ask."), False))
+    asked = (YES,) if operation.asks else ()
+    shown = map(_argument, (*operation.parameters, *asked, *COMMON, JSON))
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     notes = [note for note, holds in ((_HUMAN, operation.human), (_LOCAL, operation.local)) if holds]
     # \b keeps the example on its own lines.
@@ -114,7 +116,7 @@ def command(operation: Operation, act: Act) -> Any:
         help="\n\n".join([operation.summary, *notes]),
         epilog=f"\b\nExample:\n  {operation.example}",
         context_settings=_context(),
-    )(_spoken(run, [*shown, *_common_options()]))
+    )(_spoken(run, shown))
     return typer.main.get_command(app)
 
 
@@ -123,18 +125,12 @@ def _common(ctx: typer.Context, **said: Any) -> None:
     ctx.obj = said
 
 
-def _spoken(function: Callable[..., Any], options: list[Argument]) -> Callable[..., Any]:
+def _spoken(function: Callable[..., Any], options: Iterable[Argument]) -> Callable[..., Any]:
     """A function that typer calls with these options."""
     context = Argument("ctx", Argument.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     function.__annotations__ = {}  # typer reads the signature; hints would stand in its way
     function.__signature__ = Signature([context, *options])  # type: ignore[attr-defined]
     return function
-
-
-def _common_options() -> list[Argument]:
-    """What may be said before the command and behind it."""
-    texts = [_keyword(name, str | None, _OPTIONS[name]) for name in COMMON]
-    return [*texts, _keyword("json", bool, _OPTIONS["json"], False)]
 
 
 def _context() -> dict[str, Any]:
@@ -157,8 +153,8 @@ def _argument(parameter: Parameter) -> Argument:
     type_, metavar = _typed(parameter)
     one_of = f" One of {', '.join(parameter.choices)}." if len(parameter.choices) > _FEW else ""
     more: dict[str, Any] = {"help": parameter.summary + one_of, "min": parameter.least, "max": parameter.most}
-    if parameter.name == "sandbox":
-        more["autocompletion"] = _completed("sandboxes")
+    if known := {"account": "accounts", "sandbox": "sandboxes"}.get(parameter.name):
+        more["autocompletion"] = _completed(known)
     if parameter.is_positional:
         shown: Any = typer.Argument(
             show_default=False, metavar=f"{parameter.name.upper()}{'...' * parameter.is_many}", **more
@@ -182,7 +178,7 @@ def _typed(parameter: Parameter) -> tuple[Any, str | None]:
         # typer knows no list of literals, but of an enumeration; mypy wants the members of one written out.
         enumeration: Any = StrEnum
         each = enumeration("each", {choice: choice for choice in parameter.choices})
-        return (list[each] if parameter.is_many else parameter.type), called
+        return (list[each] if parameter.is_many else parameter.type), called  # type: ignore[valid-type]
     return _READ_AS.get(parameter.type, (parameter.type, None))
 
 
@@ -196,7 +192,7 @@ def _completed(known: str) -> Callable[[typer.Context, str], list[str]]:
     def offered(ctx: typer.Context, incomplete: str) -> list[str]:
         names: list[str] = []
         with suppress(OctavoError):
-            where = settings.read({name: ctx.params.get(name) for name in COMMON})
+            where = settings.read({p.name: ctx.params.get(p.name) for p in COMMON})
             (found,) = perform(BY_NAME[known], where, {}).values()
             names = [
                 name for one in found for name in ([one] if isinstance(one, str) else [one.id, one.name])
@@ -212,17 +208,9 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_OPTIONS: dict[str, Any] = {
-    "root": typer.Option(metavar="FOLDER", help="Where the accounts are (OCTAVO_ROOT, ~/.octavo)."),
-    "account": typer.Option(
-        "--account",
-        LETTERS["account"],
-        metavar="NAME",
-        help="Whose memory (OCTAVO_ACCOUNT, default).",
-        autocompletion=_completed("accounts"),
-    ),
-    "scope": typer.Option(metavar="NAME", help="See only `shared` and this scope (OCTAVO_SCOPE)."),
-    "actor": typer.Option(metavar="WHO", help="Who acts (OCTAVO_ACTOR, human:<login name>)."),
-    "json": typer.Option("--json", help="Answer with one JSON document; errors too, on standard error."),
-}
-_VERSION = typer.Option("--version", help="Show Octavo's version.", is_eager=True, callback=_show_version)
+_VERSION = _keyword(
+    "version",
+    bool,
+    typer.Option("--version", help="Show Octavo's version.", is_eager=True, callback=_show_version),
+    False,
+)

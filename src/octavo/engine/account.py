@@ -22,6 +22,7 @@ from octavo.engine.versions import Versions
 from octavo.engine.writing import candidate_of
 from octavo.errors import BadInput, NotFound, Unavailable
 
+Items = Iterable[Mapping[str, Any]]
 Revised = Annotated[Count | None, "Only if this is still its revision."]
 
 
@@ -52,9 +53,12 @@ class Account(Versions, Curator, Keeper):
         return self._write([writer.checked(writer.candidate(text, key=key, **fields))], "remember")[0]
 
     def remember_many(
-        self, items: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
+        self,
+        items: Annotated[Items, "JSON objects with text, kind …: one a line or an array; a file, or -."],
+        *,
+        progress: Progress | None = None,
     ) -> list[Verdict]:
-        """Write several memories in one commit; a verdict for each, in order."""
+        """Write several memories in one version; a verdict for each, in order."""
         self._spine.must_write()
         with without_gc():
             own = [candidate_of(self._writer, item) for item in items]

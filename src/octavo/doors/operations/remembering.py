@@ -16,8 +16,6 @@ from octavo.domain.memory import Memory
 from octavo.domain.verdicts import Verdict
 from octavo.doors import python
 from octavo.doors.operations.performing import accounts_in, exists, missing, policy_name, store_of, taken
-from octavo.doors.operations.table import Progress
-from octavo.doors.operations.values import time_of
 from octavo.doors.settings import Settings
 from octavo.engine import copies, opening
 from octavo.engine.account import Account
@@ -105,19 +103,6 @@ def buffer(
         "entries": [{"t": buffers.TAGS[type(entry)], "entry": entry} for entry in read.entries],
         "torn_bytes": read.torn,
     }
-
-
-def remember_many(
-    account: Account,
-    items: Annotated[
-        list[dict[str, Any]], "JSON objects with text, kind …: one a line or an array; a file, or -."
-    ],
-    *,
-    progress: Progress | None = None,
-) -> list[Verdict]:
-    """Write several memories in one version; a verdict for each."""
-    timed = [{**item, "at": time_of(item["at"])} if item.get("at") else item for item in items]
-    return account.remember_many(timed, progress=progress)
 
 
 def forget(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from itertools import chain
@@ -38,6 +38,7 @@ _HANDED_IN: dict[Any, Any] = {
     str | Sequence[str]: list[str],
     str | Sequence[str] | Mapping[str, float]: list[str],
     Mapping[str, Any]: dict[str, Any],
+    Iterable[Mapping[str, Any]]: list[dict[str, Any]],
     Links: dict[str, list[str]],
     Union[get_args(Feeling)[:-1]]: str,  # noqa: UP007  # without None
     str | Path: Path,

@@ -59,14 +59,14 @@ def _object(said: Any, name: str) -> dict[str, Any]:
 
 
 def _objects(said: Any, name: str) -> list[dict[str, Any]]:
-    """A JSON array of objects, or one object a line."""
+    """A JSON array of objects, or one object a line; what each says of its time is one."""
     if isinstance(said, str) and not said.lstrip().startswith("["):
         lines = enumerate(said.splitlines(), 1)
         said = [_json(line, f"{name}, line {n}") for n, line in lines if line.strip()]
     items = _json(said, name)
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise BadInput(f"{name} are no JSON objects", hint="hand in an array of objects, or one a line")
-    return [dict(item) for item in items]
+    return [{**item, "at": time_of(item["at"])} if item.get("at") else dict(item) for item in items]
 
 
 def _links(said: Any, name: str) -> dict[str, list[str]]:
