@@ -3,7 +3,6 @@
 # ruff: noqa: A002  # a memory's id is `id`, a brief's format `format`, in every door
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,6 @@ from typing import Annotated, Any
 from msgspec.structs import asdict, replace
 
 from octavo.domain import buffer as buffers
-from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.domain.verdicts import Verdict
 from octavo.doors import python
@@ -25,6 +23,9 @@ from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, NotFound
 from octavo.storage import codec
 from octavo.storage.stores.places import place_of
+
+# Of a hit, with what it derives from its fields: the text that matched, and why it did.
+_TOLD = ("memory", "turn", "text", "score", "parts", "why", "version", "is_fresh", "notes", "replaced")
 
 
 def init(
@@ -158,35 +159,14 @@ def recall(
 ) -> dict[str, Any]:
     """Find the memories that answer a question, best first."""
     hits = reader.recall(**said, rerank=not once)
+    # To find out what has drifted takes as long as the recall itself, so it is told with the reasons alone.
     drifted = reader.drifted(hits) if why else None
-    return {
-        "hits": [_told(hit, drifted) for hit in hits],
-        "notes": hits.notes,
-        "trail": hits.trail,
-        "orders": hits.orders,
-        "explained": why,
-    }
-
-
-def _told(hit: Hit, drifted: Collection[str] | None) -> dict[str, Any]:
-    """A hit with what it derives from its fields: the text that matched, and the reasons in words.
-
-    To find out what has drifted takes as long as the recall itself, so it is told with the reasons alone.
-    """
-    return {
-        "memory": hit.memory,
-        "turn": hit.turn,
-        "text": hit.text,
-        "score": hit.score,
-        "parts": hit.parts,
-        "why": hit.why,
-        "reasons": [{"part": words, "value": value} for value, words in hit.reasons],
-        "version": hit.version,
-        "is_fresh": hit.is_fresh,
-        "is_drifted": None if drifted is None else hit.memory.id in drifted,
-        "notes": hit.notes,
-        "replaced": hit.replaced,
-    }
+    told = [{name: getattr(hit, name) for name in _TOLD} for hit in hits]
+    for one, hit in zip(told, hits, strict=True):
+        one["reasons"] = [{"part": words, "value": value} for value, words in hit.reasons]
+        one["is_drifted"] = None if drifted is None else hit.memory.id in drifted
+    more = {name: getattr(hits, name) for name in ("notes", "trail", "orders")}
+    return {"hits": told, **more, "explained": why}
 
 
 def freshness(
