@@ -407,14 +407,14 @@ def test_completion_offers_commands_options_kinds_accounts_and_open_sandboxes(tm
 
     def completed(line: str) -> list[str]:
         words = {"_OCTAVO_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-        return octavo_process(OCTAVO_ROOT=str(tmp_path), OCTAVO_ACCOUNT="User01", **words).stdout.split("\n")
+        return octavo_process(OCTAVO_ROOT=str(tmp_path), **words).stdout.split("\n")
 
     assert "remember" in completed("octavo rem")
     assert "--kind" in completed("octavo remember x --ki")
     assert "fact" in completed("octavo remember x --kind fa")
     assert "register" in completed("octavo memories --kind re")
     assert "User01" in completed("octavo stats --account Us")
-    offered = completed("octavo turn ")
+    offered = completed("octavo --account User01 turn ")
     assert "talk" in offered
     assert len([name for name in offered if name.startswith("sandbox_")]) == 2
     assert not [name for name in offered if "\x1b" in name]

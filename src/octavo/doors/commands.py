@@ -109,7 +109,8 @@ def command(operation: Operation, act: Act) -> Any:
     asked = (YES,) if operation.asks else ()
     shown = map(_argument, (*operation.parameters, *asked, *COMMON, JSON))
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    notes = [note for note, holds in ((_HUMAN, operation.human), (_LOCAL, operation.local)) if holds]
+    notes = ["Only a human actor may."] * operation.human
+    notes += ["It takes files of this machine."] * operation.local
     # \b keeps the example on its own lines.
     app.command(
         spelt(operation),
@@ -139,10 +140,6 @@ def _context() -> dict[str, Any]:
     return {"help_option_names": ["-h", "--help"], "terminal_width": width}
 
 
-_HUMAN = "Only a human actor may."
-_LOCAL = "It takes files of this machine."
-
-
 def option_of(parameter: Parameter) -> str:
     """A parameter's option; one that may be repeated is named for one of its values."""
     name = parameter.name.removesuffix("s") if parameter.is_many else parameter.name
@@ -165,9 +162,7 @@ def _argument(parameter: Parameter) -> Argument:
         shown = typer.Option(*names, show_default=has_default, metavar=metavar, **more)
     if parameter.is_required:
         return _keyword(parameter.name, type_, shown, Argument.empty)
-    if parameter.default is None:
-        type_ = type_ | None
-    return _keyword(parameter.name, type_, shown, parameter.default)
+    return _keyword(parameter.name, type_ | None, shown, parameter.default)
 
 
 def _typed(parameter: Parameter) -> tuple[Any, str | None]:
@@ -192,11 +187,11 @@ def _completed(known: str) -> Callable[[typer.Context, str], list[str]]:
     def offered(ctx: typer.Context, incomplete: str) -> list[str]:
         names: list[str] = []
         with suppress(OctavoError):
-            where = settings.read({p.name: ctx.params.get(p.name) for p in COMMON})
+            before = ctx.find_root().params
+            where = settings.read({p.name: ctx.params.get(p.name) or before.get(p.name) for p in COMMON})
             (found,) = perform(BY_NAME[known], where, {}).values()
-            names = [
-                name for one in found for name in ([one] if isinstance(one, str) else [one.id, one.name])
-            ]
+            for one in found:
+                names += [one] if isinstance(one, str) else [one.id, one.name]
         return [name for name in names if name.startswith(incomplete) and name == clean(name)]
 
     return offered
