@@ -460,6 +460,7 @@ def test_what_is_misspelt_is_answered_with_what_there_is(run: Run, tmp_path: Pat
     assert "`octavo recall --help`" in number.err
     assert "`octavo remember --help`" in run("remember", "x", "--emotion").err
     assert "`octavo versions` lists" in run("restore", "9").err
+    assert "'v1' is no version's number and no time" in run("diff", "v1").err
 
 
 def test_a_file_that_stands_where_a_folder_should_is_named(run: Run, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def value_of(parameter: Parameter, said: Any) -> Any:
     return value
 
 
-def time_of(said: Any, name: str = "at") -> datetime:
+def time_of(said: Any, name: str = "at", what: str = "time") -> datetime:
     """A time from ISO 8601 text; without a zone it is UTC, without an hour the day's first moment."""
     if isinstance(said, datetime):
         return said
@@ -41,14 +41,14 @@ def time_of(said: Any, name: str = "at") -> datetime:
         moment = datetime.fromisoformat(str(said).strip())
     except ValueError as error:
         hint = "write it like 2026-05-04, 2026-05-04T09:30 (UTC) or 2026-05-04T09:30+07:00"
-        raise BadInput(f"{name} {said!r} is no time", hint=hint) from error
+        raise BadInput(f"{name} {said!r} is no {what}", hint=hint) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _when(said: Any, name: str) -> int | datetime:
     """A version's number or a time."""
     text = str(said).strip()
-    return int(text) if text.isdecimal() else time_of(said, name)
+    return int(text) if text.isdecimal() else time_of(said, name, "version's number and no time")
 
 
 def _object(said: Any, name: str) -> dict[str, Any]:
