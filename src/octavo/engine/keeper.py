@@ -142,16 +142,17 @@ class Keeper(Handle):
         *,
         force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
         progress: Progress | None = None,
-    ) -> None:
-        """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
+    ) -> int:
+        """Bring the index up to the newest version; returns which that is."""
         self._spine.must_write()
         self._indexing.healed(partial(self._indexing.catch_up, progress, force=force))
+        return self.version
 
-    def reindex(self, *, progress: Progress | None = None) -> None:
-        """Throw words and vectors away and make them anew."""
+    def reindex(self, *, progress: Progress | None = None) -> int:
+        """Throw the index away and make it anew from the ledger; returns the newest version."""
         self._spine.must_write()
         self._indexing.healed(partial(self._indexing.rebuild, progress))
-        self.catch_up(progress=progress)
+        return self.catch_up(progress=progress)
 
     def freshness(self, id_: str) -> Freshness:
         """Whether the index holds a memory's current revision, and since when its vectors are there."""

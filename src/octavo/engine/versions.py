@@ -135,7 +135,9 @@ class Versions(Handle):
         self._must_be_human("revert a version")
         self._must_be_owner("revert a version of")
         if self._number(version) == 0:
-            raise NotFound("there is no version 0 to take back", hint="`octavo versions`")
+            raise NotFound(
+                "there is no version 0 to take back", hint="`octavo versions` lists those there are"
+            )
         writer = self._writer(None)
 
         def act(pending: Pending, view: DbView) -> None:
