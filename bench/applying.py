@@ -2,7 +2,7 @@
 
     python -m bench.applying --write src/octavo/models/applying.bin
 
-The pairs are those of `orders.jsonl`, of the corpora of orders, and requests of the domains of `leanings.json`.
+The pairs are those of `orders.jsonl`, of the corpora of orders, and of the domains of `leanings.json`.
 With `--apart` each hand is left out of the fit in turn and measured.
 """
 
@@ -42,9 +42,7 @@ def main() -> None:
         own = (pairs.hands == hand) & (pairs.weights == SAME_HAND)
         right = (pairs.score(pairs.fit(pairs.hands != hand)) >= 0) == pairs.goals
         told = [right[own & (pairs.goals == goal)].mean() for goal in (True, False)]
-        print(
-            f"{hand}: {told[0]:.3f} of what applies is told by the other hands' pairs, {told[1]:.3f} of the rest"
-        )
+        print(f"{hand}: the other hands' pairs tell {told[0]:.3f} of what applies, {told[1]:.3f} of the rest")
     if options.write:
         options.write.write_bytes(pairs.fit(np.ones(len(pairs.goals), bool)).astype("<f2").tobytes())
 
@@ -158,8 +156,8 @@ class Pairs:
                 "said": said.T @ _summed(error[:, None] * left, of, len(said)),
             }
             rate = RATE * min(1, 2 * (STEPS - step + 1) / STEPS)
-            for name, slope in slopes.items():
-                slope = slope + RIDGES[name] * lines[name]
+            for name, pull in slopes.items():
+                slope = pull + RIDGES[name] * lines[name]
                 first[name] = 0.9 * first[name] + 0.1 * slope
                 second[name] = 0.99 * second[name] + 0.01 * slope**2
                 lines[name] -= (

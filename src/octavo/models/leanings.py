@@ -76,8 +76,8 @@ def features_of(
     """A row for each order: how near it comes to a question, whether domains and words are shared.
 
     Each of these counts otherwise for wishes, and by how much the question asks for advice or work: what asks
-    about the world or about what was is nobody's wish, however near it comes. Where `is_alone`, an order has no
-    condition beside its sentence.
+    about the world or about what was is nobody's wish, however near it comes. Where `is_alone`, an order
+    has no condition beside its sentence.
     """
     orders, wishes, subjects, questions = _rows()[4:8, :_DIMENSION]
     said = without(sentences, np.where(is_wish[:, None], wishes, orders))
