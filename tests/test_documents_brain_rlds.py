@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import octavo
-from octavo.documents.brain import FilesystemMemory, rlds
+from octavo.documents.brain import FilesystemMemory, exchange
 from octavo.domain import runs
 from octavo.errors import BadInput
 from octavo.robotgrid import levels
@@ -65,12 +65,12 @@ def test_both_directory_layouts_and_the_one_file_layout_load(brain, tmp_path):
     chunks = {"steps/000000.jsonl": lines(STEP), "steps/000001.jsonl": lines(STEP, STEP)}
     folder(root / "episode_002", {"episode_id": "two"}, chunks)
     (root / "robotgrid_3.json").write_text(json.dumps({"success": False, "steps": [STEP]}))
-    done = rlds.import_(brain.account, root)
+    done = exchange.import_rlds(brain.account, root)
     assert (done.counts, done.left_out) == ({"episode": 3}, ())
     kept = {e["metadata"]["episode_id"]: e for e in episodes(brain)}
     assert {name: len(e["steps"]) for name, e in kept.items()} == {"one": 3, "two": 4, "robotgrid_3": 2}
     assert kept["one"]["metadata"]["schema_version"] == "1.0", "a missing version is the first"
-    again = rlds.import_(brain.account, root / "robotgrid_3.json")
+    again = exchange.import_rlds(brain.account, root / "robotgrid_3.json")
     assert (again.counts, again.unchanged) == ({}, 1)
 
 
@@ -89,7 +89,7 @@ def test_one_bad_line_costs_one_line_and_is_named(brain, tmp_path):
     folder(tmp_path / "in" / "e1", {"episode_id": "e1"}, {"steps.jsonl": text})
     folder(tmp_path / "in" / "e2", {"success": True}, {"steps.jsonl": lines(STEP)})
     (tmp_path / "in" / "robotgrid_x.json").write_text("{")
-    done = rlds.import_(brain.account, tmp_path / "in")
+    done = exchange.import_rlds(brain.account, tmp_path / "in")
     assert done.counts == {"episode": 1}
     assert len(episodes(brain)[0]["steps"]) == 3
     assert [note.place for note in done.left_out] == [
@@ -107,9 +107,9 @@ def test_wrong_types_inside_an_episode_break_no_export_and_no_consolidation(brai
     }
     brain.save_episode(odd)
     (tmp_path / "robotgrid_odd.json").write_text('{"metadata": 5, "steps": []}')
-    assert rlds.import_(brain.account, tmp_path / "robotgrid_odd.json").counts == {"episode": 1}
+    assert exchange.import_rlds(brain.account, tmp_path / "robotgrid_odd.json").counts == {"episode": 1}
     chosen = {"max_denials": 0, "min_reward": 0.0}
-    assert rlds.export(brain.account, tmp_path / "out", **chosen)["episodes"] == 2
+    assert exchange.export_rlds(brain.account, tmp_path / "out", **chosen)["episodes"] == 2
     assert brain.consolidate_memory().patterns_found == 0
 
 
@@ -117,7 +117,7 @@ def test_a_link_out_of_the_tree_is_not_followed(brain, tmp_path):
     folder(tmp_path / "secret", {"episode_id": "secret"}, {"steps.jsonl": lines(STEP)})
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "e1").symlink_to(tmp_path / "secret")
-    done = rlds.import_(brain.account, tmp_path / "in")
+    done = exchange.import_rlds(brain.account, tmp_path / "in")
     assert (done.counts, [note.place for note in done.left_out]) == ({}, ["e1"])
 
 
@@ -141,7 +141,7 @@ def test_what_is_exported_comes_back_the_same(brain, played, tmp_path):
 
 def test_a_curated_set_holds_what_its_filter_takes_and_proves_it(brain, played, tmp_path):
     chosen = {"success": True, "max_denials": 0, "min_reward": 9.0}
-    manifest = rlds.export(brain.account, tmp_path / "out", **chosen)
+    manifest = exchange.export_rlds(brain.account, tmp_path / "out", **chosen)
     assert manifest["episodes"] == 2
     assert manifest["filter"] == {"success": True, "max_denials": 0, "min_reward": 9.0}
     assert json.loads((tmp_path / "out" / "dataset.json").read_text()) == manifest
@@ -154,7 +154,7 @@ def test_a_curated_set_holds_what_its_filter_takes_and_proves_it(brain, played, 
         for name in ("metadata.json", "steps.jsonl"):
             digest.update((tmp_path / "out" / id_ / name).read_bytes())
     assert digest.hexdigest() == manifest["sha256"]
-    assert rlds.export(brain.account, tmp_path / "none", tags=["night"])["episodes"] == 0
+    assert exchange.export_rlds(brain.account, tmp_path / "none", tags=["night"])["episodes"] == 0
 
 
 def test_an_account_exports_the_same_choice_and_says_what_can_be_chosen(brain, played, tmp_path):
@@ -174,7 +174,7 @@ def test_an_episode_with_personal_data_is_not_public_and_its_secrets_are_masked(
     kept = {e["metadata"]["episode_id"]: e for e in episodes(brain)}
     assert kept["private"]["metadata"]["public"] is False
     assert "hunter2" not in json.dumps(kept["private"])
-    assert rlds.export(brain.account, tmp_path / "out", public=True)["episodes"] == 1
+    assert exchange.export_rlds(brain.account, tmp_path / "out", public=True)["episodes"] == 1
     assert not (tmp_path / "out" / "private").exists()
 
 
@@ -251,7 +251,7 @@ STEPS = closed(
 
 
 def test_every_steps_file_of_the_mirror_and_of_an_export_is_of_one_schema(brain, played, tmp_path):
-    rlds.export(brain.account, tmp_path / "out")
+    exchange.export_rlds(brain.account, tmp_path / "out")
     judge = Draft202012Validator(STEPS)
     for folder in (tmp_path / "out", brain.show() / "episodic/rlds_episodes"):
         files = list(folder.glob("*/steps.jsonl"))
@@ -261,7 +261,7 @@ def test_every_steps_file_of_the_mirror_and_of_an_export_is_of_one_schema(brain,
 
 
 def test_a_reader_of_columns_takes_all_steps_files_for_one_table(brain, played, tmp_path):
-    manifest = rlds.export(brain.account, tmp_path / "out")
+    manifest = exchange.export_rlds(brain.account, tmp_path / "out")
     exported = sorted((tmp_path / "out").glob("*/steps.jsonl"))
     shown = sorted((brain.show() / "episodic/rlds_episodes").glob("*/steps.jsonl"))
     first = pyarrow.json.read_json(exported[0]).schema
@@ -275,7 +275,7 @@ def test_a_reader_of_columns_takes_all_steps_files_for_one_table(brain, played, 
 
 
 def test_a_foreign_judge_finds_every_field_the_document_names(brain, played, tmp_path):
-    rlds.export(brain.account, tmp_path / "out")
+    exchange.export_rlds(brain.account, tmp_path / "out")
     for id_ in played:
         Draft202012Validator(METADATA).validate(
             json.loads((tmp_path / "out" / id_ / "metadata.json").read_text())
@@ -286,7 +286,7 @@ def test_a_foreign_judge_finds_every_field_the_document_names(brain, played, tmp
 @pytest.mark.filterwarnings("ignore:.*env.*:UserWarning")
 def test_minari_reads_back_the_same_episodes_steps_and_rewards(brain, played, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
-    rlds.export_minari(brain.account, "octavo/robotgrid-v0", success=True)
+    exchange.export_minari(brain.account, "octavo/robotgrid-v0", success=True)
     read = minari.load_dataset("octavo/robotgrid-v0")
     kept = [e for e in episodes(brain) if e["metadata"]["success"]]
     assert read.total_episodes == len(kept) == 2
@@ -298,4 +298,4 @@ def test_minari_reads_back_the_same_episodes_steps_and_rewards(brain, played, tm
         again = account.export("octavo/again-v0", format="minari", success=True)
     assert (again["episodes"], again["steps"]) == (read.total_episodes, read.total_steps)
     with pytest.raises(BadInput):
-        rlds.export_minari(brain.account, "octavo/none-v0", min_reward=1000.0)
+        exchange.export_minari(brain.account, "octavo/none-v0", min_reward=1000.0)

@@ -259,6 +259,23 @@ def test_a_fact_that_changed_in_the_tree_gets_a_revision(account: octavo.Account
     assert seen(tmp_path / "out") == seen(tmp_path / "after")
 
 
+def test_what_somebody_files_under_file_is_a_memory_like_others(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    facts = [{"type": "file", "content": "The contract lies in the green folder", "confidence": 0.9}]
+    top = plant(tmp_path, {SEMANTIC: {"facts": facts}})
+    (top / "account/User01/notes.txt").write_text("kept beside")
+
+    done = import_account(account, top, "msp")
+    account.remember("รายงานอยู่ในลิ้นชัก", kind="register", category="file", topic="report")
+    export_account(account, tmp_path / "out", "msp")
+
+    assert (done.counts, done.files) == ({"fact": 1}, ("notes.txt",))
+    told = json.loads((tmp_path / "out" / CORE / SEMANTIC).read_text(encoding="utf-8"))
+    assert told["facts"] == facts
+    assert [one["content"] for one in told["registers"]] == ["รายงานอยู่ในลิ้นชัก"]
+
+
 def test_a_changed_episode_is_refused_and_named(account: octavo.Account, tmp_path: Path) -> None:
     before = [{"episode_id": "ep_1", "turn_1": {"text": "จริง"}}]
     after = [

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs import files_picture
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -1081,3 +1082,22 @@ def test_every_json_file_of_the_tree_fits_its_schema(tmp_path: Path) -> None:
             )
             fitted.add(name)
         assert fitted == set(SCHEMAS)
+
+
+def test_the_picture_of_the_page_on_files_is_drawn_from_a_real_tree(tmp_path: Path) -> None:
+    files_picture.draw(tmp_path / "files.svg")
+    kept = Path(__file__).parents[1] / "docs" / "pictures" / "files.svg"
+    for drawn in ((tmp_path / "files.svg").read_text(), kept.read_text()):
+        told = re.sub(r"<[^>]+>", "", drawn).replace("&#160;", " ")
+        for part in (
+            "_session1.json",
+            "SKILL.md",
+            "behaviors.json",
+            "steps.jsonl",
+            "## Keys",
+            "revise",
+            "git diff",
+        ):
+            assert part in told, part
+        assert "url(h" not in drawn, "a picture asks no other machine"
+        assert re.search(r"-- the red key .*\+- the blue key", told, re.DOTALL)

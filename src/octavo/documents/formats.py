@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from octavo.documents import skills
-from octavo.documents.brain import rlds
+from octavo.documents.brain import exchange
 from octavo.documents.consciousness import files as consciousness
 from octavo.documents.imports import chats, markdown, records
 from octavo.documents.imports.taking import Group, take
@@ -22,10 +21,10 @@ from octavo.errors import BadFile, BadInput
 CHOOSING = ("minari", "rlds")
 EXPORTS: dict[str, Callable[..., Any]] = {
     "consciousness": consciousness.export,
-    "minari": rlds.export_minari,
+    "minari": exchange.export_minari,
     "msp": msp.export,
-    "rlds": rlds.export,
-    "skills": skills.export,
+    "rlds": exchange.export_rlds,
+    "skills": exchange.export_skills,
     "synthians": synthians.export,
     "vault": vault.export,
 }
@@ -41,8 +40,8 @@ IMPORTS: dict[str, Callable[..., Any]] = {
     **_TAKEN,
     "consciousness": consciousness.import_,
     "msp": msp.import_,
-    "rlds": rlds.import_,
-    "skills": skills.import_,
+    "rlds": exchange.import_rlds,
+    "skills": exchange.import_skills,
     "synthians": synthians.import_,
     "vault": vault.import_,
 }

@@ -17,6 +17,7 @@ from octavo.engine.intake import Finished
 # Checks that what was accepted elsewhere does not pass again here.
 ACCEPTED = frozenset({"duplicate", "capacity", "confidence"})
 MASKED = "a secret was masked"
+FILE = "file"  # the category of registers that keep what documents hold besides memories
 
 
 class Note(Struct, frozen=True, kw_only=True):
@@ -79,24 +80,26 @@ class Tally:
         """Note what became of one write; whether it brought anything new."""
         if not verdict or verdict.memory is None:
             self.leave_out(place, f"{verdict.check or verdict.outcome}: {verdict.detail}")
-        elif verdict.outcome == "unchanged":
-            self.unchanged += 1
+            return False
+        is_memory = not is_kept(verdict.memory)
+        if verdict.outcome == "unchanged":
+            self.unchanged += is_memory
+            return False
+        if verdict.outcome == "superseding":
+            self.revised += is_memory
         else:
-            if verdict.outcome == "superseding":
-                self.revised += 1
-            else:
-                self.counts[verdict.memory.kind] += 1
-            if is_masked(asked, verdict):
-                self.changed.append(Note(place=place, reason=MASKED))
-            return True
-        return False
+            self.counts[verdict.memory.kind] += is_memory
+        if verdict.outcome != "merged" and _is_masked(asked, verdict.memory):
+            self.changed.append(Note(place=place, reason=MASKED))
+        return True
 
     def write(
         self,
         account: Account,
         format_: str,
-        rows: Sequence[tuple[str, Wrote | Revised]],
+        rows: Sequence[tuple[str, Finished]],
         *,
+        base: int | None = None,
         closes: str | None = None,
         scope: str | None = None,
     ) -> bool:
@@ -104,6 +107,7 @@ class Tally:
         verdicts = account.intake.write_many(
             [write for _, write in rows],
             cause=f"import {format_}",
+            base=base,
             skip=ACCEPTED,
             closes=closes,
             scope=scope,
@@ -120,11 +124,13 @@ class Tally:
         return Imported(format=format_, version=account.version, account=user or account.name, **told)
 
 
-def is_masked(asked: Finished | Memory | None, verdict: Verdict) -> bool:
+def is_kept(memory: Memory) -> bool:
+    """Whether it is no memory, but what documents hold besides: a register `file` without a text."""
+    return (memory.kind, memory.category, memory.text) == ("register", FILE, "")
+
+
+def _is_masked(asked: Finished | Memory | None, kept: Memory) -> bool:
     """Whether the gate put something else in place of a secret."""
-    kept = verdict.memory
-    if kept is None or verdict.outcome in ("unchanged", "merged"):
-        return False
     match asked:
         case (Memory() as memory) | Wrote(memory=memory) | Revised(wanted=memory):
             return (kept.text, kept.turns, kept.data) != (memory.text, memory.turns, memory.data)

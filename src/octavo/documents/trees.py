@@ -1,15 +1,24 @@
-"""Trees of files: listed without following links, read as JSON or bytes, each written whole or not at all."""
+"""Trees of files: listed without following links, read as JSON or bytes, each written whole or not at all.
+
+What no document has a memory for is kept beside the memories, by a name, and goes out again as it came.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from octavo.documents.transfer import Note
+from octavo.documents.transfer import FILE, Exported, Note, is_kept
 from octavo.domain import strict_json
+from octavo.domain.memory import SHARED, Memory
+from octavo.engine.account import Account
+from octavo.engine.reading import Reader
 from octavo.errors import BadFile, BadInput, Unavailable
 from octavo.storage.stores.disk import Disk, make_folders, replace_file, saying
 
@@ -29,6 +38,13 @@ def files_below(folder: Path, place: str = "") -> tuple[list[str], list[Note]]:
                 files.append(relative)
         folders[:] = [name for name in folders if not (at / name).is_symlink()]
     return sorted(files), sorted(links, key=lambda note: note.place)
+
+
+def must_be(what: str, value: object, *shapes: type) -> None:
+    """Raise unless a value of a document has one of the shapes that JSON gives it: objects and lists."""
+    if not isinstance(value, shapes):
+        right = " or ".join("a list" if shape is list else "an object" for shape in shapes)
+        raise BadInput(f"{what} is {type(value).__name__}, not {right}")
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
@@ -60,12 +76,84 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
         write_bytes(inside(folder, relative), data)
 
 
+def export(
+    account: Account,
+    format_: str,
+    folder: Path,
+    files: Mapping[str, bytes],
+    *,
+    counts: Iterable[str] | Mapping[str, int],
+    left_out: Iterable[str] | Mapping[str, int],
+    version: int | None = None,
+) -> Exported:
+    """Write an account, or a version of it, in a format; say what that was, each thing by its name."""
+    write_all(folder, files)
+    return Exported(
+        format=format_,
+        version=account.version if version is None else version,
+        account=account.name,
+        counts=dict(Counter(counts)),
+        left_out=dict(Counter(left_out)),
+        files=tuple(sorted(files)),
+    )
+
+
 def write_bytes(path: Path, data: bytes, disk: Disk | None = None) -> None:
     """Write a file by a temporary one and a rename, so that nobody sees half of it."""
     disk = disk or Disk()
     with saying(f"writing {path}", "name a folder you may write"):
         make_folders(disk, path.parent)
         replace_file(disk, path, data)
+
+
+def keep(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
+    """What documents hold besides memories, by a name."""
+    return Memory(
+        id="",
+        kind="register",
+        text="",
+        category=FILE,
+        topic=topic_of(FILE, name),
+        source="operator",
+        at=at,
+        confidence=1.0,
+        data={"name": name, **value},
+    )
+
+
+def keep_file(home: str, place: str, data: bytes, *, at: datetime) -> Memory:
+    """A file nobody knows, with its place in parts: a whole path can look like a token to the gate."""
+    name = f"{home}{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+    return keep(name, {"path": place.split("/"), **kept_bytes(data)}, at=at)
+
+
+def place_of(kept: Memory) -> str:
+    """Where something that is kept stood, for people."""
+    return "/".join(kept.data.get("path") or [kept.data["name"]])
+
+
+def kept(reader: Reader) -> dict[str, Mapping[str, Any]]:
+    """Everything that is kept, by name."""
+    memories = reader.memories(kind="register", category=FILE, scope=SHARED)
+    return {str(memory.data.get("name")): memory.data for memory in memories if is_kept(memory)}
+
+
+def kept_files(reader: Reader, home: str) -> dict[str, bytes]:
+    """The files nobody knows that are kept, by their places."""
+    files = [value for name, value in kept(reader).items() if name.startswith(home) and "path" in value]
+    return {"/".join(map(str, value["path"])): bytes_of(value) for value in files}
+
+
+def topic_of(prefix: str, key: str) -> str:
+    """The topic of a named value; a name that cannot stand in one is hashed."""
+    topic = f"{prefix}/{key}"
+    return topic if is_label(topic) else f"{prefix}/{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def is_label(value: Any) -> bool:
+    """Whether a text can be a topic, a category or a tag as it is."""
+    is_short = isinstance(value, str) and 0 < len(value) <= 200 and value == value.strip()
+    return is_short and all(ord(c) >= 32 for c in value)
 
 
 def kept_bytes(data: bytes) -> dict[str, str]:

@@ -30,7 +30,6 @@ _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.M
 _OWN, _METADATA, _OTHERS = ("name", "description"), "metadata", "front"
 _LONGEST_DESCRIPTION = 1024
 TAUGHT = Place(path="behaviors.json", form="behaviors", kind="skill")
-_SECTIONS = {"fact": "section", "canon": "category", "register": "topic"}  # what a page's headings are
 
 
 def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[str, int]) -> bytes:
@@ -48,16 +47,14 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
         case "behaviors":
             said = json_text({name_of(m): behavior_of(m, uses.get(m.id, 0)) for m in memories})
         case "json" | "kept":
-            is_data = first.data or not first.text
-            said = json_text(first.data if is_data else {"text": first.text})
-        case "talk":
-            name = path.rsplit("/", maxsplit=1)[-1].removesuffix(".json")  # as the seed calls a session
-            said = json_text({**conversation(memories), "session_id": name})
+            said = json_text(first.data if first.data or not first.text else {"text": first.text})
+        case "talk":  # the file is called as the seed calls a session
+            said = json_text(conversation(memories, path.rsplit("/", 1)[-1].removesuffix(".json")))
         case "run" if not path.endswith(STEPS):
             said = json_text(first.data.get("metadata", {}))
         case _:
             rows = map(_event, memories) if place.form == "events" else first.data.get("steps", ())
-            said = "".join(f"{_line(row)}\n" for row in rows)
+            said = "".join(json_text(row, indent=None) for row in rows)
     return said.encode()
 
 
@@ -76,16 +73,17 @@ def title_of(page: str) -> str:
 
 
 def _section(memory: Memory) -> str:
-    name = _SECTIONS.get(memory.kind, "section")
-    section = memory.data.get(name) if name == "section" else getattr(memory, name)
+    """What a memory stands under on its page."""
+    sections = {"fact": memory.data.get("section"), "canon": memory.category, "register": memory.topic}
+    section = sections.get(memory.kind)
     return section if isinstance(section, str) else ""
 
 
 def _block(kind: str, section: str, text: str) -> dict[str, Any]:
     """What a block of a page says of its memory."""
-    name = _SECTIONS[kind]
-    said = {name: section or None}
-    return {"text": text, **({"data": said} if name == "section" else said)}
+    if kind == "fact":
+        return {"text": text, "data": {"section": section or None}}
+    return {"text": text, "category" if kind == "canon" else "topic": section or None}
 
 
 def says(place: Place, memory: Memory) -> dict[str, Any]:
@@ -198,8 +196,7 @@ def _skill(memory: Memory, name: str) -> str:
     others = dict(front) if isinstance(front, Mapping) else {}
     marks = {**others.pop(_METADATA, {}), "octavo-id": memory.id, "octavo-rev": str(memory.rev)}
     marks |= {"octavo-approved": memory.approved} if memory.approved else {}
-    own = memory.data.get("description")
-    description = (_shortened(own) if isinstance(own, str) else "") or _derived(memory.text)
+    description = _description(memory.text, memory.data.get("description"))
     fields = {"name": name, "description": description, **others, _METADATA: marks}
     body = blocks.escaped(memory.text)
     body = body if _HEADING.search(body) else f"{_wrapping(name)}{body}"
@@ -223,22 +220,21 @@ def _read_skill(path: str, text: str) -> Found:
         others[_METADATA] = theirs
     description = str(fields.get("description") or "")
     data = {
-        "description": description if description not in ("", _derived(text)) else None,
+        "description": description if description not in ("", _description(text)) else None,
         _OTHERS: msgspec.to_builtins(others, str_keys=True) or None,
     }
     return Found(said={"text": text, "data": data}, path=path, id=str(marks.get("octavo-id") or "") or None)
 
 
-def _derived(text: str) -> str:
-    """The description that a text gives itself: its capability, else its first words."""
+def _description(text: str, own: Any = None) -> str:
+    """A skill's own description, else what its text gives: its capability, or its first words."""
     capability = _CAPABILITY.search(text)
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
-    return _shortened(capability[1] if capability else lines[0] if lines else "") or "A skill."
-
-
-def _shortened(text: str) -> str:
-    plain = "".join(c for c in text if c.isprintable() or c.isspace())
-    return shorten(" ".join(plain.split()), _LONGEST_DESCRIPTION)
+    for said in (own, capability[1] if capability else lines[0] if lines else ""):
+        plain = "".join(c for c in said if c.isprintable() or c.isspace()) if isinstance(said, str) else ""
+        if short := shorten(" ".join(plain.split()), _LONGEST_DESCRIPTION):
+            return short
+    return "A skill."
 
 
 def _wrapping(name: str) -> str:
@@ -282,7 +278,7 @@ def fields_of(
         case "skill" if old and skill_name(old.topic or old.id) != place.path.split("/")[-2]:
             fields["topic"] = place.topic
         case "json" if place.kind == "skill":
-            fields["text"] = _line(said["data"])
+            fields["text"] = json_text(said["data"], indent=None).rstrip()
         case "behaviors":
             name = said["data"]["name"]
             fields["text"] = f"{name}: {' -> '.join(said['data']['actions'])}"
@@ -308,7 +304,7 @@ def behavior_of(memory: Memory, uses: int) -> dict[str, Any]:
     }
 
 
-def conversation(episodes: Sequence[Memory]) -> dict[str, Any]:
+def conversation(episodes: Sequence[Memory], session: str) -> dict[str, Any]:
     """A session in the seed's form."""
     turns = [
         {"timestamp": (turn.at or memory.at).isoformat(), "role": turn.speaker, "content": turn.text}
@@ -319,7 +315,7 @@ def conversation(episodes: Sequence[Memory]) -> dict[str, Any]:
     notes = [turn.data for memory in episodes for turn in memory.turns]
     denials = sum(bool(note.get("sandbox_denied")) for note in notes)
     return {
-        "session_id": episodes[0].sandbox if episodes else None,
+        "session_id": session,
         "start_time": turns[0]["timestamp"] if turns else None,
         "end_time": turns[-1]["timestamp"] if turns else None,
         "turns": turns,
@@ -344,10 +340,6 @@ def _object(value: Any, where: str = "") -> dict[str, Any]:
     raise BadInput(where + (value.message if isinstance(value, BadFile) else "it is no JSON object"))
 
 
-def json_text(value: Any) -> str:
-    """A JSON file as people read it."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=msgspec.to_builtins) + "\n"
-
-
-def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=msgspec.to_builtins)
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """JSON as people read it in a file, or without an indent as one line of a file."""
+    return json.dumps(value, ensure_ascii=False, indent=indent, default=msgspec.to_builtins) + "\n"

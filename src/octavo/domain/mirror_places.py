@@ -14,7 +14,6 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from octavo.domain import blocks
-from octavo.domain.filters import Filter
 from octavo.domain.memory import SHARED, STATE, Kind, Memory
 from octavo.errors import BadInput
 
@@ -45,15 +44,12 @@ FOLDERS = (
 _ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
     ("semantic/knowledge/{category}.md", "page", "fact", {}),
     ("semantic/canon.md", "page", "canon", {}),
-    *(
-        (f"episodic/checkpoints/{n}.json", "kept", "register", {"category": STATE, "topic": n})
-        for n in _POINTS
-    ),
+    ("episodic/checkpoints/{point}.json", "kept", "register", {"category": STATE}),
     ("semantic/states/{topic}.json", "json", "register", {"category": STATE}),
     ("semantic/registers.md", "page", "register", {}),
     ("semantic/behaviors/behaviors.json", "behaviors", "skill", {"category": BEHAVIOR}),
     ("procedural/AGENTS.md", "text", "skill", {"topic": "agents", "approved": True}),
-    *((f"procedural/{name}.json", "json", "skill", {"topic": name, "approved": True}) for name in _RULES),
+    ("procedural/{rule}.json", "json", "skill", {"approved": True}),
     ("procedural/skills/{skill}/SKILL.md", "skill", "skill", {"approved": True}),
     ("semantic/skills/{skill}/SKILL.md", "skill", "skill", {}),
     ("episodic/events/events.jsonl", "events", "episode", {"category": "event"}),
@@ -94,6 +90,8 @@ def skill_name(topic: str) -> str:
 _NAMES: dict[str, Callable[[Memory, Callable[[str], str]], str]] = {
     "category": lambda memory, _: safe(memory.category or GENERAL),
     "topic": lambda memory, _: safe(memory.topic) if memory.topic else "",
+    "rule": lambda memory, _: memory.topic if memory.topic in _RULES else "",
+    "point": lambda memory, _: memory.topic if memory.topic in _POINTS else "",
     "skill": lambda memory, _: skill_name(memory.topic or memory.id),
     "id": lambda memory, _: safe(memory.id),
     "session": lambda memory, named: safe(
@@ -111,12 +109,6 @@ class Place(Struct, frozen=True, kw_only=True):
     scope: str = SHARED
     category: str | None = None
     topic: str | None = None
-
-    @property
-    def query(self) -> Filter:
-        """What finds its memories, and those of the places like it."""
-        session = self.topic if self.form == "talk" else None
-        return Filter(kinds=(self.kind,), scopes=(self.scope,), sandbox=session, category=self.category)
 
     @property
     def page(self) -> str:
@@ -137,7 +129,10 @@ class Place(Struct, frozen=True, kw_only=True):
 def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place | None:
     """Where the tree shows a memory; `session_name` gives the file's name for a session."""
     for path, form, kind, fields in _ROWS:
-        if kind == memory.kind and all(_has(memory, name, value) for name, value in fields.items()):
+        if kind == memory.kind and all(
+            getattr(memory, name) == value or (value is True and getattr(memory, name))
+            for name, value in fields.items()
+        ):
             named = _VARIABLE.search(path)
             if named and not (name := _NAMES[named[1]](memory, session_name)):
                 continue
@@ -147,8 +142,8 @@ def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place 
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
             topics = {"run": memory.id, "told": memory.id, "talk": memory.sandbox}
             topics |= dict.fromkeys(("json", "text", "skill"), memory.topic)
-            own, topic = memory.scope, topics.get(form)
-            return Place(path=inside, form=form, kind=kind, scope=own, category=category, topic=topic)
+            told = {"category": category, "topic": topics.get(form)}
+            return Place(path=inside, form=form, kind=kind, scope=memory.scope, **told)
     return None
 
 
@@ -161,11 +156,6 @@ def grouped(
         if (place := place_of(memory, session_name)) is not None:
             groups.setdefault(place.path, (place, []))[1].append(memory)
     return groups
-
-
-def _has(memory: Memory, name: str, value: Any) -> bool:
-    own = getattr(memory, name)
-    return bool(own) if value is True else bool(own == value)
 
 
 def recognise(path: str, text: str) -> Place | None:
@@ -184,7 +174,8 @@ def recognise(path: str, text: str) -> Place | None:
                 if kind == "fact":  # a page is what its front matter says, unless it was renamed since
                     first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
                     name = said if said and safe(said) in (name, first) else first
-                made |= {"topic": f"{SKILLS}{name}"} if variable[1] == "skill" else {variable[1]: name}
+                topics = {"skill": {"topic": f"{SKILLS}{name}"}, "rule": {"topic": name}}
+                made |= topics.get(variable[1], {variable[1]: name})
             place = place_of(Memory(**made))
             return place if place and (place.is_at(path) or is_alias or kind == "fact") else None
     return None

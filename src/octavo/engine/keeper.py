@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.domain import ageing, screening
+from octavo.domain import screening
 from octavo.domain.memory import SHARED, Memory, check_id
 from octavo.domain.mirror import Synced
 from octavo.domain.ports import Place, Progress
@@ -102,7 +102,7 @@ class Keeper(Handle):
     def aged(self) -> dict[str, list[Memory]]:
         """Episodes past the limits of the policy that might go to the archive, by group."""
         held = frozenset(id_ for core in self.memories(kind="core") for id_ in core.linked("part"))
-        return ageing.overdue(self.memories(kind="episode"), held, self._spine.now(), self.policy.retention)
+        return retirement.overdue(self._spine, self.memories(kind="episode"), held)
 
     def retire_aged(self) -> dict[str, list[str]]:
         """Move episodes past their age, number or size to the archive; returns the ids that went, by group.
@@ -110,7 +110,11 @@ class Keeper(Handle):
         Milestones stay, and so does a conversation that no core holds; many at once become a proposal.
         """
         self._spine.must_write()
-        return {rule: retirement.age(self._spine, rule, old) for rule, old in self.aged().items()}
+        what = "episodes are past the limit of {}"
+        return {
+            rule: retirement.let_go(self._spine, f"retention_{rule}", old, len(old), what)
+            for rule, old in self.aged().items()
+        }
 
     def compress(
         self, id_: Annotated[str | None, "A removed core or sphere to make again."] = None
@@ -242,7 +246,7 @@ class Keeper(Handle):
         self._must_be_owner("sync")
         tree = mirror.chosen(self._spine, None if path is None else Path(path))
         if not commit:
-            return syncing.told(tree, Comparison(tree, take))
+            return Comparison(tree, take).told()
         self._must_be_human("take in edits by hand")
         self._spine.must_write()
         done = syncing.sync(tree, self._writer, take=take, delete=delete, endings=endings)

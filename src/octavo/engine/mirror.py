@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from octavo.domain.mirror_places import Place
 from octavo.domain.ports import Progress
 from octavo.engine.attachments import INSIDE, Attachments
 from octavo.engine.spine import Spine
-from octavo.errors import BadInput, NotFound
-from octavo.storage.mirror_tree import IGNORED, SESSION, Manifest, Shown, Tree, hash_of
+from octavo.errors import BadInput, NotFound, Unavailable
+from octavo.storage import codec
+from octavo.storage.mirror_tree import IGNORED, MANIFEST, SESSION, Manifest, Shown, Tree, hash_of
 from octavo.storage.state_view import DbView
+from octavo.storage.stores.disk import make_folders
 
 _NOTHING: Mapping[str, Shown] = {}
 Ours = tuple[Place, bytes, Mapping[str, int]]  # a file now: its place, its bytes, the revisions it shows
@@ -68,12 +70,16 @@ class Mirror:
             ours = {path: one for place in places for path, one in self.rendered(place).items()}
             files = dict(self.base().files)
             for path, data in self.tree.scan()[0].items():
-                shown = before.files.get(path)
-                if (shown is not None or path in ours) and (
-                    erasure.is_in(data) or (shown and set(shown.ids) & set(erasure.ids))
-                ):
-                    with suppress(BadInput):
-                        self._erase(path, data, ours.get(path), erasure, files)
+                shown, one = before.files.get(path), ours.get(path)
+                is_told = shown is not None and not shown.ids.keys().isdisjoint(erasure.ids)
+                if (shown is None and one is None) or not (is_told or erasure.is_in(data)):
+                    continue
+                with suppress(BadInput):
+                    if one is None or one[0].form != "page" or data == one[1]:
+                        self._put(path, one, files, {path: data})
+                    elif self.tree.put(path, _cut(one[0], path, data, erasure), over=data) and shown:
+                        ids = {id_: rev for id_, rev in shown.ids.items() if id_ not in erasure.ids}
+                        files[path] = replace(shown, ids=ids)  # what a person wrote is an edit still
             self.note(replace(self.base(), files=files))
         return []
 
@@ -84,7 +90,7 @@ class Mirror:
     def clear(self) -> None:
         """Forget what was shown, so that everything is looked at again; no file goes."""
         with self.held():
-            self.tree.note(Manifest(account=self.spine.identity.account))
+            self.tree.put(MANIFEST, None, over=self.tree.read(MANIFEST))
 
     def base(self) -> Manifest:
         """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
@@ -103,8 +109,8 @@ class Mirror:
         beside: Mapping[str, Ours] | None = None,
         *,
         anew: bool = False,
-    ) -> list[str]:
-        """Write what changed since it was last shown, or everything `anew`; returns the paths.
+    ) -> dict[str, bool]:
+        """Write what changed since it was last shown, or everything `anew`; the paths, and which are there.
 
         A file is written only over what was shown there, or over what the caller has `seen` and taken in `at`
         some places; what was `read` from a file that shows nothing now is in another one, and the file goes.
@@ -117,8 +123,7 @@ class Mirror:
         ours: dict[str, Ours] = {}
         shown = {} if is_whole else files
         for place, some in self.places(None if is_whole else changed | waiting).values():
-            ids = {memory.id for memory in some}
-            ours |= self._appended(place, ids, shown) or self.rendered(place, ids, shown)
+            ours |= self._appended(place, some, shown) or self.rendered(place, shown)
         for place in at:
             ours |= self.rendered(place)
         affected = {id_ for *_, ids in ours.values() for id_ in ids} | changed
@@ -126,11 +131,13 @@ class Mirror:
         gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
         ours |= beside or {}
         paths = sorted({*ours, *gone, *read})
-        written = [path for path in paths if self._put(path, ours.get(path), files, seen)]
+        written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen)}
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
             self.tree.put(path, data or there, over=there)
-        self.tree.make_folders(mirror_places.FOLDERS)
+        for name in mirror_places.FOLDERS:  # where a link or a file stands in the way, nothing is made
+            with suppress(BadInput, Unavailable, OSError):
+                make_folders(self._attached.disk, self.tree.inside(f"{name}/file").parent)
         self.note(replace(manifest, files=files))
         return written
 
@@ -140,13 +147,11 @@ class Mirror:
         """Write or remove a file unless a person has been at it, and note so; True if it was."""
         place, data, ids = one or (None, None, {})
         there, shown = self.tree.read(path), files.get(path)
-        if there == data:
-            is_free = True
-        elif there is None:  # what a person removed comes back only if nobody can remove it
+        if there is None:  # what a person removed comes back only if nobody can remove it
             is_free = shown is None or (place is not None and place.form not in mirror_places.EDITABLE)
         else:
             is_free = shown is not None and hash_of(there) == shown.sha256
-        is_free = is_free or (path in seen and there == seen[path])
+        is_free = is_free or there in (data, seen.get(path, data))
         if not is_free or not self.tree.put(path, data, over=there):
             files |= {path: replace(shown, is_behind=True)} if shown else {}
             return False
@@ -160,33 +165,26 @@ class Mirror:
         """Keep what is shown now, and of which version."""
         version = self.view.version
         header = self.spine.state.commit(version).hash if version else ""
-        self.tree.note(replace(manifest, version=version, header=header))
+        noted = codec.encode_json(replace(manifest, version=version, header=header)) + b"\n"
+        self.tree.put(MANIFEST, noted, over=self.tree.read(MANIFEST))
 
     def places(self, ids: Collection[str] | None = None) -> dict[str, tuple[Place, list[Memory]]]:
         """The places of all live memories, or those that some memories ever had, by their paths."""
         memories: Iterable[Memory] = self.view.memories(Filter()) if ids is None else ()
         ever = (memory for id_ in ids or () for _, memory in self.spine.state.history(id_))
-        return mirror_places.grouped((*memories, *ever), self._session_name)
+        return mirror_places.grouped((*memories, *ever), self.session_name)
 
-    def place_of(self, memory: Memory) -> Place | None:
-        """Where the tree shows a memory."""
-        return mirror_places.place_of(memory, self._session_name)
-
-    def rendered(
-        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] = _NOTHING
-    ) -> dict[str, Ours]:
-        """The files of a place, or of what was `shown` those that what `changed` belongs to."""
+    def rendered(self, place: Place, shown: Mapping[str, Shown] = _NOTHING) -> dict[str, Ours]:
+        """The files of a place; of a page those alone that are not as they were `shown`."""
         files: dict[str, Ours] = {}
-        for path, some in self.files(place, changed, shown).items():
+        for path, some in self.files(place, shown).items():
             ids = {memory.id: memory.rev for memory in some}
             uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
             data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
             files[path] = place, data, ids
         return files
 
-    def files(
-        self, place: Place, changed: Collection[str] = (), shown: Mapping[str, Shown] = _NOTHING
-    ) -> dict[str, list[Memory]]:
+    def files(self, place: Place, shown: Mapping[str, Shown] = _NOTHING) -> dict[str, list[Memory]]:
         """The live memories of a place, file by file; see `rendered`.
 
         A page of many memories is several files, by the number that each was of all there ever were: so one
@@ -195,16 +193,16 @@ class Mirror:
         if place.form != "page":
             return mirror_places.apart(place, self._members(place))
         where = (place.kind, place.scope, place.category, mirror_places.GENERAL)
-        is_live = self.spine.state.ids_in(*where, self.view.version)
-        ids, files = list(is_live), dict[str, list[Memory]]()
-        size = mirror_places.BLOCKS if sum(is_live.values()) > mirror_places.BLOCKS else len(ids) or 1
-        for number, first in enumerate(range(0, len(ids), size)):
-            further = f"{place.path.removesuffix('.md')}-{number + 1:04d}.md"
-            path, some = further if number else place.path, ids[first : first + size]
-            if path in shown and shown[path].ids.keys() <= set(some) and set(changed).isdisjoint(some):
+        ever = list(self.spine.state.revs_in(*where, self.view.version).items())
+        is_long = sum(rev > 0 for _, rev in ever) > mirror_places.BLOCKS
+        size, files = mirror_places.BLOCKS if is_long else len(ever) or 1, dict[str, list[Memory]]()
+        for number, first in enumerate(range(0, len(ever), size)):
+            path = f"{place.path.removesuffix('.md')}-{number + 1:04d}.md" if number else place.path
+            ids = {id_: rev for id_, rev in ever[first : first + size] if rev}
+            if path in shown and shown[path].ids == ids:
                 continue
-            found = self.view.many([id_ for id_ in some if is_live[id_]])
-            there = [found[id_][1] for id_ in some if id_ in found]
+            found = self.view.many(ids)
+            there = [found[id_][1] for id_ in ids]
             if place.kind == "register":  # some are states, which have files of their own
                 there = [memory for memory in there if self._is_at(memory, place)]
             files |= {path: there} if there else {}
@@ -215,17 +213,18 @@ class Mirror:
         if place.form in ("run", "told"):
             own = self.view.get(str(place.topic))
             return [own] if own and not own.gone else []
-        if place.query not in self._alike:
-            there = self.view.memories(place.query)
+        session = place.topic if place.form == "talk" else None
+        alike = Filter(kinds=(place.kind,), scopes=(place.scope,), sandbox=session, category=place.category)
+        if alike not in self._alike:
+            there = self.view.memories(alike)
             order = self.spine.state.order_of([memory.id for memory in there])
             there = sorted(there, key=lambda memory: order[memory.id])
-            self._alike[place.query] = mirror_places.grouped(there, self._session_name)
-        return self._alike[place.query].get(place.path, (place, []))[1]
+            self._alike[alike] = mirror_places.grouped(there, self.session_name)
+        return self._alike[alike].get(place.path, (place, []))[1]
 
-    def _appended(
-        self, place: Place, changed: Collection[str], files: Mapping[str, Shown]
-    ) -> dict[str, Ours]:
+    def _appended(self, place: Place, some: Sequence[Memory], files: Mapping[str, Shown]) -> dict[str, Ours]:
         """A log as it was shown and what came to it; nothing if that is not all that happened to it."""
+        changed = {memory.id for memory in some}
         shown, data = files.get(place.path), self.tree.read(place.path) if place.form == "events" else None
         if shown is None or data is None or hash_of(data) != shown.sha256 or set(changed) & shown.ids.keys():
             return {}
@@ -236,43 +235,20 @@ class Mirror:
         return {place.path: (place, data, {**shown.ids, **{m.id: m.rev for m in new}})}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
-        own = self.place_of(memory)
+        own = mirror_places.place_of(memory, self.session_name)
         return own is not None and own.path == place.path
-
-    def _erase(
-        self, path: str, data: bytes, ours: Ours | None, erasure: Erasure, files: dict[str, Shown]
-    ) -> None:
-        """Take out of a page the blocks that are or hold what is erased; make any other file anew."""
-        place, newest, shows = ours or (None, None, {})
-        clean, shown = newest, files.get(path)
-        if place and place.form == "page" and data != newest:
-            mirror.read(place, path, data)
-            text = data.decode()
-            lines = blocks.plain(text).split("\n")
-            for _, said, id_, first, last in reversed(list(blocks.blocks_of(text))):
-                if id_ in erasure.ids or erasure.is_in(said.encode()):
-                    del lines[first - 1 : last]
-            clean = "\n".join(line for line in lines if not erasure.is_in(line.encode())).encode()
-        if not self.tree.put(path, clean, over=data):
-            return
-        if clean is None:
-            files.pop(path, None)  # its name may tell of what was erased
-        elif clean == newest:
-            files[path] = Shown(sha256=hash_of(clean), ids=shows)
-        elif shown:
-            ids = {id_: rev for id_, rev in shown.ids.items() if id_ not in erasure.ids}
-            files[path] = replace(shown, ids=ids)
 
     def _session_state(self) -> bytes | None:
         """What the last session was, for a person who looks; nothing if there was none."""
         closed = self.view.sessions(SHARED)
         for last in self.spine.state.sessions(SHARED, closed, closed) if closed else ():
-            name = self._session_name(str(last.sandbox))
+            name = self.session_name(str(last.sandbox))
             state = {"session_id": name, "end_time": last.at.isoformat(), "sessions": closed}
             return mirror.json_text(state).encode()
         return None
 
-    def _session_name(self, sandbox: str) -> str:
+    def session_name(self, sandbox: str) -> str:
+        """What the file of a session is called: its day and its number."""
         if sandbox not in self._names:
             commits = self.spine.state.commits_of(sandbox)
             for version, _, ordinal in sorted(commits, key=lambda row: row[2] is None)[:1]:
@@ -281,18 +257,27 @@ class Mirror:
         return self._names.get(sandbox, sandbox)
 
 
+def _cut(place: Place, path: str, data: bytes, erasure: Erasure) -> bytes:
+    """A page that a person changed, without the blocks that are or hold what is erased."""
+    mirror.read(place, path, data)
+    lines = blocks.plain(data.decode()).split("\n")
+    for _, said, id_, first, last in reversed(list(blocks.blocks_of(data.decode()))):
+        if id_ in erasure.ids or erasure.is_in(said.encode()):
+            del lines[first - 1 : last]
+    return "\n".join(line for line in lines if not erasure.is_in(line.encode())).encode()
+
+
 def chosen(spine: Spine, folder: Path | None) -> Mirror:
     """The mirror in a folder, or the only one there is."""
     place = None if folder is None else Path(os.path.abspath(folder))  # noqa: PTH100  # links stay
-    match [tree for tree in listed(spine) if place in (None, tree.folder)]:
-        case [tree]:
-            return tree
-        case []:
-            said = f" {folder}" if folder else ""
-            raise NotFound(f"the account has no mirror{said}", hint=f"octavo mirror{said} makes one")
-        case known:
-            names = ", ".join(tree.name for tree in known)
-            raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
+    known = [tree for tree in listed(spine) if place in (None, tree.folder)]
+    if not known:
+        said = f" {folder}" if folder else ""
+        raise NotFound(f"the account has no mirror{said}", hint=f"octavo mirror{said} makes one")
+    if len(known) > 1:
+        names = ", ".join(tree.name for tree in known)
+        raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
+    return known[0]
 
 
 def begun(spine: Spine, folder: Path | None) -> Mirror:

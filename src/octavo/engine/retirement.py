@@ -1,12 +1,19 @@
-"""Retirement: routine originals of a verified core go to the archive, by policy only, and come back."""
+"""Retirement, by policy only: what may go leaves the live memory for the archive, and comes back.
+
+That is routine originals of a verified core, and episodes past their age, number or size.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
 
 from msgspec.structs import replace
 
 from octavo.domain import compression, cores
 from octavo.domain.filters import Filter
 from octavo.domain.memory import STATE, Change, Memory, Proposal
+from octavo.domain.policy import RetentionPolicy
 from octavo.domain.review import RETIRE, RETIRED
 from octavo.domain.rules import counts_as_episode, tombstone
 from octavo.engine.spine import Spine
@@ -14,34 +21,75 @@ from octavo.storage import codec
 from octavo.storage.state_view import DbView
 
 LOST = "forgotten_sources"
+_TALKS = "conversations"
+_GROUPS = {None: _TALKS, "event": "events", "game_event": "events", "rlds": "rlds_episodes"}
 _ALWAYS, _SHARE = 50, 0.1
 
 
 def retire(spine: Spine) -> list[str]:
-    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids.
-
-    More than a tenth of the live memories (and more than fifty) do not go without a person's yes.
-    """
+    """Move routine originals of verified cores to the archive, if the policy says so; returns their ids."""
     if not spine.policy.compression.retire:
         return []
-    view = spine.head()
-    doomed = {core.id: _routine(view, core, spine) for core in _verified(view)}
+    view, doomed = spine.head(), dict[str, list[Memory]]()
+    asked = {proposal.memory.id for proposal in view.proposals() if proposal.action == "retire"}
+    for core in view.memories(Filter(kinds=("core",))):
+        content = cores.read(cores.Core, core.data)
+        is_decided = core.id in asked or view.was_declined("retire", core.id)
+        if is_decided or core.data.get(LOST) or not cores.is_intact(content):
+            continue
+        for session in content.source_sessions:
+            there = view.memories(Filter(kinds=("episode",), sandbox=session))
+            episodes = [memory for memory in there if counts_as_episode(memory)]
+            routine = {*compression.retirable(episodes, spine.policy.compression)}
+            allowed = routine.intersection(content.source_episodes)
+            doomed.setdefault(core.id, []).extend(m for m in episodes if m.id in allowed)
     total = sum(map(len, doomed.values()))
     what = "routine originals of {} would leave the live memory"
-    return [id_ for core, some in doomed.items() for id_ in _let_go(spine, core, some, total, what)]
+    return [id_ for core, some in doomed.items() for id_ in let_go(spine, core, some, total, what)]
 
 
-def age(spine: Spine, rule: str, episodes: list[Memory]) -> list[str]:
-    """Move episodes past their limit to the archive under a rule's name; returns the ids that went.
+def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
+    """The limits of each group that a policy sets, as the seed writes them."""
+    limits = {
+        _TALKS: {"max_age_days": policy.conversation_days, "max_files": policy.conversation_files},
+        "events": {"max_age_days": policy.event_days, "max_size_mb": policy.event_megabytes},
+        "rlds_episodes": {"max_age_days": policy.run_days, "max_files": policy.run_files},
+    }
+    return {
+        group: {name: most for name, most in some.items() if most is not None}
+        for group, some in limits.items()
+    }
 
-    As above, many at once wait for a person; asked once, the answer is waited for.
+
+def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> dict[str, list[Memory]]:
+    """Episodes that a limit lets go, by group, the newest counted first; `held` are summarised by a core.
+
+    A conversation goes whole or not at all, and only if a core holds all of it; a milestone never goes.
     """
-    what = "episodes are past the limit of {}"
-    return _let_go(spine, f"retention_{rule}", episodes, len(episodes), what)
+    units: dict[str, dict[str, list[Memory]]] = {group: {} for group in _GROUPS.values()}
+    for memory in (memory for memory in episodes if memory.category in _GROUPS):
+        group = _GROUPS[memory.category]
+        unit = (memory.sandbox or memory.id) if group == _TALKS else memory.id
+        units[group].setdefault(unit, []).append(memory)
+    gone: dict[str, list[Memory]] = {}
+    for group, limits in limits_of(spine.policy.retention).items():
+        gone[group], size = [], 0
+        newest = sorted(units[group].values(), key=lambda some: max(m.at for m in some), reverse=True)
+        for count, some in enumerate(newest, start=1):
+            size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in some)
+            days = (spine.now() - max(m.at for m in some)) / timedelta(days=1)
+            reached = {"max_files": count, "max_age_days": days, "max_size_mb": size / 1_000_000}
+            is_free = group != _TALKS or held.issuperset(memory.id for memory in some)
+            if is_free and any(reached[name] > most for name, most in limits.items()):
+                gone[group] += [] if any(map(compression.is_milestone, some)) else some
+    return gone
 
 
-def _let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:
-    """Write episodes where people can read them, then end them, or ask a person, once for each name."""
+def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:
+    """Write episodes where people can read them, then end them under a name; returns the ids that went.
+
+    If a `total` of more than fifty, and more than a tenth of the live memories, would go, a person is asked.
+    """
     if not episodes:
         return []
     live = sum(count for *_, count in spine.head().tallies())
@@ -69,19 +117,6 @@ def _let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: s
     return [] if asked else ids
 
 
-def _verified(view: DbView) -> list[Memory]:
-    """The cores whose sources are all accounted for, but those a person was asked about."""
-    asked = {p.memory.id for p in view.proposals() if p.action == "retire"}
-    return [
-        core
-        for core in view.memories(Filter(kinds=("core",)))
-        if core.id not in asked
-        and not view.was_declined("retire", core.id)
-        and not core.data.get(LOST)
-        and cores.is_intact(cores.read(cores.Core, core.data))
-    ]
-
-
 def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Memory]:
     """Originals that were retired for a core, live again."""
     alive: list[Memory] = []
@@ -91,15 +126,3 @@ def revived(spine: Spine, view: DbView, core: Memory, actor: str) -> list[Memory
             before = [m for _, m in spine.state.history(id_) if not m.gone][-1]
             alive.append(replace(before, rev=now.rev + 1))
     return alive
-
-
-def _routine(view: DbView, core: Memory, spine: Spine) -> list[Memory]:
-    """The originals of a core that its policy lets go."""
-    content = cores.read(cores.Core, core.data)
-    originals = []
-    for session in content.source_sessions:
-        there = view.memories(Filter(kinds=("episode",), sandbox=session))
-        episodes = [memory for memory in there if counts_as_episode(memory)]
-        allowed = set(compression.retirable(episodes, spine.policy.compression))
-        originals += [m for m in episodes if m.id in allowed.intersection(content.source_episodes)]
-    return originals

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import mirror, mirror_places, rules, runs
@@ -42,22 +43,18 @@ class Group(Struct, kw_only=True):
     """The files of a place: as a person left them, what they say, what they showed, what they ask for."""
 
     place: Place
-    seen: dict[str, bytes | None] = field(default_factory=dict)
-    found: list[Found] = field(default_factory=list)
-    members: Mapping[str, Memory] = field(default_factory=dict)
-    base: Mapping[str, int] = field(default_factory=dict)
-    edits: list[tuple[Edit, dict[str, Any]]] = field(default_factory=list)
-    conflicts: list[Held] = field(default_factory=list)
-    refused: list[Held] = field(default_factory=list)
+    seen: dict[str, bytes | None] = {}
+    found: list[Found] = []
+    members: dict[str, Memory] = {}
+    base: dict[str, int] = {}
+    edits: list[tuple[Edit, dict[str, Any]]] = []
+    conflicts: list[Held] = []
+    refused: list[Held] = []
 
     @property
     def is_held(self) -> bool:
         """Whether it waits for a person."""
         return bool(self.conflicts or self.refused)
-
-    def has(self, id_: str | None) -> bool:
-        """Whether a memory was shown in it, or belongs there now."""
-        return id_ in self.base or id_ in self.members
 
 
 class Comparison:
@@ -96,7 +93,7 @@ class Comparison:
         shown, text = self.manifest.files.get(path), self._disk.get(path, b"").decode("utf-8", "replace")
         if shown and shown.ids:
             id_, rev = next(iter(shown.ids.items()))
-            return self._tree.place_of(self._state.revision(id_, rev)) or _STRANGE
+            return mirror_places.place_of(self._state.revision(id_, rev), self._tree.session_name) or _STRANGE
         place, said = mirror_places.recognise(path, text), mirror_places.said_page(text)
         other = str(PurePosixPath(path).with_name(f"{mirror_places.safe(said)}.md"))
         if said and place and place.kind == "fact" and other != place.path and other in self._disk:
@@ -129,7 +126,7 @@ class Comparison:
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
             self._set_aside(*group.seen.values())
-        self._at_home |= {str(one.id) for one in group.found if group.has(one.id)}
+        self._at_home |= {str(one.id) for one in group.found} & (group.base.keys() | group.members.keys())
 
     def _named(self, group: Group, found: list[Found], own: Mapping[str, str]) -> list[Found]:
         """What was found with the id of its memory: it bears it, or its place, name or topic tells."""
@@ -159,33 +156,29 @@ class Comparison:
         """
         for one in group.found:
             memory = self._live(one.id)
-            before = self._tree.place_of(memory) if memory and memory.id not in self._at_home else None
-            if memory and before and before.room == group.place.room:
-                self._moved.setdefault(memory.id, group.place.path)
+            if memory and memory.id not in self._at_home:
+                before = mirror_places.place_of(memory, self._tree.session_name)
+                if before and before.room == group.place.room:
+                    self._moved.setdefault(memory.id, group.place.path)
 
     def _tell_apart(self, group: Group) -> None:
         """Note every edit and every conflict of a group."""
-        there: dict[str, str] = {}
-        new: list[Found] = []
+        there, new = dict[str, str](), list[Found]()
+        moved = [id_ for id_, path in self._moved.items() if path == group.place.path]
+        known = {*group.base, *group.members, *moved}
         for one in group.found:
-            is_ours = group.has(one.id) or self._moved.get(str(one.id)) == group.place.path
-            if not is_ours or one.id is None or there.get(one.id) == one.path:
-                new.append(one)
-            elif one.id not in there:
-                there[one.id] = one.path
-                self._tell(group, one.id, one)
-            elif one.said not in self._said(group, one.id)[-1:]:
+            own = one.id if one.id in known else None
+            if own and own not in there:
+                there[own] = one.path
+                self._tell(group, own, one)
+            elif not own or there[own] == one.path or one.said not in self._said(group, own)[-1:]:
                 new.append(one)  # else the next file of the page shows it, and this one could not be written
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
             # taken in before and the file could not be written.
-            missing = [memory for id_, memory in group.members.items() if id_ not in there]
-            twins = [m.id for m in missing if mirror.says(group.place, m) == one.said]
-            if twins:
-                self._tell(group, twins[0], one)
-                there[twins[0]] = one.path
-                continue
-            there[self._add(group, one, there) or one.path] = one.path
+            missing = [m for m in group.members.values() if m.id not in there and m.id not in self._moved]
+            twins = [memory.id for memory in missing if mirror.says(group.place, memory) == one.said]
+            there[twins[0] if twins else self._add(group, one, there)] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
             self._tell(group, id_, None)
 
@@ -194,19 +187,6 @@ class Comparison:
         first = group.base.get(id_, 1)
         revisions = (memory for _, memory in self._state.history(id_) if memory.rev >= first)
         return [mirror.says(group.place, memory) for memory in revisions if not memory.gone]
-
-    def _id_for(self, one: Found, there: Mapping[str, str]) -> str:
-        """The id of a new block, the same as long as its file was not written: so it is taken in once.
-
-        A block that was taken in and has ended since is another one.
-        """
-        shown, number = self.manifest.files.get(one.path), 0
-        while True:
-            words = codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number])
-            id_ = hash_of(words)[:20]
-            if there.get(id_) != one.path and (self._live(id_) or not self._state.history(id_)):
-                return id_
-            number += 1
 
     def _live(self, id_: str | None) -> Memory | None:
         memory = self.view.get(id_) if id_ else None
@@ -230,12 +210,21 @@ class Comparison:
             reason = f"{_WAITS[action]}; see {self._copy_of(one.path)}"
             group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
 
-    def _add(self, group: Group, one: Found, there: Mapping[str, str]) -> str | None:
-        """Note what is new, unless it was taken in before; the id it gets if it is a block."""
-        id_ = self._id_for(one, there) if group.place.form == "page" else None
+    def _add(self, group: Group, one: Found, there: Mapping[str, str]) -> str:
+        """Note what is new, unless it was taken in before; its id if it is a block, else its path.
+
+        The id is the same as long as the file was not written: so a block is taken in once, and one that has
+        ended since is another one.
+        """
+        id_, shown = None, self.manifest.files.get(one.path)
+        for number in count() if group.place.form == "page" else ():
+            words = codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number])
+            id_ = hash_of(words)[:20]
+            if there.get(id_) != one.path and (self._live(id_) or not self._state.history(id_)):
+                break
         if self._live(id_) is None:
             self._edit(group, "remember", replace(one, id=id_), None)
-        return id_
+        return id_ or one.path
 
     def _edit(self, group: Group, action: Action, one: Found, memory: Memory | None) -> None:
         fields = {} if action == "forget" else mirror.fields_of(group.place, one.said, memory, one.first)
@@ -244,9 +233,10 @@ class Comparison:
         if action == "revise" and memory and text == memory.text and group.place.form == "page":
             own = {} if memory.id in self._moved else {**one.said, **one.said.get("data", {})}
             heading = own.get("section") or own.get("category") or own.get("topic") or group.place.page
-            text = f"{_short(text)} → {heading}"
+            text = f"{text} → {heading}"
         id_ = memory.id if memory else fields.get("id")
-        edit = Edit(action=action, path=one.path, line=one.line, id=id_, text=_short(text))
+        text = shorten(" ".join(text.split()), _SHOWN)
+        edit = Edit(action=action, path=one.path, line=one.line, id=id_, text=text)
         group.edits.append((edit, fields))
 
     def copies(self) -> dict[str, Ours]:
@@ -259,25 +249,23 @@ class Comparison:
             if data != self._disk.get(path)
         }
 
+    def told(self, touched: Mapping[str, bool] | None = None, *, is_done: bool = False) -> Synced:
+        """What a sync did or, as long as nothing is done, would do."""
+        return Synced(
+            folder=self._tree.name,
+            version=self._tree.view.version,
+            edits=tuple(edit for group in self.groups if not group.is_held for edit, _ in group.edits),
+            conflicts=tuple(held for group in self.groups for held in group.conflicts),
+            refused=tuple(held for group in self.groups for held in group.refused),
+            left_alone=tuple(self.alone),
+            written=tuple(path for path, is_there in (touched or {}).items() if is_there),
+            removed=tuple(path for path, is_there in (touched or {}).items() if not is_there),
+            is_done=is_done,
+        )
+
     def _copy_of(self, path: str) -> str:
         pure = PurePosixPath(path)
         return str(pure.with_name(f"{pure.stem}.octavo-{self.view.version}{pure.suffix}"))
-
-
-def told(tree: Mirror, compared: Comparison, touched: Sequence[str] = (), *, is_done: bool = False) -> Synced:
-    """What a sync did or, as long as nothing is done, would do."""
-    groups = compared.groups
-    return Synced(
-        folder=tree.name,
-        version=tree.spine.head().version,
-        edits=tuple(edit for group in groups if not group.is_held for edit, _ in group.edits),
-        conflicts=tuple(held for group in groups for held in group.conflicts),
-        refused=tuple(held for group in groups for held in group.refused),
-        left_alone=tuple(compared.alone),
-        written=tuple(path for path in touched if tree.tree.read(path) is not None),
-        removed=tuple(path for path in touched if tree.tree.read(path) is None),
-        is_done=is_done,
-    )
 
 
 def sync(
@@ -311,7 +299,7 @@ def sync(
         seen = {path: data for group in taken for path, data in group.seen.items()}
         read = [one.path for group in taken for one in group.found]
         touched = tree.bring_up(seen, [g.place for g in taken], read, compared.copies() if writer else None)
-        return told(tree, compared, touched, is_done=writer is not None)
+        return compared.told(touched, is_done=writer is not None)
 
 
 def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None:
@@ -357,7 +345,3 @@ def _note_refusals(group: Group, outcomes: Iterable[Candidate | Verdict]) -> Non
         if isinstance(one, Verdict) and one.outcome in ("refused", "proposed"):
             why = f"{one.check}: {one.detail}" + (f"; {one.advice}" if one.advice else "")
             group.refused.append(Held(path=edit.path, line=edit.line, reason=why))
-
-
-def _short(text: str) -> str:
-    return shorten(" ".join(text.split()), _SHOWN)

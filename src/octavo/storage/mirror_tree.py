@@ -8,7 +8,7 @@ import re
 import stat
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -17,8 +17,7 @@ from msgspec import Struct, field
 
 from octavo.domain.mirror_places import RESERVED
 from octavo.domain.records import shape_of
-from octavo.errors import BadInput, NewerFormat, Unavailable
-from octavo.storage import codec
+from octavo.errors import BadInput, NewerFormat
 from octavo.storage.stores.disk import TEMPORARY, Disk, failure, make_folders, replace_file, saying
 
 MANIFEST = ".octavo/mirror.json"
@@ -116,12 +115,6 @@ class Tree:
                 replace_file(self._disk, place, data)
         return True
 
-    def make_folders(self, names: Iterable[str]) -> None:
-        """Make folders that are not there; where a link or a file stands in the way, nothing is made."""
-        for name in names:
-            with suppress(BadInput, Unavailable, OSError):
-                make_folders(self._disk, self.inside(f"{name}/file").parent)
-
     def manifest(self) -> Manifest | None:
         """What the mirror was; None if nobody knows, which costs a closer look and no edit."""
         try:
@@ -131,10 +124,6 @@ class Tree:
         if known.format > _FORMAT:
             raise NewerFormat(f"{self.folder / MANIFEST} has format {known.format}")
         return known
-
-    def note(self, manifest: Manifest) -> None:
-        """Keep what the mirror is now."""
-        self.put(MANIFEST, codec.encode_json(manifest) + b"\n", over=self.read(MANIFEST))
 
     def inside(self, path: str) -> Path:
         """A path below the folder, through no link, or BadInput: nothing is ever touched elsewhere."""

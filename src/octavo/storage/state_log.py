@@ -174,17 +174,17 @@ class StateLog(ABC):
         sql = f"SELECT id, min(row) FROM revision WHERE id {AMONG} GROUP BY id"
         return dict(self.rows(sql, (listed(ids),)))
 
-    def ids_in(self, kind: str, scope: str, category: str | None, unnamed: str, upto: int) -> dict[str, bool]:
+    def revs_in(self, kind: str, scope: str, category: str | None, unnamed: str, upto: int) -> dict[str, int]:
         """All memories that by a version ever were in a kind, scope and category (None: any), in their order.
 
-        With each whether it is there in that version; `unnamed` is the category of those with none.
+        With each its revision there in that version, or 0; `unnamed` is the category of those with none.
         """
         rows = self.rows(
-            "SELECT id, max(until > ?5 AND NOT gone) FROM revision WHERE +kind = ?1 AND scope = ?2 "
+            "SELECT id, max((until > ?5 AND NOT gone) * rev) FROM revision WHERE +kind = ?1 AND scope = ?2 "
             "AND since <= ?5 AND (?3 IS NULL OR coalesce(category, ?4) = ?3) GROUP BY id ORDER BY min(row)",
             (kind, scope, category, unnamed, upto),
         )
-        return {str(id_): bool(is_there) for id_, is_there in rows}
+        return dict(rows)
 
     def merges(self) -> list[tuple[int, Memory]]:
         """The assemblies that merges made, as they first were, with the version of each, newest first."""

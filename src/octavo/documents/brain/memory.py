@@ -16,19 +16,18 @@ from msgspec.structs import replace
 
 from octavo.documents.brain import patterns
 from octavo.documents.brain.patterns import Consolidated
-from octavo.domain import blocks, episodes, mirror, runs
-from octavo.domain.ageing import limits_of
+from octavo.domain import blocks, episodes, mirror, mirror_places, rules, runs
 from octavo.domain.memory import Layer, Memory
-from octavo.domain.mirror_places import place_of
-from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.verdicts import Verdict
 from octavo.engine import opening
 from octavo.engine.account import Account
+from octavo.engine.retirement import limits_of
 from octavo.engine.sandbox import Sandbox
 from octavo.engine.surface import public
 from octavo.errors import BadInput
 
 AGENT = "agent:brain_b"
+DATA_DIR = "brain_b_data"  # as the seed calls it
 GUARDRAILS = "guardrails"
 DECAY: Mapping[Layer, float] = {"episodic": 0.9, "semantic": 0.99, "procedural": 0.999}
 LEVELS = tuple(DECAY)  # of two that speak on one topic the later one counts
@@ -93,11 +92,9 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
     ) -> None:
         self.now = clock or (lambda: datetime.now(UTC))
         self._session: Sandbox | None = None
-        self._is_own = not isinstance(data_dir, Account)
-        if isinstance(data_dir, Account):
-            self.account = data_dir
-        else:
-            self.account = opening.open(data_dir, account, actor=actor, clock=clock, **more)
+        said = {"actor": actor, "clock": clock, **more}
+        self.account = data_dir if isinstance(data_dir, Account) else opening.open(data_dir, account, **said)
+        self._is_own = self.account is not data_dir
         self._is_shown = self._is_own and not more.get("read_only") and "://" not in str(data_dir)
         self.show()
 
@@ -120,14 +117,14 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         `weights` multiply the scores of a level in place of the engine's priors.
         """
         hits = self.account.recall(query, k=k, layers=tuple(levels)) if levels else []
-        entries, highest = list[Entry](), dict[str, int]()
+        entries = list[Entry]()
         for hit in hits:
             of_level = 1.0 if weights is None else weights.get(hit.memory.layer, 1.0)
             prior = 0.0 if weights is None else hit.parts.get("layer", 0.0)
-            entries.append(entry := _entry(hit.memory, (hit.score - prior) * of_level))
-            highest[entry.key] = max(highest.get(entry.key, 0), LEVELS.index(entry.level))
+            entries.append(_entry(hit.memory, (hit.score - prior) * of_level))
+        highest = {e.key: e.level for e in sorted(entries, key=lambda entry: LEVELS.index(entry.level))}
         entries.sort(key=lambda entry: -entry.score)
-        entries = [replace(e, overridden=LEVELS.index(e.level) < highest[e.key]) for e in entries]
+        entries = [replace(entry, overridden=entry.level != highest[entry.key]) for entry in entries]
         by_level = {level: tuple(entry for entry in entries if entry.level == level) for level in levels}
         return Context(levels=by_level, mixed=tuple(entry for entry in entries if not entry.overridden))
 
@@ -138,16 +135,14 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         if level == "semantic":
             return self._replace_page(content, key)
-        if level == "episodic":
-            event = {"payload": content} if isinstance(content, str) else content
-            return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
-        verdict = self.account.remember(
-            content if isinstance(content, str) else msgspec.json.encode(content).decode(),
-            kind="skill",
-            category=GUARDRAIL if key == GUARDRAILS else PROCEDURAL,
-            topic=key,
-            data={} if isinstance(content, str) else content,
+        said, data = (
+            (content, {}) if isinstance(content, str) else (msgspec.json.encode(content).decode(), content)
         )
+        if level == "episodic":
+            event = data or {"payload": said}
+            return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
+        category = rules.GUARDRAIL if key == GUARDRAILS else rules.PROCEDURAL
+        verdict = self.account.remember(said, kind="skill", category=category, topic=key, data=data)
         if verdict.outcome == "refused":
             verdict.or_raise()
         ids = (verdict.memory.id,) if verdict and verdict.memory else ()
@@ -167,9 +162,8 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
     def log_event(self, event: Mapping[str, Any]) -> str:
         """Append one event (`event_type`, or the older `type`); the argument stays as it was."""
         kept = {"timestamp": self.now().isoformat(), **event}
-        older = kept.pop("type", None)
+        older, payload = kept.pop("type", None), kept.get("payload", "")
         kept["event_type"] = str(kept.get("event_type") or older or "event")
-        payload = kept.get("payload", "")
         words = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
         said = f"{kept['event_type']} {kept.get('agent_id') or ''}: {words}".strip()
         at = episodes.moment(kept["timestamp"])
@@ -190,7 +184,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         session, self._session = self._session, None
         session.consolidate()
         episodes = self.account.memories(kind="episode", from_sandbox=session.id)
-        return {**mirror.conversation(episodes), "session_id": session.id}
+        return mirror.conversation(episodes, session.id)
 
     def save_episode(self, episode: Mapping[str, Any]) -> str:
         """Keep an RLDS episode {metadata, steps}; what it says passes the gate like everything else."""
@@ -237,12 +231,12 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes by level, with the decay a day."""
-        rows, files, size = {}, 0, 0
+        rows = dict[str, dict[str, Any]]()
         for level, decay in DECAY.items():
             memories = self.account.memories(layer=level)
-            sizes = [len(m.text.encode()) + len(msgspec.json.encode(m.data)) for m in memories]
-            rows[level] = {"file_count": len(sizes), "total_size_bytes": sum(sizes), "decay_rate": decay}
-            files, size = files + len(sizes), size + sum(sizes)
+            size = sum(len(m.text.encode()) + len(msgspec.json.encode(m.data)) for m in memories)
+            rows[level] = {"file_count": len(memories), "total_size_bytes": size, "decay_rate": decay}
+        files, size = (sum(row[name] for row in rows.values()) for name in ("file_count", "total_size_bytes"))
         return {"levels": rows, "total_files": files, "total_size_bytes": size}
 
     def list_level(self, level: Layer) -> list[Entry]:
@@ -302,6 +296,30 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         )
 
 
+def read_memory(
+    query: str, levels: Sequence[Layer] = LEVELS, *, data_dir: str | Path = DATA_DIR, **more: Any
+) -> Context:
+    """Read from some levels of the memory in a folder, hierarchically mixed."""
+    with FilesystemMemory(data_dir, **more) as memory:
+        return memory.read_memory(query, levels)
+
+
+def write_memory(
+    content: str | Mapping[str, Any], level: Layer, key: str, *, data_dir: str | Path = DATA_DIR, **more: Any
+) -> Written:
+    """Write to the memory in a folder at a level; the `actor` decides what needs a person's yes."""
+    with FilesystemMemory(data_dir, **more) as memory:
+        return memory.write_memory(content, level, key)
+
+
+def consolidate_memory(
+    *, data_dir: str | Path = DATA_DIR, promote: bool = False, **more: Any
+) -> Consolidated:
+    """Carry what repeats in the memory of a folder up the levels."""
+    with FilesystemMemory(data_dir, **more) as memory:
+        return memory.consolidate_memory(promote=promote)
+
+
 def check_key(key: str) -> str:
     """Return the key, or raise: it names a file of the tree, so it is short, lower-case and no path."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
@@ -312,7 +330,7 @@ def check_key(key: str) -> str:
 
 def _entry(memory: Memory, score: float = 0.0) -> Entry:
     """A memory as an entry of its level, with the place it has in the tree of files."""
-    place = place_of(memory, lambda _: f"{memory.at:%Y-%m-%d}")
+    place = mirror_places.place_of(memory, lambda _: f"{memory.at:%Y-%m-%d}")
     return Entry(
         id=memory.id,
         key=memory.topic or memory.id,

@@ -17,10 +17,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from octavo.domain import runs
+from octavo.domain import rules, runs
 from octavo.domain.memory import Memory
 from octavo.domain.policy import PatternPolicy
-from octavo.domain.rules import PROCEDURAL
 from octavo.domain.runs import Outcome
 from octavo.engine.account import Account
 
@@ -157,8 +156,8 @@ def _pattern(seen: list[Sighting], policy: PatternPolicy) -> Pattern:
     results = Counter(outcome.result if outcome else "" for *_, outcome in seen)
     result, most = min(results.items(), key=lambda pair: (-pair[1], pair[0]))
     same = [one for one in seen if one[4] is None or one[4].result == result]
-    newest = sorted(same, key=lambda one: one[2], reverse=True)
-    sources, consistency = dict.fromkeys(one[3] for one in newest), most / len(seen)
+    same.sort(key=lambda one: one[2], reverse=True)
+    sources, consistency = dict.fromkeys(one[3] for one in same), most / len(seen)
     outcome, (_, least, words, between) = same[0][4], _KINDS[kind]
     confidence = most / (most + 1) if kind != "denials" else policy.denial_confidence
     if outcome:
@@ -172,8 +171,8 @@ def _pattern(seen: list[Sighting], policy: PatternPolicy) -> Pattern:
         count=most,
         consistency=round(consistency, 4),
         confidence=round(confidence, 4),
-        first=newest[-1][2],
-        last=newest[0][2],
+        first=same[-1][2],
+        last=same[0][2],
         sources=tuple(sources)[:_EVIDENCE],
         is_firm=is_often and is_spread,
         outcome=outcome,
@@ -217,7 +216,7 @@ def _propose_stable(clerk: Account, now: datetime, policy: PatternPolicy) -> Ite
             verdict = clerk.remember(
                 fact.text,
                 kind="skill",
-                category=PROCEDURAL,
+                category=rules.PROCEDURAL,
                 topic=fact.topic,
                 id=f"promote_{hashlib.sha256(fact.topic.encode()).hexdigest()[:24]}",
                 data={**fact.data, "promoted_from": fact.id},

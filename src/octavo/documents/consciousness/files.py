@@ -6,7 +6,6 @@ Counters and places are always written from arithmetic; everything else goes out
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,9 +21,7 @@ from octavo.documents.consciousness.tree import (
     document_of,
     scoped,
 )
-from octavo.documents.msp import saving
-from octavo.documents.msp.forms import FILE
-from octavo.documents.transfer import ACCEPTED, MASKED, Exported, Imported, Note, Tally
+from octavo.documents.transfer import MASKED, Exported, Imported, Note, Tally, is_kept
 from octavo.domain import compression
 from octavo.domain.buffer import Wrote
 from octavo.domain.episodes import iso
@@ -35,7 +32,6 @@ from octavo.engine import compress
 from octavo.engine.account import Account
 from octavo.errors import BadInput, HumanOnly, OutOfScope
 
-_CAUSE = "import consciousness"
 _NOTES, _FILES = "consciousness", "consciousness/files/"
 _SEQUENCES = ("Session_seq", "Core_seq", "Sphere_seq")
 
@@ -57,22 +53,21 @@ def import_(account: Account, path: Path) -> Imported:
         work.note_counters(scope, planned)
     work.take_files()
     work.tally.files = sorted(work.tree.files)
-    return work.tally.imported(account, "consciousness")
+    return work.tally.imported(account, ROOT)
 
 
 def export(account: Account, path: Path) -> Exported:
     """Write the account as a tree; every file is replaced whole, others are left alone."""
     tree, shown = _Written(account), ("episode", *FOLDERS)
-    files, memories = tree.files(), tree.view.memories()
-    trees.write_all(layout.home(path), files)
-    rest = [m for m in memories if m.kind not in shown and _note_of(m) is None]
-    return Exported(
-        format="consciousness",
+    memories = tree.view.memories()
+    return trees.export(
+        account,
+        ROOT,
+        layout.home(path),
+        tree.files(),
+        counts=(m.kind for m in memories if m.kind in shown),
+        left_out=(f"kind {m.kind}" for m in memories if m.kind not in shown and not _is_note(m)),
         version=tree.version,
-        account=account.name,
-        counts=dict(Counter(m.kind for m in memories if m.kind in shown)),
-        left_out=dict(Counter(f"kind {m.kind}" for m in rest)),
-        files=tuple(sorted(files)),
     )
 
 
@@ -105,7 +100,7 @@ class _Import:
                 self._write(scope, said)
                 continue
             if not counted:
-                note = saving.file(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
+                note = trees.keep(f"{_NOTES}/sessions/{name}", {"missing": True}, at=self.at)
                 said.append(("", note))
             if self._write(scope, said, closes=name):
                 closed.add(name)
@@ -123,11 +118,9 @@ class _Import:
         """Take cores and spheres from the files where the same sessions have their places here."""
         here = {session.ordinal: session.sandbox for session in self.account.sessions(scope=scope)}
         for due in sorted(self.tree.made_in(scope), key=lambda due: (due.sessions[-1], due.kind)):
-            first, last, document = due.sessions[0], due.sessions[-1], self.tree.made[due.id]
+            document, span = self.tree.made[due.id], f"{due.sessions[0]} to {due.sessions[-1]}"
             if any(here.get(ordinal) != planned[ordinal - 1] for ordinal in due.sessions):
-                self.tally.leave_out(
-                    due.id, f"sessions {first} to {last} are others here; it is made of those"
-                )
+                self.tally.leave_out(due.id, f"sessions {span} are others here; it is made of those")
                 continue
             try:
                 memory = self.account.intake.adopt(due.id, document)
@@ -170,15 +163,10 @@ class _Import:
         for relative, value in self.tree.pages.items():
             if made.get(relative) != value:
                 self.tree.files[relative] = trees.json_bytes(value)
-        kept = sorted(self.tree.files.items())
-        memories = [saving.kept_file(_FILES, *one, at=self.at) for one in kept]
-        memories.append(saving.file(f"{_NOTES}/root", root, at=self.at))
-        verdicts = self.account.intake.write_many(
-            [Wrote(memory=memory) for memory in memories], cause=_CAUSE, skip=ACCEPTED, scope=SHARED
-        )
-        for memory, verdict in zip(memories, verdicts, strict=True):
-            if not verdict:
-                self.tally.leave_out(saving.place_of(memory), f"{verdict.check}: {verdict.detail}")
+        kept = [trees.keep_file(_FILES, *one, at=self.at) for one in sorted(self.tree.files.items())]
+        kept.append(trees.keep(f"{_NOTES}/root", root, at=self.at))
+        rows = [(trees.place_of(memory), Wrote(memory=memory)) for memory in kept]
+        self.tally.write(self.account, ROOT, rows, scope=SHARED)
 
 
 def _is_there(account: Account, memory: Memory) -> bool:
@@ -197,9 +185,7 @@ class _Written:
         self.account, self.version = account, account.version
         self.policy = account.policy.compression
         self.view = account.at(self.version)
-        files = self.view.memories(kind="register", category=FILE)
-        self.notes = {name: memory.data for memory in files if (name := _note_of(memory))}
-        self.root = self.notes.get(f"{_NOTES}/root", {}) if root is None else root
+        self.root = trees.kept(self.view).get(f"{_NOTES}/root", {}) if root is None else root
         self.sessions = [session for session in account.sessions() if session.version <= self.version]
         # Those that were retired for a core are told, too.
         episodes = {memory.id: memory for memory in self.view.memories(kind="episode")}
@@ -223,7 +209,7 @@ class _Written:
             files[f"{FOLDERS[memory.kind]}/{memory.id}.json"] = _told(memory)
         files |= self.pages() | self.counters()
         written = {name: trees.json_bytes(value) for name, value in files.items()}
-        return written | saving.kept_files(_FILES, self.notes)
+        return written | trees.kept_files(self.view, _FILES)
 
     def pages(self) -> dict[str, dict[str, Any]]:
         """The page of each session by its path."""
@@ -255,10 +241,9 @@ def _told(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in memory.data.items() if name not in compress.OWN}
 
 
-def _note_of(memory: Memory) -> str | None:
-    """The name of what an import kept beside the memories, None if it is no such thing."""
-    name = memory.data.get("name") if memory.category == FILE else None
-    return name if isinstance(name, str) and name.startswith(f"{_NOTES}/") else None
+def _is_note(memory: Memory) -> bool:
+    """Whether it is what an import of a tree kept beside the memories."""
+    return is_kept(memory) and str(memory.data.get("name")).startswith(f"{_NOTES}/")
 
 
 def _developer(account: Account) -> str:

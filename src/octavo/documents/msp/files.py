@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -12,28 +11,20 @@ from typing import Any
 
 from octavo.documents import trees
 from octavo.documents.msp import forms, saving, session_buffer, stores
-from octavo.documents.msp.forms import BUFFER, EPISODIC, FILE, LISTS, STATES, buffer_named
+from octavo.documents.msp.forms import BUFFER, EPISODIC, FOLDERS, LISTS, STATES, buffer_named
 from octavo.documents.msp.stores import Entry
-from octavo.documents.transfer import MASKED, Exported, Imported, Note, Tally
+from octavo.documents.transfer import FILE, MASKED, Exported, Imported, Note, Tally, is_kept
 from octavo.domain import screening
 from octavo.domain.buffer import SessionBuffer
 from octavo.domain.episodes import iso
 from octavo.domain.memory import SHARED, is_id
 from octavo.engine.account import Account
+from octavo.engine.reading import Reader
 from octavo.errors import BadFile, BadInput, NotFound, Refused, SandboxClosed
 from octavo.storage.stores.names import folder_of
 
-_FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree keeps its spelling
 _SANDBOXES, _KEPT = "sandboxes", "files/"
-_FILES = {
-    EPISODIC: "core/01_Episodic_memory/Episodic_memory.json",
-    forms.SEMANTIC: "core/02_Semantic_memory/Semantic_memory.json",
-    forms.SENSORY: "core/03_Sensory_memory/Sensory_memory.json",
-    forms.CORE: "core/05_Core_Memory/Core_memory.json",
-    forms.PROFILE: "core/07_User_block/User_profile.json",
-    forms.GKS: "core/09_Genesis_Knowledge_System/GKS_data.json",
-}
-_SECTIONS = {name: section for section, name in _FILES.items()}
+_SECTIONS = {name: section for section, name in forms.FILES.items()}
 _STATE_FOLDER = "core/10_state"
 _BUFFER, _METADATA = "session_buffer.json", "metadata.json"
 _UNKEPT = ("secret", "noise", "length", "empty")  # checks that stop a candidate before it is buffered
@@ -55,22 +46,15 @@ def export(account: Account, path: Path) -> Exported:
     version = account.version
     view = account.at(version)
     entries = saving.shown(view)
-    files = _store_files(account.name, entries)
+    files = _store_files(account.name, view, entries)
     open_ = [info for info in account.sandboxes() if info.scope == SHARED]
     for info in open_:
         files |= _sandbox_files(account.buffer(info.id), account.name)
-    trees.write_all(path, files)
-    counts: Counter[str] = Counter(entry.memory.kind for entry in entries if entry.section != FILE)
+    counts = [*(entry.memory.kind for entry in entries), *("sandbox" for _ in open_)]
     unseen = [m for m in view.memories() if m.scope != SHARED or stores.entry_of(m) is None]
-    whose = (f"kind {m.kind}" if m.scope == SHARED else f"scope {m.scope}" for m in unseen)
-    return Exported(
-        format="msp",
-        version=version,
-        account=account.name,
-        counts={**counts, "sandbox": len(open_)} if open_ else dict(counts),
-        left_out=dict(Counter(whose)),
-        files=tuple(sorted(files)),
-    )
+    others = (m for m in unseen if m.scope != SHARED or not is_kept(m))
+    whose = (f"kind {m.kind}" if m.scope == SHARED else f"scope {m.scope}" for m in others)
+    return trees.export(account, "msp", path, files, counts=counts, left_out=whose, version=version)
 
 
 class _Import:
@@ -85,7 +69,7 @@ class _Import:
 
     def _take(self, relative: str, path: Path) -> bool:
         """Whether a file is one of the master state's and has the shape of one."""
-        is_state = relative == f"{_STATE_FOLDER}/{path.stem}.json" and stores.is_label(path.stem)
+        is_state = relative == f"{_STATE_FOLDER}/{path.stem}.json" and trees.is_label(path.stem)
         section = STATES if is_state else _SECTIONS.get(relative)
         if section is None:
             return False
@@ -111,20 +95,12 @@ class _Import:
     def write_stores(self) -> None:
         """Bring the account up to the tree's stores, in one commit."""
         above, frame = self.folder.parent.name, stores.lift(self.document)[0]
-        master = saving.master_file(frame, above if above in _FOLDERS else _FOLDERS[0], at=self.at)
+        master = saving.master_file(frame, above if above in FOLDERS else FOLDERS[0], at=self.at)
         clean = screening.masked(master, self.account.policy.privacy)
         if clean != master:  # one secret does not cost the frame of every section
             self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
-        memories = [clean, *(saving.kept_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
-        steps, verdicts, self.tally.unchanged = saving.bring_up(
-            self.account, self.document, at=self.at, files=memories
-        )
-        judged = iter(verdicts)
-        for label, candidate in steps:
-            if candidate is None:
-                self.tally.leave_out(label, "it is there already and never changes")
-            else:
-                self.tally.note(label, candidate, next(judged))
+        memories = [clean, *(trees.keep_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
+        saving.bring_up(self.account, self.document, self.tally, at=self.at, files=memories)
 
     def read_sandboxes(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """The sandboxes of the tree's user; those of others are noted.
@@ -133,10 +109,10 @@ class _Import:
         """
         read: list[tuple[dict[str, Any], dict[str, Any]]] = []
         above, is_alone = self.folder.parent, True
-        if above.name in _FOLDERS:
+        if above.name in FOLDERS:
             is_alone = sum(1 for other in above.iterdir() if other.is_dir()) == 1
         folder = above.parent / _SANDBOXES
-        for child in sorted(folder.iterdir()) if above.name in _FOLDERS and folder.is_dir() else ():
+        for child in sorted(folder.iterdir()) if above.name in FOLDERS and folder.is_dir() else ():
             place = f"{_SANDBOXES}/{child.name}"
             if child.is_symlink() or not child.is_dir():
                 self.tally.say(place, "is no folder; it was left alone")
@@ -174,13 +150,12 @@ class _Import:
             if forms.canonical(session_buffer.document(there)) != forms.canonical(document):
                 self.tally.say(place, "is open here and differs; it was left alone")
             return
-        topic = stores.topic_of(FILE, place)
+        topic = trees.topic_of(FILE, place)
         try:
             if self.account.memories(kind="register", topic=topic, limit=1):
                 raise SandboxClosed(place)
-            name = note["metadata"].get("name") if isinstance(note["metadata"], Mapping) else None
             sandbox = self.account.sandbox(
-                name if isinstance(name, str) and name.strip() else folder,
+                forms.text_under(note["metadata"], "name") or folder,
                 started_at=forms.when(document) or self.at,
                 id=folder if is_id(folder) else None,
             )
@@ -214,7 +189,7 @@ def _user_folder(path: Path, user: str) -> Path:
         return path.parent
     if (path / "core").is_dir():
         return path
-    patterns = ["*"] if path.name in _FOLDERS else [f"{name}/*" for name in _FOLDERS]
+    patterns = ["*"] if path.name in FOLDERS else [f"{name}/*" for name in FOLDERS]
     users = [child for pattern in patterns for child in path.glob(pattern) if child.is_dir()]
     named = [child for child in users if child.name == user] or users
     if len(named) == 1:
@@ -225,15 +200,15 @@ def _user_folder(path: Path, user: str) -> Path:
     raise BadFile(f"{path} holds several users: {names}", hint="name one user's folder, or open that account")
 
 
-def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
+def _store_files(user: str, reader: Reader, entries: Sequence[Entry]) -> dict[str, bytes]:
     """The files of a master state by their path below the top, laid out as an import noted."""
-    frame, folder = saving.frame_of(entries)
+    frame, folder = saving.frame_of(reader)
     is_native = folder is None
     document = stores.lay({**forms.EMPTY, **frame} if is_native else frame, entries)
     is_plain = not user.startswith(".") and not any(c in user for c in "/\\\0")
-    home = f"{folder or _FOLDERS[0]}/{user if is_plain else folder_of(user)}"
+    home = f"{folder or FOLDERS[0]}/{user if is_plain else folder_of(user)}"
     files: dict[str, bytes] = {}
-    for section, name in _FILES.items():
+    for section, name in forms.FILES.items():
         if is_native or section in frame or document[section]:
             value, around = document[section], frame.get(section)
             if section in LISTS and not (around == [] and not is_native):  # a list stands where it stood
@@ -242,8 +217,7 @@ def _store_files(user: str, entries: Sequence[Entry]) -> dict[str, bytes]:
             files[f"{home}/{name}"] = trees.json_bytes(value)
     for name, value in document[STATES].items():
         files[f"{home}/{_STATE_FOLDER}/{name}.json"] = trees.json_bytes(value)
-    kept = saving.kept_files(_KEPT, saving.files_of(entries))
-    return files | {f"{home}/{name}": data for name, data in kept.items()}
+    return files | {f"{home}/{name}": data for name, data in trees.kept_files(reader, _KEPT).items()}
 
 
 def _sandbox_files(buffer: SessionBuffer, user: str) -> dict[str, bytes]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 from msgspec import Struct
 
+from octavo.documents import trees
 from octavo.domain.episodes import SPELLING, iso, moment
 from octavo.domain.memory import Kind, Memory
 from octavo.domain.verdicts import Consolidation
@@ -19,23 +20,29 @@ from octavo.engine.fields import plain_json
 from octavo.errors import BadInput
 
 EPISODIC, SEMANTIC, SENSORY = "episodic_memory", "semantic_memory", "sensory_memory"
-CORE, PROFILE, GKS, STATES, FILE = "core_memory", "user_profile", "gks_data", "states", "file"
-# What each section is, in the document's order.
-SECTIONS: dict[str, tuple[type, ...]] = {
-    EPISODIC: (list,),
-    SEMANTIC: (Mapping,),
-    SENSORY: (list,),
-    CORE: (Mapping,),
-    PROFILE: (Mapping,),
-    GKS: (Mapping, list),
-    STATES: (Mapping,),
-}
+CORE, PROFILE, GKS, STATES = "core_memory", "user_profile", "gks_data", "states"
+# The sections in the document's order: what each is, where a session buffer keeps what is for it, what
+# consolidated data call that, and its file.
+_ROWS: tuple[tuple[str, tuple[type, ...], str, str, str], ...] = (
+    (EPISODIC, (list,), "new_episodes", "episodes", "01_Episodic_memory/Episodic_memory"),
+    (SEMANTIC, (Mapping,), "semantic_candidates", "knowledge", "02_Semantic_memory/Semantic_memory"),
+    (SENSORY, (list,), "sensory_candidates", "sensory", "03_Sensory_memory/Sensory_memory"),
+    (CORE, (Mapping,), "core_updates", "core_updates", "05_Core_Memory/Core_memory"),
+    (PROFILE, (Mapping,), PROFILE, "profile_updates", "07_User_block/User_profile"),
+    (GKS, (Mapping, list), GKS, "gks_updates", "09_Genesis_Knowledge_System/GKS_data"),
+    (STATES, (Mapping,), "state_deltas", "state_changes", "10_state"),
+)
+SECTIONS = {section: shapes for section, shapes, *_ in _ROWS}
+FIELDS = {section: field for section, _, field, *_ in _ROWS}
+THROUGH = {section: name for section, _, _, name, _ in _ROWS if section != SEMANTIC}
+FILES = {section: f"core/{path}.json" for section, *_, path in _ROWS if section != STATES}
 LISTS = {EPISODIC: "episodes", SENSORY: "sensory"}  # sections that are lists, and their field in a file
 # What the master state shows where there is nothing.
 EMPTY: dict[str, dict[str, Any]] = {
     SEMANTIC: {"facts": [], "concepts": [], "relationships": []},
     CORE: {"identity": {}, "values": [], "worldview": {}},
 }
+FOLDERS = ("account", "accout")  # the second is how seed 000 spells it; a tree keeps its spelling
 CANON = ("identity", "values", "worldview", "notes")
 # Which memory stands for a value: the kind and category of each part of each section. A memory of another
 # category stands where its kind stands without one.
@@ -50,7 +57,6 @@ PLACES: dict[tuple[str, str | None], tuple[Kind, str | None]] = {
     (PROFILE, None): ("register", "profile"),
     (GKS, None): ("fact", "gks"),
     (STATES, None): ("register", "state"),
-    (FILE, None): ("register", FILE),
 }
 # The lists of the semantic store, each with the category that its memories have unless they name one.
 KNOWLEDGE = {str(part): category for (section, part), (_, category) in PLACES.items() if section == SEMANTIC}
@@ -58,30 +64,19 @@ LIST_OF = {category: part for part, category in KNOWLEDGE.items() if category}
 # Every spelling that is read, and the schema's that is written.
 _MASTER_NAMES = {"episodic": EPISODIC, "semantic": SEMANTIC, "sensory": SENSORY, "core": CORE, "gks": GKS}
 _BUFFER_NAMES = {
-    "episodes": "new_episodes",
+    **{name: FIELDS[section] for section, name in THROUGH.items()},
     "semantic_updates": "semantic_candidates",
-    "state_changes": "state_deltas",
     "state_updates": "state_deltas",
-    "sensory": "sensory_candidates",
     "core": "core_updates",
-    "profile_updates": "user_profile",
-    "gks_updates": "gks_data",
 }
 # What makes an object an episode: something that was said, or noted of the moment.
 _TOLD = frozenset(
     {"turns", "summary", "content", "text", "event", "state_snapshot", "emotive_snapshot", "pulse_snapshot"}
     | {"msp_metadata", "situation"}
 )
-# What each part of a session buffer is.
-BUFFER: dict[str, tuple[type, ...]] = {
-    "new_episodes": (list, tuple),
-    "semantic_candidates": (list, tuple),
-    "sensory_candidates": (list, tuple),
-    "state_deltas": (Mapping,),
-    "core_updates": (Mapping, list),
-    "user_profile": (Mapping,),
-    "gks_data": (Mapping, list),
-}
+# What each part of a session buffer is; knowledge is one list of all kinds, and the core may be one.
+BUFFER: dict[str, tuple[type, ...]] = {field: SECTIONS[section] for section, field in FIELDS.items()}
+BUFFER |= {FIELDS[SEMANTIC]: (list,), FIELDS[CORE]: (Mapping, list)}
 ORIGINAL = "original"  # the field of a memory's data that holds the value as its document had it
 _READABLE = 1000  # characters of a derived text; the gate allows 1,200, and the value itself is in the data
 _TEXTS = ("content", "text", "fact", "statement", "description", "definition", "summary", "concept", "name")
@@ -149,14 +144,14 @@ class Episode(dict[str, Any]):
     @classmethod
     def of(cls, value: object) -> Self:
         """The episode that a value is; an object that says nothing is none."""
-        if not isinstance(value, Mapping):
-            raise BadInput(f"an episode is {type(value).__name__}, not an object")
-        if not any(key in _TOLD or str(key).startswith("turn_") for key, told in value.items() if told):
+        trees.must_be("an episode", value, Mapping)
+        told: dict[str, Any] = plain_json(value)
+        if not any(key in _TOLD or key.startswith("turn_") for key, part in told.items() if part):
             raise BadInput(
-                f"an object of {sorted(map(str, value))[:5]} is no episode",
+                f"an object of {sorted(told)[:5]} is no episode",
                 hint="say something: turn_1, turn_2, turns, summary, or a snapshot",
             )
-        return cls(plain_json(value))
+        return cls(told)
 
 
 class SessionBuffer(_Document):
@@ -191,8 +186,6 @@ def create_empty_buffer(
 
 def master_named(state: Mapping[str, Any]) -> dict[str, Any]:
     """A master state under the schema's names; nothing of the caller's is shared."""
-    if not isinstance(state, Mapping):
-        raise BadInput(f"a master state is {type(state).__name__}, not an object")
     return _named(state, _MASTER_NAMES, "the master state")
 
 
@@ -201,8 +194,7 @@ def buffer_named(buffer: Mapping[str, Any]) -> dict[str, Any]:
 
     A part that is null is one that is not there.
     """
-    if not isinstance(buffer, Mapping):
-        raise BadInput(f"a session buffer is {type(buffer).__name__}, not an object")
+    trees.must_be("a session buffer", buffer, Mapping)
     parts = dict(buffer)
     if "episode" in parts:
         single = parts.pop("episode")
@@ -211,9 +203,8 @@ def buffer_named(buffer: Mapping[str, Any]) -> dict[str, Any]:
     for key, shapes in BUFFER.items():
         if document.get(key) is None:
             document.pop(key, None)
-        elif document[key] and not isinstance(document[key], shapes):
-            right = "an object" if Mapping in shapes else "a list"
-            raise BadInput(f"{key} of a session buffer is {type(document[key]).__name__}, not {right}")
+        elif document[key]:
+            trees.must_be(f"{key} of a session buffer", document[key], *shapes)
     return document
 
 

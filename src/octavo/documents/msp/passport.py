@@ -28,7 +28,6 @@ from octavo.errors import BadInput, NotFound
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_ROOTS = ("account", "accout")
 _BUFFER_FIELDS = ("sandbox_id", "created_at", "parent_version", "metadata")
 
 
@@ -125,8 +124,7 @@ class MSP:
     @_OnClass
     def delete_sandbox(self, sandbox_id: str) -> None:
         """Throw a sandbox and its session buffer away."""
-        _, sandbox = self._held(sandbox_id)
-        sandbox.discard()
+        self._held(sandbox_id)[1].discard()
         del self._sandboxes[sandbox_id]
 
     @_OnClass
@@ -180,10 +178,8 @@ class MSP:
     @_OnClass
     def delete_session_buffer(self, sandbox_id: str) -> None:
         """Throw a session buffer away; one that a consolidation has taken is gone already."""
-        _, sandbox = self._held(sandbox_id)
-        if sandbox.result is None:
-            sandbox.discard()
-            del self._sandboxes[sandbox_id]
+        if self._held(sandbox_id)[1].result is None:
+            self.delete_sandbox(sandbox_id)
 
     @_OnClass
     def consolidate_session(self, sandbox_id: str) -> MasterState:
@@ -208,8 +204,7 @@ class MSP:
     @staticmethod
     def merge(parts: Mapping[str, Any]) -> MasterState:
         """A master state from its parts, under the seed's short names or the schema's."""
-        now = parts.get("timestamp")
-        named = forms.master_named({**parts, "timestamp": iso(now)} if isinstance(now, datetime) else parts)
+        named = forms.master_named(parts)
         version = named.get("version")
         base = version - 1 if isinstance(version, int) and not isinstance(version, bool) else None
         return MasterState.on(base, named)
@@ -267,8 +262,6 @@ class MSP:
             if self._last is None:
                 raise BadInput("which user?", hint="name one, or make the MSP with user_id=…")
             return self._last
-        if not isinstance(user, str):
-            raise BadInput(f"user {user!r} is no text")
         self._last = self._user or _user_of(user)
         return _user_of(user)
 
@@ -284,7 +277,7 @@ def create_sandbox(user_id: str, name: str | None = None) -> str:
 def _user_of(path: str) -> str:
     """The user in `account/User01/core/`, or the id itself."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    at = next((n for n, part in enumerate(parts[:-1]) if part in _ROOTS), None)
+    at = next((n for n, part in enumerate(parts[:-1]) if part in forms.FOLDERS), None)
     if at is not None:
         return parts[at + 1]
     return parts[-2] if len(parts) > 1 and parts[-1] == "core" else path

@@ -5,9 +5,8 @@ What a document holds besides its values, its frame, is kept as it came, in a re
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +17,6 @@ from octavo.documents.msp import forms, stores
 from octavo.documents.msp.forms import (
     CORE,
     EPISODIC,
-    FILE,
     GKS,
     LISTS,
     SEMANTIC,
@@ -27,11 +25,10 @@ from octavo.documents.msp.forms import (
     canonical,
 )
 from octavo.documents.msp.stores import Entry
-from octavo.documents.transfer import ACCEPTED
+from octavo.documents.transfer import Tally
 from octavo.domain.buffer import Forgot, Revised, SetState, Wrote
 from octavo.domain.episodes import SPELLING, iso
 from octavo.domain.memory import SHARED, Memory
-from octavo.domain.verdicts import Verdict
 from octavo.engine.account import Account
 from octavo.engine.intake import Finished
 from octavo.engine.reading import Reader
@@ -49,8 +46,9 @@ _COUNTED = ("total_episodes", "total_sessions", "last_consolidation")
 def master_state(account: Account, version: int | None = None) -> MasterState:
     """A version of an account as the seed's document."""
     number = account.version if version is None else version
-    entries = shown(account.at(number))
-    document = _document(entries)
+    view = account.at(number)
+    entries = shown(view)
+    document = _document(entries, frame_of(view)[0])
     sessions = [s for s in account.sessions(scope=SHARED) if s.version <= number]
     time = _time_of(account, number)
     metadata = {
@@ -70,9 +68,8 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
     head = account.version
     _check_base(account, document, getattr(state, "base", None), head)
     view = account.at(head)
-    now = shown(view)
-    new = _linked(stores.entries(document, at=at), now)
-    steps = _difference(view, now, new, at=at, ends=lambda entry: _is_in(document, entry))
+    now, (frame, folder) = shown(view), frame_of(view)
+    steps, _ = _steps(view, now, document, at=at, is_import=False)
     immutable = [label for label, candidate in steps if candidate is None]
     if immutable:
         raise Immutable(
@@ -80,9 +77,8 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
             hint="episodes and sensory records are only appended; forget one by its id instead",
         )
     candidates = [candidate for _, candidate in steps if candidate is not None]
-    before, after = _frame(_document(now)), _frame(document)
+    before, after = _frame(_document(now, frame)), _frame(document)
     if changed := {name: held for name, held in after.items() if held != before.get(name, ...)}:
-        frame, folder = frame_of(now)
         candidates.append(Wrote(memory=master_file({**frame, **changed}, folder, at=at)))
     closes = _session_of(account, candidates)
     if candidates:
@@ -94,26 +90,25 @@ def save(account: Account, state: Mapping[str, Any], *, at: datetime) -> int:
 
 
 def bring_up(
-    account: Account, document: Mapping[str, Any], *, at: datetime, files: Sequence[Memory] = ()
-) -> tuple[list[Step], list[Verdict], int]:
-    """Bring an account up to a master state from elsewhere: steps, verdicts, how many values are there.
+    account: Account, document: Mapping[str, Any], tally: Tally, *, at: datetime, files: Sequence[Memory] = ()
+) -> None:
+    """Bring an account up to a master state from elsewhere, in one commit, and tell what became of it.
 
     Somebody else's commit in between means looking again. What was accepted there is not weighed here again.
     """
     for _ in range(_ATTEMPTS):
-        head = account.version
-        view = account.at(head)
-        now = shown(view)
-        new = _linked(stores.entries(document, at=at, keep_ids=True), now)
-        steps = _difference(view, now, new, at=at, doubles=True)
-        unchanged = len(new) - len(steps)
-        steps += [(place_of(memory), Wrote(memory=memory)) for memory in files]
-        candidates = [candidate for _, candidate in steps if candidate is not None]
+        view = account.at(account.version)
+        steps, unchanged = _steps(view, shown(view), document, at=at, is_import=True)
+        rows = [(label, candidate) for label, candidate in steps if candidate is not None]
+        rows += [(trees.place_of(memory), Wrote(memory=memory)) for memory in files]
         try:
-            verdicts = account.intake.write_many(candidates, cause="import msp", base=head, skip=ACCEPTED)
-            return steps, verdicts, unchanged
+            tally.write(account, "msp", rows, base=view.version)
         except VersionConflict:
             continue
+        tally.unchanged += unchanged
+        for label in [label for label, candidate in steps if candidate is None]:
+            tally.leave_out(label, "it is there already and never changes")
+        return
     raise Busy(f"{_ATTEMPTS} attempts to import into {account.name!r} all lost to other writers")
 
 
@@ -124,47 +119,19 @@ def shown(reader: Reader) -> list[Entry]:
     return sorted(known, key=lambda entry: (entry.place, entry.memory.at, entry.memory.id))
 
 
-def files_of(entries: Iterable[Entry]) -> dict[str, Any]:
-    """What the documents held besides their values, by name."""
-    return {str(entry.key): entry.value for entry in entries if entry.section == FILE}
-
-
-def file(name: str, value: Mapping[str, Any], *, at: datetime) -> Memory:
-    """What documents hold besides their values: a register of category `file` without a text."""
-    return stores.element(FILE, None, name, value, at=at).memory
-
-
-def kept_file(home: str, place: str, data: bytes, *, at: datetime) -> Memory:
-    """A file nobody knows, with its place in parts: a whole path can look like a token to the gate."""
-    name = f"{home}{hashlib.sha256(place.encode()).hexdigest()[:32]}"
-    return file(name, {"path": place.split("/"), **trees.kept_bytes(data)}, at=at)
-
-
-def kept_files(home: str, files: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files nobody knows that were kept, by their places."""
-    kept = [value for name, value in files.items() if name.startswith(home) and "path" in value]
-    return {"/".join(map(str, value["path"])): trees.bytes_of(value) for value in kept}
-
-
-def place_of(memory: Memory) -> str:
-    """Where a file that is kept stood, for people."""
-    return "/".join(memory.data.get("path") or [memory.data["name"]])
-
-
 def master_file(frame: Mapping[str, Any], folder: str | None, *, at: datetime) -> Memory:
-    """The frame as a file, with the folder that its tree stood in if it came as one."""
-    return file(MASTER, {forms.ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
+    """The frame as it is kept, with the folder that its tree stood in if it came as one."""
+    return trees.keep(MASTER, {forms.ORIGINAL: frame, **({"folder": folder} if folder else {})}, at=at)
 
 
-def frame_of(entries: Iterable[Entry]) -> tuple[dict[str, Any], str | None]:
+def frame_of(reader: Reader) -> tuple[dict[str, Any], str | None]:
     """The frame that is kept, and the folder of its tree."""
-    master = files_of(entries).get(MASTER, {})
+    master = trees.kept(reader).get(MASTER, {})
     return dict(master.get(forms.ORIGINAL, {})), master.get("folder")
 
 
-def _document(entries: Sequence[Entry]) -> dict[str, Any]:
+def _document(entries: Sequence[Entry], frame: Mapping[str, Any]) -> dict[str, Any]:
     """The master state of entries in their order, without what the account counts."""
-    frame, _ = frame_of(entries)
     usual = {
         section: {**parts, **frame.get(section, {})}
         for section, parts in forms.EMPTY.items()
@@ -182,49 +149,42 @@ def _frame(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: held for key, held in frame.items() if key not in ("version", "timestamp", "user_id")}
 
 
-def _linked(new: Iterable[Entry], now: Iterable[Entry]) -> list[Entry]:
-    """Entries with links to the concepts, nodes and memories at the ends of edges."""
-    ends: dict[str, str] = {}
-    for entry in now:
-        ends[entry.memory.id] = entry.memory.id
-        if name := stores.node_name(entry):
-            ends[name] = entry.memory.id
-    return stores.link(list(new), ends.get)[0]
-
-
-def _difference(
+def _steps(
     reader: Reader,
     now: Sequence[Entry],
-    new: Sequence[Entry],
+    document: Mapping[str, Any],
     *,
     at: datetime,
-    ends: Callable[[Entry], bool] = lambda entry: False,
-    doubles: bool = False,
-) -> list[Step]:
-    """What leads from one set of entries to another.
+    is_import: bool = False,
+) -> tuple[list[Step], int]:
+    """What leads from the entries of a version to a master state, and how many of its values are there.
 
-    `ends` says which missing ones are to end; `doubles` keeps entries of one name apart (import).
+    An import ends nothing, and keeps entries of one name apart.
     """
+    ends = {name: e.memory.id for e in now for name in (e.memory.id, stores.node_name(e)) if name}
+    new, _ = stores.link([*stores.entries(document, at=at, keep_ids=is_import)], ends.get)
     held = _numbered(now)
     unplaced = {(entry.section, entry.part) for entry in now if entry.place == float("inf")}
     steps: list[Step] = []
     counts = Counter[tuple[str, str | None]]()
     for key, entry in _numbered(new).items():
-        store = (entry.section, entry.part)
-        old = held.pop(key, None)
-        if old is None:
-            kept = entry if store in unplaced else _placed(entry, counts[store])
-            steps.append((entry.label, _adding(reader, kept, key[-1] if doubles else 0, at)))
-        elif canonical(old.value) != canonical(entry.value) or (
-            entry.section == GKS and not set(entry.memory.links) <= set(old.memory.links)
-        ):  # it says something else, or a node of the graph got a link that it had not
-            steps.append((old.label, _changing(old, entry, at)))
+        store, old = (entry.section, entry.part), held.pop(key, None)
+        # A node of the graph that got a link which it had not is another one, too.
+        is_same = old is not None and (
+            canonical(old.value) == canonical(entry.value)
+            and (entry.section != GKS or set(entry.memory.links) <= set(old.memory.links))
+        )
+        if not is_same:
+            place = old.place if old else float("inf") if store in unplaced else counts[store]
+            ordinal = key[-1] if is_import else 0
+            steps.append((entry.label, _step(reader, old, _placed(entry, place), ordinal, at)))
         counts[store] += 1
+    unchanged = len(new) - len(steps)
     for entry in held.values():
-        if ends(entry):
+        if not is_import and _is_in(document, entry):
             forgot = None if entry.section in LISTS else Forgot(memory=entry.memory.id, at=at)
             steps.append((entry.label, forgot))
-    return steps
+    return steps, unchanged
 
 
 def _numbered(entries: Iterable[Entry]) -> dict[tuple[Any, ...], Entry]:
@@ -232,17 +192,21 @@ def _numbered(entries: Iterable[Entry]) -> dict[tuple[Any, ...], Entry]:
     seen: Counter[tuple[Any, ...]] = Counter()
     numbered = {}
     for entry in entries:
-        if entry.section != FILE:
-            key = (entry.section, entry.part, *entry.identity)
-            numbered[*key, seen[key]] = entry
-            seen[key] += 1
+        key = (entry.section, entry.part, *entry.identity)
+        numbered[*key, seen[key]] = entry
+        seen[key] += 1
     return numbered
 
 
-def _adding(reader: Reader, entry: Entry, ordinal: int, at: datetime) -> Finished:
+def _step(reader: Reader, old: Entry | None, entry: Entry, ordinal: int, at: datetime) -> Finished | None:
+    """The candidate that adds an entry, or makes one of an older, if that can change."""
     memory = entry.memory
     if entry.section == STATES:
         return SetState(id="", name=str(entry.key), data=memory.data, at=at)
+    if old is not None:
+        fields = ("text", "data", "confidence", *(("links",) if memory.links else ()))
+        revised = replace(old.memory, **{name: getattr(memory, name) for name in fields})
+        return None if entry.section in LISTS else Revised(wanted=revised, fields=fields, at=at)
     if ordinal and memory.topic is not None:
         memory = replace(memory, topic=None)  # one memory holds a topic; its double stands beside it
     if entry.section == EPISODIC and memory.id:
@@ -252,19 +216,8 @@ def _adding(reader: Reader, entry: Entry, ordinal: int, at: datetime) -> Finishe
     return Wrote(memory=memory, alias=entry.alias)
 
 
-def _changing(old: Entry, new: Entry, at: datetime) -> Finished | None:
-    if old.section in LISTS:
-        return None
-    if old.section == STATES:
-        return SetState(id="", name=str(new.key), data=new.memory.data, at=at)
-    fields = ("text", "data", "confidence", *(("links",) if new.memory.links else ()))
-    kept = _placed(new, old.place) if old.place != float("inf") else new
-    revised = replace(old.memory, **{name: getattr(kept.memory, name) for name in fields})
-    return Revised(wanted=revised, fields=fields, at=at)
-
-
 def _placed(entry: Entry, place: float) -> Entry:
-    if entry.key is not None:
+    if entry.key is not None or place == float("inf"):
         return entry
     data = dict(entry.memory.data)
     data[SPELLING] = {**data.get(SPELLING, {}), "place": place}
@@ -301,12 +254,10 @@ def _check_base(account: Account, document: Mapping[str, Any], base: int | None,
 def check_shape(document: Mapping[str, Any]) -> None:
     """Raise if a section of a master state has another shape than it has in the document."""
     for section, shapes in forms.SECTIONS.items():
-        if section in document and not isinstance(document[section], shapes):
-            right = " or ".join("a list" if shape is list else "an object" for shape in shapes)
-            raise BadInput(f"{section} is {type(document[section]).__name__}, not {right}")
+        if section in document:
+            trees.must_be(section, document[section], *shapes)
     for name, value in document.get(STATES, {}).items():
-        if not isinstance(value, Mapping):
-            raise BadInput(f"state {name!r} is {type(value).__name__}, not an object")
+        trees.must_be(f"state {name!r}", value, Mapping)
 
 
 def _is_in(document: Mapping[str, Any], entry: Entry) -> bool:

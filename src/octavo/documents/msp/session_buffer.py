@@ -5,16 +5,18 @@ Consolidation on documents alone runs the rules for real, on an account of a mom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
+from octavo.documents import trees
 from octavo.documents.msp import forms, saving, stores
-from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
+from octavo.documents.msp.forms import CORE, EPISODIC, GKS, PROFILE, SEMANTIC, SENSORY, STATES, Semantic
 from octavo.documents.msp.stores import Entry
+from octavo.documents.transfer import Tally, is_kept
 from octavo.domain.buffer import SessionBuffer, SetState, Spoke, Wrote, candidates, patch
 from octavo.domain.episodes import iso, to_document
 from octavo.domain.memory import is_id
@@ -23,20 +25,11 @@ from octavo.domain.verdicts import Verdict
 from octavo.engine.fields import plain_json
 from octavo.engine.opening import open as open_account
 from octavo.engine.sandbox import Sandbox
-from octavo.errors import BadInput, Refused
+from octavo.errors import Refused
 
 _CORE_TYPES = {"identity": "identity", "value": "values", "values": "values", "worldview": "worldview"}
-# Where the buffer keeps what is for a section of the master state.
-_FIELDS = {SENSORY: "sensory_candidates", CORE: "core_updates", PROFILE: PROFILE, GKS: GKS}
-# What consolidated data call what comes to a section; knowledge is one list of all kinds.
-_THROUGH = {
-    EPISODIC: "episodes",
-    SENSORY: "sensory",
-    CORE: "core_updates",
-    PROFILE: "profile_updates",
-    GKS: "gks_updates",
-    STATES: "state_changes",
-}
+# Where the buffer keeps what has the same form in the master state.
+_FIELDS = {section: forms.FIELDS[section] for section in (SENSORY, CORE, PROFILE, GKS)}
 _CANDIDATE = "candidate"  # the field of a memory's data that holds an update of the core as it was asked for
 
 
@@ -54,23 +47,21 @@ def write(
     document = forms.buffer_named(buffer)
     states = document.get("state_deltas") or {}
     for state in states.values():
-        if not isinstance(state, Mapping):
-            raise BadInput(f"a state is {type(state).__name__}, not an object")
-    new = list(_entries(document, at=now))
+        trees.must_be("a state", state, Mapping)
+    new = _entries(document, at=now)
     for episode in document.get("new_episodes", ()):
         (say or sandbox.write_episode)(episode)
-    verdicts = [*_remember_all(sandbox, new), *(sandbox.update_state(*state) for state in states.items())]
-    return list(zip([*(entry.value for entry in new), *states.values()], verdicts, strict=True))
+    told = list(zip((entry.value for entry in new), _remember_all(sandbox, new), strict=True))
+    return [*told, *((data, sandbox.update_state(name, data)) for name, data in states.items())]
 
 
-def _entries(document: Mapping[str, Any], *, at: datetime) -> Iterable[Entry]:
+def _entries(document: Mapping[str, Any], *, at: datetime) -> list[Entry]:
     """What a buffer document asks for besides episodes and states."""
     listed = [*document.get("semantic_candidates", ())]
     master = {section: document[field] for section, field in _FIELDS.items() if document.get(field)}
     if isinstance(master.get(CORE), list):
         listed += master.pop(CORE)
-    yield from (_candidate(value, at) for value in listed)
-    yield from stores.entries(master, at=at)
+    return [*(_candidate(value, at) for value in listed), *stores.entries(master, at=at)]
 
 
 def _candidate(value: Any, at: datetime) -> Entry:
@@ -94,7 +85,7 @@ def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
 
     def known(end: str) -> str | None:
         if end not in nodes:
-            concepts = sandbox.memories(kind="fact", topic=stores.topic_of("concept", end), limit=1)
+            concepts = sandbox.memories(kind="fact", topic=trees.topic_of("concept", end), limit=1)
             nodes[end] = concepts[0].id if concepts else None
         return nodes[end]
 
@@ -110,17 +101,9 @@ def _remember_all(sandbox: Sandbox, new: list[Entry]) -> list[Verdict]:
 def _remember(sandbox: Sandbox, entry: Entry) -> Verdict:
     memory = entry.memory
     told = memory.data.get(_CANDIDATE, entry.value if entry.key is None else None)
-    return sandbox.remember(
-        forms.said(memory),
-        kind=memory.kind,
-        topic=memory.topic,
-        category=memory.category,
-        at=memory.at,
-        confidence=forms.confidence_of(told),  # None leaves it to who writes it
-        data=memory.data,
-        links=memory.links,
-        id=memory.id or None,
-    )
+    sure = forms.confidence_of(told)  # None leaves it to who writes it
+    fields = {name: getattr(memory, name) for name in ("kind", "topic", "category", "at", "data", "links")}
+    return sandbox.remember(forms.said(memory), confidence=sure, id=memory.id or None, **fields)
 
 
 def document(buffer: SessionBuffer) -> dict[str, Any]:
@@ -159,8 +142,8 @@ def document(buffer: SessionBuffer) -> dict[str, Any]:
 
 def marker(buffer: SessionBuffer) -> dict[str, Any]:
     """What an import noted about the sandbox, nothing if it was opened here."""
-    noted = [entry.memory.data for entry in buffer.entries if isinstance(entry, Wrote) and _is_marker(entry)]
-    return dict(noted[-1]) if noted else {}
+    noted = (entry.memory.data for entry in reversed(buffer.entries) if _is_marker(entry))
+    return dict(next(noted, {}))
 
 
 def _noted(parts: dict[str, Any], buffer: SessionBuffer) -> dict[str, Any]:
@@ -175,8 +158,8 @@ def _noted(parts: dict[str, Any], buffer: SessionBuffer) -> dict[str, Any]:
     return {**said, **fields}
 
 
-def _is_marker(entry: Any) -> bool:
-    return isinstance(entry, Wrote) and (entry.memory.kind, entry.memory.category) == ("register", FILE)
+def _is_marker(entry: object) -> TypeGuard[Wrote]:
+    return isinstance(entry, Wrote) and is_kept(entry.memory)
 
 
 def rehearse(
@@ -189,8 +172,7 @@ def rehearse(
 ) -> forms.ConsolidatedData:
     """What the gate and the rules let through of a buffer on top of a master state."""
     given = forms.buffer_named(buffer)
-    metadata = given.get("metadata")
-    id_ = given.get("sandbox_id") or (metadata.get("sandbox_id") if isinstance(metadata, Mapping) else None)
+    id_ = given.get("sandbox_id") or forms.text_under(given.get("metadata"), "sandbox_id")
     refused = []
 
     def say(episode: Mapping[str, Any]) -> None:
@@ -203,7 +185,7 @@ def rehearse(
         TemporaryDirectory(prefix="octavo-") as folder,
         open_account(folder, actor=actor, policy=policy, clock=clock, embedder=False) as account,
     ):
-        saving.bring_up(account, forms.master_named(master), at=clock())
+        saving.bring_up(account, forms.master_named(master), Tally(), at=clock())
         before = {entry.memory.id: forms.canonical(entry.value) for entry in saving.shown(account)}
         sandbox = account.sandbox(id=id_ if is_id(id_) else None)
         judged = write(sandbox, given, now=clock(), say=say)
@@ -212,7 +194,7 @@ def rehearse(
     refused += [(v.check or "approval", v.detail, value) for value, v in judged if not v]
     through = stores.lay({}, [e for e in after if before.get(e.memory.id) != forms.canonical(e.value)])
     return forms.ConsolidatedData(
-        **{field: through[section] for section, field in _THROUGH.items()},
+        **{field: through[section] for section, field in forms.THROUGH.items()},
         knowledge=[value for values in through[SEMANTIC].values() for value in values],
         refused=tuple({"check": c, "detail": d, "value": plain_json(value)} for c, d, value in refused),
         merged=tuple({"into": m.into, "text": m.text, "confidence": m.confidence} for m in result.merged),
@@ -223,10 +205,9 @@ def merge(master: Mapping[str, Any], consolidated: Mapping[str, Any], *, now: da
     """The next master state, one version on."""
     document, more = forms.master_named(master), plain_json(consolidated)
     saving.check_shape(document)
-    added: dict[str, Any] = {section: more.get(field) or {} for section, field in _THROUGH.items()}
+    added: dict[str, Any] = {section: more.get(field) or {} for section, field in forms.THROUGH.items()}
     saving.check_shape({section: value for section, value in added.items() if value})
-    if not isinstance(knowledge := more.get("knowledge") or [], list):
-        raise BadInput(f"knowledge is {type(knowledge).__name__}, not a list")
+    trees.must_be("knowledge", knowledge := more.get("knowledge") or [], list)
     version = int(document.get("version", 0))
     document |= {
         EPISODIC: [*document.get(EPISODIC, []), *added[EPISODIC]],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -13,10 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.documents.msp import forms
-from octavo.documents.msp.forms import CORE, EPISODIC, FILE, GKS, LISTS, ORIGINAL, PLACES, SEMANTIC, STATES
+from octavo.documents.msp.forms import CORE, EPISODIC, GKS, LISTS, ORIGINAL, PLACES, SEMANTIC, STATES
+from octavo.documents.transfer import is_kept
+from octavo.documents.trees import is_label, must_be, topic_of
 from octavo.domain import episodes
 from octavo.domain.memory import Link, Memory, Turn, is_id, is_temporary, transcript
-from octavo.errors import BadInput
 
 _STANDS = {filed: place for place, filed in PLACES.items()} | {("fact", None): (SEMANTIC, "facts")}
 # The parts of a section that hold its values; in the knowledge system every part does.
@@ -70,10 +70,10 @@ class Entry(Struct, frozen=True, kw_only=True):
 def entry_of(memory: Memory) -> Entry | None:
     """Where the master state shows a memory, None if it has no store for it."""
     place = _STANDS.get((memory.kind, memory.category)) or _STANDS.get((memory.kind, None))
-    if place is None:
+    if place is None or is_kept(memory):
         return None
     (section, part), data = place, memory.data
-    if memory.kind == "register" and section not in (STATES, FILE):
+    if memory.kind == "register" and section != STATES:
         is_profile = (memory.topic or "").startswith("profile/")
         section, part = (forms.PROFILE, None) if is_profile else (SEMANTIC, "registers")
     elif section == GKS and "name" not in data:
@@ -82,8 +82,8 @@ def entry_of(memory: Memory) -> Entry | None:
     value: Any
     if section == EPISODIC:
         value = episodes.to_document(memory)
-    elif section in (STATES, FILE):
-        value = {name: item for name, item in data.items() if section == STATES or name != "name"}
+    elif section == STATES:
+        value = dict(data)
     else:
         value = forms.value_of(memory, key)
     return Entry(section=section, part=part, key=key, value=value, memory=memory)
@@ -94,7 +94,7 @@ def _key_of(section: str, part: str | None, memory: Memory) -> str | None:
     name, (prefix, _, rest) = memory.data.get("name"), (memory.topic or "").partition("/")
     if section == STATES:
         return memory.topic or memory.id
-    is_named = section in (CORE, GKS, FILE) and "name" in memory.data
+    is_named = section in (CORE, GKS) and "name" in memory.data
     if section != forms.PROFILE and not is_named and (section != CORE or not rest or prefix != part):
         return None
     return name if isinstance(name, str) else rest or memory.topic or memory.id
@@ -155,8 +155,7 @@ def lay(frame: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
     for section in LISTS:
         document[section] = []
     for entry in entries:
-        if entry.section != FILE:
-            _put(document, entry)
+        _put(document, entry)
     return document
 
 
@@ -191,8 +190,7 @@ def entries(document: Mapping[str, Any], *, at: datetime, keep_ids: bool = False
 
 def episode(value: Any, *, at: datetime, keep_id: bool = False) -> Entry:
     """An episode of the episodic store."""
-    if not isinstance(value, Mapping):
-        raise BadInput(f"an episode is {type(value).__name__}, not an object")
+    must_be("an episode", value, Mapping)
     told = episodes.from_document(value, lenient=True)
     id_, tags = told.pop("id"), told.pop("tags")
     temporary = id_ is not None and is_temporary(id_)
@@ -229,9 +227,8 @@ def element(section: str, part: str | None, key: str | None, value: Any, *, at: 
             turns = (Turn(speaker="sensor", text=text),)
         elif section == SEMANTIC:
             category, topic = _filed(str(part), value)
-    elif section in (STATES, FILE):
-        topic = key if section == STATES else topic_of(FILE, key)
-        data = dict(value) if section == STATES else {"name": key, **value}
+    elif section == STATES:
+        topic, data = key, dict(value)
     else:
         text, topic = forms.text_of(key, value), topic_of(part or str(category), key)
         data = {"name": key, ORIGINAL: value}
@@ -288,18 +285,6 @@ def node_name(entry: Entry) -> str | None:
     if entry.section != GKS or forms.edge(entry.value):
         return None
     return forms.text_under(entry.value, "id", "node_id", "name")
-
-
-def topic_of(prefix: str, key: str) -> str:
-    """The topic of a named value; a name that cannot stand in one is hashed."""
-    topic = f"{prefix}/{key}"
-    return topic if is_label(topic) else f"{prefix}/{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-
-
-def is_label(value: Any) -> bool:
-    """Whether a text can be a topic, a category or a tag as it is."""
-    is_short = isinstance(value, str) and 0 < len(value) <= 200 and value == value.strip()
-    return is_short and all(ord(c) >= 32 for c in value)
 
 
 def _filed(part: str, value: Any) -> tuple[str | None, str | None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from operator import mul
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from octavo.documents.synthians.records import dot
 from octavo.domain import assembling
 from octavo.domain.memory import Memory
 from octavo.engine.account import Account
@@ -43,7 +43,7 @@ def activation(
     except NotFound:
         return asked | {"notes": f"Assembly {id_} not found"}
     own = vectors.get(memory_id) if query is None else _asked(account, query)
-    cosine = dot(vectors[id_], own) if own and id_ in vectors else None
+    cosine = sum(map(mul, vectors[id_], own)) if own and id_ in vectors else None  # both have length one
     passed, is_member = cosine is not None and cosine >= least, memory_id in told.memory_ids
     lifts = is_member and told.is_synchronized
     if cosine is None:

@@ -69,16 +69,9 @@ def export(account: Account, path: Path) -> Exported:
         {"activation_counts": {g.id: g.activation_count for g in groups if g.activation_count}}
     )
     files["logs/merge_log.jsonl"] = _log(account)
-    trees.write_all(path, files)
     others = {k: n for k, n in account.stats().by_kind.items() if k not in ("fact", "episode", "assembly")}
-    return Exported(
-        format=FORMAT,
-        version=account.version,
-        account=account.name,
-        counts={"memory": len(memories), "assembly": len(groups)},
-        left_out=others,
-        files=tuple(sorted(files)),
-    )
+    counts = {"memory": len(memories), "assembly": len(groups)}
+    return trees.export(account, FORMAT, path, files, counts=counts, left_out=others)
 
 
 def entry_of(account: Account, memory: Memory, vector: Sequence[float] | None = None) -> MemoryEntry:
@@ -144,10 +137,7 @@ def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally
     if is_long:
         tally.say(place, "its text is longer than a fact may be: it is an episode")
     data: dict[str, Any] = {"original": {k: v for k, v in entry.to_dict().items() if k not in _OWN}}
-    if problem := vector_problem(entry.embedding):
-        tally.say(place, f"{problem}; it came without one")
-    else:
-        data["vector"] = _vector(entry.embedding, entry.metadata)
+    data |= _vector(entry.embedding, entry.metadata, place, "it came without one", tally)
     turns = (Turn(speaker="user", text=entry.content),) if is_long else ()
     return Memory(
         id=check_id(entry.id),
@@ -176,10 +166,8 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
     data: dict[str, Any] = {"topics": group.topics, "schema_version": "1.0", "formed": {"by": "import"}}
     if foreign:
         data["foreign"] = foreign
-    if problem := vector_problem(group.composite_embedding):
-        tally.say(place, f"{problem}; its composite is made of its members")
-    else:
-        data["vector"] = _vector(group.composite_embedding, foreign)
+    otherwise = "its composite is made of its members"
+    data |= _vector(group.composite_embedding, foreign, place, otherwise, tally)
     links = [Link(name="part", to=m.id) for m in members]
     links += [Link(name="merged_from", to=check_id(id_)) for id_ in group.merged_from]
     return Memory(
@@ -197,9 +185,15 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
     )
 
 
-def _vector(values: Sequence[float], told: Mapping[str, Any]) -> dict[str, Any]:
+def _vector(
+    values: Sequence[float], told: Mapping[str, Any], place: str, otherwise: str, tally: Tally
+) -> dict[str, Any]:
+    """The vector that came in a file, as data; one that cannot be used is left out, and that is said."""
+    if problem := vector_problem(values):
+        tally.say(place, f"{problem}; {otherwise}")
+        return {}
     named = told.get("embedder") or f"import:{len(values)}"
-    return {"embedder": str(named), "values": [float(value) for value in values]}
+    return {"vector": {"embedder": str(named), "values": [float(value) for value in values]}}
 
 
 def _emotion(told: Mapping[str, Any]) -> Emotion | None:

@@ -106,11 +106,8 @@ def score(
     found: Mapping[str, float], mode: str = "hpc_qr", weights: Mapping[str, float] | None = None
 ) -> float:
     """The score between 0 and 1; `custom` takes weights of the caller's own."""
-    if mode == "custom" and weights:
-        chosen = weights
-    elif mode in MODES:
-        chosen = MODES[mode]
-    else:
+    chosen = weights if mode == "custom" and weights else MODES.get(mode)
+    if chosen is None:
         raise BadInput(f"mode {mode!r} is unknown", hint=f"use {', '.join(MODES)}, or custom with weights")
     if unknown := sorted(set(chosen) - set(found)):
         raise BadInput(f"there is no factor {unknown[0]!r}", hint=f"use {', '.join(sorted(found))}")

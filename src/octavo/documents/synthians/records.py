@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
+from octavo.documents.trees import must_be
 from octavo.domain.episodes import moment
 from octavo.engine.fields import Count
 from octavo.engine.surface import fitted
@@ -36,8 +36,7 @@ class _Recorded:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read one from its JSON, by whichever spelling a field has."""
-        if not isinstance(data, Mapping):
-            raise BadInput(f"a {cls.__name__} is {type(data).__name__}, not an object")
+        must_be(f"a {cls.__name__}", data, Mapping)
         taken: dict[str, Any] = {}
         rest = dict(data)
         for name in cls._fields:
@@ -45,10 +44,7 @@ class _Recorded:
                 if spelling in rest:
                     value = rest.pop(spelling)
                     taken.setdefault(name, value)
-        try:
-            made = cls(**taken)
-        except TypeError as error:
-            raise BadInput(f"a {cls.__name__} cannot be read: {error}") from error
+        made = cls(**taken)
         made.extra = rest
         return made
 
@@ -169,8 +165,3 @@ def vector_problem(values: Sequence[Any]) -> str | None:
     if not any(values):
         return "its vector is all zeros"
     return None
-
-
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine of two vectors of length one."""
-    return float(sum(map(operator.mul, one, other)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +22,7 @@ from octavo.documents.transfer import Exported, Imported, Note, Tally
 from octavo.domain import gate, screening, strict_json
 from octavo.domain.buffer import Forgot, Revised, Wrote
 from octavo.domain.episodes import iso, moment
-from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_id, check_scope, is_human
+from octavo.domain.memory import SHARED, SOURCES, Kind, Memory, check_scope, is_human, is_id
 from octavo.domain.policy import Policy
 from octavo.domain.records import shape_of
 from octavo.domain.verdicts import Verdict
@@ -76,8 +75,7 @@ class VaultMemory(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> VaultMemory:
         """Read a record; what older files leave out gets the seed's defaults, nothing else is dropped."""
-        if not isinstance(given, Mapping):
-            raise BadInput(f"a memory is {type(given).__name__}, not an object")
+        trees.must_be("a memory", given, Mapping)
         known = {name: given[name] for name in _NAMES if given.get(name) is not None}
         text = str(known.get("text", ""))
         if not text.strip():
@@ -182,21 +180,21 @@ def _entry(before: Entry | None, revision: Revision, at: datetime) -> Entry:
     own = own if isinstance(own, Mapping) and own.get("rev") == holder.rev else {}
     original = own.get("end" if ended else "original")
     foreign = VaultMemory.from_dict(original) if isinstance(original, Mapping) else None
-    told = foreign or then
-    record = VaultMemory(
+    first = VaultMemory(id=memory.id, created_at=now, text=holder.text)
+    told = foreign or (replace(then, version=then.version + 1, updated_at=now) if then else first)
+    is_kept = foreign is not None or ended is not None  # what the account has no word for
+    record = replace(
+        told,
         id=memory.id,
-        version=foreign.version if foreign else then.version + 1 if then else 1,
-        created_at=(foreign and foreign.created_at) or (then.created_at if then else now),
-        updated_at=foreign.updated_at if foreign else now if then else None,
+        created_at=told.created_at or (then or first).created_at,
         tier=holder.kind,
-        topic_id=holder.topic or (told.topic_id if told and (ended or foreign) else None),
-        source=told.source if told and (ended or foreign) else holder.source,
+        topic_id=holder.topic or (told.topic_id if is_kept else None),
+        source=told.source if is_kept else holder.source,
         scope=holder.scope,
         category=holder.category or "other",
         tags=holder.tags,
         deleted_at=(foreign.deleted_at if foreign else now) if ended else None,
         text=holder.text,
-        extra=told.extra if told else {},
     )
     is_same = foreign is not None and foreign == replace(record, created_at=foreign.created_at)
     line = json.dumps(original if is_same else record.to_dict(), ensure_ascii=False).encode() + b"\n"
@@ -221,15 +219,10 @@ def import_(account: Account, path: Path) -> Imported:
 def export(account: Account, path: Path) -> Exported:
     """Write an account's canon and registers as vault.jsonl, one line a revision."""
     entries = [entry for entry in fold({}, account.revisions(), account.versions()) if entry.line]
-    trees.write_bytes(path, b"".join(entry.line for entry in entries))
-    return Exported(
-        format="vault",
-        version=account.version,
-        account=account.name,
-        counts=dict(Counter(entry.memory.kind for entry in entries)),
-        left_out={kind: n for kind, n in account.stats().by_kind.items() if kind not in TIERS},
-        files=(path.name,),
-    )
+    files = {path.name: b"".join(entry.line for entry in entries)}
+    others = {kind: n for kind, n in account.stats().by_kind.items() if kind not in TIERS}
+    kinds = (entry.memory.kind for entry in entries)
+    return trees.export(account, "vault", path.parent, files, counts=kinds, left_out=others)
 
 
 def take_in(account: Account, data: bytes, known: Mapping[str, Entry]) -> list[Problem]:
@@ -276,9 +269,7 @@ def renamed(data: bytes) -> dict[int, str]:
 def _fitting(record: VaultMemory) -> tuple[VaultMemory, str]:
     """The record with an id, a scope and a tier that an account can hold, and what had to change."""
     fields = {}
-    try:
-        check_id(record.id)
-    except BadInput:
+    if not is_id(record.id):
         fields["id"] = hashlib.sha256(record.id.encode(errors="replace")).hexdigest()[:12]
     try:
         check_scope(record.scope)
@@ -304,31 +295,25 @@ def _revisions(
         by_id[line[1].id].append(line)
     for id_, series in by_id.items():
         series.sort(key=lambda line: line[1].version)
-        last = series[-1] if series[-1][1].deleted_at is not None else None
-        for line, own in _own(series, last, known.get(id_), note):
+        living = [line for line in series if line[1].deleted_at is None]
+        end = series[-1] if series[-1] not in living else None
+        for line in series[:-1]:
+            if line not in living:
+                note(line, "tombstone", "it was followed by a newer version")
+        there = known.get(id_)
+        if not living and there is None:
+            living = [series[-1]]  # nothing but the end is known; its text goes in unsaid, so that it can end
+        for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
+            own = {"rev": rev, "original": line[2], **({"is_unsaid": True} if line is end else {})}
+            if end is not None and line is living[-1]:
+                own["end"] = end[2]
             memory, override = _memory(line, own, held, policy, note)
-            if own["rev"] == 1:
+            if rev == 1:
                 yield line, Wrote(memory=memory, override=override)
             else:
                 yield line, Revised(wanted=memory, fields=_SET, at=memory.at, override=override)
-        if last is not None:
-            yield last, Forgot(memory=id_, at=time_of(last[1].deleted_at))
-
-
-def _own(
-    series: Sequence[Line], last: Line | None, there: Entry | None, note: Callable[..., None]
-) -> Iterator[tuple[Line, dict[str, Any]]]:
-    """One memory's living lines, each with what is kept of it; the end is kept with the last one."""
-    living = [line for line in series if line[1].deleted_at is None]
-    for line in series:
-        if line not in living and line is not last:
-            note(line, "tombstone", "it was followed by a newer version")
-    if not living and there is None and last is not None:
-        living = [last]  # nothing but the end is known; its text goes in unsaid, so that it can end
-    for rev, line in enumerate(living, start=there.memory.rev + 1 if there else 1):
-        unsaid = {"is_unsaid": True} if line is last else {}
-        end = {"end": last[2]} if last is not None and line is living[-1] else {}
-        yield line, {"rev": rev, "original": line[2], **unsaid, **end}
+        if end is not None:
+            yield end, Forgot(memory=id_, at=time_of(end[1].deleted_at))
 
 
 def _memory(

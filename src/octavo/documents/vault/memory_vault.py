@@ -185,11 +185,8 @@ class MemoryVault(VaultReader):
     ) -> VaultMemory | Verdict:
         """Give a memory its next version; the same gates as for an addition apply."""
         self._must_live(memory_id)
-        changes: dict[str, Any] = {} if text is None else {"text": text}
-        if category is not None:
-            changes["category"] = category.strip().lower()
-        if tags is not None:
-            changes["tags"] = tags
+        asked = {"text": text, "category": category and category.strip().lower(), "tags": tags}
+        changes: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
         return self._result(self.account.revise(memory_id, **changes))
 
     def update_by_topic(
@@ -208,17 +205,13 @@ class MemoryVault(VaultReader):
 
     def delete_memory(self, memory_id: str) -> bool | Verdict:
         """End a memory by a tombstone; False if there is none."""
-        return next(iter(self._delete([memory_id]).values()), False)
+        return self._delete([memory_id])[memory_id]
 
     def bulk_delete(self, memory_ids: Iterable[str]) -> dict[str, list[Any]]:
         """End several memories in one commit."""
-        ids = list(dict.fromkeys(memory_ids))
-        found = self._delete(ids)
-        deleted = [id_ for id_ in ids if found.get(id_) is True]
-        not_found = [id_ for id_ in ids if found.get(id_, False) is False]
-        waiting = [
-            {"id": i, "proposal": told.proposal} for i, told in found.items() if isinstance(told, Verdict)
-        ]
+        found = self._delete(memory_ids).items()
+        deleted, not_found = ([id_ for id_, told in found if told is done] for done in (True, False))
+        waiting = [{"id": id_, "proposal": told.proposal} for id_, told in found if isinstance(told, Verdict)]
         return {"deleted": deleted, "not_found": not_found, **({"proposed": waiting} if waiting else {})}
 
     def promote_to_canon(
@@ -243,10 +236,7 @@ class MemoryVault(VaultReader):
     def _write_beside(self, text: str, scope: str, **fields: Any) -> str:
         account = self.account
         self._must_know(scope)
-        verdict = account.remember(text, scope=scope, **fields)
-        if not verdict or verdict.memory is None:
-            raise BadInput(verdict.detail, hint=verdict.advice or None)
-        return verdict.memory.id
+        return _stored(account.remember(text, scope=scope, **fields)).id
 
     def compact(self) -> dict[str, int]:
         """Leave one line for each live memory in the file; the ledger keeps all history."""
@@ -313,12 +303,15 @@ class MemoryVault(VaultReader):
         if isinstance(judged, Verdict) and check in ("noise", "length"):
             raise BadInput(judged.detail, hint=_JOURNAL if check == "noise" else judged.advice)
 
-    def _delete(self, ids: Sequence[str]) -> dict[str, bool | Verdict]:
+    def _delete(self, ids: Iterable[str]) -> dict[str, bool | Verdict]:
+        """What became of each memory that was to end, False where there is none."""
         account = self.account
-        there = [id_ for id_ in ids if self.get(id_) is not None]
-        verdicts = account.forget(*there) if there else []
+        told: dict[str, bool | Verdict] = dict.fromkeys(ids, False)
+        there = [id_ for id_ in told if self.get(id_) is not None]
+        for id_, verdict in zip(there, account.forget(*there) if there else (), strict=True):
+            told[id_] = bool(verdict) if verdict.proposal is None else verdict
         _on(self._view).follow()
-        return {id_: bool(v) if v.proposal is None else v for id_, v in zip(there, verdicts, strict=True)}
+        return told
 
     def _result(self, verdict: Verdict) -> VaultMemory | Verdict:
         if verdict:
@@ -326,15 +319,11 @@ class MemoryVault(VaultReader):
         return self._told(verdict)
 
     def _told(self, verdict: Verdict) -> VaultMemory | Verdict:
-        """A verdict as the seed answers: the record, or an error that says why not."""
+        """A verdict as the seed answers: the record, or the verdict if it waits for a person."""
         if verdict.proposal is not None:
             return verdict
-        if verdict.check == "missing":
-            raise UnknownMemory(verdict.detail)
-        if not verdict or verdict.memory is None:
-            advice = _JOURNAL if verdict.check == "noise" else verdict.advice
-            raise BadInput(verdict.detail, hint=advice or None)
-        return _on(self._view).record(verdict.memory.id, verdict.memory.rev)
+        memory = _stored(verdict)
+        return _on(self._view).record(memory.id, memory.rev)
 
     def _must_live(self, memory_id: str) -> None:
         if _on(self._account) and self.get(memory_id) is None:
@@ -345,6 +334,15 @@ def _on(part: T | None) -> T:
     if part is None:
         raise BadInput("memory is disabled in this profile", hint="set memory.enabled to true")
     return part
+
+
+def _stored(verdict: Verdict) -> Memory:
+    """The memory that a write made, or an error that says why not."""
+    if verdict.check == "missing":
+        raise UnknownMemory(verdict.detail)
+    if not verdict or verdict.memory is None:
+        raise BadInput(verdict.detail, hint=_JOURNAL if verdict.check == "noise" else verdict.advice or None)
+    return verdict.memory
 
 
 def _section(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.documents.vault.lines import Entry, VaultMemory, newest, parse, time_of
+from octavo.documents.vault.lines import TIERS, Entry, VaultMemory, newest, parse, time_of
 from octavo.documents.vault.view import VaultView
 from octavo.domain import brief, privacy
 from octavo.domain.memory import SHARED, Kind, Memory
@@ -82,16 +82,12 @@ class VaultReader:
         found; beyond, near-duplicates are, and looser pairs as far as the index meets them.
         `similarity_floor` is the floor's older name.
         """
-        if self._account is None:
-            return []
         shown = {entry.memory.id: entry.record for entry in self._shown(scope)}
         lowest = floor if similarity_floor is None else similarity_floor
-        pairs = self._account.merge_candidates(scope=scope, floor=lowest, kinds=("canon", "register"))
-        return [
-            (shown[pair.first.id], shown[pair.second.id], pair.score)
-            for pair in pairs
-            if pair.first.id in shown and pair.second.id in shown
-        ]
+        account = self._account
+        pairs = account.merge_candidates(scope=scope, floor=lowest, kinds=TIERS) if account else []
+        named = ((pair.first.id, pair.second.id, pair.score) for pair in pairs)
+        return [(shown[one], shown[other], like) for one, other, like in named if {one, other} <= {*shown}]
 
     def read_journal(self, scope: Scopes = None, limit: int = 20) -> list[Memory]:
         """What the journal holds, newest first: ticks, check-ins, what the gate keeps out."""
@@ -114,14 +110,9 @@ class VaultReader:
 
     def propose_deletions(self, scope: str | None = None) -> list[dict[str, Any]]:
         """Memories that might go, each with a reason; nothing is deleted."""
-        if self._account is None:
-            return []
-        shown = {entry.memory.id: entry.record for entry in self._shown(scope)}
-        return [
-            {**shown[doubt.memory.id].to_dict(), "reason": doubt.reason}
-            for doubt in self._account.deletion_candidates(scope=scope)
-            if doubt.memory.id in shown
-        ]
+        shown = {entry.memory.id: entry.record.to_dict() for entry in self._shown(scope)}
+        doubts = self._account.deletion_candidates(scope=scope) if self._account else []
+        return [shown[one.memory.id] | {"reason": one.reason} for one in doubts if one.memory.id in shown]
 
     def build_snapshot(self, scope: Scopes = None, budget: int | None = None) -> str:
         """Canon and the registers with a topic, as a block for every prompt."""

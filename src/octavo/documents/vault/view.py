@@ -99,13 +99,13 @@ class VaultView:
     def _copies(self) -> list[Path]:
         """The copies of foreign lines that were kept: the first one, and those with a number."""
         numbered = re.compile(re.escape(self._copy.name) + r"(-\d+)?")
-        beside = self.path.parent.glob(f"{self._copy.name}*")
-        return sorted(path for path in beside if numbered.fullmatch(path.name) and not path.is_symlink())
+        beside = sorted(self.path.parent.glob(f"{self._copy.name}*"))
+        return [path for path in beside if numbered.fullmatch(path.name) and not path.is_symlink()]
 
     def _begin(self) -> None:
         self._entries: list[Entry] = []
         self._latest: dict[str, Entry] = {}
-        self._version, self._hash = 0, ""
+        self._version = 0
 
     def _refresh(self) -> None:
         """Follow the ledger; a redaction changes what older versions say, so all is read again."""
@@ -121,7 +121,7 @@ class VaultView:
         for entry in fold(self._latest, revisions, commits):
             self._entries.append(entry)
             self._latest[entry.memory.id] = entry
-        self._version, self._hash = commits[-1].version, commits[-1].hash
+        self._version = commits[-1].version
 
     def _stamp_now(self) -> tuple[int, int, int] | None:
         try:

@@ -1,23 +1,28 @@
-"""RLDS episodes: read in three layouts, kept as memories, written as a curated set with a manifest, or for
-Minari (which needs the extra `minari`)."""
+"""What a robot hands to others: skills and behaviours as files, runs as RLDS or for Minari, and the way in.
+
+Approval does not travel. Minari needs the extra `minari`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from octavo.documents import trees
-from octavo.documents.transfer import Imported, Tally
-from octavo.domain import mirror, runs, strict_json
+from octavo.documents.transfer import Exported, Imported, Tally
+from octavo.domain import mirror, mirror_places, runs, strict_json
 from octavo.domain.memory import Memory
-from octavo.domain.mirror_places import Place
+from octavo.domain.mirror_places import BEHAVIOR, Place
 from octavo.engine.account import Account
 from octavo.engine.surface import fitted
 from octavo.errors import BadInput, OctavoError, Unavailable
 
+_FILE, _TAUGHT = "SKILL.md", mirror.TAUGHT.path
+_SKILL = Place(path=f"semantic/skills/x/{_FILE}", form="skill", kind="skill")
 _EPISODE = re.compile(r"(^|/)(metadata|robotgrid_[^/]*)\.json$")
 _FILES = ("metadata.json", "steps.jsonl")
 _RUN = Place(path=_FILES[0], form="run", kind="episode")
@@ -25,7 +30,59 @@ _STATE = ("x", "y", "direction", "keys")
 _DIRECTIONS = ("north", "east", "south", "west")
 
 
-def export(account: Account, path: str | Path, **choice: Any) -> dict[str, Any]:
+def export_skills(account: Account, path: Path) -> Exported:
+    """Write every skill as a folder with its SKILL.md, and the behaviours as one file; rules stay here."""
+    everything, named = account.memories(kind="skill"), defaultdict[str, list[Memory]](list)
+    taught = [memory for memory in everything if memory.category == BEHAVIOR]
+    for place, some in mirror_places.grouped(everything).values():
+        if place.form == "skill":
+            named["/".join(place.path.split("/")[-2:])] += some
+    files: dict[str, bytes] = {}
+    for name, some in named.items():
+        for file, shown in mirror_places.apart(Place(path=name, form="skill", kind="skill"), some).items():
+            files[file] = mirror.render(_SKILL, file, shown, {})
+    rules, counts = len(everything) - len(taught) - len(files), {"skill": len(files), BEHAVIOR: len(taught)}
+    if taught:
+        uses = account.uses(*(memory.id for memory in taught))
+        files[_TAUGHT] = mirror.render(mirror.TAUGHT, _TAUGHT, taught, uses)
+    trees.write_all(path, files)
+    return Exported(
+        format="skills",
+        version=account.version,
+        account=account.name,
+        counts=counts,
+        left_out={"rule": rules} if rules else {},
+        files=tuple(files),
+    )
+
+
+def import_skills(account: Account, path: Path) -> Imported:
+    """Take skills in as learned ones; for each that was approved elsewhere a proposal asks for it here."""
+    files, links = trees.files_below(path)
+    tally, items, approved = Tally(left_out=links), list[dict[str, Any]](), list[str]()
+    for name in files:
+        try:
+            data = trees.read_bytes(path / name)
+            if Path(name).name == _FILE:
+                topic = f"{mirror_places.SKILLS}{Path(name).parent.name or path.name}"
+                (one,) = mirror.read(_SKILL, name, data)
+                items.append({**mirror.fields_of(_SKILL, one.said, None), "topic": topic})
+                approved += [topic] * (b"octavo-approved:" in data.partition(b"\n---")[0])
+            elif Path(name).name == _TAUGHT:
+                found = mirror.read(mirror.TAUGHT, name, data)
+                items += [mirror.fields_of(mirror.TAUGHT, one.said, None) for one in found]
+        except OctavoError as error:
+            tally.leave_out(name, error.message)
+    learner = account.intake.as_agent()
+    verdicts = learner.remember_many([{**item, "source": "operator"} for item in items]) if items else []
+    for item, verdict in zip(items, verdicts, strict=True):
+        is_new = tally.note(item["topic"], None, verdict)
+        if is_new and item["topic"] in approved and verdict.memory:
+            learner.promote(verdict.memory.id)
+    return tally.imported(account, "skills")
+
+
+def export_rlds(account: Account, path: str | Path, **choice: Any) -> dict[str, Any]:
     """Write the chosen episodes below a folder, one directory each, and `dataset.json` that proves them."""
     chosen = choose(account, **choice)
     files = {f"{m.id}/{name}": mirror.render(_RUN, name, [m], {}) for m in chosen for name in _FILES}
@@ -60,13 +117,11 @@ def export_minari(account: Account, dataset_id: str | Path, **choice: Any) -> di
     for number, steps in enumerate(kept):
         acts = [step for step in steps if runs.command_of(step)]
         views = [[tiles.index(tile) for tile in _view(step)] + [len(tiles)] * 9 for step in steps]
+        states, seen = [_state(step) for step in steps], [view[:9] for view in views]
         buffers.append(
             EpisodeBuffer(
                 id=number,
-                observations={
-                    "state": np.array([_state(step) for step in steps], np.int64),
-                    "view": np.array([view[:9] for view in views], np.int64),
-                },
+                observations={"state": np.array(states, np.int64), "view": np.array(seen, np.int64)},
                 actions=np.array([commands.index(runs.command_of(step)) for step in acts], np.int64),
                 rewards=[float(step.get("reward") or 0.0) for step in acts],
                 terminations=[bool(step.get("done")) for step in acts],
@@ -88,7 +143,7 @@ def export_minari(account: Account, dataset_id: str | Path, **choice: Any) -> di
     return {"dataset": str(dataset_id), "episodes": int(made.total_episodes), "steps": int(made.total_steps)}
 
 
-def import_(account: Account, path: str | Path) -> Imported:
+def import_rlds(account: Account, path: str | Path) -> Imported:
     """Take in every episode below a path, of any layout; what is there already stays as it is."""
     root = Path(path)
     files, links = trees.files_below(root)
@@ -98,10 +153,9 @@ def import_(account: Account, path: str | Path) -> Imported:
     for name in files:
         try:
             verdict = account.remember(**runs.fields_of(*_read(root, name, tally)))
+            tally.note(name, verdict.memory, verdict)
         except OctavoError as error:
             tally.leave_out(name, error.message.removeprefix(f"{root / name}, "))
-        else:
-            tally.note(name, verdict.memory, verdict)
     return tally.imported(account, "rlds")
 
 
@@ -116,18 +170,16 @@ def choose(
     public: bool | None = None,
 ) -> list[Memory]:
     """The episodes that are as they should be, oldest first; what is not said does not count."""
-    chosen = []
-    for memory in account.memories(kind="episode", category=runs.CATEGORY):
-        told = memory.data["metadata"]
-        if (
-            success in (None, bool(told.get("success")))
-            and (max_denials is None or runs.number_of(told.get("sandbox_denials")) <= max_denials)
-            and (min_reward is None or runs.reward_of(memory.data["steps"]) >= min_reward)
-            and public in (None, bool(told.get("public", True)))
-            and set(tags) <= set(memory.tags)
-        ):
-            chosen.append(memory)
-    return chosen
+    return [
+        memory
+        for memory in account.memories(kind="episode", category=runs.CATEGORY)
+        if (told := memory.data["metadata"]) is not None
+        and success in (None, bool(told.get("success")))
+        and (max_denials is None or runs.number_of(told.get("sandbox_denials")) <= max_denials)
+        and (min_reward is None or runs.reward_of(memory.data["steps"]) >= min_reward)
+        and public in (None, bool(told.get("public", True)))
+        and set(tags) <= set(memory.tags)
+    ]
 
 
 def _read(root: Path, name: str, tally: Tally) -> tuple[Any, Any]:
