@@ -160,9 +160,9 @@ def _write(name: str, crew: Crew, workers: Mapping[str, Worker], session: Sequen
 def _load(
     name: str, crew: Crew, workers: Mapping[str, Worker], batch: Sequence[Document], budget: float
 ) -> None:
-    """Write a batch, unless the peer has spent its budget: then it stays as big as it is."""
+    """Write a batch, unless the peer has spent its budget or has enough: then it stays as big as it is."""
     sizes = crew.figures[name].big
-    if sizes.writing_seconds < budget:
+    if sizes.writing_seconds < budget and sizes.documents < PEERS[name].most:
         sizes.writing_seconds += workers[name].load(batch)
         sizes.documents += len(batch)
 

