@@ -188,7 +188,8 @@ class Composing:
         """The composite that came with an assembly, while its members have no vectors and did not change."""
         told, embedder = assembly.data.get(VECTOR), self._embedding.embedder
         is_same = len(members) >= LEAST and all(member.rev == 1 for member in members)
-        if not is_same or not isinstance(told, Mapping) or told.get("embedder") != embedder.name:
+        is_whose = isinstance(told, Mapping) and told.get("embedder") == embedder.name
+        if not is_same or not is_whose or len(told["values"]) != embedder.dimension:
             return np.zeros(embedder.dimension)
         came: Array = checked_vectors(told["values"], embedder.dimension)[0]
         return came
