@@ -188,10 +188,10 @@ class Composing:
         """The composite that came with an assembly, while its members have no vectors and did not change."""
         told, embedder = assembly.data.get(VECTOR), self._embedding.embedder
         is_same = len(members) >= LEAST and all(member.rev == 1 for member in members)
-        is_whose = isinstance(told, Mapping) and told.get("embedder") == embedder.name
-        if not is_same or not is_whose or len(told["values"]) != embedder.dimension:
+        values = told["values"] if isinstance(told, Mapping) and told["embedder"] == embedder.name else ()
+        if not is_same or len(values) != embedder.dimension:
             return np.zeros(embedder.dimension)
-        came: Array = checked_vectors(told["values"], embedder.dimension)[0]
+        came: Array = checked_vectors(values, embedder.dimension)[0]
         return came
 
     def _now(self) -> tuple[Units, Vectors]:
