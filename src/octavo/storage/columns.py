@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.records import shape_of
@@ -34,7 +33,7 @@ GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made bes
 _OTHERS = 0o077
 _NO_SPACE = "No space left on device"
 Files = Mapping[str, tuple[Any, tuple[int, ...]]]  # each file's type, and how much of it counts
-M = TypeVar("M", bound=Struct)
+M = TypeVar("M", bound=Any)  # a manifest: a record with the checksum of each file
 disk = Disk()  # tests put one in its place that stops, or fails
 
 
@@ -46,10 +45,10 @@ class Columns(Generic[M]):
 
     def __init__(self, folder: Path, manifest: M, held: Mapping[str, Array] | None = None) -> None:
         self.folder, self.manifest = folder, manifest
-        self._files, self._checksums = self._layout(manifest)
+        self._files = self._layout(manifest)
         self._maps: dict[str, Array] = dict(held or {})
 
-    def _layout(self, manifest: M) -> tuple[Files, Mapping[str, int]]:
+    def _layout(self, manifest: M) -> Files:
         raise NotImplementedError
 
     @classmethod
@@ -108,7 +107,7 @@ class Columns(Generic[M]):
     def verify(self) -> None:
         """Raise `Damaged` unless every byte that counts is what was written."""
         for name, checksum in self.found().items():
-            if checksum != self._checksums.get(name, 0):
+            if checksum != self.manifest.checksums.get(name, 0):
                 raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
 
     def found(self) -> dict[str, Any]:
@@ -117,7 +116,7 @@ class Columns(Generic[M]):
 
     def add(self, arrays: Mapping[str, Array]) -> dict[str, Any]:
         """Append to the files durably; returns the checksums for the manifest that will publish it."""
-        checksums = dict(self._checksums)
+        checksums = dict(self.manifest.checksums)
         self.folder.mkdir(parents=True, exist_ok=True)
         for name, array in arrays.items():
             if len(array):

@@ -6,7 +6,7 @@ The manifest also says what the codes in the records mean, and up to which versi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,9 +106,8 @@ class Units(Columns[Manifest]):
 
     counted: Any = None  # what `frequencies` counted for the first question
 
-    def _layout(self, manifest: Manifest) -> tuple[Files, Mapping[str, int]]:
-        files = {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
-        return files, manifest.checksums
+    def _layout(self, manifest: Manifest) -> Files:
+        return {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
 
     @cached_property
     def valid_to(self) -> Array:
