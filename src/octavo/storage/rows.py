@@ -250,18 +250,9 @@ def joined(some: Sequence[Array]) -> Array:
 
 def distinct(values: Array) -> Array:
     """The values once each, in order."""
-    ordered = np.sort(values)
-    return ordered[_first_of_each(ordered)]
+    return tallied(values)[0]  # without counts numpy hashes, which takes a hundred times as long
 
 
 def tallied(values: Array) -> tuple[Array, Array]:
     """The values once each, in order, and how often each occurs."""
-    ordered = np.sort(values)
-    bounds = np.append(np.flatnonzero(_first_of_each(ordered)), len(ordered))
-    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]
-
-
-def _first_of_each(ordered: Array) -> Array:
-    fresh = np.ones(len(ordered), dtype=bool)
-    fresh[1:] = ordered[1:] != ordered[:-1]
-    return fresh
+    return np.unique(values, return_counts=True)
