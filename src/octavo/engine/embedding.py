@@ -24,7 +24,7 @@ from octavo.models.embedders import Embedder
 from octavo.models.rerank import TokenReranker
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED, micros, moment_of
-from octavo.storage.columns import Columns, stamp_of, writing
+from octavo.storage.columns import Columns, Latest, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
@@ -60,18 +60,10 @@ class Following(Generic[V]):
     def __init__(self, spine: Spine, index: Path, model: Embedder | TokenReranker) -> None:
         self._spine, self._model = spine, model
         self._lock, self._adding = threading.RLock(), threading.Lock()
-        self._held: tuple[object, V] | None = None
         self.index = index
         name = re.sub(r"[^A-Za-z0-9._-]", "_", model.name)[:80]
         self.folder = index / f"{self.columns.__name__.lower()}-{name}"
-
-    def now(self) -> V:
-        """What is published now; nothing if it is damaged."""
-        with self._lock:
-            stamp = stamp_of(self.folder / "manifest.json")
-            if self._held is None or self._held[0] != stamp:
-                self._held = (stamp, self._healed())
-            return self._held[1]
+        self.now = Latest(self.folder / "manifest.json", self._healed)
 
     def verify(self, rows: int) -> None:
         """Raise `Damaged` unless every byte is what was written, for passages that are indexed."""

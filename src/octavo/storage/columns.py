@@ -14,8 +14,9 @@ import json
 import os
 import re
 import stat
+import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
@@ -33,6 +34,7 @@ GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made bes
 _OTHERS = 0o077
 _NO_SPACE = "No space left on device"
 Files = Mapping[str, tuple[Any, tuple[int, ...]]]  # each file's type, and how much of it counts
+T = TypeVar("T")
 M = TypeVar("M", bound=Any)  # a manifest: a record with the checksum of each file
 disk = Disk()  # tests put one in its place that stops, or fails
 
@@ -130,12 +132,22 @@ class Columns(Generic[M]):
         return int(np.dtype(dtype).itemsize) * prod(shape)
 
 
-def stamp_of(path: Path) -> tuple[int, int] | None:
-    """What changes whenever another file takes the place of this one, None while there is none."""
-    with suppress(FileNotFoundError):
-        status = path.stat()
-        return status.st_ino, status.st_mtime_ns
-    return None
+class Latest(Generic[T]):
+    """What a file that is replaced whole says now: read again when another one has taken its place."""
+
+    def __init__(self, path: Path, read: Callable[[], T]) -> None:
+        self._path, self._read, self._lock = path, read, threading.RLock()
+        self._held: tuple[object, T] | None = None
+
+    def __call__(self) -> T:
+        with self._lock:
+            stamp = None  # while there is no file
+            with suppress(FileNotFoundError):
+                status = self._path.stat()
+                stamp = status.st_ino, status.st_mtime_ns
+            if self._held is None or self._held[0] != stamp:
+                self._held = (stamp, self._read())
+            return self._held[1]
 
 
 def must_be_file(path: Path) -> None:
