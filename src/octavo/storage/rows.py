@@ -75,7 +75,8 @@ class Turns(NamedTuple):
     shift: Array  # how many rows behind its ordinals its rows are
     first: Array  # the first ordinal of its session
     end: Array  # the ordinal behind its session's last
-    whole: Array  # whether the session is looked at whole: its turns are not in order, or some have ended
+    # Whether the session is looked at whole: turns are not in order, some have ended, or not all may be seen.
+    whole: Array
     by_row: tuple[Array, Array]  # the first rows of all runs in order, and which runs these are
     by_session: tuple[Array, Array]  # all sessions in order, and the first stretch of each
 
@@ -121,7 +122,7 @@ class Units(Columns[Manifest]):
     def turns(self) -> Turns:
         """Where the turns of every session are."""
         ended = self.column("ends")["row"].astype(np.int64)
-        return _turns(self.column("runs"), self.column("rows")["position"], ended)
+        return _turns(self.column("runs"), self.column("rows"), ended)
 
     def take(self, rows: Array) -> Array:
         """The records of some rows."""
@@ -203,7 +204,8 @@ def key_code(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
-def _turns(runs: Array, position: Array, ended: Array) -> Turns:
+def _turns(runs: Array, records: Array, ended: Array) -> Turns:
+    position, scope = records["position"], records["scope"]
     named, first = np.unique(runs["session"], return_index=True)
     first = first[np.searchsorted(named, runs["session"])]
     order = np.lexsort((runs["first"], runs["first"][first]))
@@ -214,7 +216,8 @@ def _turns(runs: Array, position: Array, ended: Array) -> Turns:
     head[1:] = session[1:] != session[:-1]
     group, heads = np.cumsum(head) - 1, np.flatnonzero(head)
     back = ~head
-    back[1:] &= position[row[1:]] < position[row[:-1] + count[:-1] - 1]
+    is_behind = position[row[1:]] < position[row[:-1] + count[:-1] - 1]
+    back[1:] &= is_behind | (scope[row[1:]] != scope[row[:-1]])
     by_row = np.argsort(row, kind="stable")
     gone = ended[position[ended] != NO_POSITION]
     back[by_row[np.searchsorted(row[by_row], gone, "right") - 1]] = True
