@@ -79,7 +79,7 @@ class Columns(Generic[M]):
             raise damaged(path, "its hash is wrong")
         if body.pop("format") != cls.FORMAT:
             raise damaged(path, f"it has another format than the {cls.FORMAT} that this Octavo reads")
-        manifest = msgspec.convert(body, type=shape_of(type(fresh)))
+        manifest: M = msgspec.convert(body, type=shape_of(type(fresh)))
         is_ours = all(getattr(manifest, name) == getattr(fresh, name) for name in cls.OWNER)
         return manifest if is_ours else fresh
 
