@@ -63,7 +63,7 @@ def tools() -> str:
 
 def paths() -> str:
     """Every path of the REST door with what it does and what it takes."""
-    documents = [f"`{method} {path}` | {o.summary}" for method, path, o in rest_seeds.PATHS]
+    documents = [f"`{address}` | {o.summary}" for address, (o, _) in rest_seeds.PATHS.items()]
     resources = [f"`{address}` | {_does(BY_NAME[name])}" for address, name in PATHS.items()]
     return "\n".join(
         [
@@ -145,15 +145,13 @@ def _spelling(parameter: Parameter) -> str:
 
 
 def _tool(tool: Tool) -> str:
-    hints = tool.listed["annotations"]
+    listed = tool.listed
+    hints, schema = listed["annotations"], listed["inputSchema"]
     does = "ends memories" if hints["destructiveHint"] else "reads only" if hints["readOnlyHint"] else "adds"
     marks = [does, *(["may be repeated"] if hints["idempotentHint"] else [])]
-    rows = [
-        _taken(name, part, name in tool.schema["required"])
-        for name, part in tool.schema["properties"].items()
-    ]
+    rows = [_taken(name, part, name in schema["required"]) for name, part in schema["properties"].items()]
     table = _table(rows, " | | ") if rows else "It takes nothing."
-    return "\n\n".join([f"### `{tool.name}`", f"{tool.description} *({', '.join(marks)})*", table])
+    return "\n\n".join([f"### `{tool.name}`", f"{listed['description']} *({', '.join(marks)})*", table])
 
 
 def _taken(name: str, part: dict[str, Any], is_required: bool) -> str:

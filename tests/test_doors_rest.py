@@ -128,7 +128,8 @@ def test_if_match_insists_on_a_revision(client: TestClient) -> None:
     assert (first.status_code, second.status_code) == (200, 412)
     assert second.json()["status"] == 412
     assert client.delete(path, headers={"If-Match": '"1"'}).status_code == 412
-    assert client.patch(path, json={"text": "lives in Nan"}, headers={"If-Match": "x"}).status_code == 400
+    unfit = client.patch(path, json={"text": "lives in Nan"}, headers={"If-Match": "x"})
+    assert (unfit.status_code, "if-match" in unfit.json()["detail"]) == (400, True)
     seen = client.get(path)
     again = client.get(path, headers={"If-None-Match": seen.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -194,6 +195,7 @@ def test_what_does_not_fit_is_a_problem_that_names_the_place(client: TestClient)
         assert answered.status_code == 400
         assert answered.headers["content-type"] == "application/problem+json"
         assert answered.json()["errors"][0]["where"].startswith(place)
+    assert "One of episode, fact" in client.get(f"{BASE}/memories?kind=dream").json()["hint"]
     misspelt = client.get(f"{BASE}/memories?kinds=fact").json()
     assert "'kinds'" in misspelt["detail"]
     assert "kind, " in misspelt["hint"]

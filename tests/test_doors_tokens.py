@@ -150,7 +150,7 @@ def test_no_parameter_header_or_path_widens_a_token(
     with client:
         for method, path, operation in routes:
             filled = re.sub(r"{(\w+)}", lambda name: VALUES.get(name[1], "hidden-one"), path)
-            body = _fitting(spec, operation)
+            body = _fitting(operation)
             for what, more in WIDER:
                 named = {p["name"] for p in operation.get("parameters", ()) if p["in"] == "query"}
                 params = {**{name: BODY[name] for name in named & set(BODY)}, **more.get("params", {})}
@@ -173,14 +173,12 @@ def test_no_parameter_header_or_path_widens_a_token(
             assert all(m.actor == "human:you" for m in account.memories(scope=scope or "shared"))
 
 
-def _fitting(spec: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any] | None:
+def _fitting(operation: dict[str, Any]) -> dict[str, Any] | None:
     """A body with what an operation must be told, of what is hidden."""
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if content is None:
         return None
-    schema = content["schema"]
-    schema = next((one for one in schema.get("anyOf", [schema]) if "$ref" in one), schema)
-    model = spec["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    model = content["schema"]
     plain = {"integer": 1, "number": 0.5, "boolean": True, "array": [], "object": {}}
     return {
         name: BODY.get(name, plain.get(model["properties"][name].get("type", "string"), "hidden-one"))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from html import unescape
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from zipfile import ZipFile
 
 import httpx2 as httpx
@@ -68,7 +69,7 @@ class Anybody:
 @pytest.fixture
 def client(opened, settings):
     app = Starlette()
-    pages.add(app, Held(opened), Anybody(settings))
+    pages.add(SimpleNamespace(app=app, pool=Held(opened), visitors=Anybody(settings)))
     with TestClient(app, base_url="http://127.0.0.1") as client:
         yield client
 

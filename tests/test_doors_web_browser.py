@@ -14,6 +14,7 @@ import time
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import uvicorn
@@ -119,7 +120,7 @@ def served(root, account):
             return self.settings
 
     app = Starlette()
-    pages.add(app, Held(), Nok())
+    pages.add(SimpleNamespace(app=app, pool=Held(), visitors=Nok()))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

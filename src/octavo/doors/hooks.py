@@ -18,6 +18,7 @@ import re
 import signal
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -30,13 +31,10 @@ from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import open_account
 from octavo.doors.operations.values import time_of
-from octavo.doors.pool import Pool
-from octavo.doors.rest import add_route
+from octavo.doors.rest import Server
 from octavo.doors.rest import answer as rest_answer
 from octavo.doors.settings import Settings
-from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
-from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, OctavoError, Refused
 from octavo.storage.stores.disk import Disk, replace_file
 from octavo.storage.stores.names import folder_of
@@ -93,17 +91,17 @@ def answer(settings: Settings, event: str) -> None:
         os.umask(others)
 
 
-def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+def add(server: Server) -> None:
     """Let the running server answer hooks at /hooks/<event>, as whom the token says."""
 
     def hook(request: Any, who: Settings, payload: dict[str, Any]) -> Any:
         """Answer a coding agent's hook."""
         event = payload.pop("event")
         session = _session(event, payload)
-        with pool.account(agent_settings(who, "hook"), begins=True) as account:
+        with server.pool.account(agent_settings(who, "hook"), begins=True) as account:
             return rest_answer(respond(account, event, payload, session) or {})
 
-    add_route(app, visitors, "POST", "/hooks/{event}", hook, _PAYLOAD, is_strict=False)
+    server.route("POST /hooks/{event}", hook, _PAYLOAD, is_open=True)
 
 
 def respond(
@@ -123,19 +121,21 @@ def respond(
         newest = account.memories(kind=("episode", "core"), newest=True, limit=_NEWEST)
         text = account.brief(budget=_BUDGET, newest=newest).text
     elif event == "prompt":
-        text = _relevant(account, said[:_QUERY] if _is_said(said) else None, is_first=is_first)
-        _keep_event(account, name, "user", said, notes)
+        # What stands was told at the start, unless this is it.
+        query = said[:_QUERY] if _is_said(said) else None
+        text = account.brief(query, k=_RELEVANT, budget=_BUDGET, standing=is_first).text
+        _keep(account, name, [_event("user", said)], notes)
     else:
-        path, line, last = payload.get("transcript_path"), 0, ""
-        if notes is not None:
-            line, last = _keep_transcript(account, name, path, notes)
+        turns, done = [] if notes is None else _turns(payload.get("transcript_path")), _noted(notes)[0]
+        _keep(account, name, [(n, turn) for n, turn in turns if n > done], notes)
+        answers = [turn.text for _, turn in turns if turn.speaker == "assistant"]
         is_over = event == "stop" and not conversations.open_ids(account, name)
-        if not is_over and _is_said(said) and said.strip() != last.strip():
-            _keep_event(account, name, "assistant", said, notes)
+        if not is_over and _is_said(said) and [said.strip()] != [one.strip() for one in answers[-1:]]:
+            _keep(account, name, [_event("assistant", said)], notes)
         if event == "stop":
             conversations.end(account, name)
             if notes is not None and notes.exists():  # no trace of what was said stays there
-                _note(notes, line, [])
+                _note(notes, max([done, *(n for n, _ in turns)]), [])
     if not text:
         return None
     called = payload.get("hook_event_name", EVENTS[event])
@@ -152,60 +152,41 @@ def _session(event: str, payload: Any) -> str:
     return session
 
 
-def _relevant(account: Account, query: str | None, *, is_first: bool) -> str:
-    """What is relevant to a prompt; what stands was told at the start, unless this is it."""
-    return account.brief(query, k=_RELEVANT, budget=_BUDGET, standing=is_first).text
+def _event(speaker: str, said: Any) -> tuple[int, Turn | None]:
+    """What an event says, as a turn that stands in no line."""
+    return 0, Turn(speaker=speaker, text=said[:_LONGEST]) if _is_said(said) else None
 
 
-def _keep_event(account: Account, name: str, speaker: str, said: Any, notes: Path | None) -> None:
-    """Keep what an event says, once: a client says an answer with every event until the next one."""
-    if not _is_said(said):
-        return
-    turn = Turn(speaker=speaker, text=said[:_LONGEST])
-    with conversations.held(account, name) as sandbox:
-        spoken = conversations.turns(sandbox.buffer)
-        if spoken and _mark(spoken[-1]) == _mark(turn):
-            return
-        _say(sandbox, turn)
-    if notes is not None:  # the transcript will say it again
-        line, marks = _noted(notes)
-        _note(notes, line, [*marks, _mark(turn)])
+def _keep(account: Account, name: str, said: Sequence[tuple[int, Turn | None]], notes: Path | None) -> None:
+    """Keep each turn once.
 
-
-def _keep_transcript(account: Account, name: str, path: Any, notes: Path) -> tuple[int, str]:
-    """Keep what a transcript says and nobody heard; returns how far it goes, and the last answer in it.
-
-    What stands up to the noted line was consolidated, and perhaps forgotten by a person: it does not come
-    back. What is kept of the rest has its mark in the notes, or stands in the sandbox if a hook was killed
-    before it could note that.
+    A client says an answer with every event until the next one. What a transcript says may have been heard:
+    up to the noted line it was consolidated, and perhaps forgotten by a person; what is kept of the rest has
+    its mark in the notes, or stands in the sandbox if a hook was killed before it could note that.
     """
-    line, marks = _noted(notes)
-    turns = _turns(path)
-    new = [turn for number, turn in turns if number > line]
-    if new:
-        with conversations.held(account, name) as sandbox:
-            kept = Counter(marks) | Counter(map(_mark, conversations.turns(sandbox.buffer)))
-            for turn in new:
-                if kept[_mark(turn)]:
-                    kept[_mark(turn)] -= 1
-                else:
-                    _say(sandbox, turn)
-                    marks.append(_mark(turn))
-        _note(notes, line, marks)
-    answers = [turn.text for _, turn in turns if turn.speaker == "assistant"]
-    return max([line, *(number for number, _ in turns)]), answers[-1] if answers else ""
+    new = [(line, turn) for line, turn in said if turn is not None]
+    if not new:
+        return
+    done, marks = _noted(notes)
+    with conversations.held(account, name) as sandbox:
+        spoken = [_mark(turn) for turn in conversations.turns(sandbox.buffer)]
+        heard = Counter(marks) | Counter(spoken) if new[0][0] else Counter(spoken[-1:])
+        for _, turn in new:
+            if heard[_mark(turn)]:
+                heard[_mark(turn)] -= 1
+                continue
+            try:
+                sandbox.turn(turn.speaker, turn.text, at=turn.at)
+            except Refused as refusal:  # the client is briefed all the same
+                LOG.warning("turn refused speaker=%s error=%s", turn.speaker, type(refusal).__name__)
+            marks.append(_mark(turn))  # the transcript will say it again
+    if notes is not None:
+        _note(notes, done, marks)
 
 
-def _say(sandbox: Sandbox, turn: Turn) -> None:
-    try:
-        sandbox.turn(turn.speaker, turn.text, at=turn.at)
-    except Refused as refusal:  # the client is briefed all the same
-        LOG.warning("turn refused speaker=%s error=%s", turn.speaker, type(refusal).__name__)
-
-
-def _noted(notes: Path) -> tuple[int, list[str]]:
+def _noted(notes: Path | None) -> tuple[int, list[str]]:
     """Up to which line a conversation's transcript is consolidated, and the marks of what is kept since."""
-    line, *marks = notes.read_text().split() if notes.exists() else ["0"]
+    line, *marks = notes.read_text().split() if notes is not None and notes.exists() else ["0"]
     return int(line) if line.isdecimal() else 0, marks
 
 

@@ -23,9 +23,9 @@ from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import BY_NAME, call
 from octavo.doors.pool import Pool
+from octavo.doors.rest import Server
 from octavo.doors.settings import Settings
 from octavo.doors.tools import INSTRUCTIONS, TOOLS, advice
-from octavo.doors.visitors import Visitors
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound, OctavoError, Unavailable
 
@@ -47,22 +47,25 @@ Act = Callable[[Account, Any], Any]  # what is said of an account to a request's
 def server(holding: Holding) -> Any:
     """An MCP server (the SDK's low-level one) whose requests are answered from what `holding` hands out."""
     try:
-        from mcp import MCPError, types
+        from mcp import types
         from mcp.server.lowlevel import Server
     except ImportError as error:
         hint = "install the extra: pip install 'octavo[mcp]'"
         raise Unavailable("the MCP door needs the package mcp", hint=hint) from error
+    from anyio import to_thread
 
-    async def call_tool(ctx: Any, params: Any) -> Any:
-        return types.CallToolResult.model_validate(await _called(holding, ctx, params))
-
-    def answering(kind: Any, act: Act) -> Any:
+    def answering(kind: Any, act: Act, failing: Callable[[Any, Exception], Any]) -> Any:
         async def handler(ctx: Any, params: Any) -> Any:
+            client = ctx.session.client_params
+
+            def acted() -> Any:
+                with holding("client" if client is None else client.client_info.name, ctx.request) as account:
+                    return act(account, params)
+
             try:
-                return kind.model_validate(await _asked(holding, act, ctx, params))
-            except OctavoError as error:
-                code = -32602 if isinstance(error, BadInput | NotFound) else -32603
-                raise MCPError(code=code, message=advice(error)) from error
+                return kind.model_validate(await to_thread.run_sync(acted))
+            except Exception as error:  # the outermost door: the client must stay connected
+                return kind.model_validate(failing(params, error))
 
         return handler
 
@@ -78,47 +81,41 @@ def server(holding: Holding) -> Any:
         title="Octavo",
         instructions=INSTRUCTIONS,
         on_list_tools=telling(types.ListToolsResult, tools=[tool.listed for tool in TOOLS]),
-        on_call_tool=call_tool,
-        on_list_resources=answering(types.ListResourcesResult, _resources),
-        on_read_resource=answering(types.ReadResourceResult, _resource),
+        on_call_tool=answering(types.CallToolResult, _called, _failed),
+        on_list_resources=answering(types.ListResourcesResult, _resources, _refused),
+        on_read_resource=answering(types.ReadResourceResult, _resource, _refused),
         on_list_prompts=telling(types.ListPromptsResult, prompts=[_PROMPT]),
-        on_get_prompt=answering(types.GetPromptResult, _brief),
+        on_get_prompt=answering(types.GetPromptResult, _brief, _refused),
     )
 
 
-async def _asked(holding: Holding, act: Act, ctx: Any, params: Any) -> Any:
-    """What an account answers, in a thread of its own."""
-    from anyio import to_thread
+def _refused(params: Any, error: Exception) -> Any:
+    """What is wrong with a request is the protocol's error."""
+    from mcp import MCPError
 
-    client = ctx.session.client_params
-
-    def acted() -> Any:
-        with holding("client" if client is None else client.client_info.name, ctx.request) as account:
-            return act(account, params)
-
-    return await to_thread.run_sync(acted)
+    if not isinstance(error, OctavoError):
+        raise error
+    code = -32602 if isinstance(error, BadInput | NotFound) else -32603
+    raise MCPError(code=code, message=advice(error)) from error
 
 
-async def _called(holding: Holding, ctx: Any, params: Any) -> dict[str, Any]:
-    """What a tool answers; whatever goes wrong is said by it, too."""
-    is_error = True
-    try:
-        answer = await _asked(holding, _done, ctx, params)
-        text, is_error = json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
-    except OctavoError as error:
+def _failed(params: Any, error: Exception) -> Any:
+    """What is wrong with a call of a tool is its answer."""
+    if isinstance(error, OctavoError):
         text = advice(error)
-    except Exception as error:  # the outermost door: the client must stay connected
-        # Its message may hold a memory's text.
+    else:  # its message may hold a memory's text
         LOG.error("tool failed name=%s error=%s", params.name, type(error).__name__)
         text = f"{params.name} failed: {type(error).__name__}. Next: go on without it, and tell the user"
-    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+    return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def _done(account: Account, params: Any) -> Any:
+def _called(account: Account, params: Any) -> Any:
     tools = {tool.name: tool for tool in TOOLS}
     if params.name not in tools:
         raise NotFound(f"there is no tool {params.name[:80]!r}", hint=f"there are {', '.join(tools)}")
-    return tools[params.name](account, params.arguments or {})
+    answer = tools[params.name](account, params.arguments or {})
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return {"content": [{"type": "text", "text": text}]}
 
 
 def _brief(account: Account, params: Any) -> Any:
@@ -184,19 +181,19 @@ def mount(app: Any, holding: Holding, *, path: str = "/mcp", **more: Any) -> Non
     app.router.lifespan_context = lifespan
 
 
-def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+def add(door: Server) -> None:
     """Add MCP to the server, if its extra is there; the token of a request says whose account it means."""
     if find_spec("mcp") is None:
         return
     from mcp.server.transport_security import TransportSecuritySettings
 
     def holding(client: str, request: Any) -> AbstractContextManager[Account]:
-        return pool.account(agent_settings(visitors.of(request), client), begins=True)
+        return door.pool.account(agent_settings(door.visitors.of(request), client), begins=True)
 
     # The server's own guard knows by which names it may be called.
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     # No state: who asks is told by each request's token, and a stranger leaves nothing behind.
-    mount(app, holding, transport_security=unguarded, stateless_http=True, json_response=True)
+    mount(door.app, holding, transport_security=unguarded, stateless_http=True, json_response=True)
 
 
 def serve_stdio(settings: Settings) -> None:

@@ -9,9 +9,10 @@ import msgspec
 from octavo import errors
 from octavo.domain.privacy import tellable
 from octavo.domain.screening import mapped
+from octavo.doors.forms import Unfit
 from octavo.doors.operations import OPERATIONS, PATHS
 from octavo.doors.plain import CALLED, advised
-from octavo.errors import BadInput, NotFound, OctavoError, Stale, TooLarge
+from octavo.errors import BadInput, NotFound, OctavoError, Stale
 
 MEDIA_TYPE = "application/problem+json"
 PATH = "/problems"
@@ -35,6 +36,10 @@ SCHEMA: dict[str, Any] = {
         **{name: {"type": "string", "description": what} for name, what in _SAID.items()},
     },
 }
+DESCRIBED: dict[str, Any] = {
+    "description": "What went wrong, as an RFC 9457 problem.",
+    "content": {MEDIA_TYPE: {"schema": SCHEMA}},
+}
 # Where REST answers what an advice calls a command.
 _PATHS = {o.name.replace("_", "-"): f"`POST …/operations/{o.name}`" for o in OPERATIONS if not o.local} | {
     name.replace("_", "-"): f"`{address.replace(' ', ' …')}`" for address, name in reversed(PATHS.items())
@@ -47,17 +52,22 @@ def described(name: str) -> dict[str, Any]:
     if kind is None:
         raise NotFound(f"there is no problem {name!r}", hint="docs/errors.md lists them")
     told = {"status": kind.http_status, "exit_code": kind.exit_code, "hint": kind.hint}
-    return {"name": name, "title": (kind.__doc__ or name).partition("\n")[0], **told}
+    return {"name": name, "title": _title(kind), **told}
+
+
+def _title(kind: type[OctavoError]) -> str:
+    return (kind.__doc__ or kind.__name__).partition("\n")[0]
 
 
 def response(error: OctavoError, instance: str, status: int | None = None, **more: Any) -> Any:
     """An error as an answer, without a secret; `status` is HTTP's own where HTTP has a word for the case."""
     from starlette.responses import Response
 
-    name, status = type(error).__name__, status or error.http_status
+    name = next(kind.__name__ for kind in type(error).__mro__ if KINDS.get(kind.__name__) is kind)
+    status = status or error.http_status
     told = {
         "type": f"{PATH}/{name}",
-        "title": (type(error).__doc__ or name).partition("\n")[0],
+        "title": _title(KINDS[name]),
         "status": status,
         "detail": error.message,
         "hint": CALLED.sub(lambda said: _PATHS.get(said[1], said[0]), advised(error, "http")),
@@ -70,36 +80,26 @@ def response(error: OctavoError, instance: str, status: int | None = None, **mor
 
 def answer_errors(app: Any) -> None:
     """Let an app answer every error as a problem, the framework's own too."""
-    from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
 
     def answered(request: Any, error: Any) -> Any:
-        path, hint = request.url.path, "see /openapi.json"
+        path, status, headers = request.url.path, None, dict[str, str]()
         match error:
-            case OctavoError():
-                # If-Match has a status of its own for what has changed since.
-                is_match = isinstance(error, Stale) and "if-match" in request.headers
-                return response(error, path, 412 if is_match else None)
-            case RequestValidationError():
-                faults = [
-                    {"where": ".".join(map(str, one["loc"])), "what": one["msg"]}
-                    for one in error.errors()[:20]
-                ]
-                first = "the request does not fit: {where}: {what}".format(**faults[0])
-                is_json = "json" in request.headers.get("content-type", "json")
-                said = None if is_json else "send the body as application/json"
-                return response(BadInput(first, hint=said), path, errors=faults)
-            case HTTPException(status_code=404):
-                return response(NotFound(f"there is nothing at {path}", hint=hint), path)
-            case HTTPException(status_code=413):
-                return response(TooLarge(error.detail), path)
+            case Unfit():
+                where, _, what = error.message.partition(" ")
+                return response(error, path, errors=[{"where": where, "what": what}])
+            case Stale() if "if-match" in request.headers:
+                status = 412  # it has a status of its own for what has changed since
             case HTTPException():
-                unfit = BadInput(f"{request.method} {path}: {error.detail}", hint=hint)
-                reply = response(unfit, path, error.status_code)
-                reply.headers.update(error.headers or {})
-                return reply
-        # The message of an error nobody foresaw may hold a memory's text; the log names its place alone.
-        return response(OctavoError(f"{type(error).__name__} while answering"), path)
+                kind = NotFound if error.status_code == 404 else BadInput
+                status, headers = error.status_code, dict(error.headers or {})
+                error = kind(f"{request.method} {path}: {error.detail}", hint="see /openapi.json")
+            case Exception() if not isinstance(error, OctavoError):
+                # Its message may hold a memory's text; the log names its place alone.
+                error = OctavoError(f"{type(error).__name__} while answering")
+        reply = response(error, path, status)
+        reply.headers.update(headers)
+        return reply
 
-    for kind in (OctavoError, RequestValidationError, HTTPException, Exception):
+    for kind in (OctavoError, HTTPException, Exception):
         app.add_exception_handler(kind, answered)

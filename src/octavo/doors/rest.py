@@ -1,18 +1,17 @@
 """The REST door: a FastAPI app whose routes are read from the table of operations, and the server's own.
 
-A route is a path, the parameters of a row of the table, what is done, and the answer with its headers.
+A route is an address, the parameters of a row of the table, and what is done; whatever it is told, in its
+path, its query, a JSON body or a header, is read by one form each.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,30 +19,25 @@ from msgspec.structs import replace
 from octavo.domain.memory import Memory, is_human
 from octavo.domain.verdicts import Verdict
 from octavo.doors import problems
+from octavo.doors.forms import Form, Unfit
 from octavo.doors.operations import BY_NAME, OPERATIONS, PATHS, Operation, Parameter
 from octavo.doors.operations.performing import accounts_in, of_settings
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
-from octavo.doors.rest_guard import Counts, Guard, metrics
 from octavo.doors.settings import Settings
-from octavo.doors.visitors import Visitors
+from octavo.doors.visitors import Counts, Guard, Visitors
 from octavo.errors import BadInput, Busy, HumanOnly, NotFound, OutOfScope
 
 Act = Callable[[Any, Settings, dict[str, Any]], Any]  # of a request, for whom, with what was said
-Shape = Callable[[Any], tuple[Any, int]]  # a value as another document says it, and its status
+# A value as another document says it, from what was said, and its status.
+Shape = Callable[[Any, Mapping[str, Any]], tuple[Any, int]]
 ACCOUNT = "/accounts/{account}"
 REMOTE = tuple(o for o in OPERATIONS if not o.local and o.subjects != (Settings,))
-_PROBLEM: dict[str, Any] = {
-    "description": "What went wrong, as an RFC 9457 problem.",
-    "content": {problems.MEDIA_TYPE: {"schema": problems.SCHEMA}},
-}
 _WHOSE = Parameter(name="account", summary="Whose memory.")
 _SCOPE = Parameter(name="scope", summary="See only `shared` and this scope; it can narrow, never widen.")
 _AFTER = Parameter(name="after", type=int, least=0, summary="Begin behind this version.")
-_POLL_SECONDS, _ALIVE_SECONDS, _PAGE, _LISTENERS = 0.25, 15.0, 100, 100
-_LARGEST = 2**31 - 1  # what no list is longer than
-# What JSON has for a type of the table; times are texts, read as the table reads them.
-_JSON_TYPES: dict[Any, Any] = {datetime: str, int | datetime: int | str}
+_CONDITIONS = {"if-match": "rev", "idempotency-key": "key"}  # the parameters that a header says
+_POLL_SECONDS, _QUIET, _PAGE, _LISTENERS = 0.25, 60, 100, 100
 
 
 def app(
@@ -51,42 +45,15 @@ def app(
     settings: Settings,
     *,
     visitors: Visitors | None = None,
-    mounts: Iterable[Callable[[Any, Pool, Visitors], None]] = (),
+    mounts: Iterable[Callable[[Server], None]] = (),
     **limits: Any,
 ) -> Any:
     """The FastAPI app of a folder of accounts; each of `mounts` adds its routes, `limits` are the guard's."""
-    from fastapi import FastAPI
-
-    visitors, counts = visitors or Visitors(settings), Counts()
-
-    @asynccontextmanager
-    async def lifespan(_: Any) -> Any:
-        yield
-        pool.close()
-
-    made = FastAPI(
-        title="Octavo",
-        version=metadata.version("octavo"),
-        description="Long-term memory for AI agents. Errors are RFC 9457 problems.",
-        lifespan=lifespan,
-        redoc_url=None,
-        docs_url=None,
-        responses={"default": _PROBLEM},
-        separate_input_output_schemas=False,
-    )
-    made.state.is_ending = lambda: False
-    problems.answer_errors(made)
-    _add_own(made, pool, visitors, counts)
-    for address, name in PATHS.items():
-        method, _, path = address.partition(" ")
-        add_operation(made, pool, visitors, BY_NAME[name], method, ACCOUNT + path)
-    for operation in REMOTE:
-        add_operation(made, pool, visitors, operation, "POST", f"{ACCOUNT}/operations/{operation.name}")
-    _add_events(made, pool, visitors)
-    for mount in mounts:
-        mount(made, pool, visitors)
-    made.add_middleware(Guard, visitors=visitors, counts=counts, **limits)
-    return made
+    server = Server(pool, visitors or Visitors(settings))
+    for mount in (_add_own, _add_table, _add_events, *mounts):
+        mount(server)
+    server.app.add_middleware(Guard, visitors=server.visitors, counts=server.counts, **limits)
+    return server.app
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Any:
@@ -98,162 +65,149 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
     return Response(body, status, own, None if body is None else "application/json")
 
 
-def add_route(
-    app: Any,
-    visitors: Visitors,
-    method: str,
-    path: str,
-    act: Act,
-    parameters: Sequence[Parameter] = (),
-    *,
-    section: str = "server",
-    is_narrowed: bool = False,
-    is_strict: bool = True,
-    media: str = "application/json",
-    codes: Sequence[int] = (200,),
-    **told: Any,
-) -> None:
-    """Add a route; a parameter stands in the path if that names it, else in the query or a JSON body.
+class Server:
+    """An app that routes are added to, with the accounts behind it and who may come in."""
 
-    Who asks is told by the request alone; one that `is_narrowed` may ask for less than its token allows.
-    One that `is_strict` takes nothing else: what is misspelt or of another type is said, not ignored.
-    """
-    from fastapi import Path, Query, Request
-    from pydantic import Field, create_model
+    def __init__(self, pool: Pool, visitors: Visitors) -> None:
+        from fastapi import FastAPI
 
-    known = {"account": _WHOSE, **{p.name: p for p in parameters}}
-    # Of several ids a path has one.
-    spelt = {name: name if name in known else f"{name}s" for name in re.findall(r"{(\w+)", path)}
-    others = [p for p in parameters if p.name not in spelt.values()]
-    unique = re.sub(r"\W+", "_", f"{method.lower()}_{path.replace(ACCOUNT, 'account')}").strip("_")
-    has_body = method in ("POST", "PATCH") and bool(others)
+        self.pool, self.visitors, self.counts = pool, visitors, Counts()
+        about = "Long-term memory for AI agents. Errors are RFC 9457 problems."
+        how: dict[str, Any] = {"on_shutdown": [pool.close], "redoc_url": None, "docs_url": None}
+        how["responses"] = {"default": problems.DESCRIBED}
+        self.app: Any = FastAPI(title="Octavo", version=metadata.version("octavo"), description=about, **how)
+        self.app.state.is_ending = lambda: False
+        problems.answer_errors(self.app)
 
-    in_query = {p.name: p for p in (*([_SCOPE] if is_narrowed else []), *([] if has_body else others))}
+    def route(
+        self,
+        address: str,
+        act: Act,
+        parameters: Sequence[Parameter] = (),
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        is_open: bool = False,
+        media: str = "application/json",
+        **told: Any,
+    ) -> None:
+        """Add a route; a parameter stands in the path if that names it, else in the query or a JSON body.
 
-    def endpoint(request: Any, body: Any = None, **values: Any) -> Any:
-        if is_strict and (strange := set(request.query_params) - in_query.keys()):
-            hint = f"it takes {', '.join(in_query) or 'none'}"
-            raise BadInput(f"there is no query parameter {min(strange)[:80]!r} here", hint=hint)
-        account, scope = values.pop("account", None), values.pop("scope", None) if is_narrowed else None
-        named = {own: [values.pop(name)] for name, own in spelt.items() if name != own}
-        said = {name: value for name, value in values.items() if value is not None}
-        if body is not None:
-            named |= {name: getattr(body, name) for name in body.model_fields_set}
-        return act(request, visitors.of(request, account, scope), {**said, **named})
+        Who asks is told by the request alone, who may ask for less than a token allows.
+        """
+        from fastapi import Request
+        from starlette.concurrency import run_in_threadpool
 
-    takes: dict[str, tuple[Any, Any]] = {"request": (Request, ...)}
-    for name, own in spelt.items():
-        type_ = int if known[own].type is int else str
-        takes[name] = _taken(replace(known[own], type=type_, is_required=True), Path)
-    takes |= {name: _taken(p, Query) for name, p in in_query.items()}
-    if has_body:
-        config: Any = {"strict": True, "extra": "forbid" if is_strict else "ignore"}
-        fields: dict[str, Any] = {p.name: _taken(p, Field) for p in others}
-        model: Any = create_model(unique, __config__=config, **fields)
-        takes["body"] = (model, ...) if any(p.is_required for p in others) else (model | None, None)
-    keyword, needed = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-    endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, keyword, annotation=type_, default=needed if default is ... else default)
-            for name, (type_, default) in takes.items()
-        ]
-    )
-    schema = {"type": "object" if media == "application/json" else "string"}
-    app.add_api_route(
-        path,
-        endpoint,
-        methods=[method],
-        operation_id=unique,
-        tags=[section],
-        response_model=None,
-        responses={code: {"content": {media: {"schema": schema}}} for code in codes},
-        **{"summary": inspect.getdoc(act), "description": "", **told},
-    )
+        method, path = address.split()
+        known = {"account": _WHOSE, **{p.name: p for p in parameters}}
+        # Of several ids a path has one.
+        spelt = {name: name if name in known else f"{name}s" for name in re.findall(r"{(\w+)", path)}
+        placed = [replace(known[own], name=name, is_required=True) for name, own in spelt.items()]
+        others = [p for p in parameters if p.name not in spelt.values()]
+        has_body = method in ("POST", "PATCH") and bool(others)
+        in_path = Form([p if p.type is int else replace(p, type=str) for p in placed])
+        in_query = Form([_SCOPE, *([] if has_body else others)], is_open=is_open)
+        in_body = Form(others if has_body else (), is_open=is_open, nulls=True)
+        in_headers = {header: Form([known[name]]) for header, name in headers.items() if name in known}
 
+        def answered(request: Any, body: bytes) -> Any:
+            said = in_query.read(in_query.texts(request.query_params), "query")
+            named = in_path.read(request.path_params, "path")
+            who = self.visitors.of(request, named.pop("account", None), said.pop("scope", None))
+            said |= {own: named[n] if n == own else [named[n]] for n, own in spelt.items() if n in named}
+            said |= in_body.read(_json(request, body), "body", is_text=False) if has_body else {}
+            for header, form in in_headers.items():
+                if (text := request.headers.get(header, "*").strip()) != "*":
+                    said |= form.read({headers[header]: text.strip('"')}, header)
+            return act(request, who, said)
 
-def _taken(parameter: Parameter, field: Any) -> tuple[Any, Any]:
-    """A parameter's type in JSON, with its sentence and its bounds, and its default: ... if it has none."""
-    type_ = _JSON_TYPES.get(parameter.type, parameter.type)
-    most = _LARGEST if type_ is int and parameter.most is None else parameter.most
-    bounds = {"ge": parameter.least, "le": most} if type_ in (int, float) else {}
-    about = field(description=parameter.summary, **bounds)
-    if parameter.is_required:
-        return Annotated[type_, about], ...
-    return Annotated[type_ | None, about], parameter.default
+        async def endpoint(request: Any) -> Any:
+            return await run_in_threadpool(answered, request, await request.body() if has_body else b"")
 
+        endpoint.__annotations__ = {"request": Request}
+        extra: dict[str, Any] = {"parameters": [*in_path.described("path"), *in_query.described("query")]}
+        if has_body:
+            is_needed = any(p.is_required for p in others)
+            content = {"application/json": {"schema": in_body.schema}}
+            extra["requestBody"] = {"required": is_needed, "content": content}
+        gives = {"content": {media: {"schema": {"type": "object" if "json" in media else "string"}}}}
+        name = re.sub(r"\W+", "_", f"{method.lower()}_{path.replace(ACCOUNT, 'account')}").strip("_")
+        how = {"methods": [method], "operation_id": name, "response_model": None, "openapi_extra": extra}
+        said = {"tags": ["server"], "summary": inspect.getdoc(act), "description": "", **told}
+        self.app.add_api_route(path, endpoint, responses={200: gives, "2XX": gives}, **how, **said)
 
-def add_operation(
-    app: Any,
-    pool: Pool,
-    visitors: Visitors,
-    operation: Operation,
-    method: str,
-    path: str,
-    shape: Shape | None = None,
-) -> None:
-    """Add the route of an operation; `shape` says its value in another document's form."""
-    names = {p.name for p in operation.parameters}
+    def operation(
+        self,
+        operation: Operation,
+        address: str,
+        shape: Shape | None = None,
+        spelt: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Add the route of an operation; `shape` says its value and `spelt` its parameters otherwise."""
+        parameters = {spelt.get(p.name, p.name): p for p in operation.parameters}
 
-    def act(request: Any, who: Settings, values: dict[str, Any]) -> Any:
-        values |= _of_headers(request, operation.name, names)
-        return _shown(request, operation.name, pool.perform(operation, who, values), shape)
+        def act(request: Any, who: Settings, said: dict[str, Any]) -> Any:
+            if "idempotency-key" in request.headers and "key" not in parameters:
+                hint = "only `remember` takes one; consolidating twice is safe without"
+                raise BadInput(f"{operation.name} takes no Idempotency-Key", hint=hint)
+            value = self.pool.perform(operation, who, {parameters[n].name: v for n, v in said.items()})
+            return _reply(request, operation.name, value) if shape is None else answer(*shape(value, said))
 
-    who = "Only a human actor may." if operation.human else ""
-    told: dict[str, Any] = {"summary": operation.summary, "description": who, "section": operation.section}
-    add_route(app, visitors, method, path, act, operation.parameters, is_narrowed=True, **told)
+        note = "Only a human actor may." if operation.human else ""
+        told: dict[str, Any] = {"summary": operation.summary, "tags": [operation.section]}
+        taken = [replace(p, name=name) for name, p in parameters.items()]
+        self.route(address, act, taken, headers=_CONDITIONS, description=note, **told)
 
 
-def _of_headers(request: Any, operation: str, names: set[str]) -> dict[str, Any]:
-    """The revision that `If-Match` insists on, where one can be, and the key that makes a retry safe."""
-    said: dict[str, Any] = {}
-    tag, key = request.headers.get("if-match"), request.headers.get("idempotency-key")
-    if tag is not None and tag.strip() != "*" and "rev" in names:
-        if not (text := tag.strip().strip('"')).isdecimal():
-            hint = 'send the ETag as it came, such as "3"'
-            raise BadInput(f"If-Match {tag[:80]!r} is no revision", hint=hint)
-        said["rev"] = int(text)
-    if key is not None:
-        if "key" not in names:
-            hint = "only `remember` takes one; consolidating twice is safe without"
-            raise BadInput(f"{operation} takes no Idempotency-Key", hint=hint)
-        said["key"] = key
-    return said
+def _json(request: Any, body: bytes) -> Any:
+    """What a body says; an empty one says nothing."""
+    try:
+        if "json" in request.headers.get("content-type", "json"):
+            return msgspec.json.decode(body or b"{}")
+        raise Unfit("body is not said to be JSON", hint="send the body as application/json")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Unfit(f"body is no JSON: {error}", hint="mind its quotes and brackets") from error
 
 
-def _shown(request: Any, operation: str, value: Any, shape: Shape | None) -> Any:
+def _reply(request: Any, operation: str, value: Any) -> Any:
     """The answer: its status from a verdict, its ETag from a revision, the next page as a link."""
     status, headers = 200, {}
-    verdict = value if isinstance(value, Verdict) else None
-    if request.method == "DELETE" and operation == "forget":
-        (verdict,) = value["verdicts"]
-    memory = value if isinstance(value, Memory) else None
-    if verdict is not None:
+    is_one = request.method == "DELETE" and operation == "forget"
+    verdict = value["verdicts"][0] if is_one else value
+    if isinstance(verdict, Verdict):
         if verdict.outcome == "refused" and verdict.check == "missing":
             raise NotFound(verdict.detail)
         if verdict.outcome == "refused":
             verdict.or_raise()
-        status, memory = (202 if verdict.outcome == "proposed" else 200), verdict.memory
-        if verdict.outcome == "admitted" and operation == "remember":
-            status = 201
-    if memory is not None and operation != "forget":
+        is_new = verdict.outcome == "admitted" and operation == "remember"
+        status = 202 if verdict.outcome == "proposed" else 201 if is_new else 200
+    memory = value.memory if isinstance(value, Verdict) else value
+    if isinstance(memory, Memory):
         headers["ETag"] = f'"{memory.rev}"'
         if request.method == "GET" and request.headers.get("if-none-match") == headers["ETag"]:
-            return answer(None, 304, headers)
+            status = 304
     if request.method == "GET" and isinstance(value, Mapping) and value.get("next") is not None:
         following = request.url.include_query_params(after=value["next"])
         headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
-    if shape is not None:
-        value, status = shape(value)
     return answer(value, status, headers)
 
 
-def _add_own(made: Any, pool: Pool, visitors: Visitors, counts: Counts) -> None:
+def _add_table(server: Server) -> None:
+    """Add the resources below an account, and every operation that names no file by its name."""
+    for address, name in PATHS.items():
+        server.operation(BY_NAME[name], address.replace(" ", f" {ACCOUNT}"))
+    for operation in REMOTE:
+        server.operation(operation, f"POST {ACCOUNT}/operations/{operation.name}")
+
+
+def _add_own(server: Server) -> None:
     """Add the routes that are no operation on one account: health, counts, who one is, accounts, problems."""
     from fastapi import Response
 
-    def page(request: Any, who: Settings, said: dict[str, Any]) -> Any:
+    pool, visitors = server.pool, server.visitors
+
+    def metrics(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Counts in Prometheus' text form."""
-        text = "\n".join(metrics(counts, pool.counts)) + "\n"
+        text = "\n".join(_counted(server.counts, pool.counts)) + "\n"
         return Response(text, media_type="text/plain; version=0.0.4")
 
     def session(request: Any, who: Settings, said: dict[str, Any]) -> Any:
@@ -269,14 +223,13 @@ def _add_own(made: Any, pool: Pool, visitors: Visitors, counts: Counts) -> None:
 
     def begin(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Begin an account."""
-        _must_own(who, "begin an account")
-        is_new = of_settings(BY_NAME["init"], who, {})["is_new"]
+        is_new = of_settings(BY_NAME["init"], _owner(who, "begin an account"), {})["is_new"]
         return answer({"account": who.account, "is_new": is_new}, 201 if is_new else 200)
 
     def delete(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Delete an account whole, with its history."""
-        _must_own(who, "delete an account")
-        return answer(pool.perform(BY_NAME["delete_account"], who, {"name": who.account}))
+        owner = _owner(who, "delete an account")
+        return answer(pool.perform(BY_NAME["delete_account"], owner, {"name": who.account}))
 
     def health() -> Any:
         """Say that the server is there."""
@@ -287,22 +240,36 @@ def _add_own(made: Any, pool: Pool, visitors: Visitors, counts: Counts) -> None:
         return answer(problems.described(name))
 
     for path, open_ in (("/health", health), (f"{problems.PATH}/{{name}}", described)):
-        made.add_api_route(path, open_, summary=inspect.getdoc(open_), description="", tags=["server"])
-    add_route(made, visitors, "GET", "/metrics", page, media="text/plain")
-    add_route(made, visitors, "GET", "/session", session)
-    add_route(made, visitors, "GET", "/accounts", accounts)
-    add_route(made, visitors, "PUT", ACCOUNT, begin, codes=(200, 201))
-    add_route(made, visitors, "DELETE", ACCOUNT, delete)
+        server.app.add_api_route(path, open_, summary=inspect.getdoc(open_), description="", tags=["server"])
+    server.route("GET /metrics", metrics, media="text/plain")
+    server.route("GET /session", session)
+    server.route("GET /accounts", accounts)
+    server.route(f"PUT {ACCOUNT}", begin)
+    server.route(f"DELETE {ACCOUNT}", delete)
 
 
-def _must_own(who: Settings, what: str) -> None:
+def _owner(who: Settings, what: str) -> Settings:
+    """Who asks, if they may begin and end accounts."""
     if not is_human(who.actor):
         raise HumanOnly(f"{who.actor} tried to {what}")
     if who.scope is not None:
         raise OutOfScope(f"a token bound to {who.scope!r} tried to {what}")
+    return who
 
 
-def _add_events(made: Any, pool: Pool, visitors: Visitors) -> None:
+def _counted(counts: Counts, pool: Mapping[str, int]) -> Iterator[str]:
+    """The lines that a collector reads."""
+    yield from ("# TYPE octavo_info gauge", f'octavo_info{{version="{metadata.version("octavo")}"}} 1')
+    yield "# TYPE octavo_requests_total counter"
+    for (method, path, status), many in sorted(counts.items()):
+        yield f'octavo_requests_total{{method="{method}",path="{path}",status="{status}"}} {many}'
+    for name, number in pool.items():
+        is_total = name in ("opened", "closed")
+        full = f"octavo_pool_{name}_total" if is_total else f"octavo_pool_{name}"
+        yield from (f"# TYPE {full} {'counter' if is_total else 'gauge'}", f"{full} {number}")
+
+
+def _add_events(server: Server) -> None:
     """Add the stream of server-sent events: every new version as it comes, and those missed meanwhile."""
     from anyio import sleep, to_thread
     from fastapi.responses import StreamingResponse
@@ -310,24 +277,23 @@ def _add_events(made: Any, pool: Pool, visitors: Visitors) -> None:
     listening = 0
 
     def page(who: Settings, after: int) -> list[Any]:
-        with pool.account(who) as account:
+        with server.pool.account(who) as account:
             return account.versions(after=after, limit=_PAGE)
 
     async def stream(who: Settings, seen: int) -> AsyncIterator[str]:
         nonlocal listening
-        listening += 1
-        spoke = time.monotonic()
+        listening, quiet = listening + 1, 0
         try:
             yield "retry: 1000\n\n"
-            while not made.state.is_ending():
+            while not server.app.state.is_ending():
                 for commit in await to_thread.run_sync(page, who, seen):
-                    seen, spoke = commit.version, time.monotonic()
+                    seen, quiet = commit.version, 0
                     data = msgspec.json.encode(plain(commit)).decode()
                     yield f"id: {seen}\nevent: version\ndata: {data}\n\n"
-                if time.monotonic() - spoke > _ALIVE_SECONDS:
-                    spoke = time.monotonic()
-                    yield ": alive\n\n"
                 await sleep(_POLL_SECONDS)
+                quiet += 1
+                if quiet % _QUIET == 0:
+                    yield ": alive\n\n"
         finally:
             listening -= 1
 
@@ -335,15 +301,10 @@ def _add_events(made: Any, pool: Pool, visitors: Visitors) -> None:
         """Stream new versions."""
         if listening >= _LISTENERS:
             raise Busy(f"{_LISTENERS} clients listen already")
-        with pool.account(who) as account:
-            seen = said.get("after", account.version)
-        last = request.headers.get("last-event-id")
-        if last is not None and (not last.isdecimal() or len(last) > 12):
-            raise BadInput(f"Last-Event-ID {last[:40]!r} is no version")
-        events = stream(who, seen if last is None else int(last))
-        return StreamingResponse(
-            events, media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        with server.pool.account(who) as account:
+            events = stream(who, said.get("after", account.version))
+        how: dict[str, Any] = {"media_type": "text/event-stream", "headers": {"Cache-Control": "no-store"}}
+        return StreamingResponse(events, **how)
 
-    told: dict[str, Any] = {"section": "versions", "is_narrowed": True, "media": "text/event-stream"}
-    add_route(made, visitors, "GET", f"{ACCOUNT}/events", listen, [_AFTER], **told)
+    told: dict[str, Any] = {"tags": ["versions"], "media": "text/event-stream"}
+    server.route(f"GET {ACCOUNT}/events", listen, [_AFTER], headers={"last-event-id": "after"}, **told)

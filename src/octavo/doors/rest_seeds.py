@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 from octavo.documents.brain import FilesystemMemory
 from octavo.documents.brain.memory import LEVELS
-from octavo.documents.synthians import MemoryCore, MemoryEntry
+from octavo.documents.synthians import MemoryEntry
 from octavo.domain.memory import Layer
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations import BY_NAME, Operation
 from octavo.doors.operations.remembering import live
 from octavo.doors.operations.table import PARTS, TABLE
 from octavo.doors.plain import plain
-from octavo.doors.pool import Pool
-from octavo.doors.rest import add_operation
-from octavo.doors.visitors import Visitors
+from octavo.doors.rest import Server
 from octavo.engine.account import Account
 from octavo.errors import BadInput, NotFound
 from octavo.storage.mirror_tree import unfit
 
 _VAULT = ("canon", "register")
+_PLACE = re.compile(r"(?:knowledge/|events/)?([\w-]+)\.(?:md|jsonl?)")  # where the tree keeps what has a key
 
 
 def vault_add(
@@ -79,53 +81,11 @@ def vault_compact(account: Account) -> Any:
     return {"status": "ok", "lines_before": held, "lines_after": held, "lines_removed": 0}
 
 
-def retrieve_memories(
-    account: Account,
-    query: str,
-    top_k: int = 5,
-    threshold: float | None = None,
-    user_emotion: str | None = None,
-) -> Any:
-    """Recall what answers a query; a threshold looks at the score without the assemblies' part."""
-    return MemoryCore(account).retrieve_memories(query, min(max(top_k, 0), 1000), threshold, user_emotion)
-
-
-def provide_feedback(
-    account: Account, memory_id: str, was_relevant: bool | None = None, delta: float | None = None
-) -> Any:
-    """Note how well a memory served, between -1 and 1."""
-    live(account, memory_id)
-    MemoryCore(account).provide_feedback(memory_id, was_relevant, delta)
-    return {"memory_id": memory_id}
-
-
-def detect_contradictions(account: Account) -> Any:
-    """List pairs of memories that contrast."""
-    pairs = MemoryCore(account).detect_contradictions()
-    return {"contradictions": pairs, "count": len(pairs)}
-
-
 def update_quickrecal_score(account: Account, memory_id: str, delta: float) -> Any:
     """Raise or lower how much a memory matters."""
     score = min(max(live(account, memory_id).salience + delta, 0.0), 1.0)
     account.revise(memory_id, salience=score).or_raise()
     return {"memory_id": memory_id, "new_quickrecal_score": score}
-
-
-def calculate_quickrecal(
-    account: Account,
-    memory_id: str,
-    mode: Literal["hpc_qr", "standard", "minimal", "custom"] = "hpc_qr",
-) -> Any:
-    """Show the factors of a memory's score and what they add up to."""
-    return {"memory_id": memory_id, **MemoryCore(account).calculate_quickrecal(memory_id, mode)}
-
-
-def repair_index(
-    account: Account, repair_type: Literal["auto", "recreate_mapping", "rebuild_from_persistence"] = "auto"
-) -> Any:
-    """Make the index anew from the ledger."""
-    return {"repair_type": repair_type, **MemoryCore(account).repair_index(repair_type)}
 
 
 def trigger_retry_loop(account: Account) -> Any:
@@ -162,41 +122,46 @@ def memory_read(account: Account, level: Layer, path: str) -> Any:
 
 def memory_write(account: Account, level: Layer, path: str, content: str | dict[str, Any]) -> Any:
     """Write at a level: an event is appended, a page replaced, a procedure waits for a person."""
-    written = FilesystemMemory(account).write_memory(content, level, path)
+    place = _PLACE.fullmatch(path)
+    written = FilesystemMemory(account).write_memory(content, level, place[1] if place else path)
     if written.refused and not written.ids:
         raise BadInput(f"nothing was written: {'; '.join(written.refused)}")
     return written
 
 
-def _plainly(value: Any) -> tuple[Any, int]:
-    """A value as it is; what waits for a person is not done yet."""
-    told = plain(value)
-    return told, 202 if told.get("proposal") else 200
-
-
-def _enveloped(value: Any) -> tuple[Any, int]:
-    """A value in the envelope of seed 003."""
-    if value is None:
+def _shaped(
+    value: Any, told: Mapping[str, Any], *, spelt: Mapping[str, str], is_plain: bool
+) -> tuple[Any, int]:
+    """A value in the words of its document and its status; seed 003 has an envelope around it."""
+    if value in (None, False):
         raise NotFound("there is no such memory", hint="/assemblies/{id} shows what is an assembly")
-    is_entry = isinstance(value, MemoryEntry)
-    told = plain({"memory_id": value.id, "memory": value.to_dict()} if is_entry else value)
-    return {"success": True, "error": None, **(told if isinstance(told, dict) else {"result": told})}, 200
+    if isinstance(value, MemoryEntry):
+        value = {"memory_id": value.id, "memory": value.to_dict()}
+    if isinstance(value, list):
+        value = {"contradictions": value, "count": len(value)}
+    shown = {} if value is True else plain(value)
+    if is_plain:  # what waits for a person is not done yet
+        return shown, 202 if shown.get("proposal") else 200
+    asked = {"memory_id": told["memory_id"]} if "memory_id" in told else {}
+    more = {theirs: shown[ours] for ours, theirs in spelt.items() if ours in shown}
+    return {"success": True, "error": None, **asked, **shown, **more}, 200
 
 
-def _operation(method: str, name: str) -> Operation:
-    """What a path of the documents does: an operation, a document's method, or a function of ours."""
+def _row(address: str, told: str) -> tuple[Operation, dict[str, str]]:
+    """What a path of the documents does (ours, a document's method, an operation), and how it spells what."""
+    name, *spellings = told.split()
     kind, _, own = name.rpartition(".")
-    if not kind and name in BY_NAME:
-        return BY_NAME[name]
-    act = getattr(PARTS[kind], own) if kind else globals()[name]
-    return Operation(name=own, function=act, section="documents", example="", begins=method == "POST")
+    act = getattr(PARTS[kind], own) if kind else globals().get(name)
+    how: dict[str, Any] = {"section": "documents", "example": "", "begins": address.startswith("POST")}
+    operation = BY_NAME[name] if act is None else Operation(name=own, function=act, **how)
+    return operation, dict(spelling.split("=") for spelling in spellings)
 
 
-PATHS = tuple((*at.split(), _operation(at.split()[0], name)) for at, name in TABLE["_documents"].items())
+PATHS = {address: _row(address, told) for address, told in TABLE["_documents"].items()}
 
 
-def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+def add(server: Server) -> None:
     """Add every path of the documents; the account is the token's, or the server's own."""
-    for method, path, operation in PATHS:
-        shape = _plainly if path.startswith(("/api/vault/", "/api/memory/")) else _enveloped
-        add_operation(app, pool, visitors, operation, method, path, shape)
+    for address, (operation, spelt) in PATHS.items():
+        is_plain = address.partition(" ")[2].startswith(("/api/vault/", "/api/memory/"))
+        server.operation(operation, address, partial(_shaped, spelt=spelt, is_plain=is_plain), spelt)

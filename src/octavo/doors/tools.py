@@ -1,4 +1,4 @@
-"""The ten tools that a model gets: operations of the table with few parameters and slim answers.
+"""The ten tools that a model gets: rows of tools.toml over the operations, with slim views of the answers.
 
 A recall answers with id, text, time, kind and score; `memory_get` and `memory_history` tell the rest. What is
 for people (approve, restore, redact) is no tool.
@@ -6,95 +6,66 @@ for people (approve, restore, redact) is no tool.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from octavo.domain.brief import Brief
 from octavo.domain.memory import Memory
+from octavo.domain.orders import Order
 from octavo.domain.privacy import tellable
-from octavo.domain.records import shape_of
 from octavo.domain.verdicts import Verdict
 from octavo.doors import conversations
-from octavo.doors.operations import BY_NAME, Operation, Parameter, call
+from octavo.doors.forms import Form
+from octavo.doors.operations import BY_NAME, Operation, call
 from octavo.doors.operations.values import values_of
 from octavo.doors.plain import CALLED, advised, plain
 from octavo.engine.account import Account
+from octavo.engine.reading import Revision
 from octavo.errors import BadInput, OctavoError
 
-_SHOWN, _WHOLE, _LISTED = 1_200, 20_000, 20  # characters of a text in a list and alone; memories of a list
-# A list must leave room for the conversation.
-_BOUNDS: dict[str, dict[str, Any]] = {
-    "k": {"most": 60},
-    "limit": {"most": 100, "default": _LISTED},
-    "budget": {"most": 8_000},
-}
-_TYPED = re.compile("; (may be repeated|- reads standard input)")  # what is said of a command line alone
+_SHOWN, _WHOLE = 1_200, 20_000  # characters of a text in a list and alone
+_ROWS = tomllib.loads(Path(__file__).with_name("tools.toml").read_text("utf-8"))
+INSTRUCTIONS: str = _ROWS.pop("instructions")
+_MOST: dict[str, int] = _ROWS.pop("most")
 
 
-class Tool(Struct, frozen=True, kw_only=True):
-    """A tool: `act` does on an open account what an operation does, with fewer parameters, and tells less."""
+class Tool:
+    """A row: `act` does on an open account what its operation does, with fewer parameters, and tells less."""
 
-    name: str
-    title: str
-    description: str
-    operation: Operation
-    act: Callable[..., Any]
-    parameters: tuple[Parameter, ...]
+    def __init__(self, name: str, row: dict[str, Any]) -> None:
+        self.name, self.operation = name, BY_NAME[row["operation"]]
+        self._told, self._always = (row["title"], row["description"]), row.get("always", {})
+        own = _OWN.get(name)
+        self._act = own or partial(_usual, operation=self.operation, names=row.get("tells", {}))
+        given = {p.name: p for p in self.operation.parameters}
+        taken = [given[each] for each in row.get("takes", "").split()]
+        taken += Operation(name="", function=own, section="", example="").parameters if own else ()
+        bounds = {"most": _MOST, "default": self._always}
+        self.parameters = tuple(
+            replace(p, **{mark: by[p.name] for mark, by in bounds.items() if p.name in by}) for p in taken
+        )
+        self._form = Form(self.parameters)
 
     @property
     def listed(self) -> dict[str, Any]:
         """It as the protocol has it, with all four annotations; the world it changes is one account."""
         is_read, ends = not self.operation.writes, self.operation.name == "forget"
         hints = {"readOnlyHint": is_read, "destructiveHint": ends, "idempotentHint": is_read or ends}
-        told = {"name": self.name, "title": self.title, "description": self.description}
-        annotations = {"title": self.title, "openWorldHint": False, **hints}
-        return {**told, "inputSchema": self.schema, "annotations": annotations}
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """What it takes, as a JSON schema; what a model can do without is left out."""
-        parts = {p.name: msgspec.json.schema(_typed(p)) for p in self.parameters}
-        for p in self.parameters:
-            parts[p.name] |= {"default": p.default} if p.default not in (None, False) else {}
-            if p.choices:
-                parts[p.name].get("items", parts[p.name])["type"] = "string"
-        needed = [p.name for p in self.parameters if p.is_required]
-        return {"type": "object", "properties": parts, "required": needed, "additionalProperties": False}
+        (title, description), schema = self._told, self._form.schema
+        annotations = {"title": title, "openWorldHint": False, **hints}
+        told = {"name": self.name, "title": title, "description": description}
+        return {**told, "inputSchema": schema, "annotations": annotations}
 
     def __call__(self, account: Account, said: Mapping[str, Any]) -> Any:
         """Do it with what a model said, if need be in quotes or without brackets; the answer is JSON."""
-        known = {p.name: p for p in self.parameters}
-        told = {}
-        for name, value in said.items():
-            lone = [value] if name in known and known[name].is_many and isinstance(value, str) else value
-            try:
-                if lone is not None:
-                    told[name] = msgspec.convert(lone, shape_of(_typed(known[name])), strict=False)
-            except (KeyError, msgspec.ValidationError) as error:
-                fault = "is unknown" if isinstance(error, KeyError) else f"does not fit: {error}"
-                hint = f"it takes {', '.join(known) or 'nothing'}"
-                raise BadInput(f"{self.name}: {name[:80]} {fault}", hint=hint) from error
-        return self.act(account, **values_of(self.parameters, told))
-
-
-def _typed(parameter: Parameter) -> Any:
-    """A parameter's type with its sentence and its bounds; times are texts, read as the table reads them."""
-    is_time = parameter.type is datetime
-    about = Meta(
-        description=_TYPED.sub("", parameter.summary),
-        ge=parameter.least,
-        le=parameter.most,
-        extra_json_schema={"format": "date-time"} if is_time else None,
-    )
-    type_ = str if is_time else parameter.type
-    return Annotated[type_, about]
+        told = self._form.read({name: v for name, v in said.items() if v is not None}, self.name)
+        return self._act(account, **{**self._always, **values_of(self.parameters, told)})
 
 
 def advice(error: OctavoError) -> str:
@@ -108,43 +79,39 @@ def _in_tools(text: str) -> str:
     return CALLED.sub(lambda said: tools.get(said[1], f"a person can run {said[0]}"), text)
 
 
-def _told(memory: Memory, text: str | None = None, **more: Any) -> dict[str, Any]:
-    """A memory, slim; `memory_get` has the rest of a text that was cut."""
-    shown, at = memory.text if text is None else text, f"{memory.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    cut = {"cut": True} if len(shown) > _SHOWN else {}
-    return {"id": memory.id, "text": shown[:_SHOWN], "at": at, "kind": memory.kind, **cut, **more}
+def slim(value: Any) -> Any:
+    """A value as a model reads it: a memory's text up to a bound, and no more beside it than is needed."""
+    match value:
+        case Memory():
+            at, cut = f"{value.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", len(value.text) > _SHOWN
+            told = {"id": value.id, "text": value.text[:_SHOWN], "at": at, "kind": value.kind}
+            return told | ({"cut": True} if cut else {})
+        case {"memory": Memory() as memory, "text": str(text), "score": score, "replaced": later}:
+            newer = {"replaced_by": later.newer} if later and later.is_certain else {}
+            return slim(replace(memory, text=text)) | {"score": round(score, 3)} | newer
+        case Revision(memory=memory):
+            came = {"rev": memory.rev, "version": value.version, "by": memory.actor}
+            return slim(memory) | came | ({"gone": True} if memory.gone else {})
+        case Verdict(memory=memory):
+            id_, next_ = memory.id if memory and value else None, _in_tools(value.advice)
+            parts = {"outcome": value.outcome, "id": id_, "proposal": value.proposal, "check": value.check}
+            return {n: one for n, one in {**parts, "why": value.detail, "next": next_}.items() if one}
+        case Brief():
+            return {"text": value.text}
+        case Order():
+            return value.text[:_SHOWN]
+        case list() | tuple():
+            return [slim(one) for one in value]
+        case _:
+            return plain(value)
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    memory = verdict.memory
-    answer = {
-        "outcome": verdict.outcome,
-        "id": memory.id if memory and verdict else None,
-        "proposal": verdict.proposal,
-        "check": verdict.check,
-        "why": verdict.detail,
-        "next": _in_tools(verdict.advice),
-    }
-    return {name: value for name, value in answer.items() if value}
-
-
-def _recall(account: Account, **values: Any) -> Any:
-    answer = call(BY_NAME["recall"], account, values)
-    hits = []
-    for hit in answer["hits"]:
-        later = hit["replaced"]
-        more = {"replaced_by": later.newer} if later and later.is_certain else {}
-        hits.append(_told(hit["memory"], hit["text"], score=round(hit["score"], 3), **more))
-    orders = [order.text[:_SHOWN] for order in answer["orders"]]
-    return {"hits": hits} | ({"user_asked_for": orders} if orders else {})
-
-
-def _brief(account: Account, **values: Any) -> Any:
-    return {"text": call(BY_NAME["brief"], account, values).text}
-
-
-def _remember(account: Account, **values: Any) -> Any:
-    return _verdict(call(BY_NAME["remember"], account, values))
+def _usual(account: Account, *, operation: Operation, names: Mapping[str, str], **values: Any) -> Any:
+    """The answer, slim; of one in parts those that have a name for a model, and an empty tuple is no part."""
+    answer = call(operation, account, values)
+    if not names:
+        return slim(answer)
+    return {name: slim(answer[own]) for own, name in names.items() if answer[own] not in (None, ())}
 
 
 def _get(account: Account, **values: Any) -> Any:
@@ -154,25 +121,11 @@ def _get(account: Account, **values: Any) -> Any:
     return {n: v for n, v in whole.items() if n not in hidden and v not in (None, "", [], {})}
 
 
-def _list(account: Account, **values: Any) -> Any:
-    page = call(BY_NAME["memories"], account, {"limit": _LISTED, "newest": True, **values})
-    more = {"next": page["next"]} if page["next"] else {}
-    return {"memories": [_told(memory) for memory in page["memories"]], **more}
-
-
-def _history(account: Account, **values: Any) -> Any:
-    told = []
-    for one in call(BY_NAME["history"], account, values)["revisions"]:
-        more: dict[str, Any] = {"gone": True} if one.memory.gone else {}
-        told.append(_told(one.memory, rev=one.memory.rev, version=one.version, by=one.memory.actor, **more))
-    return {"revisions": told}
-
-
-def _forget(account: Account, **values: Any) -> Any:
-    for id_ in values["ids"]:
+def _forget(account: Account, *, ids: Annotated[list[str], "The memories' ids."]) -> Any:
+    for id_ in ids:
         call(BY_NAME["get"], account, {"id": id_})  # one that is not there is said before anything ends
-    verdicts = call(BY_NAME["forget"], account, values)["verdicts"]
-    return {"forgotten": [{"id": id_, **_verdict(v)} for id_, v in zip(values["ids"], verdicts, strict=True)]}
+    verdicts = call(BY_NAME["forget"], account, {"ids": ids})["verdicts"]
+    return {"forgotten": [{"id": id_, **slim(v)} for id_, v in zip(ids, verdicts, strict=True)]}
 
 
 def _turn(
@@ -201,21 +154,19 @@ def _propose(
 ) -> Any:
     match ids or [], text:
         case [id_], _:
-            return _verdict(call(BY_NAME["promote"], account, {"id": id_, "text": text}))
+            return slim(call(BY_NAME["promote"], account, {"id": id_, "text": text}))
         case [first, second], _:
             asked = call(BY_NAME["propose_merge"], account, {"first": first, "second": second, "text": text})
             return {"outcome": "proposed", **asked}
         case [], str() if evidence:
             own = {"text": text, "kind": "canon", "topic": topic, "links": {"evidence": evidence}}
-            return _verdict(
-                call(BY_NAME["remember"], account, {name: value for name, value in own.items() if value})
-            )
+            return slim(call(BY_NAME["remember"], account, {n: value for n, value in own.items() if value}))
     hint = "name one id to make it canon, two to merge them, or a text with the ids that are its evidence"
     raise BadInput("memory_propose was not told what to propose", hint=hint)
 
 
-def _status(account: Account, **values: Any) -> Any:
-    counted = call(BY_NAME["stats"], account, values)
+def _status(account: Account) -> Any:
+    counted = call(BY_NAME["stats"], account, {})
     return {
         "account": account.name,
         "scope": account.scope,
@@ -229,17 +180,7 @@ def _status(account: Account, **values: Any) -> Any:
     }
 
 
-_ACTS = (_recall, _brief, _remember, _get, _list, _history, _forget, _turn, _propose, _status)
-
-
-def _tool(act: Callable[..., Any], operation: str, takes: str = "", **told: str) -> Tool:
-    """A tool; it takes some parameters of its operation, bounded, and those of its own function."""
-    of_table = {p.name: p for p in BY_NAME[operation].parameters}
-    taken = [replace(of_table[each], **_BOUNDS.get(each, {})) for each in takes.split()]
-    own = Operation(name=operation, function=act, section="", example="").parameters
-    return Tool(operation=BY_NAME[operation], act=act, parameters=(*taken, *own), **told)
-
-
-_TOLD = tomllib.loads(Path(__file__).with_name("tools.toml").read_text("utf-8"))
-INSTRUCTIONS: str = _TOLD.pop("instructions")
-TOOLS = tuple(_tool(act, name=f"memory{act.__name__}", **_TOLD[f"memory{act.__name__}"]) for act in _ACTS)
+_OWN: dict[str, Callable[..., Any]] = {
+    f"memory{act.__name__}": act for act in (_get, _forget, _turn, _propose, _status)
+}
+TOOLS = tuple(Tool(name, row) for name, row in _ROWS.items())

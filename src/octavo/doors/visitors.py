@@ -1,11 +1,16 @@
-"""Who may come in by HTTP: a token's account, actor and scope, or on this machine alone the person at it."""
+"""Who may come in by HTTP: a token's account, actor and scope, or on this machine alone the person at it.
+
+Every request passes the guard first: the Host check, the limits of size and rate; and it is counted.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Iterable
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +22,21 @@ from msgspec.structs import replace
 
 from octavo.domain.memory import check_actor, check_scope, is_human
 from octavo.domain.records import shape_of
+from octavo.doors import problems
 from octavo.doors.settings import Settings
-from octavo.errors import BadInput, Busy, Damaged, HumanOnly, NotAllowed, NotFound, OutOfScope, Stranger
+from octavo.errors import (
+    BadInput,
+    Busy,
+    Damaged,
+    HumanOnly,
+    NotAllowed,
+    NotFound,
+    OctavoError,
+    OutOfScope,
+    Stranger,
+    TooLarge,
+    TooOften,
+)
 from octavo.storage.stores.places import place_of
 
 SAME_ORIGIN = "X-Octavo-Origin"
@@ -26,6 +44,9 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _PLACE, _FILE = ".tokens", "tokens.json"  # beside the accounts, in whatever holds them
 _WAIT_SECONDS = 10.0
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"same-origin"))
+Counts = Counter[tuple[str, str, int]]  # how many requests there were of each method, path and status
 
 
 class Token(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -45,7 +66,6 @@ class Tokens:
 
     def __init__(self, root: Path | str) -> None:
         self._store = place_of(root).open(_PLACE)
-        self._read: tuple[bytes, list[Token]] = (b"", [])
 
     def add(self, account: str, actor: str, scope: str | None, *, by: str) -> tuple[Token, str]:
         """Make a token and return it with its text, which is told this once."""
@@ -69,14 +89,11 @@ class Tokens:
 
     def all(self) -> list[Token]:
         """Every token, oldest first, as they are kept now."""
-        data = self._store.read(_FILE) or b"[]"
-        if data != self._read[0]:
-            try:
-                self._read = data, msgspec.json.decode(data, type=shape_of(list[Token]))
-            except msgspec.DecodeError as error:
-                hint = "restore the file, or remove it and give new ones"
-                raise Damaged(f"{_FILE} cannot be read: {error}", hint=hint) from error
-        return self._read[1]
+        try:
+            return msgspec.json.decode(self._store.read(_FILE) or b"[]", type=shape_of(list[Token]))
+        except msgspec.DecodeError as error:
+            hint = "restore the file, or remove it and give new ones"
+            raise Damaged(f"{_FILE} cannot be read: {error}", hint=hint) from error
 
     def of(self, text: str) -> Token | None:
         """The token of a text, None if there is none."""
@@ -165,3 +182,61 @@ class Visitors:
             hint = f"send the header {SAME_ORIGIN} with what GET /session gives, or use a token"
             raise NotAllowed("a write without a token must come from our own page", hint=hint)
         return self.settings
+
+
+class Guard:
+    """The ASGI layer around the whole server: so many bytes a request, so many requests a client and time."""
+
+    def __init__(
+        self,
+        app: Any,
+        visitors: Visitors,
+        counts: Counts,
+        max_bytes: int = 4_000_000,
+        requests: int = 5_000,
+        seconds: float = 10.0,
+    ) -> None:
+        self._app, self._visitors, self._counts = app, visitors, counts
+        self._max_bytes, self._requests, self._seconds = max_bytes, requests, seconds
+        self._asked, self._since = Counter[str](), time.monotonic()
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        """Let a request in, or answer with a problem."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, left = 500, self._max_bytes
+
+        async def received() -> Any:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise TooLarge(f"a request may carry {self._max_bytes:,} bytes")
+            return message
+
+        async def sent(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        try:
+            self._must_pass(scope)
+            await self._app(scope, received, sent)
+        except OctavoError as error:
+            await problems.response(error, str(scope["path"]))(scope, receive, sent)
+        finally:
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self._counts[method, str(getattr(scope.get("route"), "path", "other")), status] += 1
+
+    def _must_pass(self, scope: MutableMapping[str, Any]) -> None:
+        headers, now = dict(scope["headers"]), time.monotonic()
+        self._visitors.must_know_host(headers.get(b"host", b"").decode("latin-1"))
+        if now - self._since > self._seconds:
+            self._asked, self._since = Counter(), now
+        client = scope["client"][0] if scope.get("client") else ""
+        self._asked[client] += 1
+        if self._asked[client] > self._requests:
+            raise TooOften(f"{client} asks more than {self._requests:,} times in {self._seconds:g} seconds")

@@ -59,7 +59,7 @@ class MemoryCore:
         threshold: float | None = None,
         user_emotion: Any = None,
     ) -> dict[str, Any]:
-        """The entries that answer a query; the threshold looks at the score without an assembly's boost."""
+        """Recall what answers a query; the threshold looks at the score without an assembly's boost."""
         try:
             hits = self.account.recall(query, k=top_k, mood=user_emotion)
         except OctavoError as error:
@@ -97,7 +97,7 @@ class MemoryCore:
         return self.account.revise(id_, **changes).outcome in ("superseding", "unchanged")
 
     def provide_feedback(self, id_: str, relevant: bool | None = None, delta: float | None = None) -> bool:
-        """Note how well an entry served, between -1 and 1. False if there is none."""
+        """Note how well an entry served, between -1 and 1; returns False if there is none."""
         if self.account.get(id_) is None:
             return False
         value = delta if delta is not None else 1.0 if relevant else -1.0
@@ -111,7 +111,7 @@ class MemoryCore:
         return self.update_memory(id_, {"quick_recal_score": score})
 
     def calculate_quickrecal(self, id_: str, mode: str = "hpc_qr") -> dict[str, Any]:
-        """The factors of an entry and what they add up to; a diagnosis, no part of recall."""
+        """Show the factors of an entry and what they add up to; a diagnosis, no part of recall."""
         return quickrecal.calculate(self.account, id_, mode)
 
     def get_assembly(self, id_: str) -> MemoryAssembly | None:
@@ -135,7 +135,7 @@ class MemoryCore:
         return whole
 
     def detect_contradictions(self) -> list[dict[str, Any]]:
-        """Pairs of entries that contrast with each other."""
+        """List pairs of entries that contrast with each other."""
         return quickrecal.contradictions(self.account)
 
     def check_index_integrity(self) -> dict[str, Any]:

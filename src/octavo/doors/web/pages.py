@@ -19,8 +19,7 @@ from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.domain.verdicts import Verdict
 from octavo.doors.operations.performing import store_of
-from octavo.doors.pool import Pool
-from octavo.doors.visitors import Visitors
+from octavo.doors.rest import Server
 from octavo.doors.web import telling
 from octavo.doors.web.visits import HEADERS, HERE, Visit, endpoint
 from octavo.engine.account import Account
@@ -43,23 +42,23 @@ _POINTS = 12  # of the chart
 _STEPS, _MOST = 3, 60  # of the graph: how far from its memory, and how many memories in all
 
 
-def add(app: Any, pool: Pool, visitors: Visitors) -> None:
+def add(server: Server) -> None:
     """Add all accounts' pages, below `/@account/`, to a server; each visitor sees what the server says."""
     from starlette.responses import RedirectResponse
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
     def home(request: Any) -> Any:
-        named = request.path_params.get("account") or visitors.of(request, proof="").account
+        named = request.path_params.get("account") or server.visitors.of(request, proof="").account
         return RedirectResponse(f"{request.scope.get('root_path', '')}/@{quote(named, safe='')}/ask")
 
     routes = [Route(path, home) for path in ("/", "/@{account}", "/@{account}/")]
     routes += [Route("/@{account}/theme/{theme}", _theme)]
     for method, table in (("GET", _PAGES), ("POST", _ACTS)):
         for path, page in table.items():
-            answer = endpoint(pool, visitors, page)
+            answer = endpoint(server.pool, server.visitors, page)
             routes.append(Route(f"/@{{account}}/{path}", answer, methods=[method]))
-    app.router.routes.extend([*routes, Mount("/static", StaticFiles(directory=HERE / "static"))])
+    server.app.router.routes.extend([*routes, Mount("/static", StaticFiles(directory=HERE / "static"))])
 
 
 def _theme(request: Any) -> Any:
