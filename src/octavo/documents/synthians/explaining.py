@@ -145,4 +145,5 @@ def _events(account: Account, limit: int, into: str | None = None) -> list[Expla
 
 def _dot(one: list[float], other: list[float]) -> float:
     """The cosine of two vectors of length one."""
-    return sum(map(mul, one, other))
+    cosine: float = sum(map(mul, one, other))
+    return cosine
