@@ -16,7 +16,7 @@ from octavo.domain.ranking import Recipe
 from octavo.domain.units import Watermark
 from octavo.models.embedders import offline_embedder
 from octavo.storage.index import Index, extend, passages_of
-from octavo.storage.vectors import append_vectors, open_vectors
+from octavo.storage.vectors import ModelManifest, Vectors, append_vectors
 
 FULL = Recipe()
 BARE = replace(
@@ -63,7 +63,9 @@ def _measure_all(folder: Path, conversation: dict[str, Any], model: Any, rows: d
     session_of = {turn.id: turn.session for turn in turns}
     units = [unit_of(turn, position) for position, turn in enumerate(turns)]
     extend(folder, units, [], Watermark(version=1, header="1"), since=Watermark(version=0, header=""))
-    empty = open_vectors(folder / "vectors", embedder=model.name, dimension=model.dimension, history="")
+    empty = Vectors.open(
+        folder / "vectors", ModelManifest(model=model.name, dimension=model.dimension, history="")
+    )
     vectors = append_vectors(empty, model.embed(passages_of(units)))
     indexes = {name: Index(folder, recipe=recipe) for name, recipe in RECIPES.items()}
     for asked in conversation["qa"]:

@@ -23,7 +23,7 @@ from typing import Any
 from bench import harness
 from bench.peers_crew import PeerFailed, Worker, bytes_of, cold_start
 from bench.peers_data import Document, Question, Talk, Vectors, conversations, marked, synthetic
-from bench.peers_table import HYBRID, PEERS, Figures, Peer, Sizes, markdown, plot
+from bench.peers_table import HYBRID, OURS, PEERS, Figures, Peer, Sizes, markdown, plot
 from bench.peers_worker import ONE_THREAD
 
 _TITLE = "Peers side by side"
@@ -36,7 +36,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "the folder that holds locomo-dev.json; may stand first without --data",
     },
     "peers": {
-        "default": "octavo,lancedb,lancedb_exact,bm25s,chroma,langgraph,mem0",
+        "default": "octavo,octavo_extra,lancedb,lancedb_exact,bm25s,chroma,langgraph,mem0",
         "help": "who takes part",
     },
     "size": {"type": int, "default": 100_000, "help": "turns of the synthetic store"},
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         missing = f"Not installed, so not measured: {missing} (bench/requirements-peers.txt lists all)."
         print(missing)
         bench.note(missing)
-    if all(peer.name == "octavo" for peer in present):
+    if all(peer.name in OURS for peer in present):
         print("No peer is installed: there is nothing to compare Octavo with.")
         return
     random.seed(8)
@@ -160,9 +160,9 @@ def _write(name: str, crew: Crew, workers: Mapping[str, Worker], session: Sequen
 def _load(
     name: str, crew: Crew, workers: Mapping[str, Worker], batch: Sequence[Document], budget: float
 ) -> None:
-    """Write a batch, unless the peer has spent its budget: then it stays as big as it is."""
+    """Write a batch, unless the peer has spent its budget or has enough: then it stays as big as it is."""
     sizes = crew.figures[name].big
-    if sizes.writing_seconds < budget:
+    if sizes.writing_seconds < budget and sizes.documents < PEERS[name].most:
         sizes.writing_seconds += workers[name].load(batch)
         sizes.documents += len(batch)
 
@@ -268,7 +268,7 @@ def _keep(bench: harness.Bench, present: Sequence[Peer], crew: Crew) -> None:
 def _targets(bench: harness.Bench, peers: Sequence[Mapping[str, Any]]) -> None:
     """Whether Octavo is ahead: of all in recall, of those that search both ways and take updates in p50."""
     ours = next((peer for peer in peers if peer["name"] == "octavo"), None)
-    others = [peer for peer in peers if peer["name"] != "octavo"]
+    others = [peer for peer in peers if peer["name"] not in OURS]
     if ours is None:
         return
     found = [peer["recall@10 %"] for peer in others if "recall@10 %" in peer]

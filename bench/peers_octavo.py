@@ -17,10 +17,11 @@ class Peer:
     """An account; what is acknowledged is in a sandbox's buffer or in a version."""
 
     name, dimension = "same-vectors", DIMENSION  # an embedder, as octavo.open takes one
+    reranker: Any = False  # no second look, installed or not
 
     def __init__(self, folder: Path, vectors: Vectors) -> None:
         self._vectors = vectors
-        self._account = octavo.open(folder, "bench", embedder=self)
+        self._account = octavo.open(folder, "bench", embedder=self, reranker=self.reranker)
         self._finish_sandboxes()
 
     def embed(self, texts: Sequence[str]) -> Any:

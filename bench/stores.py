@@ -93,7 +93,7 @@ def cold(bench: harness.Bench, folder: Path, versions: int) -> None:
     """What opening a long history costs a machine that has nothing of it, before and after upkeep."""
     account = folder / folder_of("cold")
     store = LocalStore(account, disk=Unsynced())
-    identify(store, "cold", datetime.now(UTC), create=True)
+    identify(store, "cold", datetime.now(UTC))
     ledger, hash_, at = Ledger(store), GENESIS, None
     for parent in range(versions):
         text = f"day {parent}: the reading was {parent * 7 % 1013}"

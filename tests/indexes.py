@@ -13,7 +13,7 @@ from octavo.storage.batches import grown
 from octavo.storage.index import Index, extend
 from octavo.storage.rows import behind
 from octavo.storage.search import ScoredUnit
-from octavo.storage.vectors import held_vectors, open_vectors
+from octavo.storage.vectors import ModelManifest, Vectors, held_vectors
 
 START = datetime(2023, 5, 1, 12, tzinfo=UTC)
 
@@ -84,7 +84,7 @@ def beside(
     """What a search is told of that is not in the index."""
     held, made = grown(behind(Index(folder).units()), units), None
     if vectors is not None:
-        none = open_vectors(folder / "none", embedder="t", dimension=len(vectors[0]), history="")
+        none = Vectors.open(folder / "none", ModelManifest(model="t", dimension=len(vectors[0]), history=""))
         made = held_vectors(none, vectors)
     return {"held": (held, made), "ends": ends}
 

@@ -616,6 +616,20 @@ def test_a_composite_that_came_with_an_assembly_stands_until_a_member_changes(ac
     assert account.explained.assembly(made.id).drift_reason == "no_vector"
 
 
+def test_a_composite_that_came_with_an_assembly_goes_when_its_members_are_chosen_anew(account, embedder):
+    embedder.fails = True
+    ids = remember(account, *POTTERY)
+    (made,) = account.assemble(*ids, name="pots")
+    vector = {"embedder": embedder.name, "values": [1.0, *[0.0] * 11]}
+    came = replace(made, rev=2, data={**made.data, "vector": vector})
+    account._spine.commit(lambda pending, _: pending.apply(came), cause="import", actor="system")
+    assert "vector" in account.revise(made.id, text="bowls").or_raise().data
+    assert "vector" not in account.revise(made.id, links={"part": ids[:2]}).or_raise().data
+    account._indexing.add_words()
+    account._indexing.compose()
+    assert account._indexing.composing.held().get(made.id) is None
+
+
 def test_verifying_names_a_composite_that_is_not_what_its_members_make_it(account):
     made = grouped(account, *POTTERY)
     assert account.wait(60)

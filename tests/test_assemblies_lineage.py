@@ -236,9 +236,23 @@ def test_explaining_an_activation_compares_with_a_memory_or_with_a_question(acco
         assert "not found" in explaining.activation(account, id_, memory)["notes"]
 
 
+@pytest.mark.parametrize("mode", ["linear", "sigmoid", "multiplicative", "off"])
+def test_an_explanation_says_a_boost_where_a_recall_gives_one(mode, opened):
+    rules = AssemblyPolicy(mode="off") if mode == "off" else AssemblyPolicy(mode="manual", boost_mode=mode)
+    account = opened(embedder=Subjects(), policy=Policy(assemblies=rules))
+    ids = remember(account, *POTTERY)
+    made = account.assemble(*ids)[0].id
+    account.catch_up()
+    told = explaining.activation(account, made, ids[0], query="pottery class")
+    lifts = any(hit.parts.get("assembly") for hit in account.recall("pottery class"))
+    assert (told["boost"] > 0, "it lifts" in told["notes"]) == (lifts, lifts)
+    assert lifts == (mode != "off")
+
+
 def test_with_explaining_off_nothing_is_explained(opened):
     account = opened(embedder=Subjects(), policy=manual(explain=False))
-    for ask in (account.explained.lineage, partial(explaining.merge, account)):
+    activation = partial(explaining.activation, account, memory_id="nothing")
+    for ask in (account.explained.lineage, partial(explaining.merge, account), activation):
         with pytest.raises(HumanOnly, match="switched off"):
             ask("asm_x")
     assert HumanOnly.http_status == 403
@@ -384,3 +398,54 @@ def test_a_lineage_is_shown_as_a_tree_with_names_sizes_and_dates(account):
     )
     assert member.id in page
     assert "by merge" in page
+
+
+def test_an_agent_takes_nothing_apart_that_a_person_put_together(account, opened):
+    ids = remember(account, *POTTERY, *SURGERY)
+    by_hand = account.assemble(*ids[:2], name="ours")[0]
+    formed = [account.assemble(*ids[n : n + 2])[0] for n in (1, 3)]
+    agent = opened(embedder=Subjects(), actor="agent:orion", policy=manual())
+    whole = account.merge_assemblies(by_hand.id, formed[0].id)
+    with pytest.raises(HumanOnly, match="unmerge an assembly that a person made"):
+        agent.unmerge(whole.id)
+    with pytest.raises(HumanOnly, match="merge an assembly"):
+        agent.merge_assemblies(whole.id, formed[1].id)
+    (verdict,) = agent.forget(whole.id)
+    assert verdict.outcome == agent.revise(whole.id, text="theirs").outcome == "proposed"
+    assert account.explained.assembly(whole.id).name == "ours"
+    assert set(account.unmerge(whole.id)) == {by_hand.id, formed[0].id}
+
+
+def test_two_automatic_assemblies_that_a_person_merged_are_that_persons(account, opened):
+    remember(account, *POTTERY, *SURGERY)
+    whole = account.merge_assemblies(*(made.id for made in account.assemble()))
+    assert whole.approved == "human:you"
+    with pytest.raises(HumanOnly):
+        opened(embedder=Subjects(), actor="agent:orion", policy=manual()).unmerge(whole.id)
+
+
+def test_a_revision_by_hand_keeps_where_an_assembly_came_from_and_who_may_be_in_it(account):
+    ids = remember(account, *POTTERY, *SURGERY)
+    (secret,) = remember(account, "the pottery class of orion", scope="orion")
+    event = account.remember("a pottery class began", kind="episode", category="event").memory.id
+    made = [account.assemble(*ids[n : n + 2])[0].id for n in (0, 2)]
+    whole = account.merge_assemblies(*made)
+    own = list(members_of(whole))
+    for stranger in (secret, event, "nobody", made[0], whole.id):
+        verdict = account.revise(whole.id, links={"part": [*own, stranger]})
+        assert (verdict.outcome, verdict.check) == ("refused", "members")
+    assert account.revise(whole.id, links={"part": [own[0], own[0]]}).check == "members"
+    assert account.revise(whole.id, data={"topics": 3}).check == "data"
+    changed = account.revise(whole.id, text="ours", tags=["craft"], links={"part": own[1:]}).or_raise()
+    assert members_of(changed) == tuple(own[1:])
+    assert changed.linked("merged_from") == tuple(made)
+    assert account.explained.lineage(whole.id).lineage[0].merged_from == tuple(made)
+    assert set(account.unmerge(whole.id)) == set(made)
+
+
+def test_a_revision_by_hand_holds_no_more_members_than_the_policy_allows(opened):
+    account = opened(embedder=Subjects(), policy=manual(max_members=3))
+    ids = remember(account, *POTTERY, *SURGERY)
+    made = account.assemble(*ids[:3])[0].id
+    assert account.revise(made, links={"part": ids[:4]}).check == "members"
+    assert account.revise(made, links={"part": ids[1:4]}).or_raise()

@@ -144,6 +144,41 @@ def test_one_bad_file_costs_one_file_and_bad_vectors_cost_the_vector(account, tm
     assert "vector" not in account.get("mem_1").data
 
 
+def test_a_name_that_cannot_be_and_numbers_that_are_none_cost_that_alone(account, tmp_path):
+    entries = {
+        "a.mem.json": entry(1, "a fact about tea", embedding=[math.nan, math.inf]),
+        "b.mem.json": entry(2, "a fact about harbours", embedding=[1.0], metadata={"embedder": "subjects"}),
+        "c.mem.json": entry(3, "a fact about mangoes") | {"id": "no id"},
+    }
+    members = {"name": "A", "memory_ids": ["mem_1", "mem_2"]}
+    groups = {
+        "a.asm.json": {"id": "a", **members, "composite_embedding": [math.nan] * 12},
+        "b.asm.json": {"id": "b", **members, "composite_embedding": [1.0], "embedder": "subjects"},
+        "c.asm.json": {"id": "no id", **members},
+        "d.asm.json": {"id": "d", "name": "D", "memory_ids": ["mem_1", "mem_1", "nobody"]},
+    }
+    done = account.import_(store(tmp_path / "in", entries, groups), format="synthians")
+    assert dict(done.counts) == {"fact": 2, "assembly": 2}
+    assert [note.place[-10:] for note in done.left_out] == ["c.mem.json", "c.asm.json", "d.asm.json"]
+    told = {note.place: note.reason for note in done.notes}
+    for name, reason in (("a", "NaN"), ("b", "those of subjects have 12")):
+        assert reason in told[f"memories/{name}.mem.json"]
+        assert reason in told[f"assemblies/{name}.asm.json"]
+    account.catch_up()
+    assert all(one.is_synchronized for one in account.explained.assemblies())
+    assert account.check()
+
+
+def test_a_file_brings_no_memory_of_another_scope_into_an_assembly(account, opened, tmp_path):
+    (secret,) = remember(account, "the pottery class of orion", scope="orion")
+    entries = {f"{n}.mem.json": entry(n, text) for n, text in enumerate(POTTERY, start=1)}
+    groups = {"a.asm.json": {"id": "a", "name": "A", "memory_ids": ["mem_1", "mem_2", secret]}}
+    done = account.import_(store(tmp_path / "in", entries, groups), format="synthians")
+    assert any("2 of its 3 members" in note.reason for note in done.notes)
+    elysia = opened(embedder=Subjects(), actor="agent:elysia", scope="elysia", policy=manual())
+    assert [m.id for m in elysia.explained.assembly("a").members] == ["mem_1", "mem_2"]
+
+
 def test_a_merge_that_was_not_finished_elsewhere_is_finished_and_no_member_is_lost(account, tmp_path):
     entries = {f"{n}.mem.json": entry(n, text) for n, text in enumerate(POTTERY, start=1)}
     ids = [f"mem_{n}" for n in (1, 2, 3)]

@@ -219,7 +219,7 @@ def test_at_most_three_orders_stand_those_that_fit_before_those_about_everything
 
 def test_what_may_be_no_order_must_fit_better():
     plain = order("I eat no meat", 1)
-    assert applying("plan dinner", [plain], [0.0]) == [plain]
+    assert applying("plan dinner", [plain], [0.2]) == [plain]
     doubtful = replace(plain, doubt=1.0)
-    assert applying("plan dinner", [doubtful], [0.0]) == []
-    assert applying("plan dinner", [doubtful], [0.3]) == [doubtful]
+    assert applying("plan dinner", [doubtful], [0.2]) == []
+    assert applying("plan dinner", [doubtful], [0.4]) == [doubtful]

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -399,13 +400,42 @@ def octavo_process(*arguments: str, **environment: str) -> subprocess.CompletedP
     )
 
 
-def test_completion_offers_commands_and_options() -> None:
+def test_completion_offers_commands_options_kinds_accounts_and_open_sandboxes(tmp_path: Path) -> None:
+    with octavo.open(tmp_path, "User01") as account:
+        account.sandbox("talk").close()
+        account.sandbox("steers \x1b[2J").close()
+
     def completed(line: str) -> list[str]:
         words = {"_OCTAVO_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-        return octavo_process(**words).stdout.split()
+        return octavo_process(OCTAVO_ROOT=str(tmp_path), **words).stdout.split("\n")
 
     assert "remember" in completed("octavo rem")
     assert "--kind" in completed("octavo remember x --ki")
+    assert "fact" in completed("octavo remember x --kind fa")
+    assert "register" in completed("octavo memories --kind re")
+    assert "User01" in completed("octavo stats --account Us")
+    offered = completed("octavo --account User01 turn ")
+    assert "talk" in offered
+    assert len([name for name in offered if name.startswith("sandbox_")]) == 2
+    assert not [name for name in offered if "\x1b" in name]
+    assert not "".join(completed("octavo stats --account nobody"))
+
+
+def test_ctrl_c_says_that_it_stopped_and_leaves_with_130(tmp_path: Path) -> None:
+    for asks, name in (((), "Error: stopped"), (("--json",), '"type": "Interrupted"')):
+        playing = subprocess.Popen(
+            [sys.executable, "-m", "octavo", *asks, "robotgrid", "play"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "OCTAVO_ROOT": str(tmp_path), "PYTHONUNBUFFERED": "1"},
+            text=True,
+        )
+        assert playing.stdout is not None
+        assert playing.stdout.readline().startswith("Tutorial")  # it waits for what is typed
+        playing.send_signal(signal.SIGINT)
+        assert name in playing.communicate()[1]
+        assert playing.returncode == 130
 
 
 def test_python_runs_the_package_as_the_command(tmp_path: Path) -> None:
@@ -419,3 +449,24 @@ def test_python_runs_the_package_as_the_command(tmp_path: Path) -> None:
 
 def test_the_version_is_the_package_s() -> None:
     assert octavo_process("--version").stdout.strip().count(".") == 2
+
+
+def test_what_is_misspelt_is_answered_with_what_there_is(run: Run, tmp_path: Path) -> None:
+    run("remember", "plays chess badly")
+    kind = run("memories", "--kind", "fct")
+    assert (kind.code, "'fct' is not one of 'episode', 'fact'" in kind.err) == (2, True)
+    number = run("recall", "chess", "-k", "many")
+    assert "'many' is not a valid number" in number.err
+    assert "`octavo recall --help`" in number.err
+    assert "`octavo remember --help`" in run("remember", "x", "--emotion").err
+    assert "`octavo versions` lists" in run("restore", "9").err
+    assert "'v1' is no version's number and no time" in run("diff", "v1").err
+
+
+def test_a_file_that_stands_where_a_folder_should_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text("[]")
+    for command in (("memories",), ("remember", "plays chess badly"), ("accounts",)):
+        shown = run("--root", str(tmp_path / "notes.json"), *command)
+        assert (shown.code, "notes.json is no folder" in shown.err) == (2, True)
+    shown = run("import", str(tmp_path / "notes.json"))
+    assert (shown.code, "is a file" in shown.err, "chatgpt" in shown.err) == (2, True, True)

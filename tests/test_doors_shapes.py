@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import octavo
+from octavo.domain.memory import Memory
 from octavo.doors import cli, render
 from octavo.doors.operations import OPERATIONS, perform
 from octavo.doors.plain import clean, document
 from octavo.doors.render.console import draw
-from octavo.doors.render.shapes import Page, Table, grid, line, table, value_lines
+from octavo.doors.render.shapes import Page, Table, grid, line, said, table, value_lines
 from octavo.doors.settings import Settings
 
+NOW = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
 WORDS = st.text(alphabet="ab กีน้ำ漢字 \n", max_size=60)
 STYLES = st.sampled_from(["", "bold", "red strike", "dim"])
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
@@ -130,6 +132,26 @@ def test_a_page_has_a_line_between_its_paragraphs_and_is_no_wider_than_a_book():
     shown = lines(Page([line("one two three " * 20), line("สอง")]), 200)
     assert max(map(cell_len, shown)) <= 88
     assert shown[-2:] == ["", "สอง"]
+
+
+def test_the_lines_of_a_list_hang_behind_their_dashes():
+    shown = Page([line(("What happened", "bold"), "\n- one two three four\n• ห้า หก เจ็ด แปด")])
+    assert lines(shown, 14) == ["What happened", "- one two", "  three four", "• ห้า หก เจ็ด", "  แปด"]
+
+
+def test_a_core_among_other_memories_is_told_by_its_first_paragraph():
+    core = Memory(
+        id="core_000_000", kind="core", text="May: 8 sessions.\n\nWhat happened\n- a", at=NOW, actor="system"
+    )
+    assert said(core).plain == "May: 8 sessions."
+
+
+def test_sessions_fit_eighty_columns_as_one_table(tmp_path):
+    with octavo.open(tmp_path, actor="human:nok", embedder=False) as account, account.sandbox("talk") as talk:
+        talk.turn("user", "ย้ายมาเชียงใหม่แล้ว")
+    with octavo.open(tmp_path, actor="human:nok", embedder=False) as account:
+        (shown,) = render.VIEWS["sessions"]({"sessions": account.sessions()})
+        assert len(lines(shown, 80)) == 2
 
 
 @given(st.lists(st.tuples(WORDS, STYLES), max_size=6), st.integers(min_value=30, max_value=60))

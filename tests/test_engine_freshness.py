@@ -22,7 +22,7 @@ from octavo.storage.codec import moment_of
 from octavo.storage.index import current, extend
 from octavo.storage.retries import ATTEMPTS, MODEL, after_attempt, due, outage
 from octavo.storage.rows import Units, open_units
-from octavo.storage.vectors import open_vectors
+from octavo.storage.vectors import ModelManifest, Vectors
 from octavo.testing.clocks import SettableClock
 
 TEXTS = [
@@ -67,7 +67,7 @@ def filled(account, texts=TEXTS):
 def stored(index):
     path = current(index) / "vectors-fragile"
     history = octavo.storage.codec.decode_json((path / "manifest.json").read_bytes())["body"]["history"]
-    return open_vectors(path, embedder="fragile", dimension=5, history=history)
+    return Vectors.open(path, ModelManifest(model="fragile", dimension=5, history=history))
 
 
 def test_a_text_that_cannot_be_embedded_holds_up_nobody_and_gets_its_vector_later(opened, clock, index):

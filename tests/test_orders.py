@@ -83,6 +83,21 @@ def test_what_asks_about_the_world_is_governed_by_no_wish_however_near_it_comes(
             assert texts(account.recall(question).orders) == []
 
 
+def test_what_is_told_in_passing_reaches_what_it_bears_on_and_not_what_only_names_it(opened):
+    peanuts, stairs = "Peanuts would put me in hospital.", "ขึ้นบันไดแล้วเหนื่อย หัวใจไม่ค่อยดี"
+    with opened(embedder=None) as account:
+        talk(account, peanuts, stairs)
+        account.catch_up()
+        for question, bearing in (
+            ("what shall I order at the Thai place?", peanuts),
+            ("which snack could I take on the train?", peanuts),
+            ("ไปเที่ยววัดไหนดี", stairs),
+        ):
+            assert bearing in texts(account.recall(question).orders)
+        for question in ("which country grows the most peanuts?", "who drew Peanuts?", "บันไดเลื่อนใครคิด"):
+            assert texts(account.recall(question).orders) == []
+
+
 def test_questions_that_only_sound_like_what_an_order_is_about_are_mostly_told_apart(tmp_path):
     rows = [json.loads(line) for line in TRAPS.read_text("utf-8").splitlines()]
     right: dict[bool, list[bool]] = {True: [], False: []}
@@ -95,8 +110,8 @@ def test_questions_that_only_sound_like_what_an_order_is_about_are_mostly_told_a
                 for applies, questions in ((True, row["applies"]), (False, row["idle"])):
                     shown = [texts(account.recall(question).orders) for question in questions]
                     right[applies] += [any(text in row["text"] for text in some) == applies for some in shown]
-    assert sum(right[True]) / len(right[True]) >= 0.7
-    assert sum(right[False]) / len(right[False]) >= 0.85
+    assert sum(right[True]) / len(right[True]) >= 0.82
+    assert sum(right[False]) / len(right[False]) >= 0.9
 
 
 def test_an_order_about_one_thing_is_silent_for_a_question_about_another_in_a_small_account(opened):

@@ -14,7 +14,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.ranking import Recipe, frequency, passage_prior, saturated, term_weights
 from octavo.domain.text import passages, runs, terms_of_run
 from octavo.storage.index import Index, passages_of
-from octavo.storage.vectors import append_vectors, open_vectors
+from octavo.storage.vectors import ModelManifest, Vectors, append_vectors
 
 RECIPE = Recipe()
 WORDS = ["mango", "harbour", "violin", "winter", "curry", "train", "กาแฟ", "ทะเล", "แมว", "garden", "piano"]
@@ -141,7 +141,7 @@ def test_meaning_scores_what_the_recipe_says(tmp_path, seed):
     write(tmp_path, 1, units)
     draw, owners = np.random.default_rng(seed), [u.memory for u in units for _ in passages(u.text)]
     given = draw.standard_normal((len(passages_of(units)), 64)).astype(np.float32)
-    empty = open_vectors(tmp_path / "vectors", embedder="e", dimension=64, history="")
+    empty = Vectors.open(tmp_path / "vectors", ModelManifest(model="e", dimension=64, history=""))
     vectors = append_vectors(empty, given)
     query = draw.standard_normal(64).astype(np.float32)
     query /= np.linalg.norm(query)

@@ -14,13 +14,15 @@ from indexes import START, beside, fact, names, turn, write
 from octavo.domain.filters import Filter
 from octavo.errors import BadVector, Damaged
 from octavo.storage.index import Index, passages_of
-from octavo.storage.vectors import _hamming, append_vectors, checked_vectors, open_vectors, signs
+from octavo.storage.vectors import ModelManifest, Vectors, _hamming, append_vectors, checked_vectors, signs
 
 DIMENSION = 32
 
 
 def _open(folder, *, embedder="test", history=""):
-    return open_vectors(folder / "vectors", embedder=embedder, dimension=DIMENSION, history=history)
+    return Vectors.open(
+        folder / "vectors", ModelManifest(model=embedder, dimension=DIMENSION, history=history)
+    )
 
 
 def _random(count, seed=3):
@@ -41,7 +43,7 @@ def test_appended_vectors_are_read_back_with_length_one(tmp_path):
 def test_cosines_are_those_of_the_stored_halves(tmp_path, dimension):
     draw = np.random.default_rng(dimension)
     given = draw.standard_normal((1100, dimension)) * np.geomspace(1e-6, 1, dimension)
-    empty = open_vectors(tmp_path / "vectors", embedder="test", dimension=dimension, history="")
+    empty = Vectors.open(tmp_path / "vectors", ModelManifest(model="test", dimension=dimension, history=""))
     vectors = append_vectors(empty, given)
     query, rows = given[7].astype(np.float32), draw.permutation(1100)[:1050]
     expected = vectors.floats[rows].astype(np.float32) @ query
@@ -170,8 +172,9 @@ def test_vectors_of_another_embedder_or_ledger_do_not_count(tmp_path, other):
 def test_who_looks_at_vectors_is_not_harmed_when_another_begins_them_anew(tmp_path):
     code = (
         "import sys; from pathlib import Path; import numpy as np;"
-        "from octavo.storage.vectors import append_vectors, open_vectors;"
-        "open_ = lambda name: open_vectors(Path(sys.argv[1]), embedder=name, dimension=512, history='');"
+        "from octavo.storage.vectors import ModelManifest, Vectors, append_vectors;"
+        "fresh = lambda name: ModelManifest(model=name, dimension=512, history='');"
+        "open_ = lambda name: Vectors.open(Path(sys.argv[1]), fresh(name));"
         "old = append_vectors(open_('a'), np.ones((200, 512))); "
         "floats, bits = old.floats, old.column('bits');"
         "append_vectors(open_('b'), np.ones((1, 512)));"

@@ -209,6 +209,17 @@ def test_an_old_version_ranks_as_an_account_that_stopped_there(tmp_path_factory,
             assert _scores(old) == _scores(ask(part, word, version=stop, scopes=scopes, limit=99))
 
 
+def test_turns_that_may_not_be_seen_make_nobodys_surroundings_smaller(tmp_path):
+    said = ["it grows behind the house", *["a dog barked"] * 6, "ชาเขียว"]
+    scopes = ["shared", *["orion"] * 6, "shared"]
+    units = [
+        turn(f"m{place}", text, scope=scope, position=place)
+        for place, (text, scope) in enumerate(zip(said, scopes, strict=True))
+    ]
+    write(tmp_path, 1, units)
+    assert names(ask(tmp_path, "ชาเขียว", scopes=("shared",), limit=99)) == ["m7", "m0"]
+
+
 _FORGOTTEN = [(["tea"], "shared", "s1", number > 1) for number in range(6)]  # four turns in a row
 
 

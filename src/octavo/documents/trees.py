@@ -60,9 +60,9 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
         raise Unavailable(f"reading {path}: {error.strerror}", hint="check the file's permissions") from error
 
 
-def read_json(path: Path) -> Any:
-    """A file's JSON; anything else is an error that names file and line."""
-    return strict_json.value_of(read_bytes(path), str(path))
+def read_json(path: Path, *, odd: bool = False) -> Any:
+    """A file's JSON; anything else is an error that names file and line, as `strict_json` has it."""
+    return strict_json.value_of(read_bytes(path), str(path), odd=odd)
 
 
 def json_bytes(value: Any) -> bytes:

@@ -25,6 +25,7 @@ from octavo.domain.sentences import SessionSource, is_person, shorten, spoken
 from octavo.domain.state import View
 from octavo.domain.text import fold, gram_size, runs, terms_of_run
 from octavo.domain.themes import themes
+from octavo.domain.verdicts import Verdict, refused
 
 KIND: Literal["assembly"] = "assembly"
 GROUPED = ("episode", "fact")
@@ -84,6 +85,26 @@ def grown(assembly: Memory, members: Sequence[Memory], rarity: Rarity) -> Memory
         links=(*assembly.links, *(Link(name=PART, to=m.id) for m in members if m.id not in known)),
         data=data | {"topics": list(topics)},
     )
+
+
+def amended(view: View, old: Memory, new: Memory, most: int) -> Memory | Verdict:
+    """A revision by hand: who comes in must be able to belong, and how the assembly came to be stays said."""
+    had, named = members_of(old), members_of(new)
+    added = [id_ for id_ in named if id_ not in had]
+    able = {m.id for m in live_members(view, added) if m.scope == old.scope}
+    if strange := next((id_ for id_ in added if id_ not in able), None):
+        detail = f"there is no memory {strange} that can be a member in scope {old.scope!r}"
+        return refused("members", detail, "group episodes of conversations, and facts, of one scope")
+    if len(named) != len({*named}) or len(named) > max(most, len(had)):
+        told = f"{len(named)} members, of {len({*named})} memories"
+        return refused("members", told, f"name each once, at most {most}: max_members in the policy")
+    if new.data != old.data:
+        return refused("data", "how an assembly came to be is not written", "change name, tags, members")
+    kept, data = (link for link in old.links if link.name == MERGED_FROM), dict(old.data)
+    if named != had:
+        data.pop("vector", None)
+    links = (*(link for link in new.links if link.name != MERGED_FROM), *kept)
+    return replace(new, links=links, data=data)
 
 
 def topics_of(members: Sequence[Memory], rarity: Rarity) -> tuple[str, ...]:

@@ -316,7 +316,7 @@ def _asked_day(question: str, facts: Sequence[Fact]) -> date | None:
         return None
     days = [fact.at.date() for fact in facts]
     newest = max(days)
-    named = find_times(question, newest, Interval(first=min(days), last=newest)).intervals
+    named, _ = find_times(question, newest, Interval(first=min(days), last=newest))
     return max((interval.last for interval in named if interval.last < newest), default=None)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -40,18 +39,11 @@ class Interval(Struct, frozen=True, kw_only=True):
         return (self.last - self.first).days + 1
 
 
-class Times(NamedTuple):
-    """The intervals a query names, and the query without the words that named them."""
-
-    intervals: tuple[Interval, ...]
-    rest: str
-
-
 _ANY_YEAR = r"(?:1[89]|2[0-6])\d\d"
 
 
-def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
-    """Find the time expressions of a query.
+def find_times(query: str, now: date, lived: Interval | None = None) -> tuple[tuple[Interval, ...], str]:
+    """The intervals that a query names, and the query without the words that named them.
 
     `lived` is the time the account has memories of. A date outside it is content ("the war of 1914"), not
     a time to look at, and stays in the text; a day or month without a year means that day of every lived
@@ -59,7 +51,7 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
     """
     text = query.translate(_PLAIN)
     if not _is_hinted(text):
-        return Times(intervals=(), rest=query)
+        return (), query
     known = lived or Interval(first=_shift_years(now, -3), last=_shift_years(now, 1))
     found: list[Interval] = []
 
@@ -72,7 +64,7 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> Times:
     for kind, form in _FORMS:
         text = form.sub(partial(taken, kind=kind), text)
     rest = re.sub(r"\s+", " ", text).strip() if found else query
-    return Times(intervals=tuple(dict.fromkeys(found)), rest=rest)
+    return tuple(dict.fromkeys(found)), rest
 
 
 def _read(kind: str, named: dict[str, str], now: date, lived: Interval) -> Iterator[Interval]:

@@ -14,6 +14,7 @@ from octavo.errors import BadInput
 
 Kind = Literal["episode", "fact", "register", "canon", "skill", "core", "sphere", "assembly"]
 Layer = Literal["episodic", "semantic", "procedural"]
+Action = Literal["write", "forget", "merge", "promote", "retire"]
 Source = Literal["chat", "manual", "tool", "operator", "promotion"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -100,7 +101,7 @@ class Proposal(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     """A change that waits for a person's yes; `base_rev` is what it was based on (0: nothing)."""
 
     id: str
-    action: Literal["write", "forget", "merge", "promote", "retire"]
+    action: Action
     memory: Memory
     base_rev: int = 0
     reason: str = ""

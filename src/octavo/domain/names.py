@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from octavo import words
 from octavo.domain.memory import Memory
 from octavo.domain.text import STOP_WORDS
 from octavo.domain.units import ROLES
@@ -28,14 +29,9 @@ _CALLED = re.compile(
 _GREETING = re.compile(
     "Hey[, ]|hey[, ]|Hi[, ]|hi[, ]|Hello|hello|Thank|thank|Good|good|Bye|bye|Dear|dear|สวัสดี|หวัดดี|ขอบ|ลาก่อน"
 )
-_TITLES = frozenset(
-    ("dr", "mr", "mrs", "ms", "miss", "prof", "sir", "madam", "คุณ", "นาย", "นาง", "นางสาว", "พี่", "น้อง")
-)
+_TITLES = words.listed("search.titles")
 _PART = re.compile(r"[^\W_][\w'’\u0e31\u0e34-\u0e3a\u0e47-\u0e4e-]*")
-_NOBODY = STOP_WORDS | {
-    *("all", "everyone", "everybody", "folks", "friend", "god", "goodness", "guys", "man"),
-    *("mate", "team", "there", "world"),
-}
+_NOBODY = STOP_WORDS | words.listed("search.nobody")
 
 
 def called_in(memory: Memory) -> Iterator[tuple[str, str]]:

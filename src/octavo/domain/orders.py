@@ -25,8 +25,7 @@ SHOWN, WISHES_SHOWN = 3, 2
 WORDS_APPLY = 0.15
 # So much less a wish fits what does not ask for something by its words, and a question about what was.
 _UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
-_DOUBTED = 0.12  # so much better what may be no order at all must fit
-_SAME_TOPIC = 0.2
+_DOUBTED = 0.15  # so much better what may be no order at all must fit
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
 _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
@@ -243,10 +242,10 @@ def less_a_wish(question: str) -> float:
 
 
 def score(question: str, order: Order, fit: float | None) -> float:
-    """How well an order applies to a question, by its meaning (`fit`) and topic, or else by shared words."""
-    is_same = not topics_of(question).isdisjoint(topics_of(order.condition or order.text))
+    """How well an order applies to a question, by its meaning (`fit`), or else by shared words and topic."""
     if fit is not None:
-        return fit + _SAME_TOPIC * is_same - _DOUBTED * order.doubt
+        return fit - _DOUBTED * order.doubt
+    is_same = share_topic(question, order)
     stems = terms(order.condition or order.text)
     share = len(terms(question) & stems) / max(1, len(stems))
     return WORDS_APPLY * (share / _SHARE_APPLIES + is_same) - (
@@ -295,6 +294,11 @@ def topics_of(text: str) -> frozenset[int]:
     named = {number for number, topic in enumerate(spoken) if not topic.isdisjoint(words)}
     found = {number for number, topic in enumerate(written, len(spoken)) if topic.search(text)}
     return frozenset(named | found)
+
+
+def share_topic(question: str, order: Order) -> bool:
+    """Whether a question is about one of the things that an order is about."""
+    return not topics_of(question).isdisjoint(topics_of(order.condition or order.text))
 
 
 def _later_first(order: Order) -> tuple[float, str]:

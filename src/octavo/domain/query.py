@@ -15,25 +15,11 @@ from octavo.domain.orders import is_request
 from octavo.domain.patterns import pattern
 from octavo.domain.text import STOP_WORDS, UNSPACED, fold, split_runs, terms_of_run
 
-_ASKING = pattern(
-    r"^\W*(how\s+(?:many|much|long|often)|what\s+(?:kind|type|sort)s?\s+of|what|when|where|which|who|whose"
-    r"|whom|why|how)\b\s*",
-    re.IGNORECASE,
-)
-_AUXILIARY = pattern(
-    r"^(?:did|does|do|is|are|was|were|has|have|had|can|could|would|will|should|might)\b\s*", re.IGNORECASE
-)
-# Thai asks inside the sentence; these words are about the question, not about what is remembered.
-_ASKING_THAI = pattern(
-    "อะไรบ้าง|อะไร|อย่างไร|ยังไง|เมื่อไหร่|เมื่อไร|เมื่อใด|ที่ไหน|ที่ใด|ใคร|เท่าไหร่|เท่าไร|เท่าใด|ทำไม"
-    "|เพราะเหตุใด|หรือไม่|หรือเปล่า"
-)
-_LISTING = pattern(
-    r"^\W*(?:(?:what|which)\s+(?:are|were|kinds?\s+of|types?\s+of)\b"
-    r"|(?:what|which)\s+(?:\w+\s+){0,3}\w+s\s+(?:has|have|did|does|is|are)\b|what\s+(?:has|have)\b|how\s+many\b"
-    r"|(?:where|who)\s+(?:has|have)\b|in\s+what\s+ways|name\b|list\b)|(?:อะไร|ใคร|ไหน)บ้าง",
-    re.IGNORECASE,
-)
+_ASKING = pattern(rf"^\W*(?:{words.cue('search.asking')})\s*", re.IGNORECASE)
+_AUXILIARY = pattern(rf"^(?:{words.cue('search.auxiliary')})\s*", re.IGNORECASE)
+# Some ask inside the sentence; these words are about the question, not about what is remembered.
+_ASKED = pattern(words.cue("search.asked"))
+_LISTING = pattern(rf"^\W*(?:{words.cue('search.listing')})|{words.cue('search.listed')}", re.IGNORECASE)
 _ONESELF = pattern(words.cue("search.oneself"))
 _RETOLD = 0.7  # what a word in which an answer may be told counts beside the question's own
 LONGEST = 2_000  # characters of a question that are read: an embedder's memory grows with them
@@ -74,10 +60,10 @@ def read_question(
     are other names that speakers go by; they count only as they are written. Who asks about themselves is
     the `asker`, and tells of a thing in other words: "I moved to Bangkok" is where they live.
     """
-    times = find_times(text, now, lived)
+    intervals, rest = find_times(text, now, lived)
     meant = {**(names or {}), **{speaker: speaker for speaker in speakers}}
     named: dict[str, None] = {}
-    bare, personal = times.rest, times.rest
+    bare, personal = rest, rest
     for name in sorted(meant, key=len, reverse=True):  # a whole name before a part of it
         # "May" and "Will" are words too: as they are written, or they would be in every other question.
         naming = _naming(name, exact=name != meant[name] or name.casefold() in STOP_WORDS)
@@ -95,7 +81,7 @@ def read_question(
         terms=terms,
         previous=previous,
         speaker=asker if retold else speaker,
-        intervals=times.intervals,
+        intervals=intervals,
         phrasings=(asked, stated) if stated and stated != asked else (asked,),
         is_list=is_listing(text),
         is_request=is_request(text),
@@ -136,7 +122,7 @@ def _tellings() -> list[tuple[frozenset[str], list[tuple[str, ...]]]]:
 def _terms(bare: str) -> tuple[tuple[str, ...], dict[str, str]]:
     found: dict[str, None] = {}
     previous: dict[str, str] = {}
-    for run in split_runs(_ASKING_THAI.sub(" ", fold(bare))):
+    for run in split_runs(_ASKED.sub(" ", fold(bare))):
         before = None
         for term in terms_of_run(run):
             if term not in found and before is not None:

@@ -47,8 +47,8 @@ class Doubt(Struct, frozen=True, kw_only=True):
 
 def approve(pending: Pending, proposal: Proposal, context: RuleContext) -> Memory | None:
     """Put a proposal into effect; Stale if what it was based on has changed."""
-    current = pending.get(proposal.memory.id)
-    found_rev = current.rev if current and not current.gone else 0
+    current = pending.live(proposal.memory.id)
+    found_rev = current.rev if current else 0
     if found_rev != proposal.base_rev:
         raise Stale(
             f"proposal {proposal.id} was based on revision {proposal.base_rev} of {proposal.memory.id}, "

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.domain import gate, screening
+from octavo.domain import assembling, gate, screening
 from octavo.domain.buffer import Forgot, Revised, SetState, Used, Wrote, patch
 from octavo.domain.contrasts import contrasts_of, said_so, way_to_replace
 from octavo.domain.lookalikes import look
@@ -288,6 +288,8 @@ def _revise(pending: Pending, wanted: Revised, context: RuleContext) -> Verdict:
         return keep_out(pending, new, "immutable", detail, "write a new episode, or forget this one", context)
     overridden = wanted.override is not None and is_human(context.actor)
     checked = gate.check_state(pending, new, context.keyed, overridden=overridden)
+    if isinstance(checked, Memory) and old.kind == assembling.KIND:
+        checked = assembling.amended(pending, old, checked, context.policy.assemblies.max_members)
     if isinstance(checked, Verdict):
         return refuse(pending, new, checked, context)
     new = checked

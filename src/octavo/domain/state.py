@@ -23,6 +23,7 @@ from octavo.domain.memory import (
     Rejection,
 )
 
+C = TypeVar("C", bound=Change)
 T = TypeVar("T", int, str)  # newer ones are greater
 
 # What every other text is filed under says little: of each number only the newest texts are looked at, so
@@ -39,6 +40,11 @@ class View(Protocol):
 
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""
+
+    def live(self, id_: str) -> Memory | None:
+        """The current revision of a memory that has not ended."""
+        memory = self.get(id_)
+        return None if memory is None or memory.gone else memory
 
     def many(self, ids: Collection[str]) -> Mapping[str, tuple[int, Memory]]:
         """The current revisions of several memories and the versions they came in (0: not committed)."""
@@ -77,12 +83,13 @@ class View(Protocol):
         """Which of some memories another one has ever linked to; `referring` says which one does now."""
 
 
-class Pending:
+class Pending(View):
     """Changes folded into plain dictionaries, on top of an older view."""
 
     def __init__(self, parent: View) -> None:
         self.parent = parent
         self.changes: list[Change] = []
+        self.session: int | None = None  # the ordinal of the session that they close, if they close one
         self.own: dict[str, Memory] = {}
         self._topics: dict[tuple[str, str, str], str] = {}
         self._rejections: dict[tuple[str, str], bool] = {}
@@ -109,10 +116,12 @@ class Pending:
             case Redaction():
                 self._redacted.add((change.key, change.scope or SHARED))
 
-    def extend(self, changes: Iterable[Change]) -> None:
-        """Add some changes, in order."""
-        for change in changes:
+    def extend(self, changes: Iterable[C]) -> list[C]:
+        """Add some changes, in order; returns them."""
+        added = list(changes)
+        for change in added:
             self.apply(change)
+        return added
 
     def get(self, id_: str) -> Memory | None:
         """The current revision of a memory, a tombstone included."""
@@ -122,11 +131,6 @@ class Pending:
         """The current revisions of several memories and the versions they came in (0: not committed)."""
         own = {id_: (0, self.own[id_]) for id_ in ids if id_ in self.own}
         return {**self.parent.many([id_ for id_ in ids if id_ not in own]), **own}
-
-    def live(self, id_: str) -> Memory | None:
-        """The current revision of a memory that has not ended."""
-        memory = self.get(id_)
-        return None if memory is None or memory.gone else memory
 
     def by_topic(self, kind: Kind, scope: str, topic: str) -> Memory | None:
         """The live memory that holds a topic."""

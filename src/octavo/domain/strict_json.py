@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from octavo.errors import BadFile
@@ -12,16 +13,20 @@ from octavo.errors import BadFile
 _INTEGERS = range(-(2**63), 2**64)
 
 
-def value_of(data: bytes, place: str) -> Any:
-    """The JSON that bytes are; anything else is an error that names their place and the line."""
+def value_of(data: bytes, place: str, *, odd: bool = False) -> Any:
+    """The JSON that bytes are; anything else is an error that names their place and the line.
+
+    A number that cannot be kept is None where what is `odd` is put up with.
+    """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadFile(f"{place}, line {line}: not UTF-8") from error
     try:
+        number = _number_or_none if odd else _number
         value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_number, parse_float=_number, parse_int=_number
+            text, object_pairs_hook=_object, parse_constant=number, parse_float=number, parse_int=number
         )
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair cannot be kept
@@ -58,6 +63,12 @@ def _number(digits: str) -> int | float:
     if not math.isfinite(value) or (isinstance(value, int) and value not in _INTEGERS):
         raise ValueError(f"the number {digits[:40]} cannot be kept")
     return value
+
+
+def _number_or_none(digits: str) -> int | float | None:
+    with suppress(ValueError):
+        return _number(digits)
+    return None
 
 
 def _line_of(text: str, error: BaseException) -> int:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from octavo.domain.memory import Change, Clash, Memory, Merge, Proposal, Refusal
+from octavo.domain.memory import Action, Change, Clash, Memory, Merge, Proposal, Refusal
 from octavo.domain.policy import Policy
 from octavo.domain.state import Pending, View
 from octavo.domain.text import key_of
@@ -142,20 +142,24 @@ def propose(
         if waiting.action == action and _question(action, waiting.memory) == asked:
             return Verdict(outcome="proposed", check="approval", detail=reason, proposal=waiting.id)
     said = memory.data.get("reason") if action == "write" else None
-    proposal = Proposal(
-        id=context.new_id(),
-        action=action,
-        memory=memory,
-        base_rev=base_rev,
-        reason=f"{reason}: {said}" if isinstance(said, str) else reason,
-        by=context.actor,
-        at=context.at,
-    )
-    pending.apply(proposal)
+    why = f"{reason}: {said}" if isinstance(said, str) else reason
+    proposal = ask(pending, action, memory, why, context, base_rev=base_rev)
     advice = f"a person decides: octavo approve {proposal.id}"
     if action == "write" and not memory.linked("evidence") and "reason" not in memory.data:
         advice += "; link what it rests on as evidence, or say why in data.reason, so that they can judge"
     return Verdict(outcome="proposed", check="approval", detail=reason, advice=advice, proposal=proposal.id)
+
+
+def ask(
+    pending: Pending, action: Action, memory: Memory, reason: str, context: RuleContext, *, base_rev: int = 0
+) -> Proposal:
+    """A change put before a person."""
+    at, by = context.at, context.actor
+    proposal = Proposal(
+        id=context.new_id(), action=action, memory=memory, base_rev=base_rev, reason=reason, by=by, at=at
+    )
+    pending.apply(proposal)
+    return proposal
 
 
 def _question(action: str, memory: Memory) -> tuple[object, ...]:

@@ -43,6 +43,8 @@ def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> 
     try:
         code = program(args=list(arguments) or ["--help"], prog_name="octavo", standalone_mode=False)
         sys.stdout.flush()
+        if code == _INTERRUPTED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
     except OctavoError as error:
         advice = plain.advised(error, "command")
         return _failed(type(error).__name__, error.message, advice, error.exit_code, own)
@@ -66,7 +68,7 @@ def run(arguments: Sequence[str], program: Callable[..., Any] | None = None) -> 
 
 def act(operation: Operation, before: Mapping[str, Any], said: dict[str, Any]) -> int:
     """Do what a command line asks and show what came of it; the exit code says whether it is in."""
-    behind = {name: said.pop(name) for name in commands.COMMON}
+    behind = {p.name: said.pop(p.name) for p in commands.COMMON}
     common = {name: before.get(name) if value is None else value for name, value in behind.items()}
     as_json = said.pop("json") or before.get("json", False)
     if operation.asks and not said.pop("yes"):
@@ -77,7 +79,7 @@ def act(operation: Operation, before: Mapping[str, Any], said: dict[str, Any]) -
         value = perform(operation, where, values)
         print(plain.document(value))
     else:
-        with render.progress(operation.name, is_long=operation.long) as progress:
+        with render.progress(commands.spelt(operation), is_long=operation.long) as progress:
             value = perform(operation, where, values, progress)
         render.show(operation.name, value)
     return _exit_code(value)
@@ -91,6 +93,8 @@ def _ask(question: str) -> None:
 
 def _read(parameter: Parameter, said: Any) -> Any:
     """What was typed; `-` stands for standard input, and JSON may also come from a file."""
+    if isinstance(said, list):
+        return [*map(str, said)]  # of an enumeration the plain text
     if isinstance(said, str) and not said.isprintable():
         try:
             said.encode()
@@ -127,9 +131,10 @@ def _exit_code(value: Any) -> int:
 def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
     # typer carries its own copy of click, whose usage errors have no public class to catch.
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-        path = getattr(getattr(error, "ctx", None), "command_path", "octavo")
-        advice = f"`{path} --help` shows what can be said"
-        return _failed("BadInput", error.format_message(), advice, int(error.exit_code), arguments)
+        named = next((f"octavo {name}" for name in arguments if name in commands.NAMES), "octavo")
+        advice = f"`{named} --help` shows what can be said"
+        message = error.format_message().replace(" int range", " number").replace(" float range", " number")
+        return _failed("BadInput", message, advice, int(error.exit_code), arguments)
     if settings.is_debugging():
         sys.stderr.write(plain.clean("".join(traceback.format_exception(error))))
     message = f"{type(error).__name__}: {error}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
+from enum import StrEnum
 from importlib import metadata
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -14,13 +16,26 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from octavo.doors import agents, robots, serving
-from octavo.doors.operations import OPERATIONS, Operation, Parameter
-from octavo.doors.operations.table import LETTERS, TABLE
+from octavo.doors import agents, robots, serving, settings
+from octavo.doors.operations import BY_NAME, OPERATIONS, Operation, Parameter, perform
+from octavo.doors.operations.table import TABLE
+from octavo.doors.plain import clean
+from octavo.errors import OctavoError
 
 # Every command: the table, and those that open other doors, which use the table themselves.
 COMMANDS: tuple[Operation, ...] = (*OPERATIONS, *serving.COMMANDS, *agents.COMMANDS, *robots.COMMANDS)
-COMMON = ("root", "account", "scope", "actor")
+
+
+def spelt(operation: Operation) -> str:
+    """The operation's name on the command line."""
+    return operation.name.replace("_", "-")
+
+
+NAMES = {spelt(operation): operation for operation in COMMANDS}
+COMMON = tuple(Parameter(name=name, summary=told) for name, told in TABLE["_options"].items())
+JSON, YES = (
+    Parameter(name=name, type=bool, default=False, summary=told) for name, told in TABLE["_flags"].items()
+)
 EVERYDAY = tuple(TABLE["_help"]["everyday"].split())
 _FEW = 3
 _HELP_WIDTH = 80
@@ -50,17 +65,15 @@ def program(act: Act) -> Callable[..., Any]:
 
         def list_commands(self, ctx: Any) -> list[str]:
             """The names of all commands."""
-            return [spelt(operation) for operation in COMMANDS]
+            return list(NAMES)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """The command of that name."""
-            named = next((o for o in COMMANDS if spelt(o) == cmd_name), None)
-            return None if named is None else command(named, act)
+            return command(NAMES[cmd_name], act) if cmd_name in NAMES else None
 
         def resolve_command(self, ctx: Any, args: Any) -> Any:
             """The command that is meant; its absence is answered with names that are like it."""
-            names: Any = dict.fromkeys(self.list_commands(ctx))
-            self.commands = names  # where typer looks for likenesses
+            self.commands: Any = NAMES  # where typer looks for likenesses
             return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -71,7 +84,7 @@ def program(act: Act) -> Callable[..., Any]:
                 if other.name not in EVERYDAY:
                     title = TABLE["_help"].get(other.section, other.section.capitalize())
                     groups.setdefault(title, []).append(other)
-            widest = max(len(spelt(o)) for o in COMMANDS)
+            widest = max(map(len, NAMES))
             for title, operations in groups.items():
                 with formatter.section(title):
                     formatter.write_dl([(spelt(o).ljust(widest), o.summary) for o in operations])
@@ -83,7 +96,7 @@ def program(act: Act) -> Callable[..., Any]:
         context_settings=_context(),
         epilog="The options may also follow the command. `octavo COMMAND --help` shows an example.",
     )
-    app.callback()(_spoken(_common, [*_common_options(), _keyword("version", bool, _VERSION, False)]))
+    app.callback()(_spoken(_common, [*map(_argument, (*COMMON, JSON)), _VERSION]))
     return app
 
 
@@ -93,18 +106,18 @@ def command(operation: Operation, act: Act) -> Any:
     def run(ctx: typer.Context, **said: Any) -> int:
         return act(operation, ctx.obj or {}, said)
 
-    shown = [_argument(parameter) for parameter in operation.parameters]
-    if operation.asks:
-        shown.append(_keyword("yes", bool, typer.Option("--yes", LETTERS["yes"], help="Do not ask."), False))
+    asked = (YES,) if operation.asks else ()
+    shown = map(_argument, (*operation.parameters, *asked, *COMMON, JSON))
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    notes = [note for note, holds in ((_HUMAN, operation.human), (_LOCAL, operation.local)) if holds]
+    notes = ["Only a human actor may."] * operation.human
+    notes += ["It takes files of this machine."] * operation.local
     # \b keeps the example on its own lines.
     app.command(
         spelt(operation),
         help="\n\n".join([operation.summary, *notes]),
         epilog=f"\b\nExample:\n  {operation.example}",
         context_settings=_context(),
-    )(_spoken(run, [*shown, *_common_options()]))
+    )(_spoken(run, shown))
     return typer.main.get_command(app)
 
 
@@ -113,7 +126,7 @@ def _common(ctx: typer.Context, **said: Any) -> None:
     ctx.obj = said
 
 
-def _spoken(function: Callable[..., Any], options: list[Argument]) -> Callable[..., Any]:
+def _spoken(function: Callable[..., Any], options: Iterable[Argument]) -> Callable[..., Any]:
     """A function that typer calls with these options."""
     context = Argument("ctx", Argument.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     function.__annotations__ = {}  # typer reads the signature; hints would stand in its way
@@ -121,25 +134,10 @@ def _spoken(function: Callable[..., Any], options: list[Argument]) -> Callable[.
     return function
 
 
-def _common_options() -> list[Argument]:
-    """What may be said before the command and behind it."""
-    texts = [_keyword(name, str | None, _OPTIONS[name]) for name in COMMON]
-    return [*texts, _keyword("json", bool, _OPTIONS["json"], False)]
-
-
 def _context() -> dict[str, Any]:
     """How help is asked for, and that it fits the terminal: left alone it takes 50 columns at least."""
     width = min(shutil.get_terminal_size().columns, _HELP_WIDTH) - 2
     return {"help_option_names": ["-h", "--help"], "terminal_width": width}
-
-
-_HUMAN = "Only a human actor may."
-_LOCAL = "It takes files of this machine."
-
-
-def spelt(operation: Operation) -> str:
-    """The operation's name on the command line."""
-    return operation.name.replace("_", "-")
 
 
 def option_of(parameter: Parameter) -> str:
@@ -152,17 +150,19 @@ def _argument(parameter: Parameter) -> Argument:
     type_, metavar = _typed(parameter)
     one_of = f" One of {', '.join(parameter.choices)}." if len(parameter.choices) > _FEW else ""
     more: dict[str, Any] = {"help": parameter.summary + one_of, "min": parameter.least, "max": parameter.most}
+    if known := {"account": "accounts", "sandbox": "sandboxes"}.get(parameter.name):
+        more["autocompletion"] = _completed(known)
     if parameter.is_positional:
-        shown: Any = typer.Argument(show_default=False, metavar=parameter.name.upper(), **more)
+        shown: Any = typer.Argument(
+            show_default=False, metavar=f"{parameter.name.upper()}{'...' * parameter.is_many}", **more
+        )
     else:
         names = [option_of(parameter), *([parameter.short] if parameter.short else [])]
         has_default = parameter.default not in (None, "", False, 0.0)
         shown = typer.Option(*names, show_default=has_default, metavar=metavar, **more)
     if parameter.is_required:
         return _keyword(parameter.name, type_, shown, Argument.empty)
-    if parameter.default is None:
-        type_ = type_ | None
-    return _keyword(parameter.name, type_, shown, parameter.default)
+    return _keyword(parameter.name, type_ | None, shown, parameter.default)
 
 
 def _typed(parameter: Parameter) -> tuple[Any, str | None]:
@@ -170,12 +170,31 @@ def _typed(parameter: Parameter) -> tuple[Any, str | None]:
     name = parameter.name.removesuffix("s") if parameter.is_many else parameter.name
     if parameter.choices:
         called = "|".join(parameter.choices) if len(parameter.choices) <= _FEW else name.upper()
-        return (list[str] if parameter.is_many else parameter.type), called
+        # typer knows no list of literals, but of an enumeration; mypy wants the members of one written out.
+        enumeration: Any = StrEnum
+        each = enumeration("each", {choice: choice for choice in parameter.choices})
+        return (list[each] if parameter.is_many else parameter.type), called  # type: ignore[valid-type]
     return _READ_AS.get(parameter.type, (parameter.type, None))
 
 
 def _keyword(name: str, type_: Any, shown: Any, default: Any = None) -> Argument:
     return Argument(name, Argument.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
+
+
+def _completed(known: str) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the accounts or the open sandboxes; it has nowhere to say what is wrong."""
+
+    def offered(ctx: typer.Context, incomplete: str) -> list[str]:
+        names: list[str] = []
+        with suppress(OctavoError):
+            before = ctx.find_root().params
+            where = settings.read({p.name: ctx.params.get(p.name) or before.get(p.name) for p in COMMON})
+            (found,) = perform(BY_NAME[known], where, {}).values()
+            for one in found:
+                names += [one] if isinstance(one, str) else [one.id, one.name]
+        return [name for name in names if name.startswith(incomplete) and name == clean(name)]
+
+    return offered
 
 
 def _show_version(wanted: bool) -> None:
@@ -184,16 +203,9 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_OPTIONS: dict[str, Any] = {
-    "root": typer.Option(metavar="FOLDER", help="Where the accounts are (OCTAVO_ROOT, ~/.octavo)."),
-    "account": typer.Option(
-        "--account",
-        LETTERS["account"],
-        metavar="NAME",
-        help="Whose memory (OCTAVO_ACCOUNT, default).",
-    ),
-    "scope": typer.Option(metavar="NAME", help="See only `shared` and this scope (OCTAVO_SCOPE)."),
-    "actor": typer.Option(metavar="WHO", help="Who acts (OCTAVO_ACTOR, human:<login name>)."),
-    "json": typer.Option("--json", help="Answer with one JSON document; errors too, on standard error."),
-}
-_VERSION = typer.Option("--version", help="Show Octavo's version.", is_eager=True, callback=_show_version)
+_VERSION = _keyword(
+    "version",
+    bool,
+    typer.Option("--version", help="Show Octavo's version.", is_eager=True, callback=_show_version),
+    False,
+)

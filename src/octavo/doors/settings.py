@@ -38,12 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.cache or Path("~/.octavo").expanduser()
 
 
-VARIABLES = {
-    "root": "OCTAVO_ROOT",
-    "account": "OCTAVO_ACCOUNT",
-    "scope": "OCTAVO_SCOPE",
-    "actor": "OCTAVO_ACTOR",
-}
+VARIABLES = {name: f"OCTAVO_{name.upper()}" for name in ("root", "account", "scope", "actor")}
 _OF_MODELS = ("OCTAVO_LLM_", "OCTAVO_EMBED", "OCTAVO_RERANK", "OPENAI_")
 
 

@@ -22,6 +22,7 @@ from octavo.engine.versions import Versions
 from octavo.engine.writing import candidate_of
 from octavo.errors import BadInput, NotFound, Unavailable
 
+Items = Iterable[Mapping[str, Any]]
 Revised = Annotated[Count | None, "Only if this is still its revision."]
 
 
@@ -42,18 +43,22 @@ class Account(Versions, Curator, Keeper):
         key: Key = None,
         **fields: Unpack[Fields],
     ) -> Verdict:
-        """Write one memory (`fields.Fields`) outside a sandbox: its own commit, a final verdict.
+        """Write one memory, a version of its own; returns the final verdict.
 
-        `key` makes a retry safe: within a scope the same key never writes twice.
+        `fields.Fields` says what it may have. `key` makes a retry safe: within a scope the same key
+        never writes twice.
         """
         self._spine.must_write()
         writer = self._writer(scope)
         return self._write([writer.checked(writer.candidate(text, key=key, **fields))], "remember")[0]
 
     def remember_many(
-        self, items: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
+        self,
+        items: Annotated[Items, "JSON objects with text, kind …: one a line or an array; a file, or -."],
+        *,
+        progress: Progress | None = None,
     ) -> list[Verdict]:
-        """Write several memories in one commit; a verdict for each, in order."""
+        """Write several memories in one version; a verdict for each, in order."""
         self._spine.must_write()
         with without_gc():
             own = [candidate_of(self._writer, item) for item in items]
@@ -110,9 +115,9 @@ class Account(Versions, Curator, Keeper):
     def revise(
         self, id_: MemoryId, *, override: Override = None, rev: Revised = None, **changes: Unpack[Changes]
     ) -> Verdict:
-        """Give a memory a new revision with some fields (`fields.Changes`) changed.
+        """Give a memory a new revision; the old one stays in its history.
 
-        `rev` insists on the one it replaces.
+        `fields.Changes` says what may change. `rev` insists on the one it replaces.
         """
         outcome = self._writer(None).revision(self.get(id_), id_, override, **changes)
         return self._write([outcome], "revise", revs={id_: rev})[0]

@@ -23,7 +23,7 @@ from octavo.engine.spine import Spine
 from octavo.errors import ModelFailed
 from octavo.libraries import Array, np, product
 from octavo.models.embedders import OFFLINE_NAME
-from octavo.models.leanings import fits, leanings, may_hold
+from octavo.models.leanings import fits, leanings, may_hold, share_words
 from octavo.storage.columns import replace_file
 from octavo.storage.rows import Units
 from octavo.storage.state_view import ORDERS, DbView
@@ -35,9 +35,10 @@ _AT_ONCE, _EMBEDDED = 512, 16  # rows looked at, sentences embedded
 _NOTED = 4_096  # so many rows looked at without finding anything are noted only then
 _MOST, _WISHES = 2_000, 300  # of the newest turns and memories that hold orders or wishes; and of wishes,
 # those that are certain before the others
-_DOUBT, _ABOUT_ANSWERS = 2.5, 1.0  # how far from certain an order may be, and where it counts as certain
-_FITTED = 0.1  # what an order must reach to apply, by the domains fitted for the offline model
+_DOUBT, _ABOUT_ANSWERS = 3.5, 1.0  # how far from certain an order may be, and where it counts as certain
+_FITTED = -0.4  # what an order must reach to apply, by what was fitted for the offline model
 _OTHER_MODEL = 0.45  # the same for models that nobody has measured: few lines rather than idle ones
+_SAME_TOPIC = 0.2  # and what a topic in common counts there
 _WISH_GENERAL = 0.7  # so much further a wish must lean to be about every answer
 
 Turn = tuple[str, int, int | None]  # a memory, its revision, and which of its turns
@@ -128,11 +129,14 @@ class Asking:
         said, when = near[::2], near[1::2]
         asked = query / (float((query @ query) ** 0.5) or 1.0)
         if self.is_fitted:
-            kinds = np.array([(order.is_wish, order.condition is None) for order in orders])
-            found = fits(asked, told.shape_of(question), said, when, kinds[:, 0], kinds[:, 1])
+            kinds = np.array(
+                [(o.is_wish, o.condition is None, share_words(question, o.text)) for o in orders]
+            )
+            found = fits(asked, told.shape_of(question), said, when, *kinds.T)
         else:
             less = told.less_a_wish(question) * np.array([order.is_wish for order in orders])
-            found = np.maximum(product(said, asked), product(when, asked)) - less
+            same = _SAME_TOPIC * np.array([told.share_topic(question, order) for order in orders])
+            found = np.maximum(product(said, asked), product(when, asked)) + same - less
         return [float(fit) for fit in found]
 
     def _keep(self, texts: Iterable[str]) -> bool:

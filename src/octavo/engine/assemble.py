@@ -197,10 +197,9 @@ def merge(spine: Spine, indexing: Indexing, actor: str, first: Memory, second: M
     """One assembly in place of two, in one commit; who merges by hand needs no threshold."""
     if first.id == second.id:
         raise BadInput(f"{first.id} cannot be merged with itself", hint="name two assemblies")
-    if not is_human(actor) and (first.approved or second.approved):
-        raise HumanOnly(f"{actor} tried to merge an assembly that a person made", hint="ask that person")
+    _must_be_allowed(actor, "merge", first, second)
     new = f"asm_{spine.new_id()}"
-    changes = partial(_merged, spine, indexing, (first.id, second.id), new)
+    changes = partial(_merged, spine, indexing, (first.id, second.id), new, by=actor)
     return spine.change(changes, cause=f"merge {new}", actor=actor, scope=first.scope)[0]
 
 
@@ -252,7 +251,13 @@ def _alike(spine: Spine, held: Composites) -> list[tuple[str, Pair]]:
 
 
 def _merged(
-    spine: Spine, indexing: Indexing, pair: Pair, new: str, view: DbView, threshold: float | None = None
+    spine: Spine,
+    indexing: Indexing,
+    pair: Pair,
+    new: str,
+    view: DbView,
+    threshold: float | None = None,
+    by: str = "system",
 ) -> list[Memory]:
     """What a merge changes: the new assembly, and the ends of the two, which say into what."""
     both = [must_live(view.get(id_), id_) for id_ in pair]
@@ -262,10 +267,18 @@ def _merged(
     similarity = float(np.dot(*vectors)) if len(vectors) == len(pair) else None
     formed = {"similarity": similarity, "threshold": threshold}
     kept = {"text": named.text, "approved": named.approved} if named else {}
+    if is_human(by):
+        kept["approved"] = by
     tags = tuple(dict.fromkeys(tag for m in both for tag in m.tags))
     links = tuple(Link(name=MERGED_FROM, to=id_) for id_ in pair)
     whole = _whole(spine, indexing, members, new, "merge", formed=formed, tags=tags, links=links, **kept)
     return [checked(spine, whole), *(_ended(m, new, "system") for m in both)]
+
+
+def _must_be_allowed(actor: str, what: str, *some: Memory) -> None:
+    """Raise HumanOnly where somebody else would take apart what a person put together."""
+    if not is_human(actor) and any(memory.approved for memory in some):
+        raise HumanOnly(f"{actor} tried to {what} an assembly that a person made", hint="ask that person")
 
 
 def _ended(source: Memory, into: str, actor: str) -> Memory:
@@ -276,6 +289,7 @@ def unmerge(spine: Spine, actor: str, whole: Memory) -> list[str]:
     """End an assembly that a merge made; those it was made of live again. Returns their ids."""
     if not whole.linked(MERGED_FROM):
         raise BadInput(f"{whole.id} was not formed by a merge", hint="`octavo merge-log` lists those")
+    _must_be_allowed(actor, "unmerge", whole)
 
     def changes(view: DbView) -> list[Memory]:
         back = [tombstone(must_live(view.get(whole.id), whole.id), actor)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,7 +28,7 @@ from octavo.engine.spine import Spine
 from octavo.errors import BadInput, Busy, Damaged, NewerFormat, Unavailable
 from octavo.storage import codec
 from octavo.storage.mirror_tree import Manifest, Tree, hash_of
-from octavo.storage.stores.disk import TEMPORARY, Disk, replace_file, saying
+from octavo.storage.stores.disk import TEMPORARY, Disk, locked, replace_file, saying
 
 KEY = "attached.json"
 INSIDE = "mirror"  # the one tree inside the account's folder, so that a copy of the folder has its own
@@ -38,7 +37,6 @@ Sort = Literal["view", "copy", "tree"]
 
 _FORMAT = 1
 _LOCK = "attached.lock"
-_POLL_SECONDS = 0.002
 _ABOVE = 2
 _AGAIN = "remove it; a vault that is opened attaches its files again"
 _STORED = "make it writable and try again; what was remembered is stored"
@@ -169,19 +167,10 @@ class Attachments:
     @contextmanager
     def locked(self, wait_seconds: float | None = None) -> Iterator[None]:
         """Hold the files alone, across threads and processes; Busy if the turn does not come in time."""
-        with saying(f"locking {self._folder / _LOCK}", _STORED):
-            fd = self.disk.open_lock(self._folder / _LOCK)
-        waited = 0.0
-        try:
-            while not self.disk.try_lock(fd):
-                if wait_seconds is not None and waited >= wait_seconds:
-                    held = f"the files beside the account were held by others for {wait_seconds:g} seconds"
-                    raise Busy(held)
-                time.sleep(_POLL_SECONDS)
-                waited += _POLL_SECONDS
+        with locked(self.disk, self._folder / _LOCK, wait_seconds, _STORED) as taken:
+            if not taken:
+                raise Busy(f"the files beside the account were held by others for {wait_seconds:g} seconds")
             yield
-        finally:
-            self.disk.close(fd)
 
     def keep(self, path: Path, data: bytes, ids: Mapping[int, str]) -> Path:
         """Keep somebody else's lines in a new file, under a name that is free, without what was erased.

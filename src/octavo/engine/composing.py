@@ -17,7 +17,7 @@ from octavo.engine.spine import Spine
 from octavo.libraries import Array, np
 from octavo.storage import composites
 from octavo.storage.codec import micros
-from octavo.storage.columns import stamp_of, writing
+from octavo.storage.columns import Latest, writing
 from octavo.storage.composites import Composite, Composites
 from octavo.storage.rows import OPEN, Units, key_code
 from octavo.storage.state_view import DbView
@@ -32,15 +32,8 @@ class Composing:
 
     def __init__(self, spine: Spine, embedding: Embedding, units: Callable[[], Units]) -> None:
         self._spine, self._embedding, self._units = spine, embedding, units
-        self.name, self._path = embedding.embedder.name, embedding.folder / composites.FILE
-        self._held: tuple[object, Composites] | None = None
-
-    def held(self) -> Composites:
-        """The composites as they are published now."""
-        stamp, held = stamp_of(self._path), self._held
-        if held is None or held[0] != stamp:
-            held = self._held = (stamp, self._read())
-        return held[1]
+        self.name = embedding.embedder.name
+        self.held = Latest(embedding.folder / composites.FILE, self._read)
 
     def follow(self) -> None:
         """Make the composites of what changed, as far as words and vectors have come; renew what has aged."""
@@ -188,9 +181,10 @@ class Composing:
         """The composite that came with an assembly, while its members have no vectors and did not change."""
         told, embedder = assembly.data.get(VECTOR), self._embedding.embedder
         is_same = len(members) >= LEAST and all(member.rev == 1 for member in members)
-        if not is_same or not isinstance(told, Mapping) or told.get("embedder") != embedder.name:
+        values = told["values"] if isinstance(told, Mapping) and told["embedder"] == embedder.name else ()
+        if not is_same or len(values) != embedder.dimension:
             return np.zeros(embedder.dimension)
-        came: Array = checked_vectors(told["values"], embedder.dimension)[0]
+        came: Array = checked_vectors(values, embedder.dimension)[0]
         return came
 
     def _now(self) -> tuple[Units, Vectors]:

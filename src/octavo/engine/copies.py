@@ -232,12 +232,12 @@ def _redact_there(
 
         def act(again: Pending, view: DbView) -> None:
             for id_ in {redaction.memory for redaction in new}:
-                there, here = view.get(id_), spine.head().get(id_)
-                if there is None or there.gone:
+                there, here = view.live(id_), spine.head().live(id_)
+                if there is None:
                     continue
-                is_masked = here is not None and not here.gone and here.kind == "episode"
+                is_masked = here is not None and here.kind == "episode"
                 after = replace(here, rev=there.rev + 1) if here and is_masked else None
-                again.extend([after or tombstone(there, new[0].by)])
+                again.apply(after or tombstone(there, new[0].by))
             again.extend(new)
 
         other.commit(act, cause=_CAUSE, actor=new[0].by if new else "system")

@@ -24,7 +24,7 @@ from octavo.models.embedders import Embedder
 from octavo.models.rerank import TokenReranker
 from octavo.storage import retries
 from octavo.storage.codec import REDACTED, micros, moment_of
-from octavo.storage.columns import Columns, stamp_of, writing
+from octavo.storage.columns import Columns, Latest, writing
 from octavo.storage.index import passages_of
 from octavo.storage.ledger import GENESIS
 from octavo.storage.rows import Units, open_units
@@ -36,7 +36,6 @@ from octavo.storage.vectors import (
     checked_vectors,
     fill_vectors,
     held_vectors,
-    open_vectors,
 )
 
 _log = logging.getLogger("octavo.embedding")
@@ -54,22 +53,17 @@ V = TypeVar("V", bound=Columns[Any])
 
 
 class Following(Generic[V]):
-    """Columns that follow the indexed passages, as they are published now; damaged ones are made anew."""
+    """What one model makes of the indexed passages, as it is published now; damaged columns are made anew."""
 
-    def __init__(self, spine: Spine, index: Path, what: str, model: str) -> None:
-        self._spine = spine
+    columns: type[V]
+
+    def __init__(self, spine: Spine, index: Path, model: Embedder | TokenReranker) -> None:
+        self._spine, self._model = spine, model
         self._lock, self._adding = threading.RLock(), threading.Lock()
-        self._held: tuple[object, V] | None = None
         self.index = index
-        self.folder = index / f"{what}-{re.sub(r'[^A-Za-z0-9._-]', '_', model)[:80]}"
-
-    def now(self) -> V:
-        """What is published now; nothing if it is damaged."""
-        with self._lock:
-            stamp = stamp_of(self.folder / "manifest.json")
-            if self._held is None or self._held[0] != stamp:
-                self._held = (stamp, self._healed())
-            return self._held[1]
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", model.name)[:80]
+        self.folder = index / f"{self.columns.__name__.lower()}-{name}"
+        self.now = Latest(self.folder / "manifest.json", self._healed)
 
     def verify(self, rows: int) -> None:
         """Raise `Damaged` unless every byte is what was written, for passages that are indexed."""
@@ -105,9 +99,6 @@ class Following(Generic[V]):
         """How many of the indexed passages nobody looked at yet."""
         return max(0, rows - int(self.now().manifest.rows))
 
-    def _open(self, folder: Path) -> V:
-        raise NotImplementedError
-
     def _made(self, rows: Sequence[int]) -> Any:
         raise NotImplementedError
 
@@ -118,10 +109,12 @@ class Following(Generic[V]):
         """The rows to try again now, and those never tried."""
         return [], range(columns.manifest.rows, total)
 
-    def _history(self) -> str:
-        """What tells this ledger from every other."""
-        ledger = self._spine.ledger
-        return ledger.hash_of(1) if ledger.exists(1) else GENESIS
+    def _open(self, folder: Path) -> V:
+        """What is published in a folder by this model, of this ledger and no other."""
+        model, ledger = self._model, self._spine.ledger
+        history = ledger.hash_of(1) if ledger.exists(1) else GENESIS
+        fresh = ModelManifest(model=model.name, dimension=model.dimension, history=history)
+        return self.columns.open(folder, fresh)
 
     def _healed(self) -> V:
         try:
@@ -142,8 +135,10 @@ class Following(Generic[V]):
 class Embedding(Following[Vectors]):
     """The vectors of one embedder for one account's index."""
 
+    columns = Vectors
+
     def __init__(self, spine: Spine, index: Path, embedder: Embedder) -> None:
-        super().__init__(spine, index, "vectors", embedder.name)
+        super().__init__(spine, index, embedder)
         self.embedder = embedder
         self._kept: dict[bytes, Any] = {}  # vectors of texts that no index holds yet, by the texts' hashes
 
@@ -300,16 +295,14 @@ class Embedding(Following[Vectors]):
         failed |= {half + place: error for place, error in more.items()}
         return np.concatenate([first, second]), failed
 
-    def _open(self, folder: Path) -> Vectors:
-        name, dimension = self.embedder.name, self.embedder.dimension
-        return open_vectors(folder, embedder=name, dimension=dimension, history=self._history())
-
 
 class SecondLook(Following[Tokens]):
     """The token vectors of one reranker for one account's index; a question is all that recall encodes."""
 
+    columns = Tokens
+
     def __init__(self, spine: Spine, index: Path, reranker: TokenReranker) -> None:
-        super().__init__(spine, index, "tokens", reranker.name)
+        super().__init__(spine, index, reranker)
         self.reranker = reranker
 
     def ask(self, question: Question) -> Encoded | None:
@@ -333,10 +326,6 @@ class SecondLook(Following[Tokens]):
             if np.shape(vectors) != (len(ids), self.reranker.dimension) or not np.isfinite(vectors).all():
                 raise ModelFailed(f"the reranker {self.reranker.name} gave no usable vectors for the tokens")
         return [found.get(place, none) for place in range(len(texts))]
-
-    def _open(self, folder: Path) -> Tokens:
-        name, dimension = self.reranker.name, self.reranker.dimension
-        return Tokens.open(folder, ModelManifest(model=name, dimension=dimension, history=self._history()))
 
 
 def texts_of(spine: Spine, index: Path, rows: Sequence[int]) -> list[tuple[Memory, str]]:

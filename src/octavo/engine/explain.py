@@ -72,7 +72,9 @@ class Explainer:
     def assembly(self, id_: AssemblyId) -> Assembly:
         """Show an assembly with its members, its topics, and whether it may lift them."""
         memory = self.found(id_)
-        return self._told(memory, live_members(self.spine.head(), members_of(memory)))
+        members = live_members(self.spine.head(), members_of(memory))
+        # A wall: files of others may name members of another scope.
+        return self._told(memory, [member for member in members if member.scope == memory.scope])
 
     def found(self, id_: str) -> Memory:
         """A live assembly that the handle sees, or NotFound."""

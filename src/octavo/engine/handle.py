@@ -295,7 +295,8 @@ class Handle(Reader):
             return self._spine.state.version_at(check_time(when))
         if not 0 <= when <= head:
             raise NotFound(
-                f"there is no version {when!r}; the account is at {head}", hint="`octavo versions`"
+                f"there is no version {when!r}; the account is at {head}",
+                hint="`octavo versions` lists those there are",
             )
         return when
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
-from octavo.domain.ports import Progress, Projection
+from octavo.domain.ports import Progress
 from octavo.engine import redaction
 from octavo.engine.attachments import unswept
+from octavo.engine.indexing import Indexing
 from octavo.engine.spine import Spine, identify, must_be_its_key
 from octavo.errors import Damaged, NotFound, OctavoError
 from octavo.storage import buffers, codec
@@ -37,7 +38,7 @@ class Report(Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = None) -> Report:
+def check(spine: Spine, index: Indexing, progress: Progress | None = None) -> Report:
     """Read every version and buffer, verify every hash, and prove what is derived against the ledger."""
     notes: list[str] = []
     reached = spine.state.watermark()[0]
@@ -53,11 +54,14 @@ def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = 
             lines += len(found.lines)
         if progress:
             progress(number, head)
-    problems += _or_damage(lambda: _check_key(spine))
+    problems += _or_damage(
+        lambda: must_be_its_key(spine.ledger, identify(spine.store, spine.identity.account))
+    )
     problems += [why for log in (REFUSALS, COPIES) for why in log.damaged(spine.store)]
     problems += [f"{key} is not readable: {why}" for key, why in _check_archive(spine)]
     open_ = _check_buffers(spine, problems, notes)
     # Each is damaged by itself, or what it stands on is; what says which there are may be, too.
+    walk = redaction.projections(spine, index)
     problems += _or_damage(lambda: (why for projection in walk for why in _or_damage(projection.verify)))
     problems += _or_damage(lambda: [f"the redaction of {r.memory} is not swept yet" for r in unswept(spine)])
     if left := len(spine.store.leftovers()):
@@ -72,13 +76,7 @@ def check(spine: Spine, walk: Iterable[Projection], progress: Progress | None = 
     )
 
 
-def repair(
-    spine: Spine,
-    walk: Callable[[], Iterable[Projection]],
-    *,
-    accept: bool = False,
-    progress: Progress | None = None,
-) -> None:
+def repair(spine: Spine, index: Indexing, *, accept: bool = False, progress: Progress | None = None) -> None:
     """Derive again what is wrong, and the state always; a ledger that lost its end needs `accept`.
 
     An index that is made anew lies elsewhere, so what comes behind it on the walk is asked for then.
@@ -88,16 +86,16 @@ def repair(
     spine.state.rebuild(progress)
     redaction.sweep(spine)
     spine.store.clear_leftovers()
-    for projection in walk():
+    for projection in redaction.projections(spine, index):
         if projection.verify(stamp=True):
             projection.clear()
             projection.follow(progress)
 
 
-def _or_damage(look: Callable[[], Iterable[str]]) -> Iterator[str]:
+def _or_damage(look: Callable[[], Iterable[str] | None]) -> Iterator[str]:
     """What somebody finds wrong, or why it cannot be looked at."""
     try:
-        yield from look()
+        yield from look() or ()
     except Damaged as error:
         yield error.message
 
@@ -114,12 +112,6 @@ def _check_archive(spine: Spine) -> Iterator[tuple[str, str]]:
                 codec.decode_json(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 yield f"{key}, line {number}", str(error)
-
-
-def _check_key(spine: Spine) -> tuple[str, ...]:
-    now = identify(spine.store, spine.identity.account, spine.now(), create=False)
-    must_be_its_key(spine.ledger, now)
-    return ()
 
 
 def _check_buffers(spine: Spine, problems: list[str], notes: list[str]) -> int:

@@ -278,10 +278,10 @@ class Indexing:
         """Bring the composites of assemblies up to what is indexed."""
         self._on_current(lambda: self.composing.follow() if self.composing else None)
 
-    def healed(self, act: Callable[[], T]) -> T:
-        """Do something with the index, whatever becomes of it.
+    def healed(self, act: Callable[[], T], *, clears: bool = True) -> T:
+        """Do something with the index that counts, again where another one takes its place meanwhile.
 
-        One that another took the place of meanwhile is left for that, a damaged one thrown away.
+        A damaged one is thrown away, or is an error if that is not asked for.
         """
         failed: object = None
         for _ in range(_ATTEMPTS):
@@ -290,25 +290,17 @@ class Indexing:
                 return act()
             except LedgerDamaged:
                 raise
-            except (Damaged, FileNotFoundError, msgspec.DecodeError):
-                # Once may be a writer who published and swept meanwhile; what fails twice is damaged.
-                if failed == folder and not self.has_moved() and self.folder == folder:
-                    self.clear()
+            except (Damaged, FileNotFoundError, msgspec.DecodeError) as error:
+                if not self.has_moved() and self.folder == folder:  # another thread may have noticed first
+                    if not clears:
+                        raise error if isinstance(error, Damaged) else damaged(folder, "gone") from error
+                    if failed == folder:  # once may be a writer who published and swept meanwhile
+                        self.clear()
                 failed = folder
         return act()
 
     def _on_current(self, act: Callable[[], T]) -> T:
-        """Do something to the index that counts; again where another one takes its place meanwhile."""
-        while True:
-            folder = self.folder
-            try:
-                return act()
-            except (FileNotFoundError, Damaged) as error:
-                if self.has_moved() or self.folder != folder:  # another thread may have noticed first
-                    continue
-                if isinstance(error, Damaged):
-                    raise
-                raise damaged(self.folder, "a file is gone") from error
+        return self.healed(act, clears=False)
 
     def embedded(self) -> Vectors:
         """The vectors of the embedder in use."""

@@ -142,16 +142,17 @@ class Keeper(Handle):
         *,
         force: Annotated[bool, "Try at once what waits for another attempt, or was given up."] = False,
         progress: Progress | None = None,
-    ) -> None:
-        """Bring words and vectors up to the ledger; `force` tries at once what waits or was given up."""
+    ) -> int:
+        """Bring the index up to the newest version; returns which that is."""
         self._spine.must_write()
         self._indexing.healed(partial(self._indexing.catch_up, progress, force=force))
+        return self.version
 
-    def reindex(self, *, progress: Progress | None = None) -> None:
-        """Throw words and vectors away and make them anew."""
+    def reindex(self, *, progress: Progress | None = None) -> int:
+        """Throw the index away and make it anew from the ledger; returns the newest version."""
         self._spine.must_write()
         self._indexing.healed(partial(self._indexing.rebuild, progress))
-        self.catch_up(progress=progress)
+        return self.catch_up(progress=progress)
 
     def freshness(self, id_: str) -> Freshness:
         """Whether the index holds a memory's current revision, and since when its vectors are there."""
@@ -176,8 +177,7 @@ class Keeper(Handle):
 
     def check(self, *, progress: Progress | None = None) -> health.Report:
         """Prove that every byte is what was written; name the first damage in each file."""
-        walk = redaction.projections(self._spine, self._indexing)
-        report = health.check(self._spine, walk, progress)
+        report = health.check(self._spine, self._indexing, progress)
         if self.scope is not None:  # whether all is well, and nothing of what lies in other scopes
             told = health.DAMAGED if report.problems else ()
             return replace(report, lines=0, sandboxes=len(self.sandboxes()), problems=told, notes=())
@@ -199,8 +199,7 @@ class Keeper(Handle):
         self._must_be_owner("repair")
         if accept:
             self._must_be_human("accept the loss of versions")
-        walk = partial(redaction.projections, self._spine, self._indexing)
-        health.repair(self._spine, walk, accept=accept, progress=progress)
+        health.repair(self._spine, self._indexing, accept=accept, progress=progress)
         return self.check()
 
     def backup(

@@ -79,9 +79,11 @@ class Stats(Struct, frozen=True, kw_only=True):
 class Reader:
     """What can be asked of an account, at one version or at the head, within the scopes a handle sees."""
 
-    def __init__(self, spine: Spine, scope: str | None, recaller: Callable[[], Recaller]) -> None:
-        self._spine = spine
-        self._recaller = recaller
+    def __init__(
+        self, spine: Spine, scope: str | None, recaller: Callable[[], Recaller], version: int | None = None
+    ) -> None:
+        """Read what stands at a version, or at the head as it moves on."""
+        self._spine, self._recaller, self._version = spine, recaller, version
         self.scope = None if scope is None else check_scope(scope)
 
     @property
@@ -91,8 +93,8 @@ class Reader:
 
     def get(self, id_: str) -> Memory | None:
         """A live memory, or None."""
-        memory = self._view().get(check_id(id_))
-        return memory if memory and not memory.gone and self.sees(memory.scope) else None
+        memory = self._view().live(check_id(id_))
+        return memory if memory and self.sees(memory.scope) else None
 
     def history(self, id_: str) -> list[Revision]:
         """Every revision of a memory up to this version, oldest first, tombstones included."""
@@ -254,7 +256,7 @@ class Reader:
         base, view = self._base(), self._view()
         rows = base.telling(TOPICS, self._seen(scope), _TELLING)
         told = [quote for _, _, memory in base.at_rows(rows) for quote in quotes_of(memory)]
-        gone = {id_ for id_ in {quote.id for quote in told} if (now := view.get(id_)) is None or now.gone}
+        gone = {id_ for id_ in {quote.id for quote in told} if view.live(id_) is None}
         keyed = self._spine.keyed
         return holding(
             quote
@@ -343,7 +345,7 @@ class Reader:
 
     def _base(self) -> DbView:
         """The committed version below everything."""
-        return self._spine.head()
+        return self._spine.head() if self._version is None else self._spine.state.at(self._version)
 
     def _view(self, base: DbView | None = None) -> View:
         """What is read: the committed version (`base`, if that is known), or a layer over it."""
@@ -370,15 +372,6 @@ class Reader:
 
 class Snapshot(Reader):
     """An older version, read like the account itself."""
-
-    def __init__(
-        self, spine: Spine, scope: str | None, version: int, recaller: Callable[[], Recaller]
-    ) -> None:
-        super().__init__(spine, scope, recaller)
-        self._version = version
-
-    def _base(self) -> DbView:
-        return self._spine.state.at(self._version)
 
 
 def _many(value: Many) -> tuple[str, ...] | None:

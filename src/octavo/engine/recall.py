@@ -98,7 +98,7 @@ class Recaller:
         index = self._indexing.index
         if {self._indexing.folder, source.index if source else units.folder} != {units.folder}:
             return self._recall(base, view, query)  # another index took the place of this one
-        tokens, asked = self._second_look(question, query, notes)
+        look = self._second_look(question, query, notes)
         # So many are looked at closely that none of the best is missed.
         is_usual = query.streams is None and query.emotion is None
         few = TOP if self._looks_twice and query.rerank else _FEW if is_usual else _MANY
@@ -117,8 +117,7 @@ class Recaller:
             query=vector,
             held=None if held is None else (held, vectors),
             ends=ends,
-            tokens=tokens,
-            asked=asked,
+            look=look,
         )
         # The question itself must have brought it, and not only what every memory has.
         asked_for = [
@@ -227,7 +226,7 @@ class Recaller:
 
     def _second_look(
         self, question: Question, query: Query, notes: list[str]
-    ) -> tuple[Tokens | None, Encoded | None]:
+    ) -> tuple[Tokens, Encoded] | None:
         """Token vectors and the question's own; none where it is not wanted or the model cannot read it.
 
         No memory is encoded while a question waits: what has no tokens yet keeps its place meanwhile.
@@ -235,13 +234,15 @@ class Recaller:
         look = self._indexing.second_look
         self._indexing.is_used |= look is not None
         if look is None or not query.rerank or query.streams is not None:
-            return None, None
+            return None
         try:
             asked = look.ask(question)
         except ModelFailed as error:
             notes.append(f"looked at once: {error.message}")
-            return None, None
-        if asked is not None and look.missing(self._indexing.index.units().manifest.rows):
+            return None
+        if asked is None:
+            return None
+        if look.missing(self._indexing.index.units().manifest.rows):
             self._wake()
         return look.now(), asked
 

@@ -74,15 +74,12 @@ def redact(
     if everywhere and not texts and any(memory.text == REDACTED for memory in asked):
         hint = "redact by their ids the memories that `also_in` named when it was erased"
         raise NotFound(f"the text of {id_} is erased, so nobody can tell what else contains it", hint=hint)
-    elsewhere: list[_Elsewhere] = []
 
-    def act(pending: Pending, view: DbView) -> None:
-        elsewhere[:] = [_elsewhere(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)]
-        derived, also, wordings, masked = elsewhere[0]
+    def act(pending: Pending, view: DbView) -> _Elsewhere:
+        elsewhere = _elsewhere(spine, reader, view, writer.scope, id_, texts, everywhere=everywhere)
+        derived, also, wordings, masked = elsewhere
         gone = [id_, *(also if everywhere else ()), *derived]
-        changes: list[Change] = [
-            tombstone(m, writer.actor) for g in gone if (m := view.get(g)) and not m.gone
-        ]
+        changes: list[Change] = [tombstone(m, writer.actor) for g in gone if (m := view.live(g))]
         changes += [replace(m, rev=m.rev + 1, actor=writer.actor) for m in masked.values() if m]
         changes += _closed(view, {*gone, *masked}, texts | wordings, writer)
         keys = sorted(spine.keyed(key_of(text)) for text in texts | wordings)
@@ -90,9 +87,10 @@ def redact(
         others = [*gone[1:], *masked]
         changes += [_line(other, spine.keyed(f"id {other}"), reason, writer) for other in others]
         pending.extend(changes)
+        return elsewhere
 
-    spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
-    derived, also, _, masked = elsewhere[0]
+    found, _ = spine.commit(act, cause=f"redact {id_}", actor=writer.actor, scope=writer.scope)
+    derived, also, _, masked = found
     try:
         versions, waiting, unreached, held = sweep(spine)
     except (Damaged, Unavailable) as error:  # it is committed, so reads mask the text; it goes on when it can
@@ -144,7 +142,7 @@ def _elsewhere(
             wordings |= _texts([memory])
     erased = episodes if everywhere else exact
     masked = {
-        e: masked_episode(m, keys, REDACTED, whole=everywhere) if (m := view.get(e)) and not m.gone else None
+        e: masked_episode(m, keys, REDACTED, whole=everywhere) if (m := view.live(e)) else None
         for e in sorted(erased)
     }
     ended = {id_, *erased, *(holding if everywhere else ())}
@@ -208,7 +206,8 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     upto = {redaction.memory: version for redaction, version in pending.items()}
     versions = _versions(spine, upto, erasure)
     # A piece of a text in a file outside is known only while the ledger still has the text.
-    said = _said(spine, erasure.ids, versions)
+    told = (change for number in versions for change in spine.ledger.read(number).changes())
+    said = [change for change in told if isinstance(change, Memory) and change.id in erasure.ids]
     besides = {text for memory in said for text in strings(memory)}
     beyond = replace(erasure, wordings=_texts(said), besides=besides)
     held = copies.follow(spine, beyond, pending, sweep)
@@ -218,8 +217,8 @@ def sweep(spine: Spine) -> tuple[list[int], list[str], list[str], dict[str, str]
     waiting = _sweep_buffers(spine, pending)
     _sweep_notes(spine, erasure)
     spine.store.clear_leftovers()
-    for projection in inside(spine):
-        projection.erase(erasure)
+    spine.state.erase(erasure)
+    Indexing(spine, spine.index, None).erase(erasure)
     if not waiting:
         done = [replace(redaction, swept=True) for redaction in pending]
         spine.commit(lambda pending, _: pending.extend(done), cause="swept", actor="system")
@@ -234,16 +233,11 @@ def outside(spine: Spine) -> list[Projection]:
     return [*spine.followers, *mirror.listed(spine), Attachments(spine)]
 
 
-def inside(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
-    """What is made from the ledger alone; erased behind it, so that an interrupted sweep finds its way."""
-    yield spine.state
-    yield Indexing(spine, spine.index, None) if index is None else index
-
-
-def projections(spine: Spine, index: Indexing | None = None) -> Iterator[Projection]:
-    """All of them; `index` is the caller's own, which knows its embedder."""
+def projections(spine: Spine, index: Indexing) -> Iterator[Projection]:
+    """All of them; the last two are made from the ledger alone, so they are erased behind it."""
     yield from outside(spine)
-    yield from inside(spine, index)
+    yield spine.state
+    yield index
 
 
 def _sweep_ledger(spine: Spine, versions: Collection[int], erasure: Erasure, upto: Mapping[str, int]) -> None:
@@ -263,12 +257,6 @@ def _versions(spine: Spine, upto: Mapping[str, int], erasure: Erasure) -> list[i
     versions = {v for id_, last in upto.items() for v, _ in spine.state.history(id_) if v <= last}
     versions |= {v for id_ in upto for tag in ("merge", "clash") for v, _ in spine.state.others(tag, ref=id_)}
     return sorted(versions | {v for v, _, change in spine.state.spoken() if erasure.holds(change)})
-
-
-def _said(spine: Spine, ids: Collection[str], versions: Iterable[int]) -> list[Memory]:
-    """Every revision that the ledger still has of some memories."""
-    changes = (change for number in versions for change in spine.ledger.read(number).changes())
-    return [change for change in changes if isinstance(change, Memory) and change.id in ids]
 
 
 def _sweep_notes(spine: Spine, erasure: Erasure) -> None:

@@ -101,7 +101,7 @@ def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: st
 
     def changes(view: DbView) -> list[Change]:
         if asked is None:
-            live = [m for id_ in ids if (m := view.get(id_)) and not m.gone]
+            live = [m for id_ in ids if (m := view.live(id_))]
             return [replace(tombstone(m, "system"), data={RETIRED: name}) for m in live]
         if any(p.action == "retire" and p.memory.id == name for p in view.proposals()):
             return []

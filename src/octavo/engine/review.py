@@ -14,7 +14,7 @@ from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, che
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
-from octavo.domain.verdicts import RuleContext, Verdict, propose_end
+from octavo.domain.verdicts import RuleContext, Verdict, ask, propose_end
 from octavo.engine import assemble, attachments, redaction
 from octavo.engine.explain import AssemblyId
 from octavo.engine.fields import MemoryId, Unit, as_tags
@@ -53,16 +53,15 @@ class Curator(Handle):
         """Show one proposal and the difference it would make, as a person should see it before deciding."""
         view = self._spine.head()
         proposal = self._waiting(view, check_id(id_))
-        current, version = view.get(proposal.memory.id), view.version
-        live = current if current and not current.gone else None
+        live, version = view.live(proposal.memory.id), view.version
         diff = Diff(before=version, after=version + 1)
         if proposal.action == "forget":
             diff = replace(diff, removed=(live,) if live else ())
         elif live is not None:
             diff = replace(diff, changed=((live, proposal.memory),))
         else:
-            sources = [view.get(old) for old in proposal.memory.linked("merged_from")]
-            gone = tuple(m for m in sources if m and not m.gone) if proposal.action == "merge" else ()
+            sources = proposal.memory.linked("merged_from") if proposal.action == "merge" else ()
+            gone = tuple(m for old in sources if (m := view.live(old)))
             diff = replace(diff, added=(proposal.memory,), removed=gone)
         return Waiting(proposal=proposal, diff=diff, digest=_digest(proposal))
 
@@ -190,25 +189,17 @@ class Curator(Handle):
         writer = self._writer(old.scope)
         raised = writer.proposable(review.promoted(old, text, tags), self._spine.head())
         above = "procedural" if old.kind == "skill" else "canon"
-        proposal = Proposal(
-            id=self._spine.new_id(),
-            action="promote",
-            memory=replace(raised, actor=self.actor),
-            base_rev=old.rev,
-            reason=f"promotion of {old.kind} {old.topic or old.id} to {above}",
-            by=self.actor,
-            at=self._spine.now(),
-        )
+        new, why = replace(raised, actor=self.actor), f"promotion of {old.kind} {old.topic or id_} to {above}"
 
-        def act(pending: Pending, context: RuleContext, view: DbView) -> Memory | None:
-            pending.apply(proposal)
-            return review.approve(pending, proposal, context) if writer.is_human else None
+        def act(pending: Pending, context: RuleContext, view: DbView) -> tuple[Memory | None, str]:
+            proposal = ask(pending, "promote", new, why, context, base_rev=old.rev)
+            return review.approve(pending, proposal, context) if writer.is_human else None, proposal.id
 
-        done = _commit(writer, f"{'promote' if writer.is_human else 'propose'} {id_}", act)
+        done, asked = _commit(writer, f"{'promote' if writer.is_human else 'propose'} {id_}", act)
         if done is not None:
             return Verdict(outcome="superseding", memory=done, detail=f"{id_} is {above} now")
         detail = f"{above} waits for a person"
-        return Verdict(outcome="proposed", check="approval", detail=detail, proposal=proposal.id)
+        return Verdict(outcome="proposed", check="approval", detail=detail, proposal=asked)
 
     def merge_candidates(
         self,
@@ -250,18 +241,12 @@ class Curator(Handle):
             raise BadInput(f"{first} and {second} cannot be merged: they differ in kind or scope")
         better, writer = max((a, b), key=lambda m: (m.confidence, m.at)), self._writer(None)
         said = replace(better, text=better.text if text is None else text)
-        proposal = Proposal(
-            id=self._spine.new_id(),
-            action="merge",
-            memory=review.merged(
-                a, b, writer.proposable(said, self._spine.head()).text, self._spine.new_id()
-            ),
-            reason=f"{first} and {second} say nearly the same",
-            by=self.actor,
-            at=self._spine.now(),
-        )
-        _commit(writer, "propose merge", lambda pending, context, view: pending.apply(proposal))
-        return proposal.id
+        said, why = writer.proposable(said, self._spine.head()), f"{first} and {second} say nearly the same"
+
+        def act(pending: Pending, context: RuleContext, view: DbView) -> str:
+            return ask(pending, "merge", review.merged(a, b, said.text, context.new_id()), why, context).id
+
+        return _commit(writer, "propose merge", act)
 
     def deletion_candidates(self, *, scope: str | None = None) -> list[Doubt]:
         """List memories worth asking about, and why; nothing is deleted."""
@@ -277,12 +262,10 @@ class Curator(Handle):
             ids = []
             asked = {p.memory.id for p in pending.proposals() if p.action == "forget"}
             for doubt in doubts:
-                current = view.get(doubt.memory.id)
-                declined = view.was_declined("forget", doubt.memory.id)
-                if doubt.memory.id in asked or declined or current is None or current.gone:
-                    continue
-                verdict = propose_end(pending, current, doubt.reason, context)
-                ids.append(verdict.proposal or "")
+                current = view.live(doubt.memory.id)
+                is_asked = doubt.memory.id in asked or view.was_declined("forget", doubt.memory.id)
+                if current is not None and not is_asked:
+                    ids.append(propose_end(pending, current, doubt.reason, context).proposal or "")
             return ids
 
         return _commit(self._writer(scope), "propose deletions", act)
@@ -331,9 +314,7 @@ def expire(spine: Spine, writer: Writer) -> int:
 
     def act(pending: Pending, context: RuleContext, view: DbView) -> int:
         days = spine.policy.review.expire_days
-        decisions = [] if days is None else review.expired(view.proposals(), context.at, days)
-        pending.extend(decisions)
-        return len(decisions)
+        return 0 if days is None else len(pending.extend(review.expired(view.proposals(), context.at, days)))
 
     return _commit(writer, "expire", act)
 
@@ -345,10 +326,8 @@ def _digest(proposal: Proposal) -> str:
 
 def _commit(writer: Writer, cause: str, act: Callable[[Pending, RuleContext, DbView], T]) -> T:
     """Commit what an act puts on top of the newest version; returns what the last attempt gave."""
-    done: list[T] = []
 
-    def attempt(pending: Pending, view: DbView) -> None:
-        done[:] = [act(pending, writer.context(), view)]
+    def attempt(pending: Pending, view: DbView) -> T:
+        return act(pending, writer.context(), view)
 
-    writer.spine.commit(attempt, cause=cause, actor=writer.actor)
-    return done[0]
+    return writer.spine.commit(attempt, cause=cause, actor=writer.actor)[0]

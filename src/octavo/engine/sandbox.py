@@ -57,7 +57,7 @@ class Sandbox(Reader):
         recaller: Callable[[], Recaller],
     ) -> None:
         """Hold a buffer for who writes; `closed` is called when it was consolidated."""
-        super().__init__(writer.spine, opened.scope, recaller)
+        super().__init__(writer.spine, opened.scope, recaller, opened.parent)
         self.id = opened.sandbox
         self.name = opened.name
         self.parent_version = opened.parent
@@ -106,7 +106,8 @@ class Sandbox(Reader):
         )
         held = self._held()
         id_ = self._open[0] if self._open else self._spine.new_id()
-        self._make_room(0 if self._open else 1)
+        if not self._open:
+            self._make_room()
         spoke = Spoke(episode=id_, turn=self._checked(id_, turn), actor=self._signature)
         held.append(spoke)  # besides the turn, which is checked, it holds names that were when it opened
         self._open = entries.after_turn(self._open, spoke)
@@ -134,7 +135,7 @@ class Sandbox(Reader):
     ) -> str:
         """Add a whole episode in the documents' form (turn_1, turn_2, RI_global …); returns its id."""
         wrote = self._writer.episode(episode, level=ri_level or episode.get("ri_level"))
-        self._make_room(1)
+        self._make_room()
         if self._fresh_state().get(wrote.memory.id) is not None:
             raise Immutable(f"episode {wrote.memory.id} is already there and never changes")
         outcome = self._writer.checked(wrote)
@@ -237,7 +238,7 @@ class Sandbox(Reader):
         self._recalled = []
 
     def _commit(self, buffer: SessionBuffer) -> Version | None:
-        def act(pending: Pending, view: DbView) -> int | None:
+        def act(pending: Pending, view: DbView) -> None:
             done = max((last for _, last, _ in self._spine.state.commits_of(self.id)), default=0)
             candidates = entries.candidates(buffer, after=done)
             if candidates and self._opened.strict and view.version != self.parent_version:
@@ -249,10 +250,10 @@ class Sandbox(Reader):
             view.expect([wrote.memory for wrote in candidates if isinstance(wrote, Wrote)])
             rules.consolidate(pending, candidates, self._writer.context(parent=self._base()))
             new = (c for c in pending.changes if isinstance(c, Memory) and c.rev == 1 and not c.gone)
-            is_session = any(map(rules.counts_as_episode, new))
-            return view.sessions(self._opened.scope) + 1 if is_session else None
+            if any(map(rules.counts_as_episode, new)):
+                pending.session = view.sessions(self._opened.scope) + 1
 
-        return self._spine.commit(
+        _, version = self._spine.commit(
             act,
             cause="consolidate",
             actor=self._actor,
@@ -260,6 +261,7 @@ class Sandbox(Reader):
             sandbox=self.id,
             last_line=buffer.last_line,
         )
+        return version
 
     def _append(self, entry: Wrote | SetState | Revised | Forgot) -> Verdict:
         """Make an entry durable, then say what it would become on what the sandbox sees."""
@@ -273,14 +275,14 @@ class Sandbox(Reader):
         """Whose entry it is, if not the opener's."""
         return None if self._actor == self._opened.actor else self._actor
 
-    def _make_room(self, more: int) -> None:
+    def _make_room(self) -> None:
         limit = self._spine.policy.sandbox.max_episodes
-        if limit is None or not more:
+        if limit is None:
             return
         held = sum(
             1 for w in entries.candidates(self.buffer) if isinstance(w, Wrote) and w.memory.kind == "episode"
         )
-        if held + more > limit:
+        if held >= limit:
             raise Refused(
                 f"sandbox {self.name!r} holds {held} episodes, the limit is {limit}",
                 hint="consolidate this sandbox and open the next one",
@@ -293,9 +295,6 @@ class Sandbox(Reader):
             self._overlay = Pending(self._base())
             rules.consolidate(self._overlay, wanted, self._writer.context())
         return self._overlay
-
-    def _base(self) -> DbView:
-        return self._spine.state.at(self.parent_version)
 
     def _view(self, base: DbView | None = None) -> View:
         return (base or self._base()) if self._buffer is None else self._fresh_state()

@@ -61,6 +61,7 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=
 
 
 C = TypeVar("C", bound=Change)
+T = TypeVar("T")
 
 
 class Spine:
@@ -125,19 +126,19 @@ class Spine:
 
     def commit(
         self,
-        act: Callable[[Pending, DbView], int | None],
+        act: Callable[[Pending, DbView], T],
         *,
         cause: str,
         actor: str,
         scope: str | None = None,
         sandbox: str | None = None,
         last_line: int | None = None,
-    ) -> Version | None:
+    ) -> tuple[T, Version | None]:
         """Make what `act` puts on top of the newest version the next one, whole; None if it is nothing.
 
-        It runs again whenever another writer was first, and answers with the ordinal of the session that this
-        closes, if it closes one. Refusals go to their log and make no version, but those of a sandbox, taken
-        in up to the `last_line` of its buffer, are part of its result.
+        It runs again whenever another writer was first; what it gives the last time is given back. Refusals
+        go to their log and make no version, but those of a sandbox, taken in up to the `last_line` of its
+        buffer, are part of its result.
         """
         self.must_write()
         commit_id = secrets.token_hex(16)
@@ -145,7 +146,7 @@ class Spine:
             with self.store.lock(self.policy.commit.wait_seconds):
                 view = self.head()
                 pending = Pending(view)
-                session = act(pending, view)
+                done = act(pending, view)
                 refused = [c for c in pending.changes if last_line is None and isinstance(c, Refusal)]
                 changes = [c for c in pending.changes if not (refused and isinstance(c, Refusal))]
                 draft = Header(
@@ -158,7 +159,7 @@ class Spine:
                     policy=self._policy_hash,
                     key=fingerprint(self.identity.key),
                     scope=scope,
-                    session=session,
+                    session=pending.session,
                     sandbox=sandbox,
                     last_line=last_line,
                 )
@@ -171,7 +172,7 @@ class Spine:
             if version is not None or not changes:
                 for refusal in refused:
                     self.note(refusal)
-                return version
+                return done, version
             time.sleep(_BACKOFF_SECONDS * secrets.randbelow(2 ** min(attempt + 1, 8)))
         raise Busy(f"{self.policy.commit.attempts} attempts to commit all lost to other writers")
 
@@ -179,14 +180,11 @@ class Spine:
         self, changes: Callable[[DbView], Iterable[C]], *, cause: str, actor: str, scope: str | None = None
     ) -> list[C]:
         """Commit the changes that are to be made to the newest version, if there are any; returns them."""
-        made: list[C] = []
 
-        def act(pending: Pending, view: DbView) -> None:
-            made[:] = changes(view)
-            pending.extend(made)
+        def act(pending: Pending, view: DbView) -> list[C]:
+            return pending.extend(changes(view))
 
-        self.commit(act, cause=cause, actor=actor, scope=scope)
-        return made
+        return self.commit(act, cause=cause, actor=actor, scope=scope)[0]
 
     def note(self, refusal: Refusal) -> None:
         """Log a refusal for people, without a secret; nobody fails because the log is full or damaged."""
@@ -268,13 +266,14 @@ def must_be_its_key(ledger: Ledger, identity: Identity) -> None:
         raise Damaged(f"account.json of {identity.account!r} holds another key than its ledger", hint=hint)
 
 
-def identify(store: Store, account: str, now: datetime, *, create: bool) -> Identity:
-    """Read the account's own file, or begin the account."""
+def identify(store: Store, account: str, created: datetime | None = None) -> Identity:
+    """Read the account's own file; with a time begin the account if it is not there."""
     data = store.read("account.json")
     if data is None and Ledger(store).exists(1) and (data := store.read("account.json")) is None:
         raise Damaged(f"account.json of {account!r} is missing beside its ledger; its key is in it")
-    if data is None and create:
-        fresh = Identity(format=codec.FORMAT, account=account, key=secrets.token_hex(32), created=now)
+    if data is None and created is not None:
+        key = secrets.token_hex(32)
+        fresh = Identity(format=codec.FORMAT, account=account, key=key, created=created)
         store.create("account.json", codec.encode_json(fresh) + b"\n")
         data = store.read("account.json")
     if data is None:

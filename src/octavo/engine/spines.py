@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ from octavo.storage.state_file import remove
 from octavo.storage.stores.disk import Disk, replace_file, saying
 from octavo.storage.stores.places import place_of
 
+_NOWHERE = Path("/nonexistent/octavo/state.db")
+
 
 def open_spine(
     root: str | Path | Place,
@@ -34,14 +37,13 @@ def open_spine(
     place = place_of(root)
     store = place.open(account)
     tick = clock or (lambda: datetime.now(UTC))
-    identity = identify(store, account, tick(), create=not read_only)
+    identity = identify(store, account, None if read_only else tick())
     rules = _policy(store, policy, f"policy.toml of {account!r} in {place.name}")
     ledger = Ledger(store)
     if not read_only:
         must_be_its_key(ledger, identity)
     if read_only and accept_loss:
-        state = _state_before_damage(ledger)
-        return Spine(store, state, identity, policy=rules, clock=tick, read_only=True)
+        return Spine(store, _until_damage(ledger), identity, policy=rules, clock=tick, read_only=True)
     if store.folder is None:  # what is derived is this machine's own, so it is kept up to date even to read
         home, release = cache.folder_for(cache_root, place.name, account)
         try:
@@ -94,12 +96,11 @@ def _followed(state: StateDb) -> StateDb:
     return state
 
 
-def _state_before_damage(ledger: Ledger) -> StateDb:
-    """A private state of what lies before the first damage of a ledger."""
-    state = StateDb.private(None, ledger)
+def _until_damage(ledger: Ledger) -> StateDb:
+    """A private state of what lies before the first damage of a ledger, beside no index."""
+    state = StateDb.private(_NOWHERE, ledger, follows=False)
     for version in ledger.newer(0, GENESIS, upto=ledger.whole_until()):
         state.apply(version)
-    state.stay()
     return state
 
 
@@ -122,12 +123,11 @@ def _hide_from_git(index: Path) -> None:
 def _state_to_read(home: Path, ledger: Ledger) -> StateDb:
     """The account's state if it is current, else a private copy brought up to date; nothing is touched."""
     path = home / "state.db"
-    try:
-        if path.exists():
+    if path.exists():
+        with suppress(IndexDamaged):
             state = StateDb(path, ledger, read_only=True)
             if state.is_current():
                 return state
             state.close()
-        return _followed(StateDb.private(path, ledger))
-    except IndexDamaged:
-        return _followed(StateDb.private(None, ledger))
+            return _followed(StateDb.private(path, ledger, copied=True))
+    return _followed(StateDb.private(path, ledger))

@@ -83,7 +83,7 @@ class Versions(Handle):
 
     def at(self, when: int | datetime) -> Snapshot:
         """The account as it was at a version or a time, for the same reads."""
-        return Snapshot(self._spine, self.scope, self._number(when), self._recaller)
+        return Snapshot(self._spine, self.scope, self._recaller, self._number(when))
 
     def diff(self, before: int | datetime, after: int | datetime | None = None) -> Diff:
         """What differs between two versions (the second is the head if not said)."""
@@ -123,7 +123,7 @@ class Versions(Handle):
                 if back is not None and not _stays_out(spine, view, back):
                     pending.apply(back)
 
-        done = spine.commit(act, cause=f"restore {target}", actor=self.actor)
+        _, done = spine.commit(act, cause=f"restore {target}", actor=self.actor)
         return self.version if done is None else done.header.version
 
     def revert(self, version: Annotated[Count, "The version whose changes go back."]) -> int:
@@ -135,13 +135,15 @@ class Versions(Handle):
         self._must_be_human("revert a version")
         self._must_be_owner("revert a version of")
         if self._number(version) == 0:
-            raise NotFound("there is no version 0 to take back", hint="`octavo versions`")
+            raise NotFound(
+                "there is no version 0 to take back", hint="`octavo versions` lists those there are"
+            )
         writer = self._writer(None)
 
         def act(pending: Pending, view: DbView) -> None:
             _undo(writer, pending, view, version, self._spine.state.changes_in(version))
 
-        done = self._spine.commit(act, cause=f"revert {version}", actor=self.actor)
+        _, done = self._spine.commit(act, cause=f"revert {version}", actor=self.actor)
         self._worker.wake()
         return self.version if done is None else done.header.version
 
@@ -151,12 +153,7 @@ class Versions(Handle):
         spine, writer = self._spine, self._writer(None)
         check_id(id_)
         spine.head()
-        decided = [
-            (version, decision)
-            for version, decision in spine.state.others("decision")
-            if isinstance(decision, Decision) and decision.proposal == id_
-        ]
-        proposal = spine.state.asked(id_)
+        decided, proposal = spine.state.others("decision", ref=id_), spine.state.asked(id_)
         if not decided or proposal is None or not self.sees(proposal.memory.scope):
             raise NotFound(
                 f"there is no decided proposal {id_!r}", hint="`octavo proposals` lists what waits"
@@ -164,18 +161,18 @@ class Versions(Handle):
         if proposal.memory.text == REDACTED:
             raise Stale(f"proposal {id_} cannot be reopened: its text was erased")
         version, decision = decided[0]
-        asked: list[str] = []
 
-        def act(pending: Pending, view: DbView) -> None:
+        def act(pending: Pending, view: DbView) -> str:
             changes: list[Change] = [decision]
-            if decision.outcome != "expired":  # one version closes many that nobody answered
+            if (
+                isinstance(decision, Decision) and decision.outcome != "expired"
+            ):  # one version closes many that nobody answered
                 changes = spine.state.changes_in(version)
-            asked[:] = _undo(writer, pending, view, version, changes)
-            if not asked:
-                raise Stale(f"proposal {id_} waits again already", hint="`octavo proposals` lists it")
+            for asked in _undo(writer, pending, view, version, changes):
+                return asked
+            raise Stale(f"proposal {id_} waits again already", hint="`octavo proposals` lists it")
 
-        spine.commit(act, cause=f"reopen {id_}", actor=self.actor)
-        return asked[0]
+        return spine.commit(act, cause=f"reopen {id_}", actor=self.actor)[0]
 
 
 def _undo(

@@ -242,9 +242,8 @@ def commit_writes(
         for w in writes
         if not isinstance(w, Verdict)
     ]
-    verdicts: list[Verdict] = []
 
-    def act(pending: Pending, view: DbView) -> int | None:
+    def act(pending: Pending, view: DbView) -> list[Verdict]:
         if base is not None and view.version != base:
             hint = "load the newest state and make the change on that"
             raise VersionConflict(f"version {base} was expected, the account is at {view.version}", hint=hint)
@@ -256,11 +255,11 @@ def commit_writes(
                 raise Stale(f"revision {rev} of {id_} was expected, it is at {now.rev}")
         view.expect([c.memory for c in candidates if isinstance(c, Wrote)])
         judged = iter(rules.consolidate(pending, candidates, writer.context(skip=skip), progress))
-        verdicts[:] = [w if isinstance(w, Verdict) else next(judged) for w in writes]
+        verdicts = [w if isinstance(w, Verdict) else next(judged) for w in writes]
         for verdict in verdicts if whole else ():
             if verdict.outcome == "refused":
                 verdict.or_raise()
-        return None if closes is None else view.sessions(scope or SHARED) + 1
+        pending.session = None if closes is None else view.sessions(scope or SHARED) + 1
+        return verdicts
 
-    spine.commit(act, cause=cause, actor=writer.actor, scope=scope, sandbox=closes)
-    return verdicts
+    return spine.commit(act, cause=cause, actor=writer.actor, scope=scope, sandbox=closes)[0]

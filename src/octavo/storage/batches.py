@@ -115,13 +115,13 @@ def _records(
 
 
 def _runs(records: Array, first: int) -> Array:
-    """The runs of turns that stand together, each of one session."""
+    """The runs of turns that stand together, each of one session and one scope."""
     rows = np.flatnonzero(records["position"] != NO_POSITION)
     if not len(rows):
         return np.empty(0, dtype=RUN)
-    session = records["session"][rows]
+    session, scope = records["session"][rows], records["scope"][rows]
     fresh = np.ones(len(rows), dtype=bool)
-    fresh[1:] = (np.diff(rows) != 1) | (session[1:] != session[:-1])
+    fresh[1:] = (np.diff(rows) != 1) | (session[1:] != session[:-1]) | (scope[1:] != scope[:-1])
     begin = np.flatnonzero(fresh)
     runs = np.empty(len(begin), dtype=RUN)
     runs["session"], runs["first"] = session[begin], first + rows[begin]

@@ -14,15 +14,15 @@ import json
 import os
 import re
 import stat
+import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain.records import shape_of
@@ -34,7 +34,8 @@ GENERATION = re.compile("g[0-9]{1,9}")  # the name of an index that was made bes
 _OTHERS = 0o077
 _NO_SPACE = "No space left on device"
 Files = Mapping[str, tuple[Any, tuple[int, ...]]]  # each file's type, and how much of it counts
-M = TypeVar("M", bound=Struct)
+T = TypeVar("T")
+M = TypeVar("M", bound=Any)  # a manifest: a record with the checksum of each file
 disk = Disk()  # tests put one in its place that stops, or fails
 
 
@@ -46,10 +47,10 @@ class Columns(Generic[M]):
 
     def __init__(self, folder: Path, manifest: M, held: Mapping[str, Array] | None = None) -> None:
         self.folder, self.manifest = folder, manifest
-        self._files, self._checksums = self._layout(manifest)
+        self._files = self._layout(manifest)
         self._maps: dict[str, Array] = dict(held or {})
 
-    def _layout(self, manifest: M) -> tuple[Files, Mapping[str, int]]:
+    def _layout(self, manifest: M) -> Files:
         raise NotImplementedError
 
     @classmethod
@@ -78,7 +79,7 @@ class Columns(Generic[M]):
             raise damaged(path, "its hash is wrong")
         if body.pop("format") != cls.FORMAT:
             raise damaged(path, f"it has another format than the {cls.FORMAT} that this Octavo reads")
-        manifest = msgspec.convert(body, type=shape_of(type(fresh)))
+        manifest: M = msgspec.convert(body, type=shape_of(type(fresh)))
         is_ours = all(getattr(manifest, name) == getattr(fresh, name) for name in cls.OWNER)
         return manifest if is_ours else fresh
 
@@ -108,7 +109,7 @@ class Columns(Generic[M]):
     def verify(self) -> None:
         """Raise `Damaged` unless every byte that counts is what was written."""
         for name, checksum in self.found().items():
-            if checksum != self._checksums.get(name, 0):
+            if checksum != self.manifest.checksums.get(name, 0):
                 raise damaged(self.folder / f"{name}.bin", "its checksum is wrong")
 
     def found(self) -> dict[str, Any]:
@@ -117,7 +118,7 @@ class Columns(Generic[M]):
 
     def add(self, arrays: Mapping[str, Array]) -> dict[str, Any]:
         """Append to the files durably; returns the checksums for the manifest that will publish it."""
-        checksums = dict(self._checksums)
+        checksums = dict(self.manifest.checksums)
         self.folder.mkdir(parents=True, exist_ok=True)
         for name, array in arrays.items():
             if len(array):
@@ -131,12 +132,22 @@ class Columns(Generic[M]):
         return int(np.dtype(dtype).itemsize) * prod(shape)
 
 
-def stamp_of(path: Path) -> tuple[int, int] | None:
-    """What changes whenever another file takes the place of this one, None while there is none."""
-    with suppress(FileNotFoundError):
-        status = path.stat()
-        return status.st_ino, status.st_mtime_ns
-    return None
+class Latest(Generic[T]):
+    """What a file that is replaced whole says now: read again when another one has taken its place."""
+
+    def __init__(self, path: Path, read: Callable[[], T]) -> None:
+        self._path, self._read, self._lock = path, read, threading.RLock()
+        self._held: tuple[object, T] | None = None
+
+    def __call__(self) -> T:
+        with self._lock:
+            stamp = None  # while there is no file
+            with suppress(FileNotFoundError):
+                status = self._path.stat()
+                stamp = status.st_ino, status.st_mtime_ns
+            if self._held is None or self._held[0] != stamp:
+                self._held = (stamp, self._read())
+            return self._held[1]
 
 
 def must_be_file(path: Path) -> None:

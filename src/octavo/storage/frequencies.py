@@ -48,14 +48,9 @@ def containing(units: Units, codes: Array, scopes: Array, rows: int) -> Array:
         behind = occurrences_in(units.column("terms")[int(later["terms"][0]) :], later["length"], codes)
         if len(scopes) < len(units.manifest.scopes):
             behind = behind.among(np.isin(later["scope"], scopes))
-        found -= passages_of(behind, len(codes))
+        pairs = distinct(behind.row * len(codes) + behind.term)  # each term of a row once
+        found -= np.bincount(pairs % len(codes), minlength=len(codes))
     return found
-
-
-def passages_of(found: Occurrences, terms: int) -> Array:
-    """In how many rows each of so many terms stands."""
-    pairs = distinct(found.row * terms + found.term)  # each term of a row once
-    return np.bincount(pairs % terms, minlength=terms)
 
 
 def counted(units: Units) -> tuple[Counted, Counted]:
@@ -87,11 +82,6 @@ def occurrences_in(terms: Array, lengths: Array, codes: Array) -> Occurrences:
         return Occurrences(row=np.empty(0, dtype=np.int64), term=np.empty(0, dtype=np.int64))
     places, term = matches(terms, codes)
     return Occurrences(row=np.searchsorted(np.cumsum(lengths, dtype=np.int64), places, "right"), term=term)
-
-
-def everywhere(units: Units, codes: Array) -> Occurrences:
-    """Where a question's terms stand among those of all rows."""
-    return occurrences_in(units.column("terms"), units.column("rows")["length"], codes)
 
 
 def rebase(units: Units) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from octavo.domain.units import ROLES, USERS, Unit, Watermark
 from octavo.libraries import shutil
 from octavo.storage import frequencies, words
 from octavo.storage.batches import write_batch, write_ends
-from octavo.storage.columns import GENERATION, replace_file, stamp_of, writing
+from octavo.storage.columns import GENERATION, Latest, replace_file, writing
 from octavo.storage.rows import FILES, Units, open_units
 from octavo.storage.search import ScoredUnit, Search
 from octavo.storage.words import Words
@@ -37,18 +38,9 @@ class Index:
 
     def __init__(self, folder: Path, recipe: Recipe | None = None) -> None:
         self.folder, self.recipe = folder, recipe or Recipe()
-        self._manifest = folder / "manifest.json"  # looked at by every recall
-        self._units: Units | None = None
+        self.units = Latest(folder / "manifest.json", partial(open_units, folder))
         self._words: tuple[Units, Words] | None = None
-        self._stamp: tuple[int, int] | None = None
         self._checked: set[str] = set()
-
-    def units(self) -> Units:
-        """The columns as they are published now."""
-        stamp = stamp_of(self._manifest)
-        if self._units is None or stamp != self._stamp:
-            self._units, self._stamp = open_units(self.folder), stamp
-        return self._units
 
     def read(
         self,

@@ -6,7 +6,6 @@ import secrets
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 
 import msgspec
@@ -39,8 +38,10 @@ class Version(Struct, frozen=True, kw_only=True):
         if self.written is not None:
             return self.written[position]
         line = self.lines[position]
-        with _naming(self.header.version, position + 2):
+        try:
             return codec.decode_change(line.t, bytes(line.envelope), line.body_bytes())
+        except NewerFormat as error:
+            raise _newer(self.header.version, position + 2, error) from error
 
     def changes(self) -> Iterator[Change]:
         """The changes it holds, in order."""
@@ -137,7 +138,7 @@ class Ledger:
         """
         self._segment = None  # somebody may have erased something meanwhile
         for number, data in enumerate(self.entries(version + 1, upto), start=version + 1):
-            found = _standing(number, data, hash_)
+            found = _must_stand(_version(number, data), hash_)
             yield found
             self._seen, hash_ = number, found.hash
 
@@ -220,7 +221,7 @@ class Ledger:
         """A segment of versions that are whole and stand on each other."""
         packed, hashes, parent_hash = [], [], self.hash_of(first - 1)
         for number, data in zip(range(first, last + 1), self.entries(first, last), strict=True):
-            version = _standing(number, data, parent_hash)
+            version = _must_stand(_version(number, data), parent_hash)
             packed.append(data)
             hashes.append(parent_hash := version.hash)
         return segments.pack(first, packed, hashes)
@@ -295,13 +296,9 @@ def _damage(version: int, line: int, why: str) -> LedgerDamaged:
     return LedgerDamaged(f"{key_of(version)}, line {line}: {why}", hint=_RESTORE)
 
 
-@contextmanager
-def _naming(version: int, line: int) -> Iterator[None]:
-    """Say where it is that a newer Octavo wrote."""
-    try:
-        yield
-    except NewerFormat as error:
-        raise NewerFormat(f"{key_of(version)}, line {line}: {error.message}") from error
+def _newer(version: int, line: int, error: Exception) -> NewerFormat:
+    said = error.message if isinstance(error, NewerFormat) else error
+    return NewerFormat(f"{key_of(version)}, line {line}: {said}")
 
 
 def _parsed(version: int, number: int, raw: bytes) -> Line:
@@ -309,18 +306,13 @@ def _parsed(version: int, number: int, raw: bytes) -> Line:
         line = codec.decode_line(raw)
     except msgspec.DecodeError as error:
         if "unknown field" in str(error):
-            raise NewerFormat(f"{key_of(version)}, line {number}: {error}") from error
+            raise _newer(version, number, error) from error
         raise _damage(version, number, f"not a ledger line: {error}") from error
     except UnicodeDecodeError as error:
         raise _damage(version, number, f"not UTF-8: {error.reason}") from error
     if line.hash != line.expected_hash():
         raise _damage(version, number, "the hash does not match the line")
     return line
-
-
-def _standing(number: int, data: bytes, parent_hash: str) -> Version:
-    """A version read from its bytes, checked to stand on the one before it."""
-    return _must_stand(_version(number, data), parent_hash)
 
 
 def _must_stand(version: Version, parent_hash: str) -> Version:
@@ -351,8 +343,10 @@ def _version(version: int, data: bytes) -> Version:
 def _header_of(version: int, line: Line) -> Header:
     if line.t != "version":
         raise _damage(version, 1, "the first line is no header")
-    with _naming(version, 1):
+    try:
         header = codec.decode_header(line)
+    except NewerFormat as error:
+        raise _newer(version, 1, error) from error
     if header.version != version or header.parent != version - 1:
         raise _damage(version, 1, f"the file holds version {header.version}")
     return header

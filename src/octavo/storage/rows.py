@@ -6,7 +6,7 @@ The manifest also says what the codes in the records mean, and up to which versi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,7 +75,8 @@ class Turns(NamedTuple):
     shift: Array  # how many rows behind its ordinals its rows are
     first: Array  # the first ordinal of its session
     end: Array  # the ordinal behind its session's last
-    whole: Array  # whether the session is looked at whole: its turns are not in order, or some have ended
+    # Whether the session is looked at whole: turns are not in order, some have ended, or not all may be seen.
+    whole: Array
     by_row: tuple[Array, Array]  # the first rows of all runs in order, and which runs these are
     by_session: tuple[Array, Array]  # all sessions in order, and the first stretch of each
 
@@ -106,9 +107,8 @@ class Units(Columns[Manifest]):
 
     counted: Any = None  # what `frequencies` counted for the first question
 
-    def _layout(self, manifest: Manifest) -> tuple[Files, Mapping[str, int]]:
-        files = {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
-        return files, manifest.checksums
+    def _layout(self, manifest: Manifest) -> Files:
+        return {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}
 
     @cached_property
     def valid_to(self) -> Array:
@@ -122,7 +122,7 @@ class Units(Columns[Manifest]):
     def turns(self) -> Turns:
         """Where the turns of every session are."""
         ended = self.column("ends")["row"].astype(np.int64)
-        return _turns(self.column("runs"), self.column("rows")["position"], ended)
+        return _turns(self.column("runs"), self.column("rows"), ended)
 
     def take(self, rows: Array) -> Array:
         """The records of some rows."""
@@ -204,7 +204,8 @@ def key_code(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
-def _turns(runs: Array, position: Array, ended: Array) -> Turns:
+def _turns(runs: Array, records: Array, ended: Array) -> Turns:
+    position, scope = records["position"], records["scope"]
     named, first = np.unique(runs["session"], return_index=True)
     first = first[np.searchsorted(named, runs["session"])]
     order = np.lexsort((runs["first"], runs["first"][first]))
@@ -215,7 +216,8 @@ def _turns(runs: Array, position: Array, ended: Array) -> Turns:
     head[1:] = session[1:] != session[:-1]
     group, heads = np.cumsum(head) - 1, np.flatnonzero(head)
     back = ~head
-    back[1:] &= position[row[1:]] < position[row[:-1] + count[:-1] - 1]
+    is_behind = position[row[1:]] < position[row[:-1] + count[:-1] - 1]
+    back[1:] &= is_behind | (scope[row[1:]] != scope[row[:-1]])
     by_row = np.argsort(row, kind="stable")
     gone = ended[position[ended] != NO_POSITION]
     back[by_row[np.searchsorted(row[by_row], gone, "right") - 1]] = True
@@ -251,18 +253,9 @@ def joined(some: Sequence[Array]) -> Array:
 
 def distinct(values: Array) -> Array:
     """The values once each, in order."""
-    ordered = np.sort(values)
-    return ordered[_first_of_each(ordered)]
+    return tallied(values)[0]  # without counts numpy hashes, which takes a hundred times as long
 
 
 def tallied(values: Array) -> tuple[Array, Array]:
     """The values once each, in order, and how often each occurs."""
-    ordered = np.sort(values)
-    bounds = np.append(np.flatnonzero(_first_of_each(ordered)), len(ordered))
-    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]
-
-
-def _first_of_each(ordered: Array) -> Array:
-    fresh = np.ones(len(ordered), dtype=bool)
-    fresh[1:] = ordered[1:] != ordered[:-1]
-    return fresh
+    return np.unique(values, return_counts=True)

@@ -16,7 +16,7 @@ from octavo.domain.ranking import Ages, Recipe, passage_prior, reach, term_weigh
 from octavo.libraries import Array, np
 from octavo.storage import parts as formulas
 from octavo.storage.batches import code_of
-from octavo.storage.frequencies import everywhere
+from octavo.storage.frequencies import occurrences_in
 from octavo.storage.rows import Units, distinct, key_code, picked
 from octavo.storage.surroundings import Source, Surroundings, counts_of, gather
 from octavo.storage.tokens import Encoded, Tokens
@@ -66,8 +66,7 @@ class Search:
         each: str = "turn",
         ages: Ages | None = None,
         apart: tuple[str, ...] = (),
-        tokens: Tokens | None = None,
-        asked: Encoded | None = None,
+        look: tuple[Tokens, Encoded] | None = None,
     ) -> None:
         """Prepare a search; each turn or each memory counts once.
 
@@ -75,9 +74,9 @@ class Search:
         shape and searched as the index is; `ends` are the revisions that ended there.
         Kinds that are found `apart` come behind the others, a few of them, and take nobody's place.
         With `ages` salience, age and layer count in the order too; they are no part of the scores.
-        With `tokens` and the question's own, `asked`, a second look at what was found is one of its parts.
+        With tokens to `look` at and the question's own, a second look at what was found is one of its parts.
         """
-        self.each, self.ages, self.tokens, self.asked = each, ages, tokens, asked
+        self.each, self.ages, self.look = each, ages, look
         self.recipe, self.wider, self.version = recipe, 1, version
         self.question, self.filter, self.words, self.ends = question, filter_, words, ends
         self.ended = np.array(sorted({key_code(memory) for memory, _ in ends}), dtype=np.uint64)
@@ -107,7 +106,7 @@ class Search:
 
     def _source(self, first: int, units: Units, vectors: Vectors | None, codes: Array) -> Source:
         scopes, rows = units.scope_codes(self.filter.scopes), units.rows_until(self.version)
-        found = everywhere(units, codes)
+        found = occurrences_in(units.column("terms"), units.column("rows")["length"], codes)
         return Source(first=first, units=units, vectors=vectors, scopes=scopes, rows=rows, found=found)
 
     def run(self, limit: int, least: int) -> list[ScoredUnit]:
@@ -145,7 +144,7 @@ class Search:
             parts["meaning"] = recipe.meaning * meaning
         if recipe.substance and not self.question.is_request:
             scale = recipe.substance_listed if self.question.is_list else recipe.substance
-            scale = scale if self.asked is None else recipe.substance_reranked
+            scale = scale if self.look is None else recipe.substance_reranked
             parts["substance"] = np.float32(scale) * formulas.substance_part(
                 nearby, chosen, parts, _sum(parts), sources, recipe, is_list=self.question.is_list
             )
@@ -156,8 +155,8 @@ class Search:
         best = np.concatenate([first, beside])
         chosen, score, parts = chosen[best], score[best], {name: part[best] for name, part in parts.items()}
         matched = formulas.matched(nearby, chosen, sources, self.query)
-        if self.tokens is not None and self.asked is not None:
-            looked = formulas.second_look(nearby, matched[: len(first)], self.tokens, self.asked, self.recipe)
+        if self.look is not None:
+            looked = formulas.second_look(nearby, matched[: len(first)], *self.look, self.recipe)
             parts["rerank"] = np.pad(looked, (0, len(beside)))
         found = self._scored(nearby, chosen, score, parts, matched)
         return found[: len(first)], found[len(first) :]
@@ -263,9 +262,7 @@ class Search:
         for source in self.sources:
             last = source.units.column("rows")[source.rows - 1 : source.rows]
             length += int((last["terms"] + last["length"]).sum())
-        counts = counts_of(self.sources[:1], self.codes[: len(question.terms)])
-        for source in self.sources[1:]:
-            counts += source.counts(len(self.codes))[: len(counts)]
+        counts = counts_of(self.sources, self.codes[: len(question.terms)])
         known = dict(zip(question.terms, counts.tolist(), strict=True))
         weights = np.array(term_weights(question.terms, question.previous, known, total, self.recipe))
         retold = [share / max(1, len(weights)) for share in question.retold.values()]

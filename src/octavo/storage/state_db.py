@@ -6,7 +6,6 @@ It is the first projection: it follows in every commit, and is compared with the
 from __future__ import annotations
 
 import logging
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -31,30 +30,26 @@ class StateDb(StateLog):
 
     name = "index/state.db"
 
-    def __init__(self, path: Path, ledger: Ledger, *, read_only: bool = False) -> None:
+    def __init__(
+        self, path: Path, ledger: Ledger, *, read_only: bool = False, db: apsw.Connection | None = None
+    ) -> None:
+        """Open the file at a path, or take what is `private` in its place."""
         self._lock = threading.RLock()
         self.path, self.ledger = path, ledger
-        self._read_only = read_only
+        self._read_only, self._is_private = read_only, db is not None
         self.when_closed: Callable[[], None] | None = None
         self.when_redacted: Callable[[], None] | None = None  # and swept, by somebody else
-        self._db = state_file.opened(self.path, read_only=self._read_only)
+        self._db = db or state_file.opened(self.path, read_only=self._read_only)
         self._file = state_file.number_of(path)
-        self._is_spare = False  # whether it is a copy in memory, because the disk is full
+        self._is_spare = False  # whether it is private only until the disk has room again
 
     @classmethod
-    def private(cls, path: Path | None, ledger: Ledger) -> StateDb:
-        """A copy of a state file (or a new one) in a temporary folder that goes when the state is closed."""
-        folder = tempfile.TemporaryDirectory(prefix="octavo-")
-        target = Path(folder.name) / "state.db"
-        try:
-            if path is not None and path.exists():
-                state_file.copy_file(path, target)
-            state = cls(target, ledger)
-        except BaseException:
-            folder.cleanup()
-            raise
-        state.when_closed = folder.cleanup
-        return state
+    def private(cls, path: Path, ledger: Ledger, *, copied: bool = False, follows: bool = True) -> StateDb:
+        """A state that touches nothing: a copy of what lies at the path, or a new one."""
+        if not copied:
+            return cls(path, ledger, read_only=not follows, db=state_file.private(path, None))
+        with closing(state_file.opened(path, read_only=True)) as source:
+            return cls(path, ledger, db=state_file.private(path, source))
 
     @property
     def folder(self) -> Path:
@@ -73,17 +68,12 @@ class StateDb(StateLog):
         version, hash_ = self.watermark()
         if version == 0:
             self.ledger.must_be_whole()
-            return self.catch_up()
         try:
             is_its_own = self.ledger.hash_of(version) == hash_
         except LedgerDamaged:
             self.must_not_be_ahead()
             raise
         return self.catch_up() if is_its_own else self.rebuild()
-
-    def stay(self) -> None:
-        """Follow no further."""
-        self._read_only = True
 
     def must_not_be_ahead(self) -> None:
         """Raise if the ledger ends before the version this state was derived from."""
@@ -158,7 +148,7 @@ class StateDb(StateLog):
     def _go_into_memory(self) -> None:
         """Go on with a copy that can follow a ledger on a full disk: what is committed can be read."""
         with self._lock:
-            copy = state_file.copied_to_memory(self.path, self._db)
+            copy = state_file.private(self.path, self._db)
             self._db.close()
             self._db, self._is_spare = copy, True
 
@@ -246,11 +236,11 @@ class StateDb(StateLog):
         """
         with self._lock:
             self._db.close()
-            if self._read_only:
-                folder = tempfile.TemporaryDirectory(prefix="octavo-")
-                self.path, self._read_only = Path(folder.name) / "state.db", False
-                self.when_closed = folder.cleanup
-            elif state_file.number_of(self.path) == self._file:
+            if self._read_only or self._is_private:
+                self._read_only, self._is_private = False, True
+                self._db = state_file.private(self.path, None)
+                return
+            if state_file.number_of(self.path) == self._file:
                 state_file.remove(self.path)
             self._db = state_file.opened(self.path, read_only=False)
             self._file = state_file.number_of(self.path)

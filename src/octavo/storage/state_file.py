@@ -30,7 +30,7 @@ from octavo.storage.state_view import ORDERS
 SCHEMA = 13
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
 _CHECKSUM_BYTES = 8  # at the end of a page, which that layer goes by
-_MOST_BYTES_IN_MEMORY = 1 << 29
+_KIBIBYTES_IN_MEMORY = 1 << 19
 _BUSY_MILLISECONDS = 60_000
 _CACHE_KIBIBYTES = 32_000  # numbers of texts lie all over; with less, one commit reads a page many times
 
@@ -167,27 +167,24 @@ def failure(path: Path, error: apsw.Error | OSError) -> OctavoError:
     return Unavailable(f"{path} cannot be used: {error}", hint=hint)
 
 
-def copy_file(path: Path, target: Path) -> None:
-    """Copy a state file as it is, with what stands in its log, into a new one."""
+def private(path: Path, source: apsw.Connection | None) -> apsw.Connection:
+    """A state without a file of its own, that goes with its connection: a copy of another, or a new one.
+
+    It needs a disk only if it is too large for memory.
+    """
+    db = apsw.Connection("")
     try:
-        with (
-            closing(reading(path)) as source,
-            closing(connected(str(target))) as copy,
-            copy.backup("main", source, "main") as task,
-        ):
-            task.step()
+        db.pragma("cache_size", -_KIBIBYTES_IN_MEMORY)
+        db.pragma("journal_mode", "memory")
+        if source is None:
+            db.reserve_bytes("main", _CHECKSUM_BYTES)
+            _create(db)
+        else:
+            with db.backup("main", source, "main") as task:
+                task.step()
     except apsw.Error as error:
         raise failure(path, error) from error
-
-
-def copied_to_memory(path: Path, db: apsw.Connection) -> apsw.Connection:
-    """A copy of a state file that needs no disk, unless it is too large for that."""
-    if path.stat().st_size > _MOST_BYTES_IN_MEMORY:
-        raise StoreFull(f"{path} cannot follow the ledger, in which everything acknowledged stands")
-    copy = apsw.Connection(":memory:")
-    with copy.backup("main", db, "main") as task:
-        task.step()
-    return copy
+    return db
 
 
 def number_of(path: Path) -> int:

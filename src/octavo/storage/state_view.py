@@ -8,6 +8,7 @@ from typing import Any, cast
 from octavo.domain.filters import Filter
 from octavo.domain.likeness import sought_under
 from octavo.domain.memory import COMPARED, KINDS, Kind, Memory, Proposal
+from octavo.domain.state import View
 from octavo.storage import state_filed
 from octavo.storage.codec import decode_change, decode_memory, micros, text_in
 from octavo.storage.state_log import AMONG, OPEN, StateLog, listed
@@ -22,11 +23,12 @@ _VALID = "since <= ? AND until > ?"
 _LIVE = f"until = {OPEN} AND gone = 0"
 _ENDED = f"{_VALID} AND until < {OPEN}"
 
+_ALSO_TAGGED = "EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)"
 ORDERS = "orders"  # the topic of those that hold a standing order or a wish
 _VALID_ROWS = f"SELECT row, envelope, body FROM revision WHERE row {AMONG} AND gone = 0 AND {_VALID}"
 
 
-class DbView:
+class DbView(View):
     """The state as of one version: what the rules and the readers ask."""
 
     def __init__(self, db: StateLog, version: int) -> None:
@@ -285,30 +287,21 @@ class DbView:
 
 def _where(wanted: Filter) -> tuple[str, list[Any]]:
     """A filter as SQL; names are ours, values are always bound."""
-    parts: list[str] = []
-    values: list[Any] = []
-    for column, allowed in (("kind", wanted.kinds), ("layer", wanted.layers), ("scope", wanted.scopes)):
-        if allowed is not None:
-            parts.append(f"AND {column} {AMONG}")
-            values.append(listed(allowed))
-    for column, value in (
-        ("topic", wanted.topic),
-        ("category", wanted.category),
-        ("session", wanted.sandbox),
-    ):
-        if value is not None:
-            parts.append(f"AND {column} = ?")
-            values.append(value)
-    for tag in (wanted.tags or ())[1:]:
-        parts.append("AND EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)")
-        values.append(tag)
-    for test, moment in ((">=", wanted.since), ("<=", wanted.until)):
-        if moment is not None:
-            parts.append(f"AND at {test} ?")
-            values.append(micros(moment))
-    if wanted.after is not None:
-        sign = "<" if wanted.newest else ">"
-        newest = "SELECT at, id FROM revision WHERE id = ? ORDER BY until DESC LIMIT 1"
-        parts.append(f"AND (at, id) {sign} ({newest})")
-        values.append(wanted.after)
-    return " ".join(parts), values
+    sign = "<" if wanted.newest else ">"
+    among = (("kind", wanted.kinds), ("layer", wanted.layers), ("scope", wanted.scopes))
+    since, until = (None if at is None else micros(at) for at in (wanted.since, wanted.until))
+    asked: list[tuple[str, Any]] = [
+        *((f"{name} {AMONG}", None if some is None else listed(some)) for name, some in among),
+        ("topic = ?", wanted.topic),
+        ("category = ?", wanted.category),
+        ("session = ?", wanted.sandbox),
+        *((_ALSO_TAGGED, tag) for tag in (wanted.tags or ())[1:]),
+        ("at >= ?", since),
+        ("at <= ?", until),
+        (
+            f"(at, id) {sign} (SELECT at, id FROM revision WHERE id = ? ORDER BY until DESC LIMIT 1)",
+            wanted.after,
+        ),
+    ]
+    told = [(condition, value) for condition, value in asked if value is not None]
+    return " ".join(f"AND {condition}" for condition, _ in told), [value for _, value in told]

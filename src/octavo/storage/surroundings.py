@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from octavo.domain.ranking import Recipe
 from octavo.libraries import Array, np
-from octavo.storage.frequencies import Occurrences, containing, occurrences_in, passages_of
+from octavo.storage.frequencies import Occurrences, containing, occurrences_in
 from octavo.storage.rows import NO_POSITION, Units, distinct, joined, picked, ranges
 from octavo.storage.vectors import Vectors
 
@@ -32,15 +32,6 @@ class Source(NamedTuple):
     def holds(self, rows: Array) -> Array:
         """Which rows are among its own."""
         return np.asarray((rows >= self.first) & (rows < self.first + self.units.manifest.rows))
-
-    def counts(self, terms: int) -> Array:
-        """In how many passages that are held in memory each of the question's terms occurs."""
-        manifest, found = self.units.manifest, self.found
-        if self.rows < manifest.rows or len(self.scopes) < len(manifest.scopes):
-            is_counted = np.isin(self.units.column("rows")["scope"], self.scopes)
-            is_counted[self.rows :] = False
-            found = found.among(is_counted)
-        return passages_of(found, terms)
 
 
 Sources = Sequence[Source]

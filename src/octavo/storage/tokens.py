@@ -6,7 +6,7 @@ The files only grow; the manifest says how much of them counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from octavo.libraries import Array, np, product
 from octavo.storage.columns import Columns, Files
@@ -24,13 +24,12 @@ class Tokens(Columns[ModelManifest]):
     FORMAT = 2
     OWNER = OWNER
 
-    def _layout(self, manifest: ModelManifest) -> tuple[Files, Mapping[str, int]]:
-        files = {
+    def _layout(self, manifest: ModelManifest) -> Files:
+        return {
             "ends": ("<u8", (manifest.rows,)),
             "ids": ("<u2", (manifest.tokens,)),
             "vectors": ("i1", (manifest.tokens, manifest.dimension)),
         }
-        return files, manifest.checksums
 
     def best(self, asked: Encoded, rows: Array) -> tuple[Array, Array, Array]:
         """How near some token of each row comes to each token asked; which rows have tokens; the weights.

@@ -7,9 +7,8 @@ is a torn pass and is cut off by the next writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -60,14 +59,13 @@ class Vectors(Columns[ModelManifest]):
 
     _mean: tuple[int, Array] | None = None
 
-    def _layout(self, manifest: ModelManifest) -> tuple[Files, Mapping[str, int]]:
+    def _layout(self, manifest: ModelManifest) -> Files:
         rows, dimension = manifest.rows, manifest.dimension
-        files = {
+        return {
             "floats": ("<f2", (rows, dimension)),
             "bits": ("u1", (rows, code_bytes(dimension))),
             "times": ("<i8", (rows,)),
         }
-        return files, manifest.checksums
 
     @property
     def floats(self) -> Array:
@@ -153,11 +151,6 @@ class Vectors(Columns[ModelManifest]):
             lower, upper = _widened(right << 16, len(even)), _widened(right, len(odd))
             found[first : first + _AT_ONCE] = product(lower, even) + product(upper, odd)
         return found
-
-
-def open_vectors(folder: Path, *, embedder: str, dimension: int, history: str) -> Vectors:
-    """The vectors as last published; none if they belong to another embedder or another ledger."""
-    return Vectors.open(folder, ModelManifest(model=embedder, dimension=dimension, history=history))
 
 
 def held_vectors(vectors: Vectors, new: Array) -> Vectors:

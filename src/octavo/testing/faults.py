@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from octavo.storage.stores.disk import Disk
 
 # Taken from the class, so that a call added to Disk is stopped at without a word here.
@@ -129,11 +127,11 @@ class FailingDisk(TappedDisk):
         self.at = None
 
 
-class _File(Struct, eq=False):
+class _File:
     """One file, whatever its names: what a power cut leaves of it, and where its bytes are now."""
 
-    durable: bytes = b""
-    fd: int = -1
+    def __init__(self, durable: bytes, fd: int) -> None:
+        self.durable, self.fd = durable, fd
 
     def now(self) -> bytes:
         return Path(f"/proc/self/fd/{self.fd}").read_bytes() if self.fd >= 0 else self.durable

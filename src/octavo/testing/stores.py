@@ -239,7 +239,7 @@ def open_on(
 ) -> Account:
     """Open an account on any store, its derived files in a folder of their own."""
     tick = clock or SettableClock()
-    identity = identify(store, account, tick(), create=True)
+    identity = identify(store, account, tick())
     state = StateDb(index / "state.db", Ledger(store))
     try:
         state.open()

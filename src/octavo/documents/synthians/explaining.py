@@ -32,21 +32,24 @@ def activation(
     query: Annotated[str | None, OPTION, "The question; without one the memory itself is compared."] = None,
 ) -> Explained:
     """Say whether an assembly is activated, and what that gives a memory."""
-    asked, least = {"assembly_id": id_, "memory_id": memory_id}, account.policy.assemblies.activation
-    memory = account.get(memory_id)
+    asked, rules = {"assembly_id": id_, "memory_id": memory_id}, account.policy.assemblies
+    memory, explained = account.get(memory_id), account.explained
+    explained.must_explain()
     if memory is None:
         return asked | {"notes": f"Memory {memory_id} not found"}
-    explained = account.explained
-    explained.must_explain()
     try:
         told, vectors = explained.assembly(id_), vectors_of(account, explained.found(id_), memory)
     except NotFound:
         return asked | {"notes": f"Assembly {id_} not found"}
     own = vectors.get(memory_id) if query is None else _asked(account, query)
-    cosine = sum(map(mul, vectors[id_], own)) if own and id_ in vectors else None  # both have length one
-    passed, is_member = cosine is not None and cosine >= least, memory_id in told.memory_ids
-    lifts = is_member and told.is_synchronized
-    if cosine is None:
+    cosine = _dot(vectors[id_], own) if own and id_ in vectors else None
+    passed, is_member = cosine is not None and cosine >= rules.activation, memory_id in told.memory_ids
+    lifts = is_member and told.is_synchronized and rules.mode != "off"
+    is_question = query is not None and own and memory_id in vectors
+    base = _dot(vectors[memory_id], own or []) if is_question else 0.0  # without what words add
+    if rules.mode == "off":
+        notes = "no assembly lifts anything: the policy's mode is off"
+    elif cosine is None:
         notes = "there is no vector to compare"
     elif told.drift_reason:
         notes = f"it lifts nothing while it is drifted ({told.drift_reason})"
@@ -66,10 +69,10 @@ def activation(
             "drift_reason": told.drift_reason,
         },
         "calculated_similarity": cosine,
-        "activation_threshold": least,
+        "activation_threshold": rules.activation,
         "passed_threshold": passed,
         "is_member": is_member,
-        "boost": assembling.boost(cosine or 0.0, 0.0, account.policy.assemblies) if lifts else 0.0,
+        "boost": assembling.boost(cosine or 0.0, base, rules) if lifts else 0.0,
         "notes": notes,
     }
 
@@ -138,3 +141,9 @@ def _events(account: Account, limit: int, into: str | None = None) -> list[Expla
         }
         for header, whole in headers
     ]
+
+
+def _dot(one: list[float], other: list[float]) -> float:
+    """The cosine of two vectors of length one."""
+    cosine: float = sum(map(mul, one, other))
+    return cosine

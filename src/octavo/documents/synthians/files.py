@@ -16,9 +16,10 @@ from octavo.documents.synthians import explaining
 from octavo.documents.synthians.explaining import vectors_of
 from octavo.documents.synthians.records import MemoryAssembly, MemoryEntry, spelt, vector_problem
 from octavo.documents.transfer import Exported, Imported, Tally
+from octavo.domain.assembling import LEAST, may_belong
 from octavo.domain.buffer import Wrote
 from octavo.domain.hits import salience_of
-from octavo.domain.memory import Emotion, Link, Memory, Turn, check_id, is_id, transcript
+from octavo.domain.memory import SHARED, Emotion, Link, Memory, Turn, check_id, is_id, transcript
 from octavo.engine.account import Account
 from octavo.errors import BadFile, BadInput, OctavoError
 
@@ -36,11 +37,8 @@ def import_(account: Account, path: Path) -> Imported:
         )
     names, links = trees.files_below(path)
     tally = Tally(left_out=links)
-    entries = _read(path, names, _ENTRIES, MemoryEntry.from_dict, tally)
-    groups = _read(path, names, _ASSEMBLIES, MemoryAssembly.from_dict, tally)
-    _write(account, [(place, _entry_memory(account, entry, place, tally)) for place, entry in entries], tally)
-    grouped = [(place, _assembly_memory(account, group, place, tally)) for place, group in groups]
-    made = [(place, memory) for place, memory in grouped if memory]
+    _write(account, _read(account, path, names, tally, _entry_memory), tally)
+    made = _read(account, path, names, tally, _assembly_memory)
     _write(account, made, tally)
     for place, memory in made:
         if account.get(memory.id) and (ended := account.intake.finish_merge(memory.id)):
@@ -111,15 +109,23 @@ def _came_with(memory: Memory) -> Sequence[float] | None:
 
 
 def _read(
-    path: Path, names: Sequence[str], folder: str, made: Callable[[Mapping[str, Any]], Any], tally: Tally
-) -> list[tuple[str, Any]]:
-    read = []
+    account: Account,
+    path: Path,
+    names: Sequence[str],
+    tally: Tally,
+    made: Callable[[Account, Mapping[str, Any], str, Tally], Memory | None],
+) -> list[tuple[str, Memory]]:
+    """What the files of one folder hold, by their places; one that cannot be read costs itself alone."""
+    folder, read = _ENTRIES if made is _entry_memory else _ASSEMBLIES, []
     for name in names:
         if not name.startswith(f"{folder}/") or not name.endswith(".json"):
             continue
         try:
-            read.append((name, made(trees.read_json(path / name))))
-        except (OctavoError, TypeError, ValueError) as error:
+            if memory := made(account, trees.read_json(path / name, odd=True), name, tally):
+                read.append((name, memory))
+        except OctavoError as error:
+            tally.leave_out(name, error.message)
+        except (TypeError, ValueError) as error:
             tally.leave_out(name, str(error))
     return read
 
@@ -131,13 +137,14 @@ def _write(account: Account, wanted: Sequence[tuple[str, Memory]], tally: Tally)
     tally.unchanged += len(wanted) - len(new)
 
 
-def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally) -> Memory:
+def _entry_memory(account: Account, told: Mapping[str, Any], place: str, tally: Tally) -> Memory:
+    entry = MemoryEntry.from_dict(told)
     most = account.policy.kinds.fact.max_length
     is_long = most is not None and len(entry.content) > most
     if is_long:
         tally.say(place, "its text is longer than a fact may be: it is an episode")
     data: dict[str, Any] = {"original": {k: v for k, v in entry.to_dict().items() if k not in _OWN}}
-    data |= _vector(entry.embedding, entry.metadata, place, "it came without one", tally)
+    data |= _vector(account, entry.embedding, entry.metadata, place, "it came without one", tally)
     turns = (Turn(speaker="user", text=entry.content),) if is_long else ()
     return Memory(
         id=check_id(entry.id),
@@ -154,11 +161,16 @@ def _entry_memory(account: Account, entry: MemoryEntry, place: str, tally: Tally
     )
 
 
-def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally: Tally) -> Memory | None:
-    members = [m for id_ in dict.fromkeys(group.memory_ids) if is_id(id_) and (m := account.get(id_))]
-    if len(members) < 2:
-        tally.say(place, f"{len(members)} of its members are here: it is left out")
+def _assembly_memory(account: Account, told: Mapping[str, Any], place: str, tally: Tally) -> Memory | None:
+    group, scope = MemoryAssembly.from_dict(told), account.scope or SHARED
+    named = dict.fromkeys(group.memory_ids)
+    there = [m for id_ in named if is_id(id_) and (m := account.get(id_))]
+    members = [m for m in there if may_belong(m) and m.scope == scope]
+    if len(members) < LEAST:
+        tally.leave_out(place, f"{len(members)} of its {len(named)} members are here")
         return None
+    if len(members) < len(named):
+        tally.say(place, f"{len(members)} of its {len(named)} members are here, the others are left out")
     foreign = dict(group.extra)
     if group.is_newer:
         foreign["assembly_schema_version"] = group.assembly_schema_version
@@ -167,7 +179,7 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
     if foreign:
         data["foreign"] = foreign
     otherwise = "its composite is made of its members"
-    data |= _vector(group.composite_embedding, foreign, place, otherwise, tally)
+    data |= _vector(account, group.composite_embedding, foreign, place, otherwise, tally)
     links = [Link(name="part", to=m.id) for m in members]
     links += [Link(name="merged_from", to=check_id(id_)) for id_ in group.merged_from]
     return Memory(
@@ -186,14 +198,22 @@ def _assembly_memory(account: Account, group: MemoryAssembly, place: str, tally:
 
 
 def _vector(
-    values: Sequence[float], told: Mapping[str, Any], place: str, otherwise: str, tally: Tally
+    account: Account,
+    values: Sequence[Any],
+    told: Mapping[str, Any],
+    place: str,
+    otherwise: str,
+    tally: Tally,
 ) -> dict[str, Any]:
     """The vector that came in a file, as data; one that cannot be used is left out, and that is said."""
-    if problem := vector_problem(values):
+    own, named = account.explained.indexing.embedding, str(told.get("embedder") or f"import:{len(values)}")
+    problem = vector_problem(values)
+    if not problem and own and named == own.embedder.name and len(values) != own.embedder.dimension:
+        problem = f"its vector has {len(values)} numbers, those of {named} have {own.embedder.dimension}"
+    if problem:
         tally.say(place, f"{problem}; {otherwise}")
         return {}
-    named = told.get("embedder") or f"import:{len(values)}"
-    return {"vector": {"embedder": str(named), "values": [float(value) for value in values]}}
+    return {"vector": {"embedder": named, "values": [float(value) for value in values]}}
 
 
 def _emotion(told: Mapping[str, Any]) -> Emotion | None:

@@ -25,7 +25,8 @@ _OURS: dict[str, Callable[..., Any]] = {**vars(remembering), **vars(keeping)}
 def _made(section: str, name: str, row: dict[str, Any]) -> Operation:
     """The operation of a row: our function of that name, or else the engine's method."""
     marks = dict.fromkeys(row.pop("is", "").split(), True)
-    how = {"section": section, "name": name, **row, **marks}
+    span = next((span for span, names in TABLE["_spans"].items() if name in names.split()), None)
+    how = {"section": section, "name": name, "span": span, **row, **marks}
     own = _OURS.get(name) or _OURS.get(f"{name}_")
     if own is None:
         method = next(getattr(kind, name) for kind in (Account, Sandbox, Explainer) if hasattr(kind, name))

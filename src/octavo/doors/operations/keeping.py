@@ -200,5 +200,9 @@ def import_(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Read another system's files through the gate."""
+    if format == "msp" and Path(path).is_file():
+        raise BadInput(
+            f"{path} is a file, and an account of msp a folder", hint=f"say --format: {', '.join(IMPORTS)}"
+        )
     done = account.import_(path, format=format, progress=progress)
     return {"path": path, "format": format, "version": account.version, "result": done}

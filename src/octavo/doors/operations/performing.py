@@ -95,6 +95,7 @@ def open_account(
 
     What indexes, or may do with reading alone, also works where nothing may be written.
     """
+    _must_be_folder(settings.root)
     if not exists(settings) and not (begins and not accounts_in(settings.root, 1)):
         raise missing(settings.root, settings.account)
     policy = rules(settings) if writes and settings.models else None
@@ -170,9 +171,13 @@ def accounts_in(root: Path | str, limit: int | None = None) -> list[str]:
     """The accounts in a place, or the first of them; a folder that is not there holds none."""
     if isinstance(root, str):
         return opening.accounts(root, limit=limit)
-    if root.exists() and not root.is_dir():
-        raise BadInput(f"{root} is no folder", hint="name the folder that holds the accounts")
+    _must_be_folder(root)
     return opening.accounts(root, limit=limit) if root.exists() else []
+
+
+def _must_be_folder(root: Path | str) -> None:
+    if isinstance(root, Path) and root.exists() and not root.is_dir():
+        raise BadInput(f"{root} is no folder", hint="name the folder that holds the accounts")
 
 
 def missing(root: Path | str, account: str) -> NotFound:

@@ -3,7 +3,6 @@
 # ruff: noqa: A002  # a memory's id is `id`, a brief's format `format`, in every door
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,13 +10,10 @@ from typing import Annotated, Any
 from msgspec.structs import asdict, replace
 
 from octavo.domain import buffer as buffers
-from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.domain.verdicts import Verdict
 from octavo.doors import python
 from octavo.doors.operations.performing import accounts_in, exists, missing, policy_name, store_of, taken
-from octavo.doors.operations.table import Progress
-from octavo.doors.operations.values import time_of
 from octavo.doors.settings import Settings
 from octavo.engine import copies, opening
 from octavo.engine.account import Account
@@ -27,6 +23,9 @@ from octavo.engine.sandbox import Sandbox
 from octavo.errors import BadInput, NotFound
 from octavo.storage import codec
 from octavo.storage.stores.places import place_of
+
+# Of a hit, with what it derives from its fields: the text that matched, and why it did.
+_TOLD = ("memory", "turn", "text", "score", "parts", "why", "version", "is_fresh", "notes", "replaced")
 
 
 def init(
@@ -107,48 +106,15 @@ def buffer(
     }
 
 
-def discard(sandbox: Sandbox) -> str:
-    """Throw a sandbox away; the account stays as it is."""
-    sandbox.discard()
-    return sandbox.id
-
-
-def remember(target: Account | Sandbox, **said: Any) -> Verdict:
-    """Write one memory: a version of its own, or into a sandbox."""
-    _must_fit(target, said, "key", "a key has no use inside a sandbox")
-    return target.remember(**said)
-
-
-def remember_many(
-    account: Account,
-    items: Annotated[
-        list[dict[str, Any]], "JSON objects with text, kind …: one a line or an array; a file, or -."
-    ],
-    *,
-    progress: Progress | None = None,
-) -> list[Verdict]:
-    """Write several memories in one version; a verdict for each."""
-    timed = [{**item, "at": time_of(item["at"])} if item.get("at") else item for item in items]
-    return account.remember_many(timed, progress=progress)
-
-
-def revise(target: Account | Sandbox, **said: Any) -> Verdict:
-    """Give a memory a new revision; the old one stays in its history."""
-    _must_fit(target, said, "rev", "a sandbox has its own revisions")
-    return target.revise(**said)
-
-
 def forget(
     target: Account | Sandbox, ids: Annotated[list[str], "The memories' ids."], **said: Any
 ) -> list[Verdict]:
     """End memories; their history stays."""
-    _must_fit(target, said, "rev", "a sandbox has its own revisions")
-    return target.forget(*ids, **said) if isinstance(target, Account) else [target.forget(i) for i in ids]
-
-
-def _must_fit(target: Account | Sandbox, said: dict[str, Any], name: str, why: str) -> None:
-    if isinstance(target, Sandbox) and name in said:
-        raise BadInput(why, hint=f"leave out --{name} or --sandbox")
+    if isinstance(target, Account):
+        return target.forget(*ids, **said)
+    if "rev" in said:
+        raise BadInput("rev has no use inside a sandbox", hint="leave out --rev or --sandbox")
+    return [target.forget(id_) for id_ in ids]
 
 
 def get(reader: Reader, id: MemoryId) -> Memory:
@@ -193,35 +159,14 @@ def recall(
 ) -> dict[str, Any]:
     """Find the memories that answer a question, best first."""
     hits = reader.recall(**said, rerank=not once)
+    # To find out what has drifted takes as long as the recall itself, so it is told with the reasons alone.
     drifted = reader.drifted(hits) if why else None
-    return {
-        "hits": [_told(hit, drifted) for hit in hits],
-        "notes": hits.notes,
-        "trail": hits.trail,
-        "orders": hits.orders,
-        "explained": why,
-    }
-
-
-def _told(hit: Hit, drifted: Collection[str] | None) -> dict[str, Any]:
-    """A hit with what it derives from its fields: the text that matched, and the reasons in words.
-
-    To find out what has drifted takes as long as the recall itself, so it is told with the reasons alone.
-    """
-    return {
-        "memory": hit.memory,
-        "turn": hit.turn,
-        "text": hit.text,
-        "score": hit.score,
-        "parts": hit.parts,
-        "why": hit.why,
-        "reasons": [{"part": words, "value": value} for value, words in hit.reasons],
-        "version": hit.version,
-        "is_fresh": hit.is_fresh,
-        "is_drifted": None if drifted is None else hit.memory.id in drifted,
-        "notes": hit.notes,
-        "replaced": hit.replaced,
-    }
+    told = [{name: getattr(hit, name) for name in _TOLD} for hit in hits]
+    for one, hit in zip(told, hits, strict=True):
+        one["reasons"] = [{"part": words, "value": value} for value, words in hit.reasons]
+        one["is_drifted"] = None if drifted is None else hit.memory.id in drifted
+    more = {name: getattr(hits, name) for name in ("notes", "trail", "orders")}
+    return {"hits": told, **more, "explained": why}
 
 
 def freshness(
@@ -233,15 +178,3 @@ def freshness(
     held = account.freshness(id)
     derived = {name: getattr(held, name) for name in ("is_fresh", "has_words", "has_vector")}
     return {**asdict(held), **derived}
-
-
-def catch_up(account: Account, **said: Any) -> int:
-    """Bring the index up to the newest version."""
-    account.catch_up(**said)
-    return account.version
-
-
-def reindex(account: Account, **said: Any) -> int:
-    """Throw the index away and make it anew from the ledger."""
-    account.reindex(**said)
-    return account.version

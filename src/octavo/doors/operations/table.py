@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -25,6 +25,7 @@ from octavo.engine.account import Account
 from octavo.engine.fields import OPTION, Feeling, Links
 from octavo.engine.reading import Reader, Snapshot
 from octavo.engine.sandbox import Sandbox
+from octavo.errors import BadInput
 
 Progress = Callable[[int, int], None]
 
@@ -37,6 +38,7 @@ _HANDED_IN: dict[Any, Any] = {
     str | Sequence[str]: list[str],
     str | Sequence[str] | Mapping[str, float]: list[str],
     Mapping[str, Any]: dict[str, Any],
+    Iterable[Mapping[str, Any]]: list[dict[str, Any]],
     Links: dict[str, list[str]],
     Union[get_args(Feeling)[:-1]]: str,  # noqa: UP007  # without None
     str | Path: Path,
@@ -48,9 +50,7 @@ PARTS: dict[str, Any] = {
     "FilesystemMemory": FilesystemMemory,
     "MemoryCore": MemoryCore,
 }
-# Whose methods can be asked of more than an account; those of every other class are the account's.
 _READERS = (Account, Snapshot, Sandbox)
-_ASKED_OF: dict[str, tuple[type, ...]] = {"Reader": _READERS, "Sandbox": (Sandbox,)}
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
@@ -122,15 +122,22 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     def __call__(self, subject: Any, *args: Any, **values: Any) -> Any:
         """Do it on what is already open; what has a result and gives none gives what it was told first."""
-        part = PARTS.get(self.function.__qualname__.partition(".")[0])
-        taken = inspect.signature(self.like or self.function).parameters
+        act: Callable[..., Any] = partial(self.function, subject)
+        if _is_method(self.function):
+            part = PARTS.get(self.function.__qualname__.partition(".")[0])
+            act = getattr(part(subject) if part else subject, self.function.__name__)
+        taken = inspect.signature(self.like or act).parameters
         names = {name.rstrip("_"): name for name in taken}
+        if self.like is None and (strange := values.keys() - names.keys() - {"progress"}):
+            hint = f"leave out --{min(strange)} or --sandbox"
+            raise BadInput(f"{min(strange)} has no use inside a sandbox", hint=hint)
         told = {names.get(name, name): value for name, value in values.items()}
-        own = inspect.signature(self.function).parameters.values()
+        own = inspect.signature(act).parameters.values()
         rest = (told.pop(one.name, ()) for one in own if one.kind is one.VAR_POSITIONAL)
-        args = (*args, *chain.from_iterable(rest))
-        value = self.function(subject if part is None else part(subject), *args, **told)
-        return next(iter(values.values()), None) if value is None and self.result else value
+        value = act(*args, *chain.from_iterable(rest), **told)
+        if value is None and self.result:
+            return next(iter(values.values()), getattr(subject, "id", None))
+        return value
 
     @property
     def summary(self) -> str:
@@ -176,17 +183,20 @@ def _read(function: Callable[..., Any]) -> tuple[tuple[type, ...], tuple[Paramet
     """The subjects of a function or method, its parameters, and whether it reports progress."""
     hints = get_type_hints(function, include_extras=True)
     first, *others = inspect.signature(function).parameters.values()
-    is_ours = first.name == "self" and function.__module__.startswith("octavo.engine.")
-    if first.name == "self":
-        subjects = _ASKED_OF.get(function.__qualname__.partition(".")[0], (Account,))
-    else:
-        subjects = _options(hints[first.name])
+    is_ours = _is_method(function) and function.__module__.startswith("octavo.engine.")
+    subjects = (Account,) if _is_method(function) else _options(hints[first.name])
     if subjects == (Reader,):
         subjects = _READERS
+    elif is_ours and function.__qualname__.partition(".")[0] not in PARTS:
+        subjects = tuple(kind for kind in _READERS if hasattr(kind, function.__name__))
     assert subjects == (Settings,) or set(subjects) <= set(_READERS), function.__name__
     told = (_given(one, hints.get(one.name, one.annotation)) for one in others)
     given = [p for some in told for p in some if p.summary or not is_ours]
     return subjects, tuple(given), any(one.name == "progress" for one in others)
+
+
+def _is_method(function: Callable[..., Any]) -> bool:
+    return next(iter(inspect.signature(function).parameters)) == "self"
 
 
 def _given(one: inspect.Parameter, hint: Any) -> Iterator[Parameter]:

@@ -33,7 +33,7 @@ def value_of(parameter: Parameter, said: Any) -> Any:
     return value
 
 
-def time_of(said: Any, name: str = "at") -> datetime:
+def time_of(said: Any, name: str = "at", what: str = "time") -> datetime:
     """A time from ISO 8601 text; without a zone it is UTC, without an hour the day's first moment."""
     if isinstance(said, datetime):
         return said
@@ -41,14 +41,14 @@ def time_of(said: Any, name: str = "at") -> datetime:
         moment = datetime.fromisoformat(str(said).strip())
     except ValueError as error:
         hint = "write it like 2026-05-04, 2026-05-04T09:30 (UTC) or 2026-05-04T09:30+07:00"
-        raise BadInput(f"{name} {said!r} is no time", hint=hint) from error
+        raise BadInput(f"{name} {said!r} is no {what}", hint=hint) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _when(said: Any, name: str) -> int | datetime:
     """A version's number or a time."""
     text = str(said).strip()
-    return int(text) if text.isdecimal() else time_of(said, name)
+    return int(text) if text.isdecimal() else time_of(said, name, "version's number and no time")
 
 
 def _object(said: Any, name: str) -> dict[str, Any]:
@@ -59,14 +59,14 @@ def _object(said: Any, name: str) -> dict[str, Any]:
 
 
 def _objects(said: Any, name: str) -> list[dict[str, Any]]:
-    """A JSON array of objects, or one object a line."""
+    """A JSON array of objects, or one object a line; what each says of its time is one."""
     if isinstance(said, str) and not said.lstrip().startswith("["):
         lines = enumerate(said.splitlines(), 1)
         said = [_json(line, f"{name}, line {n}") for n, line in lines if line.strip()]
     items = _json(said, name)
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise BadInput(f"{name} are no JSON objects", hint="hand in an array of objects, or one a line")
-    return [dict(item) for item in items]
+    return [{**item, "at": time_of(item["at"])} if item.get("at") else dict(item) for item in items]
 
 
 def _links(said: Any, name: str) -> dict[str, list[str]]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from octavo.doors.render.console import error, progress, write
-from octavo.doors.render.deeds import DEEDS
-from octavo.doors.render.pages import DESCRIBED, PAGES
+from octavo.doors.render.pages import PAGES
 from octavo.doors.render.shapes import value_lines
-from octavo.doors.render.views import View
+from octavo.doors.render.views import DESCRIBED, View
 
 __all__ = ["error", "progress", "show"]
 
-VIEWS: dict[str, View] = {**DESCRIBED, **PAGES, **DEEDS}
+VIEWS: dict[str, View] = {**DESCRIBED, **PAGES}
 
 
 def show(name: str, value: Any) -> None:

@@ -18,6 +18,7 @@ from octavo.doors.render.shapes import Line, Page, Shown, Table, grid, line
 
 _PIPE_WIDTH = 160  # a table in a pipe is read by a program, which does not want its lines folded
 _PAGE_WIDTH = 88  # a page is read like a book
+_BULLETS = ("- ", "• ")  # behind which the lines of a list hang
 _NARROWEST = 24  # where a wide column would be narrower than this, each row stands by itself
 _GAP = 2  # between columns
 
@@ -53,9 +54,12 @@ def draw(shown: Line | Table | Page, *, width: int, coloured: bool = False) -> s
         console.print(_text(shown), soft_wrap=True)
     elif isinstance(shown, Page):
         for number, paragraph in enumerate(shown):
-            console.print(
-                *([""] if number else []), _text(paragraph), sep="\n", width=min(width, _PAGE_WIDTH)
-            )
+            told: list[Any] = [""] if number else []
+            for each in _text(paragraph).split():
+                hang = "  " * each.plain.startswith(_BULLETS)
+                parts = each.wrap(console, min(width, _PAGE_WIDTH) - len(hang))
+                told.append(_text(line(f"\n{hang}")).join(parts))
+            console.print(*told, sep="\n")
     elif _fits(shown, width):
         console.print(_columns(shown))
     else:  # each row stands by itself, its cells below each other

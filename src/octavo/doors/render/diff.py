@@ -53,14 +53,9 @@ def changed_fields(old: Memory, new: Memory) -> Iterator[Line]:
 
 def changed_words(before: str, after: str) -> Line:
     """Both texts in one: what went struck through in red, what came underlined in green."""
-    shown = line()
-    for sign, piece in word_steps(before, after):
-        shown.append(
-            {"-": (f"[-{piece}-]", "red strike"), "+": (f"{{+{piece}+}}", "green underline")}.get(
-                sign, (piece, "")
-            )
-        )
-    return shown
+    marked = {"-": ("[-{}-]", "red strike"), "+": ("{{+{}+}}", "green underline"), "=": ("{}", "")}
+    steps = ((*marked[sign], piece) for sign, piece in word_steps(before, after))
+    return line(*((form.format(piece), style) for form, style, piece in steps))
 
 
 def word_steps(before: str, after: str) -> Iterator[tuple[str, str]]:

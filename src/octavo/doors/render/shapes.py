@@ -50,7 +50,7 @@ class Table(Struct, frozen=True, kw_only=True):
 
 
 class Page(list[Line]):
-    """Paragraphs to read like a book, with an empty line between them."""
+    """Paragraphs to read like a book, with an empty line between them; a list hangs behind its dashes."""
 
 
 Shown = Line | Table | Page | str  # a bare text is shown as it stands, line by line
@@ -101,9 +101,11 @@ def one_line(text: str) -> str:
 
 
 def said(memory: Memory) -> Line:
-    """A memory in a line: its topic and tags, and its text or, without one, its data."""
+    """A memory in a line: its topic and tags, and its text, of a page the first words, else its data."""
     tags = line((f"  {one_line(' '.join(f'#{tag}' for tag in memory.tags))}", "dim")) if memory.tags else ""
     text = memory.text if memory.kind != "episode" else " · ".join(memory.text.splitlines())
+    if memory.kind in ("core", "sphere"):
+        text = text.partition("\n\n")[0]
     if not text:
         text = json.dumps(plain.plain(memory.data), ensure_ascii=False)
     return line(topic(memory), one_line(text), tags)

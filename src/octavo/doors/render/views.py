@@ -42,12 +42,6 @@ View = Callable[[Any], Iterable[Shown]]
 _STYLE = re.compile(r"<([a-z ]*)>")
 
 
-def described() -> dict[str, View]:
-    """The view of every operation that views.toml tells of."""
-    told = tomllib.loads(Path(__file__).with_name("views.toml").read_text("utf-8"))
-    return {name: partial(view, form) for names, form in told.items() for name in names.split()}
-
-
 def view(form: Mapping[str, Any], value: Any) -> Iterator[Shown]:
     """A value in the form that views.toml has for it."""
     if "head" in form:
@@ -129,11 +123,6 @@ def _table(columns: str, things: list[Any]) -> Table:
     if {row.get("scope") for row in rows} <= {"shared", None}:
         rows = [{**row, "scope": None} for row in rows]
     return table(rows)
-
-
-def beginning(text: str) -> str:
-    """The first paragraph of a core or sphere, on one line."""
-    return one_line(text.partition("\n\n")[0])
 
 
 def span(memory: Memory) -> str:
@@ -222,7 +211,6 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
     "left_out": _left_out,
     "reply": _reply,
     "torn": lambda n: f"\n  a torn last line of {n} bytes, never acknowledged" if n else None,
-    "beginning": beginning,
     "behind": lambda versions: f"{plural('version', versions)} behind" if versions else "up to date",
     "begun": lambda is_new: "begun" if is_new else "there already",
     "comma": ", ".join,
@@ -244,4 +232,9 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
     "state": _state,
     "verified": lambda held: held["verified_at"] or "never",
     "without": lambda passages: f"{plural('passage', passages)} without" if passages else "up to date",
+}
+DESCRIBED: dict[str, View] = {
+    name: partial(view, form)
+    for names, form in tomllib.loads(Path(__file__).with_name("views.toml").read_text("utf-8")).items()
+    for name in names.split()
 }

@@ -7,6 +7,7 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ TEMPORARY = ".tmp-"  # how the name of a file begins that no reader looks at
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _TRIES = 20
+_POLL_SECONDS = 0.001
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FILE = (errno.EISDIR, errno.ENOTSUP)
 _TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
@@ -181,6 +183,29 @@ class Disk:
             return os.path.samestat(os.fstat(fd), path.stat())
         except FileNotFoundError:
             return False
+
+
+@contextmanager
+def locked(
+    disk: Disk,
+    path: Path,
+    wait_seconds: float | None,
+    hint: str = "",
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[bool]:
+    """Stand in line for a file's lock, across threads and processes; yields whether the turn came in time."""
+    with saying(f"locking {path}", hint):
+        fd = disk.open_lock(path)
+    try:
+        with saying(f"locking {path}", hint):
+            waited, taken = 0.0, disk.try_lock(fd)
+            while not taken and (wait_seconds is None or waited < wait_seconds):
+                pause = _POLL_SECONDS * (0.5 + secrets.randbelow(1000) / 1000)
+                sleep(pause)
+                waited, taken = waited + pause, disk.try_lock(fd)
+        yield taken
+    finally:
+        disk.close(fd)
 
 
 def make_folders(disk: Disk, folder: Path) -> None:

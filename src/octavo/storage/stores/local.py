@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import errno
-import secrets
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from octavo.errors import Damaged, LeaseLost, NotFound, SandboxBusy, StoreUnfit
-from octavo.storage.stores.disk import Disk, failure, saying, through_temporary
+from octavo.storage.stores.disk import Disk, failure, locked, saying, through_temporary
 from octavo.storage.stores.entries import checked, whole_lines
 
 T = TypeVar("T")
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_POLL_SECONDS = 0.001
 
 
 class LocalStore:
@@ -105,22 +103,11 @@ class LocalStore:
         data = self.read(key)
         return None if data is None else whole_lines(data)
 
-    @contextmanager
-    def lock(self, wait_seconds: float) -> Iterator[bool]:
+    def lock(self, wait_seconds: float) -> AbstractContextManager[bool]:
         """Stand in line for the account's commits; yields whether the turn came in time."""
         with saying(f"locking {self.folder}"):
             self._make_folder(self.folder)
-            fd = self._disk.open_lock(self.folder / "lock")
-        try:
-            with saying(f"locking {self.folder}"):
-                waited, taken = 0.0, self._disk.try_lock(fd)
-                while not taken and waited < wait_seconds:
-                    pause = _POLL_SECONDS * (0.5 + secrets.randbelow(1000) / 1000)
-                    self._sleep(pause)
-                    waited, taken = waited + pause, self._disk.try_lock(fd)
-            yield taken
-        finally:
-            self._disk.close(fd)
+        return locked(self._disk, self.folder / "lock", wait_seconds, sleep=self._sleep)
 
     def leftovers(self) -> Sequence[str]:
         """Temporary files that a killed writer left behind."""

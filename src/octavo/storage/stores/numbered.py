@@ -8,13 +8,13 @@ from __future__ import annotations
 import secrets
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from octavo.domain.ports import Store
-from octavo.domain.records import shape_of
 from octavo.errors import LeaseLost, NotFound, SandboxBusy, Unavailable
 from octavo.storage.stores.entries import checked, every, whole_lines
 
@@ -77,17 +77,13 @@ class NumberedStore(Store):
         return moments[0]
 
 
-class _Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a numbered entry: what it is, whose, and for how long it holds."""
+def _read(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The first line of a numbered entry, which says its kind, its owner, for how long; and the rest.
 
-    kind: str  # take, line, instead (of the line before), all (instead of all before), free
-    owner: str
-    seconds: float = 0.0
-
-
-def _read(data: bytes) -> tuple[_Mark, bytes]:
+    It is a `take`, a `line`, one `instead` of the line before, `all` instead of all before, or `free`.
+    """
     line, _, rest = data.partition(b"\n")
-    return msgspec.json.decode(line, type=shape_of(_Mark)), rest
+    return msgspec.json.decode(line, type=dict[str, Any]), rest
 
 
 class _Series:
@@ -114,10 +110,10 @@ class _Series:
             series.heard = max(series.heard, moment)
         return series
 
-    def _add(self, path: str, mark: _Mark, rest: bytes) -> None:
-        match mark.kind:
+    def _add(self, path: str, mark: Mapping[str, Any], rest: bytes) -> None:
+        match mark["kind"]:
             case "take":
-                self.owner, self.seconds = mark.owner, mark.seconds
+                self.owner, self.seconds = mark["owner"], mark["seconds"]
             case "line":
                 self.lines.append(rest)
             case "instead":
@@ -203,7 +199,7 @@ class NumberedLease:
             if there == self._marked(what, rest):  # its reply was lost
                 break
             mark = None if there is None else _read(there)[0]
-            if mark is None or mark.owner != self._owner or mark.kind not in ("line", "instead"):
+            if mark is None or mark["owner"] != self._owner or mark["kind"] not in ("line", "instead"):
                 raise self._lost()
             self._last += 1
             what = "instead" if kind == "line" else kind
@@ -224,7 +220,7 @@ class NumberedLease:
         return bool(newer) or self._store.read(self._key, first=1) is None
 
     def _marked(self, kind: str, rest: bytes) -> bytes:
-        mark = _Mark(kind=kind, owner=self._owner, seconds=self._seconds)
+        mark = {"kind": kind, "owner": self._owner, "seconds": self._seconds}
         return msgspec.json.encode(mark) + b"\n" + rest
 
     def _path(self, number: int) -> str:
