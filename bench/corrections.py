@@ -11,7 +11,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,12 +31,14 @@ def main() -> None:
     rows = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
     halves = options.half or sorted({row["half"] for row in rows})
     right: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    strange: Counter[tuple[str, str]] = Counter()
     seconds: list[float] = []
     embedder = _remembering() if not options.words else None
     for row in rows:
         if row["half"] in halves:
-            is_right, took = measure(row, others_of(row, rows), embedder)
+            is_right, is_strange, took = measure(row, others_of(row, rows), embedder)
             right[row["half"], row["kind"], row["lang"]].append(is_right)
+            strange[row["half"], row["kind"]] += is_strange
             seconds.append(took)
             if options.errors and not is_right:
                 print(
@@ -57,12 +59,12 @@ def main() -> None:
                 if some:
                     told.append(f"{name} {sum(some)}/{len(some)} = {100 * sum(some) / len(some):.1f} %")
             if len(told) > 1:
-                print("  ".join(told))
+                print("  ".join(told), f" something else first {strange[half, kind]}")
     print(f"a recall: median {1000 * statistics.median(seconds):.2f} ms")
 
 
-def measure(row: dict[str, Any], others: Sequence[str], embedder: Any) -> tuple[bool, float]:
-    """Whether the wanted one of a pair stands before the other, and how long the recall took."""
+def measure(row: dict[str, Any], others: Sequence[str], embedder: Any) -> tuple[bool, bool, float]:
+    """Whether the wanted one of a pair stands before the other, neither comes first, and the recall's time."""
     with tempfile.TemporaryDirectory() as folder:
         account = octavo.open(
             folder, account="bench", actor="human:bench", embedder=embedder, clock=lambda: NOW
@@ -83,10 +85,12 @@ def measure(row: dict[str, Any], others: Sequence[str], embedder: Any) -> tuple[
             hits = account.recall(row["question"], k=10)
             took = time.perf_counter() - start
     place = {hit.memory.id: place for place, hit in enumerate(hits)}
+    is_strange = bool(hits) and hits[0].memory.id not in ids.values()
     if row["want"] == "both":
-        return ids["older"] in place and ids["newer"] in place and not _is_replaced(hits, ids["older"]), took
+        is_kept = ids["older"] in place and ids["newer"] in place and not _is_replaced(hits, ids["older"])
+        return is_kept, is_strange, took
     wanted, other = ids[row["want"]], ids["older" if row["want"] == "newer" else "newer"]
-    return wanted in place and place[wanted] < place.get(other, len(hits)), took
+    return wanted in place and place[wanted] < place.get(other, len(hits)), is_strange, took
 
 
 def _write(account: Any, text: str, at: datetime, kind: str) -> str | None:

@@ -1,8 +1,9 @@
 """Fit what tells by words and vectors whether the newer of two facts is what a question wants.
 
 `python -m bench.replacing FILE… --write src/octavo/models/replacing.bin`: each file holds pairs as
-`bench.corrections` measures them: `pairs.jsonl` once, and twice, so that they count as much, the development
-set and the corpora but for `corrections_talk.jsonl`. Halves that nothing may be fitted on are left out.
+`bench.corrections` measures them: `pairs.jsonl` once, and more often, so that they count as much, the corpora
+but for `corrections_talk.jsonl` (twice) and the development set (three times). Halves that nothing may be
+fitted on are left out.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from octavo.models.embedders import offline_embedder
 from octavo.models.replacing import cosines, row_of
 
 LEFT = ("test", "blind", "held", "own6")
-HIDDEN, NETS, STEPS, BATCH, RATE, DECAY, DROP, DROP_WORDS = 48, 2, 40, 128, 2e-3, 2e-2, 0.4, 0.1
+HIDDEN, NETS, STEPS, BATCH, RATE, DECAY, DROP, DROP_WORDS = 48, 4, 40, 128, 2e-3, 2e-2, 0.4, 0.1
 AXES, SHARE = 160, 0.5  # of the vectors, and what they count beside a word's feature
-OTHERS, SWAPPED, PAST = 0.1, 0.1, 0.3  # what such pairs weigh beside a correction or a control
+SWAPPED, PAST = 0.1, 0.3  # what such pairs weigh beside a correction or a control
+# An account holds much that is no answer at all: of so many facts the nearest are told apart from corrections.
+ACCOUNT, STRANGERS, OTHERS = 60, 6, 0.05
 Pair = tuple[str, str, str, str, float, float]  # asked, its vector's text, older, newer, goal, weight
 
 
@@ -46,9 +49,13 @@ def pairs_of(files: Sequence[Path], left: Sequence[str]) -> Iterator[Pair]:
     for file in files:
         rows = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
         rows = [row for row in rows if row["half"] not in left and row["kind"] != "both"]
-        beside = defaultdict(list)
+        beside = defaultdict(set)
+        about = defaultdict(set)
         for row in rows:
-            beside[row["lang"]].append(row["older"])
+            beside[row["lang"]] |= {row["older"], row["newer"]}
+            for text in (row["older"], row["question"]):
+                about[text] |= {row["older"], row["newer"]}
+        pools = {language: sorted(texts) for language, texts in beside.items()}
         for row in rows:
             asked, older, newer = row["question"], row["older"], row["newer"]
             if row["kind"] == "past":
@@ -59,11 +66,12 @@ def pairs_of(files: Sequence[Path], left: Sequence[str]) -> Iterator[Pair]:
             yield asked, asked, older, newer, float(is_over), 1.0
             if not is_over:
                 yield asked, asked, newer, older, 1.0, SWAPPED
-                continue
-            others = random.Random(asked + newer).sample(beside[row["lang"]], min(40, len(rows)) // 2)
-            near = vectors([*others]) @ (vectors([asked])[0] + vectors([older])[0])
-            for text in {others[int(near.argmax())], others[0]} - {older}:
-                yield asked, asked, older, text, 0.0, OTHERS
+            pool = pools[row["lang"]]
+            some = random.Random(asked + newer).sample(pool, min(ACCOUNT, len(pool)))
+            others = [text for text in some if text not in about[older] | about[asked]]
+            near = vectors(others) @ (vectors([asked])[0] + vectors([older])[0])
+            for place in np.argsort(-near)[:STRANGERS]:
+                yield asked, asked, older, others[int(place)], 0.0, OTHERS
 
 
 def fit(pairs: Sequence[Pair]) -> np.ndarray:

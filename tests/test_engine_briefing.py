@@ -270,3 +270,11 @@ def test_the_one_whom_most_facts_are_about_is_no_article_and_known_with_a_geniti
     told = [line[4] for line in read(str(account.brief(budget=340))).sections["Known Facts"]]
     assert any("allergic" in line for line in told)
     assert any("Olave" in line for line in told)
+
+
+def test_one_form_that_replaces_itself_leaves_room_for_what_else_is_known(account: Account) -> None:
+    account.remember_many([{"text": "Nora lives in Porto"}, {"text": "The dog is called Biscuit"}])
+    account.remember_many([{"text": f"Meter reading {n} of the day is {n * 7}"} for n in range(150)])
+    standing = str(account.brief())
+    assert "Nora lives in Porto" in standing
+    assert "The dog is called Biscuit" in standing

@@ -47,8 +47,8 @@ def test_newer_facts_come_first_as_people_talk_and_others_stay_where_they_are():
             order, _ = arranged(row["question"], row["older"], row["newer"])
             right[row["kind"]].append(order[0] == ("m1" if row["want"] == "newer" else "m0"))
     shares = {kind: sum(some) / len(some) for kind, some in right.items()}
-    assert shares["correction"] >= 0.58
-    assert shares["control"] >= 0.85
+    assert shares["correction"] >= 0.68
+    assert shares["control"] >= 0.92
 
 
 def test_features_come_in_the_order_that_the_table_was_fitted_in():

@@ -124,7 +124,7 @@ def arrange(
     is_past = is_about_the_past(question)
     asked = present(question) if is_past else question
     day = None if is_past else _asked_day(question, facts)
-    best, beside = _compared(facts, meaning)
+    best, beside = _compared(facts, meaning, is_past)
     top, pairs = best + beside, [*combinations(best, 2), *((best[0], fact) for fact in beside)]
     certainty: dict[tuple[str, str], float] = {}
     replaced: set[tuple[str, str]] = set()
@@ -178,14 +178,15 @@ def _ordered(
     return ranked
 
 
-def _compared(facts: Sequence[Fact], meaning: Meaning | None) -> tuple[list[Fact], list[Fact]]:
-    """The best facts that fit the question well, and those that are near the very best by their meaning.
+def _compared(facts: Sequence[Fact], meaning: Meaning | None, is_past: bool) -> tuple[list[Fact], list[Fact]]:
+    """The best facts that fit the question well, and what is near the very best by its meaning.
 
-    "She moved to Marseille" shares no word with "where does she live?".
+    "She moved to Marseille" shares no word with "where does she live?". Only what is newer may take its
+    place; of the past the older is asked for, too.
     """
     first = facts[0]
     best = [fact for fact in facts[:TOP] if fact.relevance >= SHARE * first.relevance] or [first]
-    others = {fact.id: fact for fact in facts if fact not in best}
+    others = {fact.id: fact for fact in facts if fact not in best and (is_past or _age(fact) > _age(first))}
     return best, [others[id_] for id_ in meaning.nearest(first.id, [*others])] if meaning else []
 
 

@@ -15,7 +15,7 @@ from octavo.domain.rivals import shared_head
 from octavo.domain.text import STOP_WORDS, words
 
 MOST = 40  # facts that are chosen; how many stand is the budget's
-_POOL = 60  # of so many the current ones are told from those they replaced
+_POOL = 60  # so many at once the current ones are told from those they replaced
 _DAYS = 60.0
 _RECENT, _USED, _AGAIN = 0.3, 0.15, 0.15
 _MAIN, _OFTEN = 0.3, 0.2  # what is said of the one whom most facts are about, and how many that takes
@@ -42,8 +42,14 @@ def profile(facts: Sequence[Memory], uses: Mapping[str, int], *, is_talk: bool =
         )
 
     weighed = sorted(((weight(fact), fact) for fact in facts), key=lambda pair: (-pair[0], pair[1].id))
-    replaced = _replaced([fact for _, fact in weighed[:_POOL]], is_talk)
-    return _spread([(value, fact) for value, fact in weighed[:_POOL] if fact.id not in replaced], main)
+    current: list[tuple[float, Memory]] = []
+    for start in range(0, len(weighed), _POOL):
+        current += weighed[start : start + _POOL]
+        replaced = _replaced([fact for _, fact in current], is_talk)
+        current = [(value, fact) for value, fact in current if fact.id not in replaced]
+        if len(current) >= MOST:
+            break
+    return _spread(current, main)
 
 
 def _main(facts: Sequence[Memory]) -> frozenset[str]:

@@ -114,6 +114,8 @@ def shape(question: Reading, older: Reading, newer: Reading) -> list[float]:
         float(bool(newer.words) and stem_of(newer.words[-1]) in older.stems),
         float(bool(newer.keys - older.keys)),
         float(bool(newer.names - frozenset(older.words + question.words))),
+        len(newer.words) / 10,
+        len(newer.text) / 50,
     ]
 
 

@@ -43,7 +43,7 @@ COMPARED = ("fact", "register")
 _WISH = 0.2
 _STEP = 1e-9
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
-_COMING = 5  # facts near the best one that are looked at though the question alone did not bring them
+_COMING = 10  # facts near the best one that are looked at though the question alone did not bring them
 _LINKED_FROM, _LINKED_MOST, _LINK_SHARE = 5, 16, 0.3  # of so many hits so many each
 
 

@@ -1,6 +1,6 @@
 """Whether the newer of two facts is what a question wants, by their words and their vectors together.
 
-"Wax is out, the table is full of mugs" replaces "our stall sells candles" though they share no word. Two
+"Wax is out, the table is full of mugs" replaces "our stall sells candles" though they share no word. A few
 small nets see what the words tell of a pair, how near question, older and newer lie, and the newer's vector;
 they were fitted once, on pairs of our own (`bench.replacing`).
 """
@@ -16,10 +16,10 @@ from octavo.domain.replacing import FRAME, WEIGHTS, features, score, shape
 from octavo.libraries import Array, np, product
 
 _DIMENSION = 512
-_NEAR, _MOST = 0.05, 10  # how near what is compared lies at least, and how many
+_NEAR, _MOST = 0.05, 20  # how near what is compared lies at least, and how many
 _LEAN, _SHORT = 30.0, 1e-9
-_APART = 0.25  # less alike two facts are put quite otherwise
-_ALIKE, _THAI = 1 + [*WEIGHTS].index("alike"), 1 + len(WEIGHTS)  # their places in a row
+_SAYS = 1.0  # so much the vectors may add to the words where two facts are put alike
+_ALIKE = 1 + [*WEIGHTS].index("alike")  # its place in a row
 
 
 class Scorer:
@@ -54,10 +54,7 @@ class Scorer:
         lit = product(seen, lines[:, :-2].T) + lines[:, -2]
         lean = product(np.maximum(lit[:, :-1], 0), lines[:-1, -1]) + lit[:, -1]
         # What is put alike is another value or another thing: there the words have to agree.
-        alike = told[:, _ALIKE]
-        apart = np.where(told[:, _THAI] > 0, FRAME, _APART)  # letters are sooner alike than words
-        most = np.where(alike >= apart, told[:, 0] + np.where(alike >= FRAME, 0.0, 1.0), _LEAN)
-        lean = np.minimum(lean, most)
+        lean = np.where(told[:, _ALIKE] >= FRAME, np.minimum(lean, told[:, 0] + _SAYS), lean)
         found: Sequence[float] = (1 / (1 + np.exp(-np.clip(lean, -_LEAN, _LEAN)))).tolist()
         return found
 
