@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def measure(row: dict[str, Any], others: Sequence[str], embedder: Any) -> tuple[bool, bool, float]:
-    """Whether the wanted one of a pair stands before the other, neither comes first, and the recall's time."""
+    """Whether the wanted one stands before the other, neither comes first, and how long the recall took."""
     with tempfile.TemporaryDirectory() as folder:
         account = octavo.open(
             folder, account="bench", actor="human:bench", embedder=embedder, clock=lambda: NOW

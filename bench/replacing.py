@@ -27,8 +27,8 @@ LEFT = ("test", "blind", "held", "own6")
 HIDDEN, NETS, STEPS, BATCH, RATE, DECAY, DROP, DROP_WORDS = 48, 4, 40, 128, 2e-3, 2e-2, 0.4, 0.1
 AXES, SHARE = 160, 0.5  # of the vectors, and what they count beside a word's feature
 SWAPPED, PAST = 0.1, 0.3  # what such pairs weigh beside a correction or a control
-# An account holds much that is no answer at all: of so many facts the nearest are told apart from corrections.
-ACCOUNT, STRANGERS, OTHERS = 60, 6, 0.05
+# An account holds much that is no answer: of so many facts the nearest are told apart from corrections.
+ACCOUNT, STRANGERS, OTHERS = 60, 6, 0.03
 Pair = tuple[str, str, str, str, float, float]  # asked, its vector's text, older, newer, goal, weight
 
 
@@ -66,12 +66,18 @@ def pairs_of(files: Sequence[Path], left: Sequence[str]) -> Iterator[Pair]:
             yield asked, asked, older, newer, float(is_over), 1.0
             if not is_over:
                 yield asked, asked, newer, older, 1.0, SWAPPED
-            pool = pools[row["lang"]]
-            some = random.Random(asked + newer).sample(pool, min(ACCOUNT, len(pool)))
+            pool, chance = pools[row["lang"]], random.Random(asked + newer)
+            some = chance.sample(pool, min(ACCOUNT, len(pool)))
             others = [text for text in some if text not in about[older] | about[asked]]
             near = vectors(others) @ (vectors([asked])[0] + vectors([older])[0])
-            for place in np.argsort(-near)[:STRANGERS]:
-                yield asked, asked, older, others[int(place)], 0.0, OTHERS
+            strange = [others[int(place)] for place in np.argsort(-near)[:STRANGERS]]
+            strange += [
+                text
+                for language in pools.keys() - {row["lang"]}
+                for text in chance.sample(pools[language], 2)
+            ]
+            for text in strange:
+                yield asked, asked, older, text, 0.0, OTHERS
 
 
 def fit(pairs: Sequence[Pair]) -> np.ndarray:
