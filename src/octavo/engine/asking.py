@@ -36,7 +36,7 @@ _NOTED = 4_096  # so many rows looked at without finding anything are noted only
 _MOST, _WISHES = 2_000, 300  # of the newest turns and memories that hold orders or wishes; and of wishes,
 # those that are certain before the others
 _DOUBT, _ABOUT_ANSWERS = 3.5, 1.0  # how far from certain an order may be, and where it counts as certain
-_FITTED = -0.4  # what an order must reach to apply, by what was fitted for the offline model
+_FITTED = -0.2  # what an order must reach to apply, by what was fitted for the offline model
 _OTHER_MODEL = 0.45  # the same for models that nobody has measured: few lines rather than idle ones
 _SAME_TOPIC = 0.2  # and what a topic in common counts there
 _WISH_GENERAL = 0.7  # so much further a wish must lean to be about every answer
