@@ -222,4 +222,4 @@ def test_what_may_be_no_order_must_fit_better():
     assert applying("plan dinner", [plain], [0.2]) == [plain]
     doubtful = replace(plain, doubt=1.0)
     assert applying("plan dinner", [doubtful], [0.2]) == []
-    assert applying("plan dinner", [doubtful], [0.6]) == [doubtful]
+    assert applying("plan dinner", [doubtful], [0.8]) == [doubtful]
