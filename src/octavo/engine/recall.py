@@ -194,7 +194,9 @@ class Recaller:
         if mark >= base.version or self._spine.read_only:
             return units
         self._wake()
-        if self._spine.state.has_more_than(_INLINE, mark, base.version):
+        # What is compared by meaning must be embedded while the question waits, so fewer may be new.
+        most = _INLINE if self._indexing.embedding is None else _EMBED_INLINE
+        if self._spine.state.has_more_than(most, mark, base.version):
             self._indexing.add_words()
             units = self._indexing.units_now()
         return units
