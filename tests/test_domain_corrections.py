@@ -122,6 +122,13 @@ def test_a_plan_and_a_visit_leave_the_fact_as_it_is():
         "what was her previous address?",
         "เมื่อก่อนต้นอยู่ที่ไหน",
         "who was the boss before Ana?",
+        "how much rent did Rosa pay before the increase?",
+        "who guarded the bridge before the flood?",
+        "which hall was first meant for the concert?",
+        "was Samira ever a vegetarian?",
+        "ก่อนเลื่อน ประชุมเช้าเริ่มกี่โมง",
+        "ใครดูแลร้านก่อนคุณสุรเดช",
+        "หมาตัวก่อนชื่ออะไร",
     ],
 )
 def test_a_question_about_the_past_is_recognised(question):
@@ -132,6 +139,22 @@ def test_a_question_about_the_past_is_recognised(question):
     "question", ["was our server hacked?", "where does Nora live?", "ต้นอยู่ที่ไหน", "how old is Ida?"]
 )
 def test_the_past_tense_alone_is_no_question_about_the_past(question):
+    assert not is_about_the_past(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what do I need to buy before the trip?",
+        "who opens the shop before nine?",
+        "what should we pack before we leave?",
+        "ก่อนนอนกินยาอะไร",
+        "ก่อนไปญี่ปุ่นต้องเตรียมอะไรบ้าง",
+        "ส่งงานก่อนวันไหน",
+        "ขอดูเมนูก่อนได้ไหม",
+    ],
+)
+def test_what_comes_before_something_to_be_done_is_no_past(question):
     assert not is_about_the_past(question)
 
 

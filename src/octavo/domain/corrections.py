@@ -19,6 +19,7 @@ from octavo.domain.readings import (
     Reading,
     classes,
     has,
+    is_of_then,
     objects_in,
     read,
     share_a_class,
@@ -102,7 +103,8 @@ def tells_a_change(ours: Reading, theirs: Reading) -> bool:
 
 def is_about_the_past(question: str) -> bool:
     """Whether a question asks how it was: by a word for it, the past tense alone is none."""
-    return has(question, "past") or PAST_NAME.search(question) is not None
+    is_before = PAST_NAME.search(question) is not None or (has(question, "before") and is_of_then(question))
+    return is_before or has(question, "past")
 
 
 def present(question: str) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from octavo import words as word_lists
 from octavo.domain.patterns import pattern
-from octavo.domain.text import STOP_WORDS, fold, split_runs, stem, terms_of_run
+from octavo.domain.text import IRREGULAR, STOP_WORDS, fold, split_runs, stem, terms_of_run
 
 _THAI = re.compile("[\u0e00-\u0e7f]")
 _TOKEN = re.compile(r"'s\b|[\u0e00-\u0e7f]|[^\W\d_\u0e00-\u0e7f]+|\d[\d:.,]*")
@@ -77,7 +77,8 @@ _CUES = {
     name: _cue(name)
     for name in (
         "change", "negation", "addition", "plan", "event", "event_time", "event_verb", "visit", "asking",
-        "past", "past_only", "first", "past_tense", "several", "several_asked", "begun", "day",
+        "past", "past_only", "first", "past_tense", "before", "present", "several", "several_asked", "begun",
+        "day",
     )
 }  # fmt: skip
 _KEYS = pattern(
@@ -110,6 +111,15 @@ def has(text: str, name: str) -> bool:
 def cues_in(text: str, name: str) -> frozenset[str]:
     """Every cue of a list that stands in a text."""
     return frozenset(_CUES[name].findall(text.lower()))
+
+
+def is_of_then(question: str) -> bool:
+    """Whether a question asks in the past tense, or in Thai, which has none, not what is to be done."""
+    is_of_now = has(question, "present")
+    if _THAI.search(question):
+        return not is_of_now
+    told = (w for w in _WORD.findall(question.lower()) if w in IRREGULAR or w[3:].endswith("ed"))
+    return has(question, "past_tense") or (not is_of_now and any(told))
 
 
 def without(text: str, name: str) -> str:

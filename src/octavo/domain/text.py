@@ -50,7 +50,7 @@ _LOOK_ALIKES = str.maketrans(
 )
 
 # Past forms and plurals that no suffix rule reaches, each with the word it is counted as.
-_IRREGULAR = word_lists.valued("search.irregular")
+IRREGULAR = word_lists.valued("search.irregular")
 
 
 def normalise(text: str) -> str:
@@ -132,7 +132,7 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """The English stem of a word, irregular forms included; what is not ASCII passes unchanged."""
-    return _STEMMER.stemWord(_IRREGULAR.get(word, word)) if word.isascii() else word
+    return _STEMMER.stemWord(IRREGULAR.get(word, word)) if word.isascii() else word
 
 
 def passages(text: str, limit: int = PASSAGE_CHARACTERS) -> list[str]:
