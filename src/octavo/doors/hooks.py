@@ -40,12 +40,22 @@ from octavo.storage.stores.disk import Disk, replace_file
 from octavo.storage.stores.names import folder_of
 
 LOG = logging.getLogger(__name__)
-EVENTS = {
-    "session-start": "SessionStart",
-    "prompt": "UserPromptSubmit",
-    "pre-compact": "PreCompact",
-    "stop": "Stop",
+# What clients call the moment of an event; they say Stop after every answer, and SessionEnd when all is over.
+_CLAUDE = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "PreCompact": "pre-compact",
+    "Stop": "pre-compact",
+    "SessionEnd": "stop",
 }
+_CURSOR = {
+    "sessionStart": "session-start",
+    "beforeSubmitPrompt": "prompt",
+    "afterAgentResponse": "pre-compact",
+    "sessionEnd": "stop",
+}
+MOMENTS: dict[str, dict[str, str]] = {"claude-code": _CLAUDE, "codex": _CLAUDE, "cursor": _CURSOR}
+EVENTS = {event: moment for moment, event in _CLAUDE.items()}
 SECONDS = 20
 _BUDGET = 1_500  # tokens of a brief; clients cut what is longer than 10,000 characters
 _NEWEST, _RELEVANT, _QUERY = 6, 12, 2_000
@@ -71,7 +81,7 @@ def answer(settings: Settings, event: str) -> None:
     previous = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        payload = json.loads(sys.stdin.buffer.read(_MOST_BYTES))
+        payload = _told(json.loads(sys.stdin.buffer.read(_MOST_BYTES)))
         session = _session(event, payload)
         notes = settings.local / ".hooks" / folder_of(settings.account) / session
         how = {"writes": True, "indexes": True, "begins": True, "words": True}
@@ -136,10 +146,28 @@ def respond(
             conversations.end(account, name)
             if notes is not None and notes.exists():  # no trace of what was said stays there
                 _note(notes, max([done, *(n for n, _ in turns)]), [])
-    if not text:
-        return None
-    called = payload.get("hook_event_name", EVENTS[event])
-    return {"hookSpecificOutput": {"hookEventName": called, "additionalContext": text}}
+    return _answered(payload.get("hook_event_name", EVENTS[event]), text)
+
+
+def _answered(moment: str, text: str) -> dict[str, Any] | None:
+    """What goes into the context, in the client's form; Cursor takes nothing with a prompt."""
+    match moment, text:
+        case "beforeSubmitPrompt", _:
+            return {"continue": True}
+        case _, "":
+            return None
+        case "sessionStart", _:
+            return {"additional_context": text}
+        case _:
+            return {"hookSpecificOutput": {"hookEventName": moment, "additionalContext": text}}
+
+
+def _told(payload: Any) -> Any:
+    """What a client sends, in the words of Claude Code and Codex; of Cursor all but its own transcript."""
+    if not isinstance(payload, dict) or str(payload.get("hook_event_name")) not in _CURSOR:
+        return payload
+    known = {name: value for name, value in payload.items() if name != "transcript_path"}
+    return {"session_id": known.get("conversation_id"), "last_assistant_message": known.get("text"), **known}
 
 
 def _session(event: str, payload: Any) -> str:
