@@ -246,6 +246,7 @@ def test_cores_are_resources_and_the_brief_is_a_prompt(settings: Settings, opene
         told = await client.get_prompt(prompt.name, {"query": "roof"})
         assert "Speaks Thai at home" in told.messages[0].content.text
         assert "Speaks Thai at home" in (await ask(client, "memory_brief"))["text"]
+        assert (await ask(client, "memory_brief", budget=5))["text"] == "nothing fits so small a budget"
 
     talk(settings, act)
 

@@ -143,6 +143,8 @@ def test_what_a_recall_notes_is_a_sentence_for_a_person(client, orion):
     read = words(seen(client, "ask", q="where does she live?"))
     assert "Only words were compared this time, not what they mean." in read
     assert "embedder" not in read
+    long = words(seen(client, "ask", q="where does she live? " * 200))
+    assert "only its beginning was looked for" in long
     engine = "".join(path.read_text() for path in Path(octavo.__file__).parent.rglob("engine/*.py"))
     assert [sign for sign in telling.words()["notes"] if sign not in engine] == []
 

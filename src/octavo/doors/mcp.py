@@ -23,6 +23,7 @@ from octavo.domain.mirror_places import Place
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import BY_NAME, call
+from octavo.doors.plain import unsaid
 from octavo.doors.pool import Pool
 from octavo.doors.rest import Server
 from octavo.doors.settings import Settings
@@ -124,7 +125,7 @@ def _brief(account: Account, params: Any) -> Any:
     if params.name != "brief":
         raise NotFound(f"there is no prompt {params.name[:80]}", hint="there is one: brief")
     told = call(BY_NAME["brief"], account, {"query": (params.arguments or {}).get("query")})
-    content = {"type": "text", "text": told.text or "Nothing is remembered yet."}
+    content = {"type": "text", "text": told.text or unsaid(told)}
     return {"messages": [{"role": "user", "content": content}]}
 
 
