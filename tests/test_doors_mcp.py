@@ -360,6 +360,13 @@ def test_the_server_answers_mcp_for_whom_the_token_is_and_nobody_without_one(set
             assert "token" in refused.content[0].text
 
 
+def test_the_servers_mcp_has_nothing_to_listen_to(settings: Settings) -> None:
+    app = rest.app(Pool(), settings, visitors=Visitors(settings), mounts=serving.MOUNTS)
+    with TestClient(app, base_url="http://127.0.0.1") as client:  # else a stranger might hold it open
+        answered = client.get("/mcp", headers={"Accept": "text/event-stream"})
+        assert (answered.status_code, answered.json()["status"]) == (405, 405)
+
+
 def test_a_body_without_end_is_too_large_at_every_path(settings: Settings) -> None:
     visitors = Visitors(settings)
     _, text = visitors.tokens.add("User01", "agent:bot", "orion", by="human:somchai")

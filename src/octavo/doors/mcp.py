@@ -196,6 +196,7 @@ def add(door: Server) -> None:
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     # No state: who asks is told by each request's token, and a stranger leaves nothing behind.
     mount(door.app, holding, transport_security=unguarded, stateless_http=True, json_response=True)
+    door.app.router.routes[-1].methods = {"POST"}  # without state there is nothing to listen to
 
 
 def serve_stdio(settings: Settings) -> None:

@@ -40,9 +40,11 @@ DESCRIBED: dict[str, Any] = {
     "content": {MEDIA_TYPE: {"schema": msgspec.json.schema(Problem)["$defs"]["Problem"]}},
 }
 # Where REST answers what an advice calls a command.
-_PATHS = {o.name.replace("_", "-"): f"`POST …/operations/{o.name}`" for o in OPERATIONS if not o.local} | {
-    name.replace("_", "-"): f"`{address.replace(' ', ' …')}`" for address, name in reversed(PATHS.items())
-}
+_PATHS = (
+    {"init": "`PUT /accounts/{account}`"}
+    | {o.name.replace("_", "-"): f"`POST …/operations/{o.name}`" for o in OPERATIONS if not o.local}
+    | {name.replace("_", "-"): f"`{address.replace(' ', ' …')}`" for address, name in reversed(PATHS.items())}
+)
 
 
 def described(name: str) -> dict[str, Any]:

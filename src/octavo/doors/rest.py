@@ -183,7 +183,7 @@ def _reply(request: Any, operation: str, value: Any) -> Any:
     memory = value.memory if isinstance(value, Verdict) else value
     if isinstance(memory, Memory):
         headers["ETag"] = f'"{memory.rev}"'
-        if request.method == "GET" and request.headers.get("if-none-match") == headers["ETag"]:
+        if request.method == "GET" and headers["ETag"] in request.headers.get("if-none-match", ""):
             status = 304
     if request.method == "GET" and isinstance(value, Mapping) and value.get("next") is not None:
         following = request.url.include_query_params(after=value["next"])
