@@ -123,6 +123,14 @@ def test_a_prompt_that_the_gate_refuses_is_briefed_all_the_same(
     assert heard == ["turn refused speaker=user error=Refused"]
 
 
+def test_a_prompt_of_any_length_is_heard_to_its_end_and_kept_in_part(settings: Settings) -> None:
+    tell(settings, "prompt", prompt="นี่คือบันทึกยาวมาก " * 300_000)  # 15 MB; who wrote it must not be cut off
+    tell(settings, "stop")
+    (kept,) = episodes(settings)
+    assert kept.startswith("นี่คือบันทึกยาวมาก")
+    assert 19_000 < len(kept) <= 20_000
+
+
 def test_two_hooks_at_once_wait_for_each_other(settings: Settings, opened) -> None:
     talk(settings)
     account = opened("agent:claude-code")

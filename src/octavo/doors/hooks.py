@@ -81,7 +81,7 @@ def answer(settings: Settings, event: str) -> None:
     previous = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        payload = _told(json.loads(sys.stdin.buffer.read(_MOST_BYTES)))
+        payload = _told(json.loads(sys.stdin.buffer.read()))
         session = _session(event, payload)
         notes = settings.local / ".hooks" / folder_of(settings.account) / session
         how = {"writes": True, "indexes": True, "begins": True, "words": True}
