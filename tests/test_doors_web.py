@@ -149,6 +149,17 @@ def test_what_a_recall_notes_is_a_sentence_for_a_person(client, orion):
     assert [sign for sign in telling.words()["notes"] if sign not in engine] == []
 
 
+def test_from_an_address_of_no_account_a_person_comes_back_to_one_that_is_there(settings, nok):
+    app = rest.app(Pool(), settings, mounts=(pages.add,))
+    with TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 1)) as here:
+        lost = here.get("/@Nobody/ask")
+        assert lost.status_code == 404
+        acts = re.findall(r'<a class="button[^>]*href="([^"]+)"', lost.text.partition("</h1>")[2])
+        assert acts == ["/"]
+        assert here.get(acts[0]).status_code == 200
+        assert "/@User01/timeline" in here.get("/@User01/memory/nobody").text
+
+
 def test_the_health_of_one_memory_is_told_in_the_singular(client, nok):
     nok.remember("likes tea")
     read = words(seen(client, "health", check="1"))
