@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from octavo.doors import plain
-from octavo.doors.hooks import MOMENTS, answer
+from octavo.doors.hooks import answer
 from octavo.doors.mcp import serve_stdio
 from octavo.doors.operations.table import Operation, operation
 from octavo.doors.settings import Settings, client_home
@@ -31,6 +31,21 @@ from octavo.storage.stores.names import shown
 
 Client = Literal["claude-code", "codex", "cursor"]
 NAME = "octavo"
+# What a client calls the moment of an event; some say Stop after every answer, and SessionEnd at the end.
+_CLAUDE = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "PreCompact": "pre-compact",
+    "Stop": "pre-compact",
+    "SessionEnd": "stop",
+}
+_CURSOR = {
+    "sessionStart": "session-start",
+    "beforeSubmitPrompt": "prompt",
+    "afterAgentResponse": "pre-compact",
+    "sessionEnd": "stop",
+}
+_MOMENTS: dict[Client, dict[str, str]] = {"claude-code": _CLAUDE, "codex": _CLAUDE, "cursor": _CURSOR}
 _HOOK_SECONDS = 30
 _BLOCK = rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*"
 _PARTS = rf"\n*\[mcp_servers\.{NAME}\.[^\]]+\]\n(?:[^\[\n].*\n?|\n)*"  # of a person's own, without use alone
@@ -142,7 +157,7 @@ def _tools(settings: Settings, servers: dict[str, Any], into: bool) -> dict[str,
 
 
 def _hooks(settings: Settings, client: Client, hooks: dict[str, Any], into: bool) -> dict[str, Any]:
-    moments = MOMENTS[client]
+    moments = _MOMENTS[client]
     kept = {**hooks, **{name: [g for g in hooks.get(name, []) if not _is_ours(g)] for name in moments}}
     for name, event in moments.items() if into else ():
         line = shlex.join(_command(settings, "hook", event, actor=f"agent:{client}"))

@@ -40,22 +40,12 @@ from octavo.storage.stores.disk import Disk, replace_file
 from octavo.storage.stores.names import folder_of
 
 LOG = logging.getLogger(__name__)
-# What clients call the moment of an event; they say Stop after every answer, and SessionEnd when all is over.
-_CLAUDE = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "prompt",
-    "PreCompact": "pre-compact",
-    "Stop": "pre-compact",
-    "SessionEnd": "stop",
+EVENTS = {
+    "session-start": "SessionStart",
+    "prompt": "UserPromptSubmit",
+    "pre-compact": "PreCompact",
+    "stop": "Stop",
 }
-_CURSOR = {
-    "sessionStart": "session-start",
-    "beforeSubmitPrompt": "prompt",
-    "afterAgentResponse": "pre-compact",
-    "sessionEnd": "stop",
-}
-MOMENTS: dict[str, dict[str, str]] = {"claude-code": _CLAUDE, "codex": _CLAUDE, "cursor": _CURSOR}
-EVENTS = {event: moment for moment, event in _CLAUDE.items()}
 SECONDS = 20
 _BUDGET = 1_500  # tokens of a brief; clients cut what is longer than 10,000 characters
 _NEWEST, _RELEVANT, _QUERY = 6, 12, 2_000
@@ -164,7 +154,7 @@ def _answered(moment: str, text: str) -> dict[str, Any] | None:
 
 def _told(payload: Any) -> Any:
     """What a client sends, in the words of Claude Code and Codex; of Cursor all but its own transcript."""
-    if not isinstance(payload, dict) or str(payload.get("hook_event_name")) not in _CURSOR:
+    if not isinstance(payload, dict) or "cursor_version" not in payload:
         return payload
     known = {name: value for name, value in payload.items() if name != "transcript_path"}
     return {"session_id": known.get("conversation_id"), "last_assistant_message": known.get("text"), **known}
