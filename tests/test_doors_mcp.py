@@ -25,7 +25,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import Implementation
 from msgspec.structs import replace
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 import octavo
@@ -314,26 +313,6 @@ def listening(app: Any) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
-
-
-def test_over_http_a_request_chooses_the_account_by_what_it_carries(settings: Settings) -> None:
-    names = ("orion", "elysia")
-    held = {name: mcp.Held(replace(settings, actor=f"agent:{name}", scope=name)) for name in names}
-    app = Starlette()
-    mcp.mount(app, lambda client, request: held[request.headers["x-who"]](client, request))
-
-    async def talk_as(url: str, who: str) -> Any:
-        http = httpx2.AsyncClient(headers={"x-who": who})
-        async with http, Client(streamable_http_client(url, http_client=http)) as client:
-            await ask(client, "memory_remember", text=f"The secret garden of {who} has eleven doors")
-            return (await ask(client, "memory_recall", query="secret garden"))["hits"]
-
-    with listening(app) as url:
-        for who in names:
-            (hit,) = anyio.run(talk_as, url, who)
-            assert who in hit["text"]
-    for one in held.values():
-        one.close()
 
 
 def test_the_server_answers_mcp_for_whom_the_token_is_and_nobody_without_one(settings: Settings) -> None:

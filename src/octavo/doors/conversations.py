@@ -77,24 +77,23 @@ def end(account: Account, name: str) -> Consolidation | None:
 
 def end_begun(account: Account, since: datetime) -> None:
     """End the conversations that an MCP client of this actor has begun since."""
-    _end(account, lambda i: i.name.startswith(MCP) and i.actor == account.actor and i.started_at >= since)
+    begun = (MCP, account.actor)
+    _end(account, lambda i, _: (i.name[: len(MCP)], i.actor) == begun and i.started_at >= since)
 
 
 def end_idle(account: Account, *, now: datetime | None = None) -> list[str]:
     """End the conversations in which nothing was said for a while; returns their names."""
     since = (now or datetime.now(UTC)) - IDLE
-    return _end(account, lambda info: _latest(account, info) < since)
+    return _end(account, lambda info, said: max([info.started_at, *said]) < since)
 
 
-def _latest(account: Account, info: SandboxInfo) -> datetime:
-    return max([info.started_at, *(turn.at for turn in turns(account.buffer(info.id)) if turn.at)])
-
-
-def _end(account: Account, is_over: Callable[[SandboxInfo], bool]) -> list[str]:
+def _end(account: Account, is_over: Callable[[SandboxInfo, list[datetime]], bool]) -> list[str]:
+    """End those that are over, told when something was said in each."""
     ended = []
     for info in account.sandboxes():
         with suppress(NotFound, SandboxBusy, SandboxClosed):  # somebody else is at it, or was first
-            if info.name.startswith((HOOK, MCP)) and is_over(info):
+            said = turns(account.buffer(info.id)) if info.name.startswith((HOOK, MCP)) else None
+            if said is not None and is_over(info, [turn.at for turn in said if turn.at]):
                 end(account, info.name)
                 ended.append(info.name)
     return ended

@@ -169,20 +169,6 @@ def _file(account: Account, place: Place, path: str, some: list[Memory]) -> str:
     return mirror.render(place, path, some, account.uses(*(memory.id for memory in some))).decode()
 
 
-def mount(app: Any, holding: Holding, *, path: str = "/mcp", **more: Any) -> None:
-    """Add MCP over streamable HTTP to an app of Starlette's or FastAPI's, for as long as that runs."""
-    own = server(holding).streamable_http_app(streamable_http_path=path, **more)
-    app.router.routes.extend(own.routes)
-    outer, inner = app.router.lifespan_context, own.router.lifespan_context
-
-    @asynccontextmanager
-    async def lifespan(running: Any) -> AsyncIterator[Any]:
-        async with inner(own), outer(running) as state:
-            yield state
-
-    app.router.lifespan_context = lifespan
-
-
 def add(door: Server) -> None:
     """Add MCP to the server, if its extra is there; the token of a request says whose account it means."""
     if find_spec("mcp") is None:
@@ -195,8 +181,18 @@ def add(door: Server) -> None:
     # The server's own guard knows by which names it may be called.
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     # No state: who asks is told by each request's token, and a stranger leaves nothing behind.
-    mount(door.app, holding, transport_security=unguarded, stateless_http=True, json_response=True)
-    door.app.router.routes[-1].methods = {"POST"}  # without state there is nothing to listen to
+    how: dict[str, Any] = {"stateless_http": True, "json_response": True, "transport_security": unguarded}
+    own, router = server(holding).streamable_http_app(streamable_http_path="/mcp", **how), door.app.router
+    own.routes[0].methods = {"POST"}  # without state there is nothing to listen to
+    router.routes.extend(own.routes)
+    outer, inner = router.lifespan_context, own.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(running: Any) -> AsyncIterator[Any]:
+        async with inner(own), outer(running) as state:
+            yield state
+
+    router.lifespan_context = lifespan
 
 
 def serve_stdio(settings: Settings) -> None:

@@ -264,9 +264,8 @@ def _counted(counts: Counts, pool: Mapping[str, int]) -> Iterator[str]:
     for (method, path, status), many in sorted(counts.items()):
         yield f'octavo_requests_total{{method="{method}",path="{path}",status="{status}"}} {many}'
     for name, number in pool.items():
-        is_total = name in ("opened", "closed")
-        full = f"octavo_pool_{name}_total" if is_total else f"octavo_pool_{name}"
-        yield from (f"# TYPE {full} {'counter' if is_total else 'gauge'}", f"{full} {number}")
+        kind, ending = ("counter", "_total") if name in ("opened", "closed") else ("gauge", "")
+        yield f"# TYPE octavo_pool_{name}{ending} {kind}\noctavo_pool_{name}{ending} {number}"
 
 
 def _add_events(server: Server) -> None:
