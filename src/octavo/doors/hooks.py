@@ -20,17 +20,16 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from octavo.domain.episodes import moment
 from octavo.domain.memory import Turn
 from octavo.domain.privacy import tellable
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import open_account
-from octavo.doors.operations.values import time_of
 from octavo.doors.rest import Server
 from octavo.doors.rest import answer as rest_answer
 from octavo.doors.settings import Settings
@@ -245,19 +244,12 @@ def _turn(line: bytes) -> Turn | None:
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
     text = "\n".join(text for text in texts if _is_said(text))[:_LONGEST]
-    return Turn(speaker=role, text=text, at=_time(entry.get("timestamp"))) if text else None
+    return Turn(speaker=role, text=text, at=moment(entry.get("timestamp"), lenient=True)) if text else None
 
 
 def _is_said(text: object) -> TypeGuard[str]:
     """Whether somebody says a text, and not the client in their name."""
     return isinstance(text, str) and bool(text.strip()) and not _NOT_SAID.match(text)
-
-
-def _time(said: Any) -> datetime | None:
-    try:
-        return time_of(said) if isinstance(said, str) else None
-    except BadInput:
-        return None
 
 
 def _log_to(root: Path) -> logging.Handler:

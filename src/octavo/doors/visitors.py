@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections import Counter
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -106,14 +106,6 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _at(address: str) -> SplitResult:
-    """An address in its parts; one that is none has none."""
-    try:
-        return urlsplit(address)
-    except ValueError:
-        return urlsplit("")
-
-
 class Visitors:
     """Decides for whom a request is done; nothing that a request says can widen what its token allows."""
 
@@ -126,7 +118,7 @@ class Visitors:
 
     def must_know_host(self, host: str) -> None:
         """Raise if a request was meant for a name that is not ours: a page elsewhere may have led it here."""
-        if _at(f"//{host}").hostname not in self._hosts:
+        if re.sub(r":\d*$", "", host).strip("[]").lower() not in self._hosts:
             raise errors.NotAllowed(
                 f"this server is not {host!r}", hint="start it with --allow-host if it is"
             )
@@ -167,7 +159,7 @@ class Visitors:
         if not (self._is_local and is_near):
             raise errors.Stranger("without a token only this machine is served")
         origin = headers.get("origin")
-        if origin is not None and _at(origin).netloc != headers.get("host"):
+        if origin is not None and origin.partition("://")[2] != headers.get("host"):
             raise errors.NotAllowed(f"a page of {origin} may not ask here", hint="use a token")
         sent = headers.get(SAME_ORIGIN, "") if proof is None else proof
         is_read = request.method in ("GET", "HEAD", "OPTIONS")
