@@ -1,4 +1,4 @@
-"""Forms: what a route or a tool may be told, as a JSON schema and as the record that reads it."""
+"""Forms: what a route or a tool may be told, as a JSON schema and as the shape that reads it."""
 
 from __future__ import annotations
 
