@@ -77,8 +77,12 @@ def end(account: Account, name: str) -> Consolidation | None:
 
 def end_begun(account: Account, since: datetime) -> None:
     """End the conversations that an MCP client of this actor has begun since."""
-    begun = (MCP, account.actor)
-    _end(account, lambda i, _: (i.name[: len(MCP)], i.actor) == begun and i.started_at >= since)
+
+    def is_ours(info: SandboxInfo, _: list[datetime]) -> bool:
+        is_begun = info.actor == account.actor and info.started_at >= since
+        return is_begun and info.name.startswith(MCP)
+
+    _end(account, is_ours)
 
 
 def end_idle(account: Account, *, now: datetime | None = None) -> list[str]:

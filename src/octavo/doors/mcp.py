@@ -131,36 +131,32 @@ def _brief(account: Account, params: Any) -> Any:
 
 def _resources(account: Account, params: Any) -> Any:
     """What can be read, each with its first line or what it holds."""
-    told = [{**_at(quote(uri, ":/")), "description": text} for uri, (text, _) in _readable(account).items()]
-    return {
-        "resources": [
-            {**one, "name": unquote(one["uri"].removeprefix(_PAGE).removeprefix(_FILE))} for one in told
-        ]
-    }
+    there = _readable(account).items()
+    told = ({**_at(quote(uri, ":/")), "name": name, "description": about} for uri, (name, about, _) in there)
+    return {"resources": list(told)}
 
 
 def _resource(account: Account, params: Any) -> Any:
-    uri = str(params.uri)
-    if unquote(uri) not in (there := _readable(account)):
-        raise NotFound(
-            f"there is no resource {uri[:200]!r}", hint="list the resources to see which there are"
-        )
-    return {"contents": [{**_at(uri), "text": there[unquote(uri)][1]()}]}
+    uri, there = str(params.uri), _readable(account)
+    if unquote(uri) not in there:
+        hint = "list the resources to see which there are"
+        raise NotFound(f"there is no resource {uri[:200]!r}", hint=hint)
+    return {"contents": [{**_at(uri), "text": there[unquote(uri)][2]()}]}
 
 
 def _at(uri: str) -> dict[str, str]:
     return {"uri": uri, "mimeType": "application/json" if uri.endswith(".json") else "text/markdown"}
 
 
-def _readable(account: Account) -> dict[str, tuple[str, Callable[[], str]]]:
-    """What can be read by its address: what it is in a line, and how its text is made; none needs a disk."""
-    pages = [page for name in ("spheres", "cores") for page in call(BY_NAME[name], account, {})[name]]
-    told: dict[str, tuple[str, Callable[[], str]]] = {}
-    told |= {_PAGE + page.id: (page.text.partition("\n")[0][:200], partial(str, page.text)) for page in pages}
+def _readable(account: Account) -> dict[str, tuple[str, str, Callable[[], str]]]:
+    """What can be read by its address: its name, what it is in a line, and how its text is made."""
+    told: dict[str, tuple[str, str, Callable[[], str]]] = {}
+    for page in [page for name in ("spheres", "cores") for page in call(BY_NAME[name], account, {})[name]]:
+        told[_PAGE + page.id] = page.id, page.text.partition("\n")[0][:200], partial(str, page.text)
     memories = reversed(account.memories(kind=_SHOWN, newest=True, limit=_MOST_SHOWN))
     for place, there in mirror_places.grouped(memories).values():
         for path, some in mirror_places.apart(place, there).items():
-            told[_FILE + path] = f"{len(some)} memories", partial(_file, account, place, path, some)
+            told[_FILE + path] = path, f"{len(some)} memories", partial(_file, account, place, path, some)
     return told
 
 
@@ -232,22 +228,21 @@ class Held(Pool):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings, self._since = settings, datetime.now(UTC)
-        self._who: Settings | None = None
+        self._met: list[Settings] = []  # as whom the client came
 
     @contextmanager
     def __call__(self, client: str, request: Any) -> Iterator[Account]:
-        """The account, for the client that came first."""
-        who = self._who or agent_settings(self._settings, client)
+        """The account, for the client of that name."""
+        who = agent_settings(self._settings, client)
         with self.account(who, begins=True) as account:
-            if self._who is None:
-                self._who = who
+            if who not in self._met:
+                self._met.append(who)
                 conversations.end_idle(account)
             yield account
 
     def close(self) -> None:
         """End the conversations that this client began, and let go of the account."""
-        who, self._who = self._who, None
-        if who is not None:
-            with self.account(who) as account:
+        while self._met:
+            with self.account(self._met.pop()) as account:
                 conversations.end_begun(account, self._since)
         super().close()
