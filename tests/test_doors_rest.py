@@ -209,6 +209,8 @@ def test_what_does_not_fit_is_a_problem_that_names_the_place(client: TestClient)
     assert client.get("/nowhere").json()["type"] == "/problems/NotFound"
     wrong = client.put(f"{BASE}/memories")
     assert (wrong.status_code, wrong.json()["status"]) == (405, 405)
+    assert wrong.headers["allow"] == "GET, POST"
+    assert client.put(f"{BASE}/memories/x").headers["allow"] == "DELETE, GET, PATCH"
     assert client.get("/accounts/nobody/memories").status_code == 404
 
 

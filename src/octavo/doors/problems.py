@@ -81,6 +81,7 @@ def response(error: OctavoError, instance: str, status: int | None = None, **mor
 def answer_errors(app: Any) -> None:
     """Let an app answer every error as a problem, the framework's own too."""
     from starlette.exceptions import HTTPException
+    from starlette.routing import Match
 
     def answered(request: Any, error: Any) -> Any:
         path, status, headers = request.url.path, None, dict[str, str]()
@@ -93,6 +94,11 @@ def answer_errors(app: Any) -> None:
             case HTTPException():
                 kind = NotFound if error.status_code == 404 else BadInput
                 status, headers = error.status_code, dict(error.headers or {})
+                if "Allow" in headers:  # it knows one route of several
+                    at = [route for route in app.routes if route.matches(request.scope)[0] != Match.NONE]
+                    headers["Allow"] = ", ".join(
+                        sorted({method for route in at for method in getattr(route, "methods", ())})
+                    )
                 error = kind(f"{request.method} {path}: {error.detail}", hint="see /openapi.json")
             case Exception() if not isinstance(error, OctavoError):
                 # Its message may hold a memory's text; the log names its place alone.
