@@ -32,9 +32,13 @@ def settings(root: Path) -> Settings:
     return Settings(root=root, account="User01", actor="agent:claude-code")
 
 
-def tell(settings: Settings, event: str, session: str = "s-1", **more: Any) -> Any:
+def tell(settings: Settings, event: str, **more: Any) -> Any:
     """What the command answers to a client's JSON on its standard input."""
-    payload = json.dumps({"session_id": session, "cwd": "/somewhere", **more}, ensure_ascii=False)
+    return hear(settings, event, {"session_id": "s-1", "cwd": "/somewhere", **more})
+
+
+def hear(settings: Settings, event: str, said: dict[str, Any]) -> Any:
+    payload = json.dumps(said, ensure_ascii=False)
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(payload.encode())))
         hooks.answer(settings, event)
@@ -119,6 +123,14 @@ def test_a_prompt_that_the_gate_refuses_is_briefed_all_the_same(
     assert heard == ["turn refused speaker=user error=Refused"]
 
 
+def test_a_prompt_of_any_length_is_heard_to_its_end_and_kept_in_part(settings: Settings) -> None:
+    tell(settings, "prompt", prompt="นี่คือบันทึกยาวมาก " * 300_000)  # 15 MB; who wrote it must not be cut off
+    tell(settings, "stop")
+    (kept,) = episodes(settings)
+    assert kept.startswith("นี่คือบันทึกยาวมาก")
+    assert 19_000 < len(kept) <= 20_000
+
+
 def test_two_hooks_at_once_wait_for_each_other(settings: Settings, opened) -> None:
     talk(settings)
     account = opened("agent:claude-code")
@@ -158,6 +170,50 @@ def test_a_prompt_gets_what_is_relevant_to_it_and_a_command_gets_nothing(setting
 def test_a_hook_sees_its_own_scope_alone(settings: Settings, opened) -> None:
     opened().remember("The rice is kept in Lampang", scope="orion")
     assert tell(settings, "prompt", prompt="Where is the rice?") is None
+
+
+def cursor(settings: Settings, event: str, moment: str, **more: Any) -> Any:
+    """What the command answers to Cursor, which sends what its documentation shows."""
+    common = {
+        "conversation_id": "668320d2-2fd8-4888-b33c-2a466fec86e7",
+        "generation_id": "490b90b7-a2ce-4c2c-bb76-cb77b125df2f",
+        "model": "claude-opus-4-7-thinking-max",
+        "hook_event_name": moment,
+        "cursor_version": "3.20.17",
+        "workspace_roots": ["/somewhere"],
+        "user_email": None,
+        "transcript_path": "/etc/hostname",
+    }
+    return hear(settings, event, {**common, **more})
+
+
+def test_cursor_is_briefed_at_the_start_and_what_was_said_is_kept_in_its_form(settings: Settings) -> None:
+    start = {"session_id": "668320d2-2fd8-4888-b33c-2a466fec86e7", "is_background_agent": False}
+    assert cursor(settings, "session-start", "sessionStart", **start, composer_mode="agent") is None
+    files = [{"type": "file", "file_path": "/somewhere/boat.md"}]
+    for prompt in ("My boat is called Mali.", "เรือจอดอยู่ที่ตราด"):
+        asked = cursor(settings, "prompt", "beforeSubmitPrompt", prompt=prompt, attachments=files)
+        assert asked == {"continue": True}  # nothing that Cursor does not document
+        for _ in range(2):
+            answered = cursor(settings, "pre-compact", "afterAgentResponse", text=f"So: {prompt}")
+            assert answered is None
+    end = {"reason": "window_close", "duration_ms": 45000, "final_status": "completed"}
+    assert cursor(settings, "stop", "sessionEnd", **start, **end) is None
+    assert episodes(settings) == [
+        *("My boat is called Mali.", "So: My boat is called Mali."),
+        *("เรือจอดอยู่ที่ตราด", "So: เรือจอดอยู่ที่ตราด"),
+    ]
+    told = cursor(settings, "session-start", "sessionStart", **start)
+    assert set(told) == {"additional_context"}
+    assert "เรือจอดอยู่ที่ตราด" in told["additional_context"]
+
+
+def test_what_cursor_calls_a_transcript_is_not_read(settings: Settings, transcript: Path) -> None:
+    more = {"transcript_path": str(transcript)}
+    cursor(settings, "prompt", "beforeSubmitPrompt", prompt="Where is it moored?", **more)
+    cursor(settings, "pre-compact", "afterAgentResponse", text="In Trat.", **more)
+    cursor(settings, "stop", "sessionEnd", **more)
+    assert episodes(settings) == ["Where is it moored?", "In Trat."]
 
 
 @pytest.fixture

@@ -27,6 +27,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ".claude/settings.json": json.dumps({"hooks": {"Stop": [hook]}, "model": "ไทย"}, ensure_ascii=False),
         ".codex/config.toml": 'model = "o"\n[mcp_servers.other]\ncommand = "x"\n\n\n[tui]\na = 1',
         ".cursor/mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
+        ".cursor/hooks.json": json.dumps(
+            {"version": 1, "hooks": {"stop": [{"command": "say done"}], "sessionEnd": [{"command": "b"}]}}
+        ),
     }
     for name, text in own.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -119,6 +122,23 @@ def test_codex_reads_the_same_command(home: Path, settings: Settings) -> None:
     hooks = json.loads((home / ".codex/hooks.json").read_text())["hooks"]
     assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd"}
     assert "--actor agent:codex hook stop" in hooks["SessionEnd"][0]["hooks"][0]["command"]
+
+
+def test_cursor_gets_hooks_in_its_own_form_beside_what_is_there(home: Path, settings: Settings) -> None:
+    agents.install(settings, "cursor", undo=False, yes=True)
+    written = json.loads((home / ".cursor/hooks.json").read_text())
+    hooks = written["hooks"]
+    assert written["version"] == 1
+    assert set(hooks) == {"sessionStart", "beforeSubmitPrompt", "afterAgentResponse", "sessionEnd", "stop"}
+    assert (hooks["stop"], hooks["sessionEnd"][0]) == ([{"command": "say done"}], {"command": "b"})
+    (start,) = hooks["sessionStart"]
+    assert start["command"].endswith("--scope orion --actor agent:cursor hook session-start")
+    assert hooks["sessionEnd"][1]["command"].endswith("hook stop")
+    other = {"version": 1, "hooks": {"sessionStart": [start, {"command": "mine"}]}}
+    (home / ".cursor/hooks.json").write_text(json.dumps(other))
+    agents.install(settings, "cursor", undo=True, yes=True)
+    left = json.loads((home / ".cursor/hooks.json").read_text())
+    assert left == {"version": 1, "hooks": {"sessionStart": [{"command": "mine"}]}}
 
 
 def test_another_account_replaces_the_entry_instead_of_adding_one(home: Path, root: Path) -> None:

@@ -25,7 +25,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import Implementation
 from msgspec.structs import replace
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 import octavo
@@ -246,6 +245,7 @@ def test_cores_are_resources_and_the_brief_is_a_prompt(settings: Settings, opene
         told = await client.get_prompt(prompt.name, {"query": "roof"})
         assert "Speaks Thai at home" in told.messages[0].content.text
         assert "Speaks Thai at home" in (await ask(client, "memory_brief"))["text"]
+        assert (await ask(client, "memory_brief", budget=5))["text"] == "nothing fits so small a budget"
 
     talk(settings, act)
 
@@ -315,26 +315,6 @@ def listening(app: Any) -> Iterator[str]:
             thread.join()
 
 
-def test_over_http_a_request_chooses_the_account_by_what_it_carries(settings: Settings) -> None:
-    names = ("orion", "elysia")
-    held = {name: mcp.Held(replace(settings, actor=f"agent:{name}", scope=name)) for name in names}
-    app = Starlette()
-    mcp.mount(app, lambda client, request: held[request.headers["x-who"]](client, request))
-
-    async def talk_as(url: str, who: str) -> Any:
-        http = httpx2.AsyncClient(headers={"x-who": who})
-        async with http, Client(streamable_http_client(url, http_client=http)) as client:
-            await ask(client, "memory_remember", text=f"The secret garden of {who} has eleven doors")
-            return (await ask(client, "memory_recall", query="secret garden"))["hits"]
-
-    with listening(app) as url:
-        for who in names:
-            (hit,) = anyio.run(talk_as, url, who)
-            assert who in hit["text"]
-    for one in held.values():
-        one.close()
-
-
 def test_the_server_answers_mcp_for_whom_the_token_is_and_nobody_without_one(settings: Settings) -> None:
     made, text = Tokens(settings.root).add("User01", "human:somchai", "orion", by="human:somchai")
     pool = Pool()
@@ -357,6 +337,13 @@ def test_the_server_answers_mcp_for_whom_the_token_is_and_nobody_without_one(set
             refused = anyio.run(talk_with, url, headers)
             assert refused.is_error
             assert "token" in refused.content[0].text
+
+
+def test_the_servers_mcp_has_nothing_to_listen_to(settings: Settings) -> None:
+    app = rest.app(Pool(), settings, visitors=Visitors(settings), mounts=serving.MOUNTS)
+    with TestClient(app, base_url="http://127.0.0.1") as client:  # else a stranger might hold it open
+        answered = client.get("/mcp", headers={"Accept": "text/event-stream"})
+        assert (answered.status_code, answered.json()["status"]) == (405, 405)
 
 
 def test_a_body_without_end_is_too_large_at_every_path(settings: Settings) -> None:

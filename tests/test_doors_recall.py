@@ -236,6 +236,9 @@ def test_a_brief_is_the_text_alone_on_standard_output(lived: Run) -> None:
     assert lived("brief", "--json").json["tokens"] > 0
     tight = lived("brief", "Juno", "--budget", "90")
     assert "left out" in tight.err
+    assert lived("brief", "--budget", "5").out == "nothing fits so small a budget\n"
+    lived("init", "--account", "Empty")
+    assert lived("brief", "--account", "Empty").out == "nothing to say\n"
 
 
 def test_eight_sessions_fold_into_a_core_that_reads_like_a_page(lived: Run) -> None:

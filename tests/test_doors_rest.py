@@ -133,6 +133,9 @@ def test_if_match_insists_on_a_revision(client: TestClient) -> None:
     seen = client.get(path)
     again = client.get(path, headers={"If-None-Match": seen.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+    for held in (f"W/{seen.headers['etag']}", f'"9", {seen.headers["etag"]}'):
+        assert client.get(path, headers={"If-None-Match": held}).status_code == 304
+    assert client.get(path, headers={"If-None-Match": '"12"'}).status_code == 200
     assert client.delete(path, headers={"If-Match": '"2"'}).status_code == 200
 
 
@@ -178,6 +181,8 @@ def test_every_error_class_is_a_problem_with_a_page(root: Path) -> None:
 
 
 def test_a_hint_that_names_a_command_names_the_path_instead(client: TestClient) -> None:
+    first = client.get(f"{BASE}/memories").json()["hint"]
+    assert first == "there is none yet; `PUT /accounts/{account}` begins it"
     remember(client, "likes green tea")
     hint = client.get(f"{BASE}/memories/none").json()["hint"]
     assert "`GET …/memories`" in hint
@@ -204,6 +209,8 @@ def test_what_does_not_fit_is_a_problem_that_names_the_place(client: TestClient)
     assert client.get("/nowhere").json()["type"] == "/problems/NotFound"
     wrong = client.put(f"{BASE}/memories")
     assert (wrong.status_code, wrong.json()["status"]) == (405, 405)
+    assert wrong.headers["allow"] == "GET, POST"
+    assert client.put(f"{BASE}/memories/x").headers["allow"] == "DELETE, GET, PATCH"
     assert client.get("/accounts/nobody/memories").status_code == 404
 
 

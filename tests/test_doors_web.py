@@ -32,6 +32,7 @@ from octavo.doors.settings import Settings
 from octavo.doors.visitors import Tokens
 from octavo.doors.web import pages, telling
 from octavo.doors.web.visits import HEADERS
+from test_engine_freshness import Fragile
 
 CANARY = "<script>alert('ได้')</script><img src=x onerror=alert(1)>"
 
@@ -143,8 +144,35 @@ def test_what_a_recall_notes_is_a_sentence_for_a_person(client, orion):
     read = words(seen(client, "ask", q="where does she live?"))
     assert "Only words were compared this time, not what they mean." in read
     assert "embedder" not in read
+    long = words(seen(client, "ask", q="where does she live? " * 200))
+    assert "only its beginning was looked for" in long
     engine = "".join(path.read_text() for path in Path(octavo.__file__).parent.rglob("engine/*.py"))
     assert [sign for sign in telling.words()["notes"] if sign not in engine] == []
+
+
+def test_what_is_not_compared_by_meaning_yet_is_told_in_a_sentence(opened, settings):
+    account = opened("human:nok", embedder=Fragile("ชอบชาอู่หลง"))
+    for text in ("ชอบชาอู่หลง", "likes green tea"):
+        account.remember(text, kind="register", topic=text)
+    account.catch_up()
+    app, held = Starlette(), Held(opened)
+    held.accounts["User01"] = account
+    pages.add(SimpleNamespace(app=app, pool=held, visitors=Anybody(settings)))
+    with TestClient(app, base_url="http://127.0.0.1") as here:
+        read = words(seen(here, "ask", q="ชาอู่หลง"))
+    assert "What is newest (1) is known by its words so far, and soon by its meaning, too." in read
+    assert "vector" not in read
+
+
+def test_from_an_address_of_no_account_a_person_comes_back_to_one_that_is_there(settings, nok):
+    app = rest.app(Pool(), settings, mounts=(pages.add,))
+    with TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 1)) as here:
+        lost = here.get("/@Nobody/ask")
+        assert lost.status_code == 404
+        acts = re.findall(r'<a class="button[^>]*href="([^"]+)"', lost.text.partition("</h1>")[2])
+        assert acts == ["/"]
+        assert here.get(acts[0]).status_code == 200
+        assert "/@User01/timeline" in here.get("/@User01/memory/nobody").text
 
 
 def test_the_health_of_one_memory_is_told_in_the_singular(client, nok):

@@ -201,6 +201,24 @@ def test_every_page_is_accessible_quiet_and_never_wider_than_the_screen(browser,
                 picture(page, Path(os.environ["OCTAVO_PICTURES"]) / f"web-{name}-{view}.png")
 
 
+def test_what_has_no_gap_breaks_before_the_screen_ends(browser, tmp_path):
+    long = "https://example.com/" + "averylongpath" * 40
+    with octavo.open(tmp_path, "nok", actor="human:nok", embedder=False) as nok:
+        id_ = nok.remember(long).or_raise().id
+        nok.revise(id_, text=f"{long}/ความจำ")
+        with nok.sandbox("W" * 90) as sandbox:
+            sandbox.turn("Nok", "W" * 500)
+        with octavo.open(tmp_path, "nok", actor=f"agent:{'o' * 50}", scope="shared", embedder=False) as orion:
+            orion.remember("values " + "honesty" * 60, kind="canon", topic="v")
+        with served(tmp_path, nok) as address, page_in(browser, "360") as page:
+            for path in (
+                *("ask?q=example", f"memory/{id_}", f"graph/{id_}", "timeline?from=1&to=2", "review"),
+                *("undo/2", "restore/1"),
+            ):
+                page.goto(f"{address}/{path}")
+                assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+
+
 def picture(page, path):
     """A picture of what is seen, in few colours and so in few bytes."""
     shot = Image.open(BytesIO(page.screenshot()))

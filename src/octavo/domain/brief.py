@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from octavo.domain.brief_page import (
     CANON,
@@ -55,6 +55,9 @@ class LeftOut(Struct, frozen=True, kw_only=True):
     facts: int = 0
     relevant: int = 0
     orders: int = 0
+
+    def __bool__(self) -> bool:
+        return any(asdict(self).values())
 
 
 class Brief(Struct, frozen=True, kw_only=True):

@@ -11,10 +11,11 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import typer
@@ -30,14 +31,21 @@ from octavo.storage.stores.names import shown
 
 Client = Literal["claude-code", "codex", "cursor"]
 NAME = "octavo"
-# Clients say Stop after every answer, and SessionEnd when the conversation is over.
-_HOOKS = {
+# What a client calls the moment of an event; some say Stop after every answer, and SessionEnd at the end.
+_CLAUDE = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "prompt",
     "PreCompact": "pre-compact",
     "Stop": "pre-compact",
     "SessionEnd": "stop",
 }
+_CURSOR = {
+    "sessionStart": "session-start",
+    "beforeSubmitPrompt": "prompt",
+    "afterAgentResponse": "pre-compact",
+    "sessionEnd": "stop",
+}
+_MOMENTS: dict[Client, dict[str, str]] = {"claude-code": _CLAUDE, "codex": _CLAUDE, "cursor": _CURSOR}
 _HOOK_SECONDS = 30
 _BLOCK = rf"\n*\[mcp_servers\.{NAME}\]\n(?:[^\[\n].*\n?|\n)*"
 _PARTS = rf"\n*\[mcp_servers\.{NAME}\.[^\]]+\]\n(?:[^\[\n].*\n?|\n)*"  # of a person's own, without use alone
@@ -104,7 +112,7 @@ def _targets(settings: Settings, client: Client) -> list[tuple[Path, Edit]]:
     own: dict[Client, list[tuple[Path, Edit]]] = {
         "claude-code": [(beside / ".claude.json", tools), (home / "settings.json", hooks)],
         "codex": [(home / "config.toml", partial(_toml_tools, settings)), (home / "hooks.json", hooks)],
-        "cursor": [(home / "mcp.json", tools)],
+        "cursor": [(home / "mcp.json", tools), (home / "hooks.json", partial(hooks, first={"version": 1}))],
     }
     return [*own[client], (home / "skills" / NAME / "SKILL.md", _skill)]
 
@@ -118,18 +126,27 @@ def _command(settings: Settings, *words: str, actor: str | None = None) -> list[
     return [sys.executable, "-m", "octavo", *where, *words]
 
 
-def _json(name: str, changed: Callable[[dict[str, Any], bool], Any], text: str, into: bool) -> str:
-    """A JSON document with one of its objects changed: as it stands if nothing is, "" if nothing is left."""
+def _json(
+    name: str,
+    changed: Callable[[dict[str, Any], bool], Any],
+    text: str,
+    into: bool,
+    *,
+    first: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """A JSON document with one of its objects changed: as it stands if nothing is, "" if nothing is left.
+
+    What every such document says `first` is nothing of its own.
+    """
     document = json.loads(text or "{}")
     part = document.get(name, {}) if isinstance(document, dict) else None
     if not isinstance(part, dict):
         raise ValueError(f"it, or {name} in it, is no JSON object")
-    left = {
-        key: value for key, value in {**document, name: changed(part, into)}.items() if value or key != name
-    }
+    left = {**(first if into else {}), **document, name: changed(part, into)}
+    left = {key: value for key, value in left.items() if value or key != name}
     if left == document:
         return text
-    return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left else ""
+    return json.dumps(left, ensure_ascii=False, indent=2) + "\n" if left != first else ""
 
 
 def _tools(settings: Settings, servers: dict[str, Any], into: bool) -> dict[str, Any]:
@@ -140,15 +157,18 @@ def _tools(settings: Settings, servers: dict[str, Any], into: bool) -> dict[str,
 
 
 def _hooks(settings: Settings, client: Client, hooks: dict[str, Any], into: bool) -> dict[str, Any]:
-    kept = {**hooks, **{event: [g for g in hooks.get(event, []) if not _is_ours(g)] for event in _HOOKS}}
-    for event, name in _HOOKS.items() if into else ():
-        line = shlex.join(_command(settings, "hook", name, actor=f"agent:{client}"))
-        kept[event] += [{"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}]
-    return {event: groups for event, groups in kept.items() if groups or event not in _HOOKS}
+    moments = _MOMENTS[client]
+    kept = {**hooks, **{name: [g for g in hooks.get(name, []) if not _is_ours(g)] for name in moments}}
+    for name, event in moments.items() if into else ():
+        line = shlex.join(_command(settings, "hook", event, actor=f"agent:{client}"))
+        hook = {"type": "command", "command": line, "timeout": _HOOK_SECONDS}
+        kept[name] += [hook if client == "cursor" else {"hooks": [hook]}]
+    return {name: groups for name, groups in kept.items() if groups or name not in moments}
 
 
 def _is_ours(group: Any) -> bool:
-    lines = [hook.get("command", "") for hook in group.get("hooks", [])]
+    """Whether a hook is ours, or a group of some is, as all clients but Cursor have them."""
+    lines = [hook.get("command", "") for hook in group.get("hooks", [group])]
     return any(re.search(r"-m octavo .*\bhook ", line) for line in lines)
 
 

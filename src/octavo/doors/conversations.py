@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
@@ -75,23 +75,29 @@ def end(account: Account, name: str) -> Consolidation | None:
     return done
 
 
-def end_those(account: Account, is_over: Callable[[SandboxInfo, datetime], bool]) -> list[str]:
-    """End those of which `is_over` says so, told when the last word was said; returns their names."""
-    ended = []
-    for info in account.sandboxes():
-        if not info.name.startswith((HOOK, MCP)):
-            continue
-        try:
-            said = turns(account.buffer(info.id))
-            if is_over(info, max([info.started_at, *(turn.at for turn in said if turn.at)])):
-                end(account, info.name)
-                ended.append(info.name)
-        except (NotFound, SandboxBusy, SandboxClosed):
-            continue  # somebody else is at it, or was first
-    return ended
+def end_begun(account: Account, since: datetime) -> None:
+    """End the conversations that an MCP client of this actor has begun since."""
+
+    def is_ours(info: SandboxInfo, _: list[datetime]) -> bool:
+        is_begun = info.actor == account.actor and info.started_at >= since
+        return is_begun and info.name.startswith(MCP)
+
+    _end(account, is_ours)
 
 
 def end_idle(account: Account, *, now: datetime | None = None) -> list[str]:
     """End the conversations in which nothing was said for a while; returns their names."""
-    moment = now or datetime.now(UTC)
-    return end_those(account, lambda _, latest: moment - latest > IDLE)
+    since = (now or datetime.now(UTC)) - IDLE
+    return _end(account, lambda info, said: max([info.started_at, *said]) < since)
+
+
+def _end(account: Account, is_over: Callable[[SandboxInfo, list[datetime]], bool]) -> list[str]:
+    """End those that are over, told when something was said in each."""
+    ended = []
+    for info in account.sandboxes():
+        with suppress(NotFound, SandboxBusy, SandboxClosed):  # somebody else is at it, or was first
+            said = turns(account.buffer(info.id)) if info.name.startswith((HOOK, MCP)) else None
+            if said is not None and is_over(info, [turn.at for turn in said if turn.at]):
+                end(account, info.name)
+                ended.append(info.name)
+    return ended

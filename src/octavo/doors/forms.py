@@ -1,16 +1,14 @@
-"""Forms: what a route or a tool may be told, as a JSON schema and as the record that reads it."""
+"""Forms: what a route or a tool may be told, as a JSON schema and as the shape that reads it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import NoneType
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
-from msgspec.structs import asdict
+from msgspec import Meta
 
 from octavo.domain.records import shape_of
 from octavo.doors.operations import Parameter
@@ -32,17 +30,19 @@ class Form:
     def __init__(self, parameters: Sequence[Parameter], *, is_open: bool = False, nulls: bool = False):
         self._known = {p.name: p for p in parameters}
         self._is_open = is_open
-        fields: list[Any] = [_field(p, NoneType if nulls else UnsetType) for p in parameters]
-        self._record = msgspec.defstruct("Form", fields, kw_only=True, forbid_unknown_fields=not is_open)
+        self._shape: Any = TypedDict("Form", {p.name: _field(p, nulls) for p in parameters})  # type: ignore[misc]
 
     @property
     def schema(self) -> dict[str, Any]:
         """It as a JSON schema of an object."""
-        (schema,) = msgspec.json.schema(self._record)["$defs"].values()
-        for name, part in schema["properties"].items():
+        (schema,) = msgspec.json.schema(self._shape)["$defs"].values()
+        parts = {name: schema["properties"][name] for name in self._known}
+        for name, part in parts.items():
             if self._known[name].choices:
                 part.get("items", part)["type"] = "string"
-        return {name: part for name, part in schema.items() if name != "title"}
+        needed = [name for name in parts if name in schema["required"]]
+        whole = {"type": "object", "properties": parts, "required": needed}
+        return whole if self._is_open else {**whole, "additionalProperties": False}
 
     def described(self, place: str) -> list[dict[str, Any]]:
         """It as the parameters of a place (`path`, `query`) that OpenAPI describes."""
@@ -66,18 +66,18 @@ class Form:
         many &= {p.name for p in self._known.values() if p.is_many}
         told = {name: [value] if name in many else value for name, value in said.items()}
         try:
-            record = msgspec.convert(told, shape_of(self._record), strict=not is_text)
+            read = msgspec.convert(told, shape_of(self._shape), strict=not is_text)
         except msgspec.ValidationError as error:
             what, _, place = str(error).partition(" - at `$")
-            for parameter in [self._known[name] for name in re.findall(r"\w+", place)[:1]]:
+            for parameter in [self._known[name] for name in re.findall(r"[\w-]+", place)[:1]]:
                 one_of = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
                 hint = f"{parameter.name}: {_TYPED.sub('', parameter.summary)}{one_of}"
             raise Unfit(f"{where}{place.rstrip('`')} does not fit: {what}", hint=hint) from error
-        return {name: value for name, value in asdict(record).items() if value not in (None, UNSET)}
+        return {name: value for name, value in read.items() if value is not None}
 
 
-def _field(parameter: Parameter, absent: Any) -> tuple[Any, ...]:
-    """A field of the record: its type with its sentence and its bounds, and that it may be absent."""
+def _field(parameter: Parameter, nulls: bool) -> Any:
+    """A field: its type with its sentence and its bounds, and whether it may be absent, or null."""
     type_ = _JSON_TYPES.get(parameter.type, parameter.type)
     if type_ in (int, float):
         most = _LARGEST if type_ is int and parameter.most is None else parameter.most
@@ -86,5 +86,5 @@ def _field(parameter: Parameter, absent: Any) -> tuple[Any, ...]:
     more |= {"default": parameter.default} if parameter.default not in (None, False) else {}
     about = Meta(description=_TYPED.sub("", parameter.summary), extra_json_schema=more)
     if parameter.is_required:
-        return parameter.name, Annotated[type_, about]
-    return parameter.name, Annotated[type_ | absent, about], None if absent is NoneType else UNSET
+        return Annotated[type_, about]
+    return NotRequired[Annotated[type_ | None if nulls else type_, about]]

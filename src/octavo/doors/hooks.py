@@ -20,17 +20,16 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from octavo.domain.episodes import moment
 from octavo.domain.memory import Turn
 from octavo.domain.privacy import tellable
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import Parameter
 from octavo.doors.operations.performing import open_account
-from octavo.doors.operations.values import time_of
 from octavo.doors.rest import Server
 from octavo.doors.rest import answer as rest_answer
 from octavo.doors.settings import Settings
@@ -71,7 +70,7 @@ def answer(settings: Settings, event: str) -> None:
     previous = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        payload = json.loads(sys.stdin.buffer.read(_MOST_BYTES))
+        payload = _told(json.loads(sys.stdin.buffer.read()))
         session = _session(event, payload)
         notes = settings.local / ".hooks" / folder_of(settings.account) / session
         how = {"writes": True, "indexes": True, "begins": True, "words": True}
@@ -136,10 +135,28 @@ def respond(
             conversations.end(account, name)
             if notes is not None and notes.exists():  # no trace of what was said stays there
                 _note(notes, max([done, *(n for n, _ in turns)]), [])
-    if not text:
-        return None
-    called = payload.get("hook_event_name", EVENTS[event])
-    return {"hookSpecificOutput": {"hookEventName": called, "additionalContext": text}}
+    return _answered(payload.get("hook_event_name", EVENTS[event]), text)
+
+
+def _answered(moment: str, text: str) -> dict[str, Any] | None:
+    """What goes into the context, in the client's form; Cursor takes nothing with a prompt."""
+    match moment, text:
+        case "beforeSubmitPrompt", _:
+            return {"continue": True}
+        case _, "":
+            return None
+        case "sessionStart", _:
+            return {"additional_context": text}
+        case _:
+            return {"hookSpecificOutput": {"hookEventName": moment, "additionalContext": text}}
+
+
+def _told(payload: Any) -> Any:
+    """What a client sends, in the words of Claude Code and Codex; of Cursor all but its own transcript."""
+    if not isinstance(payload, dict) or "cursor_version" not in payload:
+        return payload
+    known = {name: value for name, value in payload.items() if name != "transcript_path"}
+    return {"session_id": known.get("conversation_id"), "last_assistant_message": known.get("text"), **known}
 
 
 def _session(event: str, payload: Any) -> str:
@@ -227,19 +244,12 @@ def _turn(line: bytes) -> Turn | None:
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
     text = "\n".join(text for text in texts if _is_said(text))[:_LONGEST]
-    return Turn(speaker=role, text=text, at=_time(entry.get("timestamp"))) if text else None
+    return Turn(speaker=role, text=text, at=moment(entry.get("timestamp"), lenient=True)) if text else None
 
 
 def _is_said(text: object) -> TypeGuard[str]:
     """Whether somebody says a text, and not the client in their name."""
     return isinstance(text, str) and bool(text.strip()) and not _NOT_SAID.match(text)
-
-
-def _time(said: Any) -> datetime | None:
-    try:
-        return time_of(said) if isinstance(said, str) else None
-    except BadInput:
-        return None
 
 
 def _log_to(root: Path) -> logging.Handler:

@@ -11,6 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
@@ -22,6 +23,7 @@ from octavo.domain.mirror_places import Place
 from octavo.doors import conversations
 from octavo.doors.conversations import agent_settings
 from octavo.doors.operations import BY_NAME, call
+from octavo.doors.plain import unsaid
 from octavo.doors.pool import Pool
 from octavo.doors.rest import Server
 from octavo.doors.settings import Settings
@@ -32,6 +34,7 @@ from octavo.errors import BadInput, NotFound, OctavoError, Unavailable
 LOG = logging.getLogger(__name__)
 _PAGE, _FILE = "octavo://pages/", "octavo://files/"
 _SHOWN = ("canon", "register", "fact", "skill", "assembly")  # in files; the rest has pages and tools
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 _MOST_SHOWN = 2_000  # memories, the newest
 _PROMPT = {
     "name": "brief",
@@ -122,63 +125,44 @@ def _brief(account: Account, params: Any) -> Any:
     if params.name != "brief":
         raise NotFound(f"there is no prompt {params.name[:80]}", hint="there is one: brief")
     told = call(BY_NAME["brief"], account, {"query": (params.arguments or {}).get("query")})
-    content = {"type": "text", "text": told.text or "Nothing is remembered yet."}
+    content = {"type": "text", "text": told.text or unsaid(told)}
     return {"messages": [{"role": "user", "content": content}]}
 
 
 def _resources(account: Account, params: Any) -> Any:
     """What can be read, each with its first line or what it holds."""
-    pages = [page for name in ("spheres", "cores") for page in call(BY_NAME[name], account, {})[name]]
-    told = {_PAGE + page.id: page.text.partition("\n")[0][:200] for page in pages}
-    told |= {_FILE + quote(path): f"{len(some)} memories" for path, (_, some) in _files(account).items()}
-    return {
-        "resources": [{**_at(uri), "name": _path(uri), "description": text} for uri, text in told.items()]
-    }
+    there = _readable(account).items()
+    told = ({**_at(quote(uri, ":/")), "name": name, "description": about} for uri, (name, about, _) in there)
+    return {"resources": list(told)}
 
 
 def _resource(account: Account, params: Any) -> Any:
-    path = _path(str(params.uri))
-    if not str(params.uri).startswith(_FILE):
-        text = call(BY_NAME["show"], account, {"id": path}).text
-    else:
-        place, some = _files(account).get(path, (None, []))
-        if place is None:
-            hint = "list the resources to see which there are"
-            raise NotFound(f"there is no file {path[:200]!r}", hint=hint)
-        text = mirror.render(place, path, some, account.uses(*(memory.id for memory in some))).decode()
-    return {"contents": [{**_at(str(params.uri)), "text": text}]}
+    uri, there = str(params.uri), _readable(account)
+    if unquote(uri) not in there:
+        hint = "list the resources to see which there are"
+        raise NotFound(f"there is no resource {uri[:200]!r}", hint=hint)
+    return {"contents": [{**_at(uri), "text": there[unquote(uri)][2]()}]}
 
 
 def _at(uri: str) -> dict[str, str]:
     return {"uri": uri, "mimeType": "application/json" if uri.endswith(".json") else "text/markdown"}
 
 
-def _path(uri: str) -> str:
-    return unquote(uri.removeprefix(_PAGE).removeprefix(_FILE))
-
-
-def _files(account: Account) -> dict[str, tuple[Place, list[Memory]]]:
-    """The files of the mirror as this handle may see them, whether or not there is one on a disk."""
+def _readable(account: Account) -> dict[str, tuple[str, str, Callable[[], str]]]:
+    """What can be read by its address: its name, what it is in a line, and how its text is made."""
+    told: dict[str, tuple[str, str, Callable[[], str]]] = {}
+    for page in [page for name in ("spheres", "cores") for page in call(BY_NAME[name], account, {})[name]]:
+        told[_PAGE + page.id] = page.id, page.text.partition("\n")[0][:200], partial(str, page.text)
     memories = reversed(account.memories(kind=_SHOWN, newest=True, limit=_MOST_SHOWN))
-    return {
-        path: (place, some)
-        for place, there in mirror_places.grouped(memories).values()
-        for path, some in mirror_places.apart(place, there).items()
-    }
+    for place, there in mirror_places.grouped(memories).values():
+        for path, some in mirror_places.apart(place, there).items():
+            told[_FILE + path] = path, f"{len(some)} memories", partial(_file, account, place, path, some)
+    return told
 
 
-def mount(app: Any, holding: Holding, *, path: str = "/mcp", **more: Any) -> None:
-    """Add MCP over streamable HTTP to an app of Starlette's or FastAPI's, for as long as that runs."""
-    own = server(holding).streamable_http_app(streamable_http_path=path, **more)
-    app.router.routes.extend(own.routes)
-    outer, inner = app.router.lifespan_context, own.router.lifespan_context
-
-    @asynccontextmanager
-    async def lifespan(running: Any) -> AsyncIterator[Any]:
-        async with inner(own), outer(running) as state:
-            yield state
-
-    app.router.lifespan_context = lifespan
+def _file(account: Account, place: Place, path: str, some: list[Memory]) -> str:
+    """A file of the mirror as this handle may see it."""
+    return mirror.render(place, path, some, account.uses(*(memory.id for memory in some))).decode()
 
 
 def add(door: Server) -> None:
@@ -193,7 +177,18 @@ def add(door: Server) -> None:
     # The server's own guard knows by which names it may be called.
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     # No state: who asks is told by each request's token, and a stranger leaves nothing behind.
-    mount(door.app, holding, transport_security=unguarded, stateless_http=True, json_response=True)
+    how: dict[str, Any] = {"stateless_http": True, "json_response": True, "transport_security": unguarded}
+    own, router = server(holding).streamable_http_app(streamable_http_path="/mcp", **how), door.app.router
+    own.routes[0].methods = {"POST"}  # without state there is nothing to listen to
+    router.routes.extend(own.routes)
+    outer, inner = router.lifespan_context, own.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(running: Any) -> AsyncIterator[Any]:
+        async with inner(own), outer(running) as state:
+            yield state
+
+    router.lifespan_context = lifespan
 
 
 def serve_stdio(settings: Settings) -> None:
@@ -206,52 +201,48 @@ def serve_stdio(settings: Settings) -> None:
     from mcp.server.stdio import stdio_server
 
     async def answer() -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stop_when_told)
-            async with stdio_server() as (receive, send):
-                await made.run(receive, send, made.create_initialization_options())
-            tasks.cancel_scope.cancel()
+        async with stdio_server() as (receive, send):
+            await made.run(receive, send, made.create_initialization_options())
 
-    async def stop_when_told() -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for number in signals:
-                # What was answered is durable; the thread that reads standard input cannot be woken.
-                await anyio.to_thread.run_sync(held.close)
-                signal.signal(number, signal.SIG_DFL)
-                signal.raise_signal(number)
+    def end(number: int, _: Any) -> None:
+        _finish(held)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)  # the thread that reads standard input cannot be woken
 
+    for told in _STOPS:
+        signal.signal(told, end)
     anyio.run(answer)
+    _finish(held)
+
+
+def _finish(held: Held) -> None:
+    """Close what one client had; it may say stop twice, a moment apart."""
+    for told in _STOPS:
+        signal.signal(told, signal.SIG_IGN)
     held.close()
 
 
-class Held:
-    """One client's account, opened when it is first asked for and kept; its conversations end with it."""
+class Held(Pool):
+    """The pool of one client, the account being its own; its conversations end with it."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings, self._pool, self._since = settings, Pool(), datetime.now(UTC)
-        self._who: Settings | None = None
+        super().__init__()
+        self._settings, self._since = settings, datetime.now(UTC)
+        self._met: list[Settings] = []  # as whom the client came
 
     @contextmanager
     def __call__(self, client: str, request: Any) -> Iterator[Account]:
-        """The account, for the client that came first."""
-        who = self._who or agent_settings(self._settings, client)
-        with self._pool.account(who, begins=True) as account:
-            if self._who is None:
-                self._who = who
+        """The account, for the client of that name."""
+        who = agent_settings(self._settings, client)
+        with self.account(who, begins=True) as account:
+            if who not in self._met:
+                self._met.append(who)
                 conversations.end_idle(account)
             yield account
 
     def close(self) -> None:
         """End the conversations that this client began, and let go of the account."""
-        who, self._who = self._who, None
-        if who is not None:
-            with self._pool.account(who) as account:
-                conversations.end_those(
-                    account,
-                    lambda info, _: (
-                        info.name.startswith(conversations.MCP)
-                        and info.actor == who.actor
-                        and info.started_at >= self._since
-                    ),
-                )
-        self._pool.close()
+        while self._met:
+            with self.account(self._met.pop()) as account:
+                conversations.end_begun(account, self._since)
+        super().close()

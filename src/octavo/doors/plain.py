@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from octavo.domain.brief import Brief
 from octavo.errors import OctavoError
 
 # What would move a cursor, change colours, turn the reading direction or stay unseen; tabs and line ends may
@@ -71,6 +72,11 @@ def advised(error: OctavoError, door: str) -> str:
         if error.advice == error.hint
         else error.advice
     )
+
+
+def unsaid(brief: Brief) -> str:
+    """Why a brief says nothing."""
+    return "nothing fits so small a budget" if brief.left_out else "nothing to say"
 
 
 def document(value: Any) -> str:

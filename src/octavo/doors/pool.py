@@ -54,7 +54,7 @@ class Pool(AbstractContextManager["Pool"]):
         values = values_of(operation.parameters, said)
         if operation.subjects == (Settings,):
             if operation.writes:
-                self.retire(who.root, values.get("name", who.account))
+                self._leave(lambda key: key[:2] == (who.root, values.get("name", who.account)))
             return performing.of_settings(operation, who, values)
         words = operation.indexes and bool(values.pop("words", False))
         with self.account(who, begins=operation.begins, words=words) as account:
@@ -80,10 +80,6 @@ class Pool(AbstractContextManager["Pool"]):
                     self._let_go.append(self._accounts.pop(key))  # it could not be opened
                 self._changed.notify_all()
             self._close_empty()
-
-    def retire(self, root: Path | str, account: str) -> None:
-        """Let go of an account in whoever's name it is held; who is inside finishes first."""
-        self._leave(lambda key: key[:2] == (root, account))
 
     def close(self) -> None:
         """Let nobody in any more, wait for those inside, and let go of everything."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
+from msgspec import Meta
 
 from octavo import errors
 from octavo.domain.privacy import tellable
@@ -21,29 +22,29 @@ KINDS: dict[str, type[OctavoError]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, OctavoError)
 }
-_SAID = {
-    "type": "Where this kind of error is described.",
-    "title": "What kind of error it is, in a sentence.",
-    "detail": "What was tried, on what, and why not.",
-    "hint": "What to do now.",
-    "instance": "Where it was tried.",
-}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail", "hint"],
-    "properties": {
-        "status": {"type": "integer"},
-        **{name: {"type": "string", "description": what} for name, what in _SAID.items()},
-    },
-}
+
+
+class Problem(TypedDict):
+    """An error as RFC 9457 has it; `hint` is ours."""
+
+    type: Annotated[str, Meta(description="Where this kind of error is described.")]
+    title: Annotated[str, Meta(description="What kind of error it is, in a sentence.")]
+    status: int
+    detail: Annotated[str, Meta(description="What was tried, on what, and why not.")]
+    hint: Annotated[str, Meta(description="What to do now.")]
+    instance: Annotated[str, Meta(description="Where it was tried.")]
+
+
 DESCRIBED: dict[str, Any] = {
     "description": "What went wrong, as an RFC 9457 problem.",
-    "content": {MEDIA_TYPE: {"schema": SCHEMA}},
+    "content": {MEDIA_TYPE: {"schema": msgspec.json.schema(Problem)["$defs"]["Problem"]}},
 }
 # Where REST answers what an advice calls a command.
-_PATHS = {o.name.replace("_", "-"): f"`POST …/operations/{o.name}`" for o in OPERATIONS if not o.local} | {
-    name.replace("_", "-"): f"`{address.replace(' ', ' …')}`" for address, name in reversed(PATHS.items())
-}
+_PATHS = (
+    {"init": "`PUT /accounts/{account}`"}
+    | {o.name.replace("_", "-"): f"`POST …/operations/{o.name}`" for o in OPERATIONS if not o.local}
+    | {name.replace("_", "-"): f"`{address.replace(' ', ' …')}`" for address, name in reversed(PATHS.items())}
+)
 
 
 def described(name: str) -> dict[str, Any]:
@@ -65,22 +66,22 @@ def response(error: OctavoError, instance: str, status: int | None = None, **mor
 
     name = next(kind.__name__ for kind in type(error).__mro__ if KINDS.get(kind.__name__) is kind)
     status = status or error.http_status
-    told = {
+    told: Problem = {
         "type": f"{PATH}/{name}",
         "title": _title(KINDS[name]),
         "status": status,
         "detail": error.message,
         "hint": CALLED.sub(lambda said: _PATHS.get(said[1], said[0]), advised(error, "http")),
         "instance": instance,
-        **more,
     }
     headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}.get(status)
-    return Response(msgspec.json.encode(mapped(told, tellable)), status, headers, MEDIA_TYPE)
+    return Response(msgspec.json.encode(mapped({**told, **more}, tellable)), status, headers, MEDIA_TYPE)
 
 
 def answer_errors(app: Any) -> None:
     """Let an app answer every error as a problem, the framework's own too."""
     from starlette.exceptions import HTTPException
+    from starlette.routing import Match
 
     def answered(request: Any, error: Any) -> Any:
         path, status, headers = request.url.path, None, dict[str, str]()
@@ -93,6 +94,11 @@ def answer_errors(app: Any) -> None:
             case HTTPException():
                 kind = NotFound if error.status_code == 404 else BadInput
                 status, headers = error.status_code, dict(error.headers or {})
+                if "Allow" in headers:  # it knows one route of several
+                    at = [route for route in app.routes if route.matches(request.scope)[0] != Match.NONE]
+                    headers["Allow"] = ", ".join(
+                        sorted({method for route in at for method in getattr(route, "methods", ())})
+                    )
                 error = kind(f"{request.method} {path}: {error.detail}", hint="see /openapi.json")
             case Exception() if not isinstance(error, OctavoError):
                 # Its message may hold a memory's text; the log names its place alone.

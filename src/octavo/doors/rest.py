@@ -107,7 +107,8 @@ class Server:
         in_path = Form([p if p.type is int else replace(p, type=str) for p in placed])
         in_query = Form([_SCOPE, *([] if has_body else others)], is_open=is_open)
         in_body = Form(others if has_body else (), is_open=is_open, nulls=True)
-        in_headers = {header: Form([known[name]]) for header, name in headers.items() if name in known}
+        taken = {header: name for header, name in headers.items() if name in known}
+        in_headers = Form([replace(known[own], name=name, is_required=False) for name, own in taken.items()])
 
         def answered(request: Any, body: bytes) -> Any:
             said = in_query.read(in_query.texts(request.query_params), "query")
@@ -115,10 +116,9 @@ class Server:
             who = self.visitors.of(request, named.pop("account", None), said.pop("scope", None))
             said |= {own: named[n] if n == own else [named[n]] for n, own in spelt.items() if n in named}
             said |= in_body.read(_json(request, body), "body", is_text=False) if has_body else {}
-            for header, form in in_headers.items():
-                if (text := request.headers.get(header, "*").strip()) != "*":
-                    said |= form.read({headers[header]: text.strip('"')}, header)
-            return act(request, who, said)
+            texts = {name: request.headers.get(name, "*").strip() for name in taken}
+            told = {name: text.strip('"') for name, text in texts.items() if text != "*"}
+            return act(request, who, said | {taken[n]: v for n, v in in_headers.read(told, "header").items()})
 
         async def endpoint(request: Any) -> Any:
             return await run_in_threadpool(answered, request, await request.body() if has_body else b"")
@@ -183,7 +183,7 @@ def _reply(request: Any, operation: str, value: Any) -> Any:
     memory = value.memory if isinstance(value, Verdict) else value
     if isinstance(memory, Memory):
         headers["ETag"] = f'"{memory.rev}"'
-        if request.method == "GET" and request.headers.get("if-none-match") == headers["ETag"]:
+        if request.method == "GET" and headers["ETag"] in request.headers.get("if-none-match", ""):
             status = 304
     if request.method == "GET" and isinstance(value, Mapping) and value.get("next") is not None:
         following = request.url.include_query_params(after=value["next"])
@@ -264,9 +264,8 @@ def _counted(counts: Counts, pool: Mapping[str, int]) -> Iterator[str]:
     for (method, path, status), many in sorted(counts.items()):
         yield f'octavo_requests_total{{method="{method}",path="{path}",status="{status}"}} {many}'
     for name, number in pool.items():
-        is_total = name in ("opened", "closed")
-        full = f"octavo_pool_{name}_total" if is_total else f"octavo_pool_{name}"
-        yield from (f"# TYPE {full} {'counter' if is_total else 'gauge'}", f"{full} {number}")
+        kind, ending = ("counter", "_total") if name in ("opened", "closed") else ("gauge", "")
+        yield f"# TYPE octavo_pool_{name}{ending} {kind}\noctavo_pool_{name}{ending} {number}"
 
 
 def _add_events(server: Server) -> None:

@@ -39,24 +39,16 @@ def vault_add(
     """Store a memory in the vault; canon of an agent waits for a person."""
     how: dict[str, Any] = {"category": category, "tags": tags or (), "source": source, "scope": scope}
     verdict = account.remember(text, kind=tier, topic=topic_id, **how)
-    if verdict.proposal is not None:
-        return _waiting(verdict)
+    if verdict.proposal:
+        return verdict
     memory = verdict.or_raise()
     return {"status": "stored" if memory.rev == 1 else "updated", "id": memory.id, "version": memory.rev}
 
 
 def vault_delete(account: Account, memory_id: str) -> Any:
     """Delete a memory of the vault; its history stays."""
-    live(account, memory_id)
-    (verdict,) = account.forget(memory_id)
-    if verdict.proposal is not None:
-        return _waiting(verdict)
-    verdict.or_raise()
-    return {"status": "deleted", "id": memory_id}
-
-
-def _waiting(verdict: Verdict) -> dict[str, Any]:
-    return {"status": "proposed", "proposal": verdict.proposal, "message": verdict.detail}
+    (verdict,) = account.forget(live(account, memory_id).id)
+    return verdict if verdict.proposal else {"status": "deleted", "id": verdict.or_raise().id}
 
 
 def vault_stats(account: Account) -> Any:
@@ -135,6 +127,8 @@ def _shaped(
     """A value in the words of its document and its status; seed 003 has an envelope around it."""
     if value in (None, False):
         raise NotFound("there is no such memory", hint="/assemblies/{id} shows what is an assembly")
+    if isinstance(value, Verdict):  # of an agent
+        value = {"status": "proposed", "proposal": value.proposal, "message": value.detail}
     if isinstance(value, MemoryEntry):
         value = {"memory_id": value.id, "memory": value.to_dict()}
     if isinstance(value, list):

@@ -24,7 +24,7 @@ from octavo.doors import conversations
 from octavo.doors.forms import Form
 from octavo.doors.operations import BY_NAME, Operation, call
 from octavo.doors.operations.values import values_of
-from octavo.doors.plain import CALLED, advised, plain
+from octavo.doors.plain import CALLED, advised, plain, unsaid
 from octavo.engine.account import Account
 from octavo.engine.reading import Revision
 from octavo.errors import BadInput, OctavoError
@@ -97,7 +97,7 @@ def slim(value: Any) -> Any:
             parts = {"outcome": value.outcome, "id": id_, "proposal": value.proposal, "check": value.check}
             return {n: one for n, one in {**parts, "why": value.detail, "next": next_}.items() if one}
         case Brief():
-            return {"text": value.text}
+            return {"text": value.text or unsaid(value)}
         case Order():
             return value.text[:_SHOWN]
         case list() | tuple():

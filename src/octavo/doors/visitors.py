@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections import Counter
@@ -14,29 +15,17 @@ from collections.abc import Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo import errors
 from octavo.domain.memory import check_actor, check_scope, is_human
 from octavo.domain.records import shape_of
 from octavo.doors import problems
 from octavo.doors.settings import Settings
-from octavo.errors import (
-    BadInput,
-    Busy,
-    Damaged,
-    HumanOnly,
-    NotAllowed,
-    NotFound,
-    OctavoError,
-    OutOfScope,
-    Stranger,
-    TooLarge,
-    TooOften,
-)
+from octavo.errors import OctavoError
 from octavo.storage.stores.places import place_of
 
 SAME_ORIGIN = "X-Octavo-Origin"
@@ -70,7 +59,9 @@ class Tokens:
     def add(self, account: str, actor: str, scope: str | None, *, by: str) -> tuple[Token, str]:
         """Make a token and return it with its text, which is told this once."""
         if not is_human(check_actor(actor)) and scope is None:
-            raise BadInput(f"{actor} cannot see every scope", hint="bind its token to one; a person's may")
+            raise errors.BadInput(
+                f"{actor} cannot see every scope", hint="bind its token to one; a person's may"
+            )
         bound = None if scope is None else check_scope(scope)
         id_ = secrets.token_hex(4)
         text = f"octavo_{id_}_{secrets.token_urlsafe(32)}"
@@ -83,7 +74,7 @@ class Tokens:
         """Take a token back; who holds it is a stranger from now on."""
         gone = next((token for token in self.all() if token.id == id_), None)
         if gone is None:
-            raise NotFound(f"there is no token {id_!r}", hint="`octavo token list` shows their ids")
+            raise errors.NotFound(f"there is no token {id_!r}", hint="`octavo token list` shows their ids")
         self._change(lambda tokens: [token for token in tokens if token.id != id_], by)
         return gone
 
@@ -93,7 +84,7 @@ class Tokens:
             return msgspec.json.decode(self._store.read(_FILE) or b"[]", type=shape_of(list[Token]))
         except msgspec.DecodeError as error:
             hint = "restore the file, or remove it and give new ones"
-            raise Damaged(f"{_FILE} cannot be read: {error}", hint=hint) from error
+            raise errors.Damaged(f"{_FILE} cannot be read: {error}", hint=hint) from error
 
     def of(self, text: str) -> Token | None:
         """The token of a text, None if there is none."""
@@ -102,10 +93,10 @@ class Tokens:
 
     def _change(self, change: Callable[[list[Token]], list[Token]], by: str) -> None:
         if not is_human(by):
-            raise HumanOnly(f"{by} tried to say who may come in")
+            raise errors.HumanOnly(f"{by} tried to say who may come in")
         with self._store.lock(_WAIT_SECONDS) as is_ours:
             if not is_ours:
-                raise Busy("the tokens are being changed by somebody else")
+                raise errors.Busy("the tokens are being changed by somebody else")
             written = msgspec.json.encode(change(self.all()))
             self._store.replace(_FILE, msgspec.json.format(written) + b"\n")
 
@@ -113,14 +104,6 @@ class Tokens:
 def _hash(text: str) -> str:
     """A token has 256 random bits, so that one round of a fast hash keeps it."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _at(address: str) -> SplitResult:
-    """An address in its parts; one that is none has none."""
-    try:
-        return urlsplit(address)
-    except ValueError:
-        return urlsplit("")
 
 
 class Visitors:
@@ -135,8 +118,10 @@ class Visitors:
 
     def must_know_host(self, host: str) -> None:
         """Raise if a request was meant for a name that is not ours: a page elsewhere may have led it here."""
-        if _at(f"//{host}").hostname not in self._hosts:
-            raise NotAllowed(f"this server is not {host!r}", hint="start it with --allow-host if it is")
+        if re.sub(r":\d*$", "", host).strip("[]").lower() not in self._hosts:
+            raise errors.NotAllowed(
+                f"this server is not {host!r}", hint="start it with --allow-host if it is"
+            )
 
     def of(
         self, request: Any, account: str | None = None, scope: str | None = None, proof: str | None = None
@@ -149,11 +134,11 @@ class Visitors:
         who = self._person(request, proof) if is_here else self._holder(request.headers["authorization"])
         if account is not None and account != who.account:
             if not is_here:
-                raise OutOfScope(f"this token is for another account than {account!r}")
+                raise errors.OutOfScope(f"this token is for another account than {account!r}")
             who = replace(who, account=account)
         if scope is not None and scope != who.scope:
             if who.scope is not None:
-                raise OutOfScope(f"a token bound to {who.scope!r} asked for scope {scope!r}")
+                raise errors.OutOfScope(f"a token bound to {who.scope!r} asked for scope {scope!r}")
             who = replace(who, scope=scope)
         return who
 
@@ -165,22 +150,22 @@ class Visitors:
         kind, _, text = bearer.partition(" ")
         token = self.tokens.of(text.strip()) if kind.lower() == "bearer" else None
         if token is None:
-            raise Stranger("nobody is known by this token")
+            raise errors.Stranger("nobody is known by this token")
         return replace(self.settings, account=token.account, actor=token.actor, scope=token.scope)
 
     def _person(self, request: Any, proof: str | None) -> Settings:
         client, headers = request.client.host if request.client else "", request.headers
         is_near = client in LOOPBACK and not any(name in headers for name in _FORWARDED)
         if not (self._is_local and is_near):
-            raise Stranger("without a token only this machine is served")
+            raise errors.Stranger("without a token only this machine is served")
         origin = headers.get("origin")
-        if origin is not None and _at(origin).netloc != headers.get("host"):
-            raise NotAllowed(f"a page of {origin} may not ask here", hint="use a token")
+        if origin is not None and origin.partition("://")[2] != headers.get("host"):
+            raise errors.NotAllowed(f"a page of {origin} may not ask here", hint="use a token")
         sent = headers.get(SAME_ORIGIN, "") if proof is None else proof
         is_read = request.method in ("GET", "HEAD", "OPTIONS")
         if not is_read and not hmac.compare_digest(sent.encode(), self.same_origin.encode()):
             hint = f"send the header {SAME_ORIGIN} with what GET /session gives, or use a token"
-            raise NotAllowed("a write without a token must come from our own page", hint=hint)
+            raise errors.NotAllowed("a write without a token must come from our own page", hint=hint)
         return self.settings
 
 
@@ -212,7 +197,7 @@ class Guard:
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                raise TooLarge(f"a request may carry {self._max_bytes:,} bytes")
+                raise errors.TooLarge(f"a request may carry {self._max_bytes:,} bytes")
             return message
 
         async def sent(message: Any) -> None:
@@ -239,4 +224,6 @@ class Guard:
         client = scope["client"][0] if scope.get("client") else ""
         self._asked[client] += 1
         if self._asked[client] > self._requests:
-            raise TooOften(f"{client} asks more than {self._requests:,} times in {self._seconds:g} seconds")
+            raise errors.TooOften(
+                f"{client} asks more than {self._requests:,} times in {self._seconds:g} seconds"
+            )

@@ -45,21 +45,15 @@ def _sessions(
                 at = time_of(said, at)
                 if own not in known:
                     _pair(pairs, Turn(speaker=_SPEAKERS[speaker], text=text, at=at, data={"id": own}))
-        session = id_of(account, format_, id_, *(str(turns[0].data["id"]) for turns in pairs[:1]))
+        firsts = [str(turns[0].data["id"]) for turns in pairs]
+        session = id_of(account, format_, id_, *firsts[:1])
         items += [("", None) for _ in there]
         items += [] if items or pairs else [(title or id_, "no message was found in it")]
-        for turns in pairs:
-            first = str(turns[0].data["id"])
-            episode = Memory(
-                id=id_of(account, format_, "episode", id_, first),
-                kind="episode",
-                text=transcript(turns),
-                turns=turns,
-                tags=(tag,),
-                at=turns[0].at or start,
-                sandbox=session,
-                data={format_: {"conversation": id_, "title": title}},
-            )
+        told: dict[str, Any] = {"kind": "episode", "tags": (tag,), "sandbox": session}
+        told["data"] = {format_: {"conversation": id_, "title": title}}
+        for first, turns in zip(firsts, pairs, strict=True):
+            own, at = id_of(account, format_, "episode", id_, first), turns[0].at or start
+            episode = Memory(id=own, text=transcript(turns), turns=turns, at=at, **told)
             items.append((f"{title or id_}, {first}", episode))
         groups.append((session, items))
     return groups
@@ -67,11 +61,9 @@ def _sessions(
 
 def _pair(pairs: list[tuple[Turn, ...]], turn: Turn) -> None:
     """Put a turn beside the one before it if another spoke, else alone."""
-    last = pairs[-1] if pairs else ()
-    if len(last) in (0, 2) or last[-1].speaker == turn.speaker:
-        pairs.append((turn,))
-    else:
-        pairs[-1] = (*last, turn)
+    is_answer = bool(pairs) and len(pairs[-1]) == 1 and pairs[-1][0].speaker != turn.speaker
+    before = pairs.pop() if is_answer else ()
+    pairs.append((*before, turn))
 
 
 def _chatgpt_messages(exported: Mapping[str, Any]) -> Iterator[Said]:

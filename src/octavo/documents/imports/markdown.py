@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from octavo.documents import trees
-from octavo.documents.imports.taking import Group, Item, batches, id_of, time_of
-from octavo.domain.memory import SHARED, Link, Memory
+from octavo.documents.imports.taking import Group, Item, batches, fact_of, id_of, time_of
+from octavo.domain.memory import Link
 from octavo.engine.account import Account
 from octavo.errors import BadFile
 
@@ -22,9 +22,8 @@ _FRONT = re.compile(r"\A---\r?\n(.*?)\r?\n---\s*?(?:\n|\Z)", re.DOTALL)
 _LINK = re.compile(r"\[\[([^][|#\n]{1,200}+)[^][\n]{0,200}+\]\]")
 _TIMES = ("modified", "updated", "updated_at", "created", "created_at", "date")
 
-Page = tuple[
-    str, str, str, Mapping[str, Any], str, datetime
-]  # place, title, name for good, front, text, time
+# A note: its place, title, name for good, tags, text and time.
+Page = tuple[str, str, str, tuple[str, ...], str, datetime]
 
 
 def notes(account: Account, path: Path) -> list[Group]:
@@ -50,30 +49,29 @@ def notes(account: Account, path: Path) -> list[Group]:
 
 
 def _page(file: Path, place: str, items: list[Item]) -> Page:
-    front: Any = {}
     try:
         text = trees.read_bytes(file, _MOST_BYTES).decode("utf-8-sig")
-        written = _FRONT.match(text)
-        if written and len(written[1]) > _MOST_FRONT:
-            raise BadFile(f"{file}: its front matter is longer than {_MOST_FRONT} characters")
-        front = msgspec.yaml.decode(written[1]) if written else {}
     except UnicodeDecodeError as error:
         raise BadFile(f"{file}: not UTF-8") from error
+    written, front = _FRONT.match(text), None
+    if written and len(written[1]) > _MOST_FRONT:
+        raise BadFile(f"{file}: its front matter is longer than {_MOST_FRONT} characters")
+    try:
+        front = msgspec.yaml.decode(written[1]) if written else None
     except (msgspec.DecodeError, ValueError, RecursionError):
         items.append((place, "its front matter is no YAML and is left out"))
-    front = front if isinstance(front, Mapping) else {}
+    told = front if isinstance(front, Mapping) else {}
     lately = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-    at = next((time_of(front[key], lately) for key in _TIMES if front.get(key)), lately)
+    at = next((time_of(told[key], lately) for key in _TIMES if told.get(key)), lately)
+    names = {name: str(told[name]) for name in told if isinstance(told[name], str | int | float)}
+    title, key = names.get("title") or Path(place).stem, names.get("permalink") or place
     body = text[written.end() :] if written else text
-    title, key = (front.get(name) for name in ("title", "permalink"))
-    title = str(title) if isinstance(title, str | int | float) and title else Path(place).stem
-    key = str(key) if isinstance(key, str | int | float) and key else place
-    return place, title, key, front, body.replace("\r\n", "\n").strip(), at
+    return place, title, key, _tags(told.get("tags")), body.replace("\r\n", "\n").strip(), at
 
 
 def _passages(account: Account, page: Page, first: Mapping[str, str]) -> Iterator[Item]:
     """A note's passages as memories; the first of them has its links."""
-    place, title, key, front, text, at = page
+    place, title, key, tags, text, at = page
     linked = [first[name.strip()] for name in _LINK.findall(text) if name.strip() in first]
     passages = _cut(title, text, account.policy.kinds.fact.max_length or _MOST_BYTES)
     if not passages:
@@ -81,19 +79,10 @@ def _passages(account: Account, page: Page, first: Mapping[str, str]) -> Iterato
     for number, passage in enumerate(passages, start=1):
         id_ = id_of(account, FORMAT, key, str(number))
         about = dict.fromkeys(to for to in linked if to != id_) if number == 1 else ()
-        memory = Memory(
-            id=id_,
-            kind="fact",
-            text=passage,
-            scope=account.scope or SHARED,
-            category="note",
-            tags=_tags(front.get("tags")),
-            source="manual",
-            at=at,
-            links=tuple(Link(name="about", to=to) for to in about),
-            data={FORMAT: {"title": title, "place": place, "part": number, "text": passage}},
-        )
-        yield place, memory
+        how: dict[str, Any] = {"category": "note", "tags": tags, "source": "manual"}
+        how["links"] = tuple(Link(name="about", to=to) for to in about)
+        data = {FORMAT: {"title": title, "place": place, "part": number, "text": passage}}
+        yield place, fact_of(account, id_, passage, at, data, **how)
 
 
 def _tags(value: Any) -> tuple[str, ...]:

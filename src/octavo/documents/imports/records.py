@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from octavo.documents import trees
 from octavo.documents.imports import taking
 from octavo.documents.imports.taking import Group, Item, id_of, objects_in, read_export, time_of
 from octavo.domain import strict_json
@@ -42,31 +41,16 @@ def _entry(account: Account, entry: Mapping[str, Any], number: int) -> Memory | 
     text = next((text for text in told if isinstance(text, str) and text.strip()), None)
     if text is None:
         return "there is no text in it"
-    labels = entry.get("categories")
-    return Memory(
-        id=id_of(account, "mem0", str(entry.get("id") or f"{number} {text}")),
-        kind="fact",
-        text=text,
-        scope=account.scope or SHARED,
-        tags=tuple(label for label in labels if isinstance(label, str)) if isinstance(labels, list) else (),
-        source="tool",
-        at=time_of(entry.get("updated_at") or entry.get("created_at")),
-        data={"mem0": plain_json(entry)},
-    )
+    labels, at = entry.get("categories"), time_of(entry.get("updated_at") or entry.get("created_at"))
+    tags = tuple(label for label in labels if isinstance(label, str)) if isinstance(labels, list) else ()
+    id_ = id_of(account, "mem0", str(entry.get("id") or f"{number} {text}"))
+    return taking.fact_of(account, id_, text, at, {"mem0": plain_json(entry)}, tags=tags, source="tool")
 
 
 def langgraph(account: Account, path: Path) -> list[Group]:
     """The rows of a file (prefix, key, value, times), an array or a row a line; those not newer here."""
-    if path.suffix == ".jsonl":
-        rows = [row for _, row in strict_json.lines_of(trees.read_bytes(path, taking.MOST_BYTES))]
-        if bad := next((row for row in rows if isinstance(row, BadFile)), None):
-            raise BadFile(f"{path}, {bad.message}")
-        rows = objects_in(rows, str(path))
-    else:
-        rows = [
-            row for value, place in read_export(path) for row in objects_in(value, place, "rows", "store")
-        ]
-    return taking.batches((f"row {number}", _row(account, row)) for number, row in enumerate(rows, start=1))
+    whole = (row for value, place in read_export(path) for row in objects_in(value, place, "rows", "store"))
+    return taking.batches((f"row {number}", _row(account, row)) for number, row in enumerate(whole, start=1))
 
 
 def _row(account: Account, row: Mapping[str, Any]) -> Memory | str | None:

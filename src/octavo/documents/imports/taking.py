@@ -42,7 +42,10 @@ Group = tuple[str | None, list[Item]]
 
 
 def read_export(path: Path, names: str = "") -> list[tuple[Any, str]]:
-    """The JSON of an export and its place: of a file, or of those of such names in a folder or an archive."""
+    """The JSON of an export and its place: of a file, or of those of such names in a folder or an archive.
+
+    A file that has an object a line (`.jsonl`) is the array of them.
+    """
     if names and path.is_dir():
         files = [file for file in sorted(path.iterdir()) if fnmatch(file.name, names)]
         parts = [(str(file), trees.read_bytes(file, MOST_BYTES)) for file in files]
@@ -52,8 +55,13 @@ def read_export(path: Path, names: str = "") -> list[tuple[Any, str]]:
         parts = [(str(path), trees.read_bytes(path, MOST_BYTES))]
     if not parts:
         raise BadFile(f"{path} holds no {names}", hint="name the export as it was downloaded")
-    whole = ((_HALF.sub(lambda found: rb"\ufffd" if found[1] else found[0], d), place) for place, d in parts)
-    return [(strict_json.value_of(data, place), place) for data, place in whole]
+    return [(strict_json.value_of(_whole(data, place), place), place) for place, data in parts]
+
+
+def _whole(data: bytes, place: str) -> bytes:
+    if place.endswith(".jsonl"):
+        data = b"[" + b",\n".join(line for line in data.splitlines() if line.strip()) + b"]"
+    return _HALF.sub(lambda found: rb"\ufffd" if found[1] else found[0], data)
 
 
 def _unpacked(path: Path, names: str) -> list[tuple[str, bytes]]:
@@ -82,6 +90,11 @@ def id_of(account: Account, format_: str, *foreign: str) -> str:
     """The id that a foreign one has here, in the scope of the handle alone."""
     parts = hashlib.sha256(json.dumps([account.scope or SHARED, *foreign]).encode()).hexdigest()
     return f"{format_}_{parts[:24]}" if account.scope is None else f"{format_}_{parts[:16]}@{account.scope}"
+
+
+def fact_of(account: Account, id_: str, text: str, at: datetime, data: dict[str, Any], **more: Any) -> Memory:
+    """A fact of the handle's own scope."""
+    return Memory(id=id_, kind="fact", text=text, scope=account.scope or SHARED, at=at, data=data, **more)
 
 
 def time_of(value: Any, otherwise: datetime | None = None) -> datetime:

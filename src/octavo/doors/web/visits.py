@@ -112,7 +112,8 @@ def endpoint(pool: Pool, visitors: Visitors, page: Callable[[Visit], Any]) -> Ca
                 return page(visit)
         except OctavoError as error:
             kinds = [kind.__name__ for kind in type(error).__mro__]
-            return visit.html("error.html", error.http_status, error=error, kinds=kinds, at=datetime.now(UTC))
+            told = {"kinds": kinds, "at": datetime.now(UTC), "is_open": hasattr(visit, "account")}
+            return visit.html("error.html", error.http_status, error=error, **told)
 
     async def answer(request: Any) -> Any:
         return await run_in_threadpool(answered, request, await _form(request))
@@ -136,9 +137,8 @@ def _templates() -> Any:
     import jinja2
 
     files, strict = jinja2.FileSystemLoader(HERE / "templates"), jinja2.StrictUndefined
-    made = jinja2.Environment(
-        loader=files, undefined=strict, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    how: dict[str, Any] = {"undefined": strict, "trim_blocks": True, "lstrip_blocks": True}
+    made = jinja2.Environment(loader=files, autoescape=True, **how)
     made.filters.update(getmembers(telling, isfunction), moment=moment, plural=plural, word_steps=word_steps)
     made.globals.update({table.upper(): words for table, words in telling.words().items()})
     return made
