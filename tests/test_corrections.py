@@ -238,3 +238,57 @@ def test_facts_that_merely_share_the_words_of_a_question_keep_their_order(lived)
         hits = account.recall("mango shop river")
         assert hits[0].memory.text.startswith("The mango shop")
         assert all(hit.replaced is None for hit in hits)
+
+
+TALK = (
+    ("we hired Petra for mornings, she starts at 5", "Petra quit, her mum is ill. Now Honza does mornings"),
+    ("our flour comes from Perner's mill", "Perner had a bad batch, our flour comes from Vozenilek now"),
+    ("ผมทำงานอยู่ที่ร้านกาแฟแถวสยาม", "ผมย้ายมาทำงานที่โรงแรมแล้วครับ"),
+)
+
+
+@pytest.fixture
+def talked(tmp_path):
+    """An account of talk alone, the later of each pair four months after the earlier."""
+    with octavo.open(tmp_path / "talk", actor="agent:helper", clock=lambda: START) as account:
+        for pair, at in ((0, START), (1, START + timedelta(days=120))):
+            with account.sandbox(started_at=at) as sandbox:
+                for minute, said in enumerate(TALK):
+                    sandbox.turn("user", said[pair], at=at + timedelta(minutes=minute))
+                    sandbox.turn("assistant", "Noted, thank you.", at=at + timedelta(minutes=minute))
+        account.catch_up()
+        yield account
+
+
+@pytest.mark.parametrize(
+    ("question", "pair"),
+    [("who does the mornings?", 0), ("where does our flour come from?", 1), ("ผมทำงานที่ไหน", 2)],
+)
+def test_of_what_a_user_said_the_later_stands_first(talked, question, pair):
+    for unit in ("turn", "episode"):
+        texts = [hit.text for hit in talked.recall(question, unit=unit)]
+        assert texts.index(TALK[pair][1]) < texts.index(TALK[pair][0]), unit
+
+
+def test_what_was_said_later_ends_nothing(talked):
+    hits = talked.recall("who does the mornings?", unit="turn")
+    assert all(hit.replaced is None for hit in hits)
+    later = next(hit for hit in hits if hit.text == TALK[0][1])
+    earlier = next(hit for hit in hits if hit.text == TALK[0][0])
+    assert f"said later than {earlier.memory.id}" in later.notes
+
+
+@pytest.mark.parametrize("question", ["who did mornings in January?", "when did Petra start?"])
+def test_who_asks_what_happened_gets_what_fits(talked, question):
+    assert not any("current" in hit.parts for hit in talked.recall(question, unit="turn"))
+
+
+def test_the_words_of_an_assistant_take_nobodys_place(tmp_path):
+    with octavo.open(tmp_path, actor="agent:helper", clock=lambda: START) as account:
+        for day, speaker, said in ((0, "user", TALK[1][0]), (90, "assistant", TALK[1][1])):
+            with account.sandbox(started_at=START + timedelta(days=day)) as sandbox:
+                sandbox.turn(speaker, said, at=START + timedelta(days=day))
+        account.catch_up()
+        assert not any(
+            "current" in hit.parts for hit in account.recall("where does our flour come from?", unit="turn")
+        )

@@ -103,8 +103,15 @@ def tells_a_change(ours: Reading, theirs: Reading) -> bool:
 
 def is_about_the_past(question: str) -> bool:
     """Whether a question asks how it was: by a word for it, the past tense alone is none."""
-    is_before = PAST_NAME.search(question) is not None or (has(question, "before") and is_of_then(question))
-    return is_before or has(question, "past")
+    if PAST_NAME.search(question) or has(question, "past"):
+        return True
+    is_then = not has(question, "present") if read(question).is_thai else is_of_then(question)
+    return is_then and has(question, "before")
+
+
+def is_about_now(question: str) -> bool:
+    """Whether a question asks how something is, and not what happened."""
+    return not (is_of_then(question) or is_about_the_past(question))
 
 
 def present(question: str) -> str:

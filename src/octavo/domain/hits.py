@@ -64,7 +64,7 @@ _WORDS = {
     "rerank": "is nearer to the question than most of what came",
     "substance": "tells something",
     "wish": "is a wish of the user's",
-    "current": "newer and older facts of one thing change places",
+    "current": "newer and older of one thing change places",
 }
 
 

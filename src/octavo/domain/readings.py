@@ -114,12 +114,9 @@ def cues_in(text: str, name: str) -> frozenset[str]:
 
 
 def is_of_then(question: str) -> bool:
-    """Whether a question asks in the past tense, or in Thai, which has none, not what is to be done."""
-    is_of_now = has(question, "present")
-    if _THAI.search(question):
-        return not is_of_now
+    """Whether a question asks in the past tense, which Thai does not have."""
     told = (w for w in _WORD.findall(question.lower()) if w in IRREGULAR or w[3:].endswith("ed"))
-    return has(question, "past_tense") or (not is_of_now and any(told))
+    return has(question, "past_tense") or (not has(question, "present") and any(told))
 
 
 def without(text: str, name: str) -> str:

@@ -11,21 +11,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import assembling
-from octavo.domain.corrections import Fact, arrange
+from octavo.domain.corrections import REPLACES, Fact, arrange, is_about_now
 from octavo.domain.filters import passes
 from octavo.domain.hits import Hit, Query
 from octavo.domain.moods import in_mood
 from octavo.domain.orders import Order, is_request
 from octavo.domain.policy import EmotionPolicy
 from octavo.domain.ranking import Recipe
+from octavo.domain.replacing import probability
 from octavo.domain.state import Pending, View
 from octavo.domain.text import passages
+from octavo.domain.units import USERS
 from octavo.engine.composing import AGE
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
@@ -44,6 +47,9 @@ _WISH = 0.2
 _STEP = 1e-9
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _COMING = 10  # facts near the best one that are looked at though the question alone did not bring them
+_TALK, _CLOSE = 10, 6  # of so many hits each is compared with the best, of so many with each other
+_AS_NEAR = 0.5  # of the earlier one's relevance that the later one needs
+_LONGEST = 300  # characters of what a user says that can be compared
 _LINKED_FROM, _LINKED_MOST, _LINK_SHARE = 5, 16, 0.3  # of so many hits so many each
 
 
@@ -51,11 +57,11 @@ class Recalled(Struct, frozen=True, kw_only=True):
     """One recall under way, as a boost sees it.
 
     `vector` is the question's, of length one, comparable with the vectors of `embedding`; both are None when
-    it is found by words alone. `vectors` are those of the facts that were found. `view` is what is read:
-    `base`, the committed version, or a sandbox's own writes over it. `mark` is the version that the index has
-    reached. `orders` are all that hold. `apart` are cores and spheres that fit and are no hits, `others`
-    facts that the question alone would not bring; `hits_of` makes hits of some of them. `notes` reach whoever
-    asked: a boost adds what they should know.
+    it is found by words alone. `vectors` are those of the facts and of the best turns that were found, by
+    `key_of`. `view` is what is read: `base`, the committed version, or a sandbox's own writes over it. `mark`
+    is the version that the index has reached. `orders` are all that hold. `apart` are cores and spheres that
+    fit and are no hits, `others` facts that the question alone would not bring; `hits_of` makes hits of some
+    of them. `notes` reach whoever asked: a boost adds what they should know.
     """
 
     query: Query
@@ -86,6 +92,11 @@ def lifted(hit: Hit, part: str, lift: float) -> Hit:
 def relevance(found: Hit | ScoredUnit) -> float:
     """What a hit owes to the question itself."""
     return found.parts.get("words", 0.0) + found.parts.get("meaning", 0.0)
+
+
+def key_of(memory: str, turn: int | None) -> str:
+    """What the vector of a fact or a turn is known by."""
+    return memory if turn is None else f"{memory}#{turn}"
 
 
 def abstractions(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
@@ -156,10 +167,7 @@ def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
             first.setdefault(hit.memory.id, place)
     if not first or recalled.query.streams is not None:
         return hits
-    is_known = recalled.embedding is not None and recalled.embedding.embedder.name == OFFLINE_NAME
-    meaning = (
-        PairScorer(recalled.vector, recalled.vectors) if is_known and recalled.vector is not None else None
-    )
+    meaning = _meaning(recalled)
     known = {id_: hits[place] for id_, place in first.items()}
     coming: dict[str, Hit] = {}
     if meaning is not None:
@@ -187,6 +195,60 @@ def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
             hit = replace(hit, replaced=newer, notes=(*hit.notes, note))
         result[place] = replace(hit, score=score)
     return result
+
+
+def _meaning(recalled: Recalled) -> PairScorer | None:
+    """What the offline model's vectors tell of pairs, if it is in use."""
+    is_known = recalled.embedding is not None and recalled.embedding.embedder.name == OFFLINE_NAME
+    return PairScorer(recalled.vector, recalled.vectors) if is_known and recalled.vector is not None else None
+
+
+def later(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
+    """Of what a user said of one thing the later stands first, where the question is how it is.
+
+    People say much in passing: words and vectors must both tell that it took the other's place, and nothing
+    counts as ended by it.
+    """
+    asked = recalled.query.text
+    told = {place: said for place, hit in enumerate(hits[:_TALK]) if (said := _said(hit)) is not None}
+    if len(told) < 2 or recalled.query.streams is not None or not is_about_now(asked):
+        return hits
+    if (meaning := _meaning(recalled)) is None:
+        return hits
+    first, result = next(iter(told)), list(hits)
+    pairs = [
+        (older, newer)
+        for older, (key, text, at) in told.items()
+        for newer, (other, later_text, later_at) in told.items()
+        if older < newer and (newer < _CLOSE or older == first) and at < later_at and key != other
+        if relevance(hits[newer]) >= _AS_NEAR * relevance(hits[older]) and _is_users(hits[newer])
+        if hits[newer].shares_words
+        if meaning.is_known(key, other) and probability(asked, text, later_text) >= REPLACES
+    ]
+    sure = meaning.probabilities(asked, [(*told[o][:2], *told[n][:2]) for o, n in pairs]) if pairs else ()
+    for _, older, newer in sorted((-p, *pair) for p, pair in zip(sure, pairs, strict=True) if p >= REPLACES):
+        if (lift := result[older].score + _STEP - result[newer].score) > 0:
+            note = f"said later than {hits[older].memory.id}"
+            hit = lifted(result[newer], "current", lift)
+            result[newer] = replace(hit, notes=(*hit.notes, note))
+    return result
+
+
+def _is_users(hit: Hit) -> bool:
+    """Whether what matched was said by the user."""
+    return hit.turn is not None and hit.memory.turns[hit.turn].speaker.casefold() in USERS
+
+
+def _said(hit: Hit) -> tuple[str, str, datetime] | None:
+    """What the user says in the exchange that a hit stands in: its key, its text and when."""
+    turns = hit.memory.turns if hit.turn is not None else ()
+    for place in range(hit.turn or 0, -1, -1) if turns else ():
+        turn = turns[place]
+        if turn.speaker.casefold() in USERS:
+            is_told = len(turn.text) <= _LONGEST and not turn.text.rstrip().endswith("?")
+            at = turn.at or hit.memory.at
+            return (key_of(hit.memory.id, place), turn.text, at) if is_told else None
+    return None
 
 
 def wished(recalled: Recalled, hits: list[Hit]) -> list[Hit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -65,6 +65,7 @@ class Recaller:
             *again,
             boosts.moods(spine.policy.emotion),
             boosts.current,
+            boosts.later,
         )
         self._factors = tuple(spine.policy.kinds.of(kind).decay for kind in KINDS)
         self._recent = Recent(spine, indexing)
@@ -142,7 +143,7 @@ class Recaller:
             others=others,
             vector=vector,
             embedding=source,
-            vectors={} if source is None else _of_facts(scored, source.now(), units.manifest.rows, vectors),
+            vectors={} if source is None else _vectors(scored, source.now(), units.manifest.rows, vectors),
         )
         concrete = asked_for if query.filter.kinds else [u for u in asked_for if u.kind not in ABSTRACT]
         hits = self._hits(view, base, query, mark, concrete)
@@ -312,14 +313,14 @@ def _own(view: View) -> list[Memory]:
     return list(view.own.values()) if isinstance(view, Pending) else []
 
 
-def _of_facts(
-    scored: Iterable[ScoredUnit], stored: Vectors, indexed: int, held: Vectors | None
+def _vectors(
+    scored: Sequence[ScoredUnit], stored: Vectors, indexed: int, held: Vectors | None
 ) -> dict[str, Array]:
-    """The vectors of facts that were found, by their ids; `held` are those behind the indexed rows."""
+    """The vectors of facts and of the best turns; `held` are those behind the indexed rows."""
     made = {}
-    for unit in scored:
+    for place, unit in enumerate(scored):
         vectors, row = (stored, unit.row) if unit.row < indexed else (held, unit.row - indexed)
         has_one = vectors is not None and row < vectors.manifest.rows and row not in vectors.lacking
-        if unit.turn is None and vectors is not None and has_one:
-            made[unit.memory] = vectors.floats[row]
+        if (unit.turn is None or place < _POOL) and vectors is not None and has_one:
+            made[boosts.key_of(unit.memory, unit.turn)] = vectors.floats[row]
     return made
