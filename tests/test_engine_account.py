@@ -134,6 +134,17 @@ def test_remember_many_is_one_commit_with_a_verdict_each(account):
     assert texts(account) == ["likes tea", "ชอบกาแฟเย็น"]
 
 
+def test_remember_many_names_the_item_that_cannot_be_one(account):
+    for wrong, said in (
+        ({"text": "ชอบชา", "at": "2026-05-04"}, "item 3: at is str"),
+        ({"text": "x", "confidence": 9}, "item 3: confidence is 9"),
+        ({"txt": "x"}, "item 3: a memory has no txt"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            account.remember_many([{"text": "likes tea"}, {"text": "likes rice"}, wrong])
+    assert account.version == 0
+
+
 def test_an_exact_restatement_makes_no_version(account):
     account.remember("likes tea")
     for _ in range(5):
