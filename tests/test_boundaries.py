@@ -246,7 +246,10 @@ def test_a_conversation_of_a_bound_handle_stays_in_its_scope(opened):
     with opened(actor="agent:billing", scope="billing") as billing:
         assert not billing.recall("Blue Heron ปาย")
         assert not billing.memories()
-    with opened(actor="agent:triage", scope="triage") as triage, triage.sandbox("told", scope="shared") as sandbox:
+    with (
+        opened(actor="agent:triage", scope="triage") as triage,
+        triage.sandbox("told", scope="shared") as sandbox,
+    ):
         sandbox.turn("user", "support is closed on Sunday")
     with opened() as owner:
         assert {memory.scope for memory in owner.memories()} == {"triage", "shared"}
