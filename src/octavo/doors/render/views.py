@@ -205,7 +205,10 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
     "age": _age,
     "answer": lambda is_so: "yes" if is_so else "no",
     "because": _because,
-    "brief": lambda brief: brief.text or dim("nothing to say"),
+    "brief": lambda brief: (
+        brief.text
+        or dim("nothing fits the budget" if any(asdict(brief.left_out).values()) else "nothing to say")
+    ),
     "entry": _entry,
     "fallback": lambda memory: line(f"\n  {why}") if (why := fallback(memory)) else None,
     "left_out": _left_out,
