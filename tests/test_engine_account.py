@@ -358,3 +358,14 @@ def test_a_bulk_write_says_how_far_it_is(account):
         [{"text": "likes tea"}, {"text": "อยู่เชียงใหม่"}], progress=lambda done, all_: told.append((done, all_))
     )
     assert told == [(1, 2), (2, 2)]
+
+
+def test_a_restatement_under_a_topic_gives_what_is_there_its_topic(account, agent):
+    for kind in ("register", "fact"):
+        first = account.remember("อยู่เชียงใหม่", kind=kind).memory
+        again = account.remember("อยู่เชียงใหม่", kind=kind, topic="home")
+        assert (again.outcome, again.memory.id, again.memory.topic) == ("merged", first.id, "home")
+        moved = account.remember("อยู่ลำปาง", kind=kind, topic="home")
+        assert (moved.outcome, moved.memory.id) == ("superseding", first.id)
+    account.remember("likes tea")
+    assert agent.remember("likes tea", topic="profile/drink").memory.topic is None  # that waits for a person

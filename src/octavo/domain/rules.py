@@ -231,6 +231,7 @@ def _merge(pending: Pending, old: Memory, new: Memory, context: RuleContext) -> 
         links = _with_link(links, link)
     merged = replace(
         old,
+        topic=old.topic if needs_approval(new, context.actor) else old.topic or new.topic,
         text=new.text if stronger else old.text,
         data={**old.data, **new.data} if stronger else {**new.data, **old.data},
         confidence=max(old.confidence, new.confidence),
