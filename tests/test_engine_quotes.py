@@ -334,3 +334,14 @@ def test_in_little_room_a_brief_says_first_whom_it_talks_to(opened: Opened) -> N
     live(account, [later], week=60)
     assert account.quotes()[0].text == "My name is Ana Duarte."
     assert "Ana Duarte" in account.brief("what should I cook?", budget=200).standing
+
+
+def test_what_they_have_given_up_is_told_no_more(opened: Opened) -> None:
+    learning = "I'm learning Portuguese for the wedding, every morning on the bus."
+    given_up = "I've given up on Portuguese, no time with the masters application."
+    assert held(opened, "nadia", learning, given_up) == [given_up]
+    assert held(opened, "jim", learning, "I've given up on Dan.") == [learning]
+    assert held(opened, "kai", learning, "I'm no longer studying German.") == [
+        "I'm learning Portuguese for the wedding, every morning on the bus.",
+        "I'm no longer studying German.",
+    ]
