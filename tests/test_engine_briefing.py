@@ -326,3 +326,14 @@ def test_a_fact_that_finds_no_room_in_the_profile_is_told_where_it_is_relevant(a
         account.remember(f"Visitor {number} of the museum came from town number {number} by train.")
     told = account.brief("where did visitor 7 of the museum come from?", budget=300)
     assert "Visitor 7 of" in told.text
+
+
+def test_of_what_was_said_last_thanks_and_yes_are_left_out(account: Account) -> None:
+    for said in ("We deploy to Hetzner now, ย้ายจาก Fly.io แล้ว", "yes", "thx!", "ขอบคุณค่ะ"):
+        with account.sandbox() as sandbox:
+            sandbox.turn("user", said)
+    newest = account.memories(kind="episode", newest=True)
+    assert len(newest) == 4
+    told = account.brief(newest=newest).relevant
+    assert "Hetzner" in told
+    assert not any(text in told for text in ("yes", "thx", "ขอบคุณ"))

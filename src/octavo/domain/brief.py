@@ -34,6 +34,7 @@ from octavo.domain.brief_page import (
 from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.domain.orders import SHOWN, Order, by_words
+from octavo.domain.sentences import is_thin, spoken
 from octavo.domain.text import fold
 from octavo.errors import BadInput
 
@@ -152,6 +153,11 @@ def told(hits: Iterable[Hit]) -> Iterator[Item]:
         yield hit.memory, turn
         if turn and "?" in turns[turn - 1].text and len(turns[turn].text.split()) < _SHORT:
             yield hit.memory, turn - 1
+
+
+def is_telling(memory: Memory) -> bool:
+    """Whether what was said last is more than thanks and yes."""
+    return not all(is_thin(turn.text) for turn in spoken(memory))
 
 
 def standing_order(memories: Iterable[Memory]) -> list[Memory]:

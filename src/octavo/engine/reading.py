@@ -176,7 +176,10 @@ class Reader:
             hits = self.recall(query, k=most, scope=scopes, unit="turn")
         elif standing:
             hits = Hits(orders=briefs.lasting(self.orders(scope=scopes)))
-        relevant = [*newest, *briefs.told(h for h in hits if scopes is None or h.memory.scope in scopes)]
+        relevant = [
+            *filter(briefs.is_telling, newest),
+            *briefs.told(h for h in hits if scopes is None or h.memory.scope in scopes),
+        ]
         return briefs.render(
             stands,
             relevant,
