@@ -148,6 +148,7 @@ class Account(Versions, Curator, Keeper):
         self._must_be_owner("export")
         said = {"success": success, "max_denials": max_denials, "min_reward": min_reward, "tags": tags}
         chosen = {name: value for name, value in said.items() if value is not None}
+        copies.must_lie_apart(self._spine, path)
         copies.note(self._spine, path)
         done = self._formats().export_account(self, path, format, **chosen)
         copies.note(self._spine, path, written=copies.written_at(path, done))
