@@ -237,3 +237,19 @@ def test_a_bound_handles_check_says_whether_all_is_well_and_no_more(account, ope
     account.sandbox("secret plan", scope="orion").close()
     report = opened("agent:e", scope="elysia").check()
     assert (report.problems, report.notes, report.sandboxes) == ((), (), 0)
+
+
+def test_a_conversation_of_a_bound_handle_stays_in_its_scope(opened):
+    with opened(actor="agent:triage", scope="triage") as triage, triage.sandbox("ticket") as sandbox:
+        sandbox.turn("user", "my code name is Blue Heron, อยู่ที่ปาย")
+        sandbox.remember("the code name is Blue Heron")
+    with opened(actor="agent:billing", scope="billing") as billing:
+        assert not billing.recall("Blue Heron ปาย")
+        assert not billing.memories()
+    with (
+        opened(actor="agent:triage", scope="triage") as triage,
+        triage.sandbox("told", scope="shared") as sandbox,
+    ):
+        sandbox.turn("user", "support is closed on Sunday")
+    with opened() as owner:
+        assert {memory.scope for memory in owner.memories()} == {"triage", "shared"}

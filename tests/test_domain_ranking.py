@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from octavo.domain import ranking, units
 from octavo.domain.dates import Interval
+from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.query import read_question
 from octavo.domain.ranking import (
@@ -205,3 +206,16 @@ def test_a_turn_that_says_when_tells_more_and_one_that_asks_or_comes_late_less()
 @pytest.mark.parametrize("text", ["Sure, the key is under the mat.", "ได้งานใหม่แล้วค่ะ", "Great Yarmouth"])
 def test_a_polite_beginning_is_not_all_of_a_turn(text):
     assert not units.substance(text) & 8
+
+
+def test_a_part_that_speaks_against_a_hit_is_said_so():
+    memory = Memory(
+        id="m", rev=1, kind="fact", scope="shared", source="manual", actor="human:you",
+        at=datetime(2026, 1, 5, tzinfo=UTC), salience=0.5, confidence=1.0, text="ชอบชา",
+    )  # fmt: skip
+    for name, against in (("substance", "tells little"), ("meaning", "means something else")):
+        less, more = (
+            Hit(memory=memory, turn=None, score=0.1, parts={name: value}, version=1) for value in (-0.1, 0.1)
+        )
+        assert less.why == f"{against} (-0.10)"
+        assert against not in more.why

@@ -390,6 +390,30 @@ def test_a_speakers_name_is_no_theme() -> None:
     assert found == {"Ines", "harbour"}
 
 
+def test_what_stands_for_a_secret_and_what_code_says_are_no_themes() -> None:
+    texts = ["Refund the order to the account [iban], please.", "The account [iban] got the order back."]
+    code = "Look at the order:\n```\nthe tracker of the parser\n```"
+    found = {concept.theme for concept in themes(spoken(*texts, code, code))}
+    assert "order" in found
+    assert found.isdisjoint({"iban", "tracker", "parser"})
+
+
+def test_what_the_assistant_alone_says_is_no_theme() -> None:
+    english = ("The cat lost its bell.", "A new bell came today.", "My condolences about the bell.")
+    thai = ("โมจิไม่ยอมกินยา", "พาโมจิไปอาบน้ำ", "เสียใจด้วยนะคะ เสียใจจริงๆ")
+    found = {
+        concept.theme
+        for first, second, answer in (english, thai)
+        for concept in themes(
+            spoken_with(*([("user", told, None), ("assistant", answer, None)] for told in (first, second)))
+        )
+    }
+    assert {"bell", "โมจิ"} <= found
+    assert found.isdisjoint({"condolence", "condolences", "เสียใจ"})
+    alone = [("assistant", "The harbour is open, the harbour is full.", None)]
+    assert "harbour" in {concept.theme for concept in themes(spoken_with(alone, alone))}
+
+
 def test_numbers_and_counting_words_are_no_themes() -> None:
     english = ("Bookings are counted twice.", "She left the gas on twice.")
     thai = ("ขายได้ห้าคัน กู้เงินแสนบาท", "ซื้อมาห้าคัน จ่ายไปแสนบาท")

@@ -552,3 +552,16 @@ def test_a_second_look_without_its_extra_says_what_to_install(
     assert "octavo[rerank]" in asked.err
     assert lived("recall", "Juno", "--words").code == 0
     assert lived("memories").code == 0
+
+
+def test_a_brief_that_finds_no_room_does_not_say_that_there_is_nothing(run: Run) -> None:
+    run("init")
+    assert "nothing to say" in run("brief").out
+    run("remember", "อยู่เชียงใหม่", "--kind", "register", "--topic", "home")
+    assert "nothing fits the budget" in run("brief", "--budget", "10").out
+
+
+@pytest.mark.parametrize("named", ["lives in Leeds", "ลำปาง", "nobody"])
+def test_who_names_a_memory_by_its_text_is_told_where_its_id_is(run: Run, named: str) -> None:
+    run("remember", "lives in Leeds")
+    assert "`octavo recall`" in run("forget", named).err

@@ -587,3 +587,18 @@ def test_styles_icons_and_script_are_files_of_our_own_and_pages_hold_none_inline
     for name in re.findall(r'(?:href|src)="(/static/[^"#]+)', page):
         assert client.get(name).status_code == 200
     assert not re.search(r"<style|style=|<script>| on\w+=", page)
+
+
+def test_a_person_sees_what_their_agents_are_told_of_them(client, opened):
+    agent = opened("agent:orion", embedder=False)
+    with agent.sandbox() as sandbox:
+        sandbox.turn("user", "My sister Ploy lives in Nan.")
+        sandbox.turn("user", "แพ้กุ้งนะ")
+        sandbox.turn("user", "Always run the tests before you say you're done.")
+        sandbox.turn("assistant", "I live in a server, always call me Orion.")
+    page = words(seen(client, "ask"))
+    assert "What you said of yourself" in page
+    told = page.partition("What you said of yourself")[2].partition("Write something down")[0]
+    for said in ("My sister Ploy lives in Nan.", "แพ้กุ้งนะ", "What you asked for Always run the tests"):
+        assert said in told
+    assert "Orion" not in told

@@ -134,6 +134,17 @@ def test_remember_many_is_one_commit_with_a_verdict_each(account):
     assert texts(account) == ["likes tea", "ชอบกาแฟเย็น"]
 
 
+def test_remember_many_names_the_item_that_cannot_be_one(account):
+    for wrong, said in (
+        ({"text": "ชอบชา", "at": "2026-05-04"}, "item 3: at is str"),
+        ({"text": "x", "confidence": 9}, "item 3: confidence is 9"),
+        ({"txt": "x"}, "item 3: a memory has no txt"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            account.remember_many([{"text": "likes tea"}, {"text": "likes rice"}, wrong])
+    assert account.version == 0
+
+
 def test_an_exact_restatement_makes_no_version(account):
     account.remember("likes tea")
     for _ in range(5):
@@ -347,3 +358,14 @@ def test_a_bulk_write_says_how_far_it_is(account):
         [{"text": "likes tea"}, {"text": "อยู่เชียงใหม่"}], progress=lambda done, all_: told.append((done, all_))
     )
     assert told == [(1, 2), (2, 2)]
+
+
+def test_a_restatement_under_a_topic_gives_what_is_there_its_topic(account, agent):
+    for kind in ("register", "fact"):
+        first = account.remember("อยู่เชียงใหม่", kind=kind).memory
+        again = account.remember("อยู่เชียงใหม่", kind=kind, topic="home")
+        assert (again.outcome, again.memory.id, again.memory.topic) == ("merged", first.id, "home")
+        moved = account.remember("อยู่ลำปาง", kind=kind, topic="home")
+        assert (moved.outcome, moved.memory.id) == ("superseding", first.id)
+    account.remember("likes tea")
+    assert agent.remember("likes tea", topic="profile/drink").memory.topic is None  # that waits for a person

@@ -278,3 +278,62 @@ def test_one_form_that_replaces_itself_leaves_room_for_what_else_is_known(accoun
     standing = str(account.brief())
     assert "Nora lives in Porto" in standing
     assert "The dog is called Biscuit" in standing
+
+
+def test_a_brief_without_question_tells_the_orders_that_hold_whatever_is_done(account: Account) -> None:
+    lasting = [
+        "Always run make lint before you say you're done.",
+        "Never touch the files under vendor/.",
+        "ต่อไปนี้ให้ใส่แหล่งที่มาทุกครั้ง",
+    ]
+    for day, order in enumerate([*lasting, "When I ask about films, always name the platform."], start=1):
+        account.remember(order, at=at(day))
+    account.remember("I prefer green tea", at=at(9))  # a wish waits for a request
+    told = account.brief()
+    assert [line.partition("] ")[2] for line in told.orders.splitlines()[2:]] == lasting[::-1]
+    assert not account.brief("what is new?", standing=False).orders
+
+
+def test_many_orders_leave_room_for_what_is_known(account: Account) -> None:
+    account.remember("ชื่อมะลิ อยู่เชียงใหม่", kind="canon")
+    for number in range(9):
+        account.remember(f"Always answer letter number {number} before you go on with the next one.")
+    told = account.brief(budget=400)
+    assert told.tokens <= 400
+    assert 3 <= told.orders.count("Always answer") <= 6
+    assert "ชื่อมะลิ" in told.text
+
+
+def test_what_is_noted_in_several_ways_or_said_several_times_is_told_once(account: Account) -> None:
+    account.remember("prefers tea", kind="canon")
+    account.remember("Prefers tea")
+    account.remember("อยู่เชียงใหม่", kind="register", topic="home")
+    account.remember("อยู่เชียงใหม่")
+    for _ in range(3):
+        with account.sandbox() as sandbox:
+            sandbox.turn("user", "rename the invoice export, please")
+            sandbox.turn("assistant", "Done, it is called the ledger export now.")
+    told = str(account.brief("invoice export"))
+    for text in ("refers tea", "อยู่เชียงใหม่", "rename the invoice export", "the ledger export"):
+        assert told.count(text) == 1
+    account.remember("Otto", topic="dog")
+    account.remember("Otto", kind="register", topic="son")
+    assert str(account.brief()).count("Otto") == 2  # of two topics it says two things
+
+
+def test_a_fact_that_finds_no_room_in_the_profile_is_told_where_it_is_relevant(account: Account) -> None:
+    for number in range(40):
+        account.remember(f"Visitor {number} of the museum came from town number {number} by train.")
+    told = account.brief("where did visitor 7 of the museum come from?", budget=300)
+    assert "Visitor 7 of" in told.text
+
+
+def test_of_what_was_said_last_thanks_and_yes_are_left_out(account: Account) -> None:
+    for said in ("We deploy to Hetzner now, ย้ายจาก Fly.io แล้ว", "yes", "thx!", "ขอบคุณค่ะ"):
+        with account.sandbox() as sandbox:
+            sandbox.turn("user", said)
+    newest = account.memories(kind="episode", newest=True)
+    assert len(newest) == 4
+    told = account.brief(newest=newest).relevant
+    assert "Hetzner" in told
+    assert not any(text in told for text in ("yes", "thx", "ขอบคุณ"))

@@ -284,3 +284,64 @@ def test_what_is_handed_in_to_be_worked_on_tells_nothing_of_the_user(opened: Ope
 def test_who_takes_up_again_what_they_had_given_up_is_told_so(opened: Opened) -> None:
     said = "I drink coffee again."
     assert held(opened, "ana", "I don't drink coffee.", said) == [said]
+
+
+def test_a_job_of_before_is_not_told_with_the_name_it_was_told_with(opened: Opened) -> None:
+    job = "Got the job at St James's, I start in April."
+    named = "I'm Nadia, I'm a paediatric nurse at Leeds General and I'm tired."
+    assert held(opened, "nadia", named, "I've handed in my notice at Leeds General!", job) == [
+        job,
+        "I'm Nadia …",
+    ]
+    moved = "ย้ายโรงเรียนแล้วนะ ตอนนี้สอนอยู่โรงเรียนมงฟอร์ต"
+    said = "สวัสดีค่ะ เราชื่อมุกนะคะ เป็นครูอยู่ที่โรงเรียนวัดป่าแดด"
+    assert held(opened, "mook", said, moved) == [moved, "สวัสดีค่ะ เราชื่อมุกนะคะ …"]
+    assert held(opened, "june", said, "ตอนนี้ทำงานอยู่ที่ลำพูน") == [
+        "ตอนนี้ทำงานอยู่ที่ลำพูน",
+        said,
+    ]  # of two jobs nobody left one
+
+
+def test_a_name_in_the_sentence_behind_is_told_with_whom_it_names(opened: Opened) -> None:
+    account = opened("agent:bot", "nadia", embedder=False)
+    live(
+        account,
+        [
+            ("I've got a cat now!! She's called Biscuit, 8 weeks old.",),
+            ("I have a daughter. Her name is Mia.", "My brother is a pilot. He's called away a lot."),
+            ("เราเลี้ยงหมาหนึ่งตัวค่ะ\nชื่อโมจิ",),
+            ("I'm Jonas btw, backend lead.",),
+        ],
+    )
+    told = quoted(account)
+    assert told["I'm Jonas btw, backend lead."] == "name"
+    assert {
+        "I've got a cat now!! She's called Biscuit, 8 weeks old.",
+        "I have a daughter. Her name is Mia.",
+    } <= set(told)
+    assert "เราเลี้ยงหมาหนึ่งตัวค่ะ ชื่อโมจิ" in told
+    assert "My brother is a pilot." in told
+
+
+def test_in_little_room_a_brief_says_first_whom_it_talks_to(opened: Opened) -> None:
+    account = opened("agent:bot", "ana", embedder=False)
+    live(account, [["My name is Ana Duarte."]])
+    later = [
+        "My sister Rita is a doctor.",
+        "I love swimming in the sea.",
+        "I work as a nurse at Saint Mary's.",
+    ]
+    live(account, [later], week=60)
+    assert account.quotes()[0].text == "My name is Ana Duarte."
+    assert "Ana Duarte" in account.brief("what should I cook?", budget=200).standing
+
+
+def test_what_they_have_given_up_is_told_no_more(opened: Opened) -> None:
+    learning = "I'm learning Portuguese for the wedding, every morning on the bus."
+    given_up = "I've given up on Portuguese, no time with the masters application."
+    assert held(opened, "nadia", learning, given_up) == [given_up]
+    assert held(opened, "jim", learning, "I've given up on Dan.") == [learning]
+    assert held(opened, "kai", learning, "I'm no longer studying German.") == [
+        "I'm learning Portuguese for the wedding, every morning on the bus.",
+        "I'm no longer studying German.",
+    ]

@@ -13,7 +13,7 @@ import pytest
 import octavo
 from canaries import holding
 from octavo.engine import copies
-from octavo.errors import NotFound
+from octavo.errors import BadInput, NotFound
 from octavo.storage.stores.disk import Disk
 from octavo.storage.stores.local import LocalStore
 from octavo.testing import Stopped, StoppingDisk, open_on
@@ -434,3 +434,12 @@ def test_a_backup_holds_no_list_of_the_first_ones_copies(account, tmp_path):
     account.export(tmp_path / "tree")
     account.backup(tmp_path / "copy")
     assert not (tmp_path / "copy" / "+user01" / "copies.jsonl").exists()
+
+
+@pytest.mark.parametrize("below", ["..", "", "export", "ledger/../x"])
+def test_an_export_among_or_around_the_accounts_files_is_refused(account, tmp_path, below):
+    kept = account.remember("ชื่อจริงคือ สมหญิง ใจดี").memory
+    with pytest.raises(BadInput, match="holds files of the account"):
+        account.export(account._spine.store.folder / below)
+    account.export(tmp_path / "beside")
+    assert not account.redact(kept.id, reason="asked to").copies

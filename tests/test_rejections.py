@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.domain.lookalikes import look
-from octavo.errors import Refused
+from octavo.errors import BadInput, Refused
 
 VALUE = "hates tea"
 DRESSED = [
@@ -164,3 +164,14 @@ def test_other_scripts_and_directions_are_no_dress(account, agent, dressed):
     account.reject("hates tea")
     is_alike = dressed != "\U00013a00"
     assert (agent.remember(dressed).check == "rejection") == is_alike
+
+
+def test_an_id_is_no_value_to_reject(account, agent):
+    waiting = agent.remember("the user hates Mondays", kind="canon").proposal
+    fact = account.remember("ชอบชาเขียว").memory
+    for id_ in (waiting, fact.id):
+        with pytest.raises(BadInput, match="is an id") as told:
+            account.reject(id_)
+        assert f"decline or forget {id_}" in told.value.advice
+    assert not account.rejections()
+    assert account.reject("ชอบชาเขียว") == [fact.id]

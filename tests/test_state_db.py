@@ -17,7 +17,7 @@ from octavo.domain.filters import Filter, passes
 from octavo.domain.memory import Memory
 from octavo.domain.policy import GatePolicy
 from octavo.errors import LedgerTruncated
-from octavo.storage import state_log
+from octavo.storage import state_filed, state_log
 from octavo.storage.ledger import GENESIS, Ledger, key_of
 from octavo.storage.state_db import StateDb
 from octavo.storage.state_log import OPEN
@@ -153,6 +153,19 @@ def test_what_was_looked_up_at_once_is_found_as_before(tmp_path):
                 view.alike("fact", "shared", text, near) == plain.alike("fact", "shared", text, near) == kept
             )
             assert not view.alike("fact", "shared", text, lambda _: False)
+
+
+def test_texts_that_come_again_later_do_not_have_the_others_looked_up_again(tmp_path, monkeypatch):
+    asked = []
+    most_alike = state_filed.most_alike
+    monkeypatch.setattr(
+        state_filed, "most_alike", lambda db, sought: asked.append(len(sought)) or most_alike(db, sought)
+    )
+    texts = [f"Anna buys {n} kilos of rice" for n in range(2_500)]
+    with open_on(MemoryStore(), tmp_path) as account:
+        again = [text for n in range(0, 1_000, 10) for text in (texts[n], texts[1_200 + n])]
+        account.remember_many([{"text": text} for text in [*texts, *again]])
+        assert sum(asked) <= len(texts) + len(again)
 
 
 def dump(state: StateDb) -> dict[str, list]:

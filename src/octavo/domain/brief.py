@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -32,11 +33,16 @@ from octavo.domain.brief_page import (
 )
 from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
-from octavo.domain.orders import Order
+from octavo.domain.orders import SHOWN, Order, by_words
+from octavo.domain.sentences import is_thin, spoken
+from octavo.domain.text import fold
 from octavo.errors import BadInput
+
+T = TypeVar("T", bound=Item)
 
 _SHORT = 6  # words of a turn that the question before it makes understood
 BUDGET = 1_800  # tokens, if nobody says another number
+_LASTING = 6  # orders that are told where nothing is asked
 
 # Registers that hold the raw state of a machine or a file, not something to tell a model.
 _SILENT_CATEGORIES = ("state", "file")
@@ -112,16 +118,32 @@ def render(
         raise BadInput(f"k {k} is negative")
     page = Page(count or count_tokens, is_json=format == "json", until=until or {}, grouped=grouped or {})
     shown = standing_order(standing)
-    ranked = [item for item in _distinct(relevant) if is_relevant(memory_of(item))]
-    taken = (
-        _most(len(orders), lambda n: budget is None or page.count(page.asked_for(orders[:n])) <= budget) or 0
-    )
+    ranked = [item for item in relevant if is_relevant(memory_of(item))]
+
+    def fits(n: int) -> bool:  # more than a question may have leave half of the room to what is known
+        room = None if budget is None else budget // (1 if n <= SHOWN else 2)
+        return room is None or page.count(page.asked_for(orders[:n])) <= room
+
+    taken = _most(len(orders), fits) or 0
     asked_for = page.asked_for(orders[:taken])
     left = None if budget is None else budget - page.count(asked_for)
-    brief = _filled(page, shown, [m for m in facts if is_relevant(m)], ranked, k, left)
+    # What somebody said several times, or noted in several ways, is told once.
+    known = [m for m in _distinct(facts, shown) if is_relevant(m)]
+    brief = _filled(page, shown, known, ranked, k, left)
     # A wish that is a fact, and stands among them, is not told twice.
     told = [o for o in orders[:taken] if not (o.is_wish and o.turn is None and o.memory in brief.sources)]
     return _closed(page, brief, page.asked_for(told), left_out=len(orders) - taken)
+
+
+def lasting(orders: Iterable[Order]) -> list[Order]:
+    """The orders to tell where nothing is asked: those about every answer, and those that by their words
+    hold from then on, whatever is done."""
+    return [order for order in orders if order.is_general or _is_lasting(order)][:_LASTING]
+
+
+def _is_lasting(order: Order) -> bool:
+    reading = None if order.is_wish or order.condition else by_words(order.text)
+    return reading is not None and not reading[0]
 
 
 def told(hits: Iterable[Hit]) -> Iterator[Item]:
@@ -134,6 +156,11 @@ def told(hits: Iterable[Hit]) -> Iterator[Item]:
         yield hit.memory, turn
         if turn and "?" in turns[turn - 1].text and len(turns[turn].text.split()) < _SHORT:
             yield hit.memory, turn - 1
+
+
+def is_telling(memory: Memory) -> bool:
+    """Whether what was said last is more than thanks and yes."""
+    return not all(is_thin(turn.text) for turn in spoken(memory))
 
 
 def standing_order(memories: Iterable[Memory]) -> list[Memory]:
@@ -204,9 +231,10 @@ def _filled(
         if facts and not known and not ranked and fits(parts(canon, registers, 1)):
             known = 1  # in little room too it says something
     standing = parts(canon, registers, known)
-    seen = {m.id: m.id for m in (*all_canon[:canon], *all_registers[:registers], *facts[:known])}
-    quoted = {m.id for m in facts[:known] if m.kind == "episode"}  # one sentence of it
-    left = [item for item in ranked if memory_of(item).id not in seen.keys() - quoted][:k]
+    above = [*all_canon[:canon], *all_registers[:registers], *facts[:known]]
+    seen = {m.id: m.id for m in above}
+    quoted = [m for m in above if m.kind == "episode"]  # one sentence of what may be told as a whole
+    left = _distinct(ranked, [m for m in above if m not in quoted])[:k]
     taken = _taken(page, standing, left, budget)
     text = page.whole(standing, page.relevant(taken))
     return Brief(
@@ -270,12 +298,26 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int | None:
     return low
 
 
-def _distinct(items: Iterable[Item]) -> list[Item]:
-    """Each once, where it ranks first; two turns of an episode are two."""
-    first: dict[tuple[str, int | None], Item] = {}
+def _distinct(items: Iterable[T], told: Iterable[Item] = ()) -> list[T]:
+    """Each text once, where it ranks first, and none that is told already.
+
+    Of two topics the same text says two things.
+    """
+    known = {form for item in told for form in _forms(item)}
+    first: list[T] = []
     for item in items:
-        first.setdefault((memory_of(item).id, turn_of(item)), item)
-    return list(first.values())
+        forms = _forms(item)
+        if forms[0] not in known:
+            first.append(item)
+            known.update(forms)
+    return first
+
+
+def _forms(item: Item) -> tuple[str, str]:
+    """What is said, whoever says it: with its topic, if it has one, and alone."""
+    memory, turn = memory_of(item), turn_of(item)
+    text = fold(memory.text if turn is None else memory.turns[turn].text)
+    return (f"{memory.topic}\n{text}" if memory.topic and turn is None else text), text
 
 
 def _closed(page: Page, brief: Brief, asked_for: str, *, left_out: int) -> Brief:

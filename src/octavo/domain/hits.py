@@ -66,6 +66,15 @@ _WORDS = {
     "wish": "is a wish of the user's",
     "current": "newer and older of one thing change places",
 }
+# The same, where it speaks against a hit. The second look compares hits with each other, and proves no fit.
+_AGAINST = {
+    "meaning": "means something else",
+    "salience": "matters little",
+    "emotion": "felt otherwise",
+    "mood": "does not suit the mood",
+    "substance": "tells little",
+    "rerank": "is further from the question than most of what came",
+}
 
 
 class Hit(Struct, frozen=True, kw_only=True):
@@ -98,9 +107,7 @@ class Hit(Struct, frozen=True, kw_only=True):
             return "stands beside words of the question"
         if name == "person" and not self._is_of_a_person(speaker):
             return "was written down" if self.turn is None else f"was said by {speaker}"
-        if name == "rerank" and value < 0:  # the second look compares hits with each other, and proves no fit
-            return "is further from the question than most of what came"
-        return _WORDS.get(name, name)
+        return (_AGAINST if value < 0 and name in _AGAINST else _WORDS).get(name, name)
 
     def _is_of_a_person(self, speaker: str | None) -> bool:
         """Whether a person said what matched: not the agent who kept it, nor whoever talks with a user."""

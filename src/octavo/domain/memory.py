@@ -214,7 +214,7 @@ def check_id(value: str, what: str = "id") -> str:
     if not is_id(value):
         raise BadInput(
             f"{what} {value!r} cannot be used",
-            hint="an id has at most 96 letters, digits, '_', '.', ':', '@', '-'",
+            hint="an id has at most 96 letters, digits, '_', '.', ':', '@', '-'; `octavo recall` tells them",
         )
     return value
 

@@ -201,7 +201,9 @@ def _supersede(pending: Pending, old_id: str, new: Memory, context: RuleContext)
     old = _seen(pending, old_id, context) or said_so(pending, old_id, new, context)
     if old is None:
         detail = f"there is no one live memory {old_id!r} to supersede"
-        return keep_out(pending, new, "supersedes", detail, "look the id up and try again", context)
+        return keep_out(
+            pending, new, "supersedes", detail, "`octavo recall` tells the id of what it finds", context
+        )
     if old.kind == "episode":
         return keep_out(pending, new, "immutable", "an episode cannot be superseded", "forget it", context)
     if _guarded(old, new, context):
@@ -229,6 +231,7 @@ def _merge(pending: Pending, old: Memory, new: Memory, context: RuleContext) -> 
         links = _with_link(links, link)
     merged = replace(
         old,
+        topic=old.topic if needs_approval(new, context.actor) else old.topic or new.topic,
         text=new.text if stronger else old.text,
         data={**old.data, **new.data} if stronger else {**new.data, **old.data},
         confidence=max(old.confidence, new.confidence),

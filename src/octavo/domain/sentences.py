@@ -17,6 +17,7 @@ from octavo.domain.patterns import pattern
 from octavo.domain.text import UNSPACED, stem, words
 
 _CODE = pattern(r"```.*?(```|$)", re.DOTALL)
+_MASK = pattern(r"\[[a-z][a-z_]*\]")  # what stands for a secret
 _MARKS = pattern(r"^\s*([-*•>]|#{1,6}|\d{1,2}[.)])\s+")
 _ENDS = pattern(
     r"(?<=[.!?…])(?<!\.\.\.)\s+|(?:(?<=\.\.\.)|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])|\n+"
@@ -77,6 +78,11 @@ def spoken(episode: Memory) -> Iterator[Turn]:
     """The turns of an episode, each with its first few thousand characters; a text without turns is one."""
     for turn in episode.turns or (Turn(speaker="", text=episode.text),):
         yield turn if len(turn.text) <= _TURN else replace(turn, text=turn.text[:_TURN])
+
+
+def prose(text: str) -> str:
+    """A text without code, and without what stands for a secret."""
+    return _MASK.sub(";", _CODE.sub("\n", text))
 
 
 def split(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from octavo import words as word_lists
 from octavo.domain import cues, repeats
 from octavo.domain.cores import Concept
 from octavo.domain.patterns import pattern
-from octavo.domain.sentences import SessionSource, is_empty, is_person, said
+from octavo.domain.sentences import SessionSource, is_empty, is_person, prose, said
 from octavo.domain.text import fold, stem
 
 Line = tuple[int, bool, str]  # the session's number, whether a person said it, and what
@@ -76,7 +76,7 @@ def themes(sessions: Sequence[SessionSource]) -> tuple[Concept, ...]:
     A name is one wherever it is said, any other theme in two sessions or more.
     """
     lines = [
-        (number, is_person(turn.speaker), turn.text)
+        (number, is_person(turn.speaker), prose(turn.text))
         for number, session in enumerate(sessions)
         for _, turn in said(session)
     ]
@@ -84,13 +84,16 @@ def themes(sessions: Sequence[SessionSource]) -> tuple[Concept, ...]:
     seen = _names(lines, without)
     _count_nouns(lines, without, seen)
     _join_parts(seen)
-    seen.update(_unspaced(sessions, without))
+    seen.update(_unspaced(lines, len(sessions), without))
     _count_tags(sessions, seen)
     fewest = min(2, len(sessions))
+    # What assistants alone say ("congratulations", "I'm sorry") is no theme of the people they talk with.
+    anyone = not any(by_person for _, by_person, _ in lines)
     weighed = [
         (round(_weight(one, len(sessions)), 6), one)
         for one in seen.values()
-        if one.is_name is not None or (len(one.sessions) >= fewest and one.nouns > one.verbs)
+        if (one.by_people or anyone)
+        and (one.is_name is not None or (len(one.sessions) >= fewest and one.nouns > one.verbs))
     ]
     weighed.sort(key=lambda row: (row[1].is_name is False, -row[0], row[1].surface))
     total = sum(weight for weight, _ in weighed) or 1.0
@@ -257,13 +260,17 @@ def _join_parts(seen: dict[str, _Seen]) -> None:
         seen[max(owners, key=lambda name: sum(seen[name].sessions.values()))].add(part)
 
 
-def _unspaced(sessions: Sequence[SessionSource], without: set[str]) -> dict[str, _Seen]:
-    texts = [[turn.text for _, turn in said(session)] for session in sessions]
+def _unspaced(lines: Sequence[Line], sessions: int, without: set[str]) -> dict[str, _Seen]:
+    texts: list[list[str]] = [[] for _ in range(sessions)]
+    by_people = [""] * sessions
+    for number, by_person, text in lines:
+        texts[number].append(text)
+        by_people[number] += f"{text}\n" * by_person
     seen: dict[str, _Seen] = {}
     for word, (factor, places) in repeats.repeated(texts, without).items():
         one = seen.setdefault(word, _Seen(factor * 0.75))
         for number in places:
-            one.see(number, word, True)
+            one.see(number, word, word in by_people[number])
         one.nouns = len(places)
     return {word: one for word, one in seen.items() if sum(one.sessions.values()) >= 2}
 

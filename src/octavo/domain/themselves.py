@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
+from itertools import zip_longest
 
 from msgspec.structs import replace
 
@@ -23,18 +24,18 @@ PLANS, LIKES, HOUSEHOLD, WORK = "plans", "likes", "household", "work"
 _STATED = ("name", "health", "pets", "family", "home", "origin", "pursuits", WORK, LIKES)
 TOPICS = (*_STATED, HOUSEHOLD, PLANS)
 _ONE = ("name", "home")  # of which only the newest holds
-_TURNING = (LIKES, "health")  # of which a later one may say the opposite
+_TURNING = (LIKES, "health", "pursuits")  # of which a later one may say the opposite
 _MOST, _OF_ONE = 14, 3  # lines that a brief may show, and of one topic
 _PLANNED_DAYS = 45  # a plan is told until the talk is so much further
 _SHORTEST, _LONGEST, _LOOKED_AT = 8, 200, 10_000
 _TELLING = 3  # words with content that tell something by themselves
 _PLAINLY, _OPENING = 0.3, 16  # what it weighs that a sentence opens with it, and how far that reaches
 _TAKEN_BACK, _PASSING = cues.cue("themselves.taken_back"), cues.cue("themselves.passing_time")
-_AWAY = cues.cue("themselves.away")
+_AWAY, _NAMING = cues.cue("themselves.away"), cues.cue("themselves.naming")
 _RENEWED, _LEFT, _JOB = (cues.cue(f"themselves.{name}") for name in ("renewed", "left", "job"))
 # Without an edge before it, which would cost three times as much: an end of another word that is made small
 # begins no line of the lists.
-_CAPITAL = re.compile(r"(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No)\b")
+_CAPITAL = re.compile(r"(?:I|My|We|Our|You|Every(?:one|body)|People|Friends|Just|Please|Call|Not|No|Got)\b")
 _NAME = re.compile(r"\b[A-Z]")
 _HINTS = ("planned", HOUSEHOLD)
 _TELLING_LISTS = (*_STATED, *_HINTS)
@@ -65,21 +66,25 @@ def quotes_of(memory: Memory, said: Iterable[Said] | None = None) -> Iterator[Me
     for turn, whole, at in said_by_user(memory) if said is None else said:
         text = whole[:_LOOKED_AT]  # behind that a document that somebody pasted tells nothing of them
         may_tell = turn is not None and _found(_plain(text), _TELLING_LISTS)
-        for sentence in sentences_of(text) if may_tell else ():
+        sentences = list(sentences_of(text)) if may_tell else []
+        for sentence, behind in zip_longest(sentences, sentences[1:], fillvalue=""):
             topic, is_plain = _read(sentence)
             if topic is not None:
+                # "I've got a cat now! She's called Biscuit."
+                is_named = topic in ("pets", "family") and _NAMING.search(behind)
                 salience = min(1.0, memory.salience + _PLAINLY * is_plain)
-                told = {"text": sentence, "topic": topic, "at": at, "salience": salience}
+                told = {"topic": topic, "at": at, "salience": salience}
+                told["text"] = f"{sentence} {behind}" if is_named else sentence
                 yield replace(memory, **told, turns=(), data={}, tags=(), links=(), category=None)
 
 
 def holding(quotes: Iterable[Memory]) -> list[Memory]:
     """The quotes to tell, the best first: what a later one replaces is left out, and so are plans of old."""
     said = {fold(quote.text): quote for quote in sorted(quotes, key=lambda quote: (quote.at, quote.id))}
-    rows = list(said.values())
+    at_work = [quote for quote in said.values() if quote.topic == WORK]
+    rows = [_without_work(quote, at_work) if quote.topic == "name" else quote for quote in said.values()]
     newest = {quote.topic: quote for quote in rows}
     kept = {row.text for row in statements.holding([_statement(quote) for quote in rows])}
-    at_work = [quote for quote in rows if quote.topic == WORK]
     pairs = ((one, later) for place, one in enumerate(at_work) for later in at_work[place + 1 :])
     kept -= {one.text for one, later in pairs if _is_over(one, later)}
     told = [
@@ -92,7 +97,7 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
     count: Counter[str | None] = Counter()
     known: set[str] = set()
     chosen = []
-    for quote in sorted(profile(told, {}, is_talk=True), key=lambda quote: quote.topic == HOUSEHOLD):
+    for quote in sorted(profile(told, {}, is_talk=True), key=_place):
         mentioned = _found(_plain(quote.text), (HOUSEHOLD,))
         if quote.topic == HOUSEHOLD and mentioned and mentioned[0] in known:
             continue
@@ -101,6 +106,19 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
         if count[quote.topic] <= _OF_ONE:
             chosen.append(quote)
     return chosen[:_MOST]
+
+
+def _place(quote: Memory) -> int:
+    """Who they are comes first, and who was only mentioned last."""
+    return (quote.topic == HOUSEHOLD) - (quote.topic == "name")
+
+
+def _without_work(quote: Memory, at_work: Sequence[Memory]) -> Memory:
+    """What somebody is called, without the job they told of in the same breath and have left."""
+    job = _found(_plain(quote.text), (WORK,))
+    if job is None or not any(later.at > quote.at and _is_over(quote, later) for later in at_work):
+        return quote
+    return replace(quote, text=f"{quote.text[: job.start()].rstrip(' ,;–-')} …")
 
 
 def _is_over(earlier: Memory, later: Memory) -> bool:

@@ -207,4 +207,4 @@ def missing(pending: Pending, id_: str, what: str, context: RuleContext) -> Verd
     pending.apply(
         Refusal(id=id_, check="missing", detail=detail, kind=kind, scope=context.scope, at=context.at)
     )
-    return refused("missing", detail, "look the id up and try again")
+    return refused("missing", detail, "`octavo recall` tells the id of what it finds")

@@ -19,7 +19,7 @@ from octavo.engine.review import Curator
 from octavo.engine.spine import without_gc
 from octavo.engine.surface import public
 from octavo.engine.versions import Versions
-from octavo.engine.writing import candidate_of
+from octavo.engine.writing import candidates_of
 from octavo.errors import BadInput, NotFound, Unavailable
 
 Items = Iterable[Mapping[str, Any]]
@@ -61,7 +61,7 @@ class Account(Versions, Curator, Keeper):
         """Write several memories in one version; a verdict for each, in order."""
         self._spine.must_write()
         with without_gc():
-            own = [candidate_of(self._writer, item) for item in items]
+            own = list(candidates_of(self._writer, items))
             writes = [writer.checked(wrote) for writer, wrote in own]
             return self._write(writes, "remember", progress=progress)
 
@@ -148,6 +148,7 @@ class Account(Versions, Curator, Keeper):
         self._must_be_owner("export")
         said = {"success": success, "max_denials": max_denials, "min_reward": min_reward, "tags": tags}
         chosen = {name: value for name, value in said.items() if value is not None}
+        copies.must_lie_apart(self._spine, path)
         copies.note(self._spine, path)
         done = self._formats().export_account(self, path, format, **chosen)
         copies.note(self._spine, path, written=copies.written_at(path, done))

@@ -141,6 +141,13 @@ def note(
         _add(spine, Copy(place=clean, version=version, is_backup=is_backup, files=files))
 
 
+def must_lie_apart(spine: Spine, path: str | Path) -> None:
+    """Raise if an export would lie among the account's files or around them, which are no copies."""
+    own, place = spine.store.folder, Path(path).resolve()
+    if own is not None and (place.is_relative_to(own.resolve()) or own.resolve().is_relative_to(place)):
+        raise BadInput(f"{path} holds files of the account", hint="name a folder beside it")
+
+
 def written_at(path: str | Path, result: Any) -> list[Path]:
     """The files that an export has written, as its result names them."""
     place = Path(path)

@@ -112,12 +112,15 @@ class Handle(Reader):
         self,
         name: Annotated[str | None, "What to call it (the time if not said)."] = None,
         *,
-        scope: str = SHARED,
+        scope: str | None = None,
         started_at: Annotated[datetime | None, "When the conversation began (now if not said)."] = None,
         strict: Annotated[bool, "Refuse to consolidate if the account has moved on."] = False,
         id: str | None = None,  # noqa: A002  # the glossary's word
     ) -> Sandbox:
-        """Open a sandbox on the newest version; it is durable at once. An import may bring its id."""
+        """Open a sandbox on the newest version; it is durable at once. An import may bring its id.
+
+        What a bound handle says in it is in its own scope, unless `scope` says `shared`.
+        """
         self._spine.must_write()
         writer = self._writer(scope)
         started = self._spine.now() if started_at is None else check_time(started_at, "started_at")

@@ -18,7 +18,7 @@ from octavo.domain.brief_page import FORMATS, Counter, count_tokens
 from octavo.domain.filters import Filter
 from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
 from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_scope, check_time
-from octavo.domain.orders import Order, unconditional
+from octavo.domain.orders import Order
 from octavo.domain.profile import profile
 from octavo.domain.state import View
 from octavo.domain.themselves import TOPICS, holding, quotes_of
@@ -175,8 +175,11 @@ class Reader:
             most = k + min(len(stands), _MORE * k)
             hits = self.recall(query, k=most, scope=scopes, unit="turn")
         elif standing:
-            hits = Hits(orders=unconditional(self.orders(scope=scopes)))
-        relevant = [*newest, *briefs.told(h for h in hits if scopes is None or h.memory.scope in scopes)]
+            hits = Hits(orders=briefs.lasting(self.orders(scope=scopes)))
+        relevant = [
+            *filter(briefs.is_telling, newest),
+            *briefs.told(h for h in hits if scopes is None or h.memory.scope in scopes),
+        ]
         return briefs.render(
             stands,
             relevant,

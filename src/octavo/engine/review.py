@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.domain import review
-from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, check_id
+from octavo.domain.memory import Kind, Memory, Proposal, Refusal, Rejection, check_id, is_id
 from octavo.domain.review import Doubt, Pair
 from octavo.domain.state import Pending
 from octavo.domain.text import key_of
@@ -105,6 +105,9 @@ class Curator(Handle):
         self._must_be_human("reject a value")
         if not key_of(value):
             raise BadInput("there is no value to reject", hint="hand in the text that shall stay out")
+        if any(p.id == value for p in self.proposals()) or (is_id(value) and self.get(value)):
+            hint = f"decline or forget {value}, or hand in the text that shall stay out"
+            raise BadInput(f"{value!r} is an id, and a text is rejected", hint=hint)
         writer = self._writer(scope)
 
         def act(pending: Pending, context: RuleContext, view: DbView) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -204,12 +204,24 @@ class Writer(Struct, frozen=True, kw_only=True):
         return f"{KEYED}{self.spine.keyed(f'key {self.scope} {key}')[:24]}"
 
 
+def candidates_of(
+    writer: Callable[[str | None], Writer], items: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[Writer, Wrote]]:
+    """The items of `remember_many` as candidates, and whose they are; BadInput names the one that is none."""
+    for number, item in enumerate(items, start=1):
+        try:
+            yield candidate_of(writer, item)
+        except BadInput as error:
+            said = error.message.removeprefix("candidate: ")
+            raise type(error)(f"item {number}: {said}", hint=error.advice) from error
+
+
 def candidate_of(writer: Callable[[str | None], Writer], item: Mapping[str, Any]) -> tuple[Writer, Wrote]:
     """An item of `remember_many` as a candidate, and whose it is; BadInput if it cannot be one."""
     if not isinstance(item, Mapping) or not set(item) <= _ITEM:
         unknown = sorted(map(str, set(item) - _ITEM)) if isinstance(item, Mapping) else [repr(item)[:80]]
         hint = f"it may have {', '.join(sorted(_ITEM))}"
-        raise BadInput(f"an item to remember has {', '.join(unknown)}", hint=hint)
+        raise BadInput(f"a memory has no {', '.join(unknown)}", hint=hint)
     fields = dict(item)
     own = writer(fields.pop("scope", None))
     return own, own.candidate(fields.pop("text", ""), **fields)

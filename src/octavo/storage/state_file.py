@@ -27,7 +27,7 @@ from octavo.storage.ledger import GENESIS, Version
 from octavo.storage.state_log import OPEN
 from octavo.storage.state_view import ORDERS
 
-SCHEMA = 13
+SCHEMA = 14
 _CHECKED = "cksmvfs"  # SQLite's own layer that proves every page by a checksum when it is read
 _CHECKSUM_BYTES = 8  # at the end of a page, which that layer goes by
 _KIBIBYTES_IN_MEMORY = 1 << 19

@@ -78,13 +78,17 @@ class DbView(View):
         if not text:
             return ()
         wanted = (kind, scope, text)
-        place = self._coming.get(wanted)
-        if place is None:  # nobody said that it would be asked: what was looked up ahead stays
-            lines = self._look_up([wanted])[wanted]
-        else:
-            if wanted not in self._alike:
-                self._alike = self._look_up(self._texts[place : place + _AT_ONCE])
-            lines = self._alike[wanted]
+        lines = self._alike.get(wanted)
+        if lines is None:
+            place = self._coming.get(wanted)
+            if place is None:  # not expected, or a while ago: what was looked up ahead stays
+                lines = self._look_up([wanted])[wanted]
+            else:
+                ahead = self._texts[place : place + _AT_ONCE]
+                self._alike = self._look_up(ahead)
+                for one in ahead:
+                    self._coming.pop(one, None)
+                lines = self._alike[wanted]
         return [decode_memory(*line) for line in lines if near is None or near(text_in(line[1]))]
 
     def _look_up(self, wanted: Sequence[Text]) -> dict[Text, Sequence[_Line]]:

@@ -11,6 +11,7 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
+from octavo.domain.brief import lasting  # noqa: F401  # a filter of the templates
 from octavo.domain.cores import TYPES, Core, Sphere, read
 from octavo.domain.hits import Hit
 from octavo.domain.memory import STATE, Memory, is_human
@@ -109,8 +110,7 @@ def told(commit: Commit, difference: Diff) -> tuple[str, str]:
     if not memories and verb in ("remember", "revise", "forget", "promote", "propose"):
         verb = "ask"
     if verb in words()["acts"]:
-        form = words()["acts"][verb][not is_human(commit.actor)]
-        return form.format(name_of(commit.actor), rest), said
+        return words()["acts"][verb][not is_human(commit.actor)].format(name_of(commit.actor), rest), said
     return f"{name_of(commit.actor)}: {verb}" if verb else "Something in another scope", said
 
 
