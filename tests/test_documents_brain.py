@@ -232,6 +232,7 @@ def test_below_the_threshold_and_before_the_look_back_nothing_is_learned(brain, 
     brain.save_episode(run(1, at=clock()))
     brain.save_episode(run(2, at=clock()))
     brain.save_episode(run(3, at=clock() - timedelta(days=8)))
+    brain.save_episode(run(4, at=clock() + timedelta(days=1)))
     assert brain.consolidate_memory().knowledge_updated == 1, "only that floor is walked on"
     assert brain.account.memories(topic="pattern/actions/forward-left-forward") == []
     assert brain.consolidate_memory(max_age_days=9).patterns_promoted == 1

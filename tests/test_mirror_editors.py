@@ -19,6 +19,7 @@ from octavo.engine.account import Account
 from octavo.errors import Unavailable
 from octavo.storage.mirror_tree import Tree
 from octavo.storage.stores.disk import Disk
+from test_mirror import page_of
 
 OBJECTS = "semantic/knowledge/objects.md"
 KEY, LAVA = "the red key opens the north door", "ลาวาร้อนมาก ห้ามเดินผ่าน"
@@ -76,7 +77,7 @@ def test_how_an_editor_saves_is_no_edit(account: Account, tree: Path, save: Call
 def test_blanks_at_the_end_of_lines_mean_nothing_in_a_file_and_stay_in_a_memory(
     text: str, section: str
 ) -> None:
-    page = blocks.page("Objects", [(section, blocks.item(text, "m1"))], {"page": "objects"})
+    page = page_of([(section, text, "m1")])
     stripped = "\n".join(line.rstrip(" \t") for line in page.split("\n"))
     for saved in (page, stripped, page.replace("\n", " \n")):
         assert [b[:3] for b in blocks.blocks_of(saved, ["Objects"])] == [(section, text, "m1")]

@@ -26,19 +26,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     result: str
 
     @property
-    def key(self) -> str:
-        """What it depends on, as a key."""
-        return f"{self.command}-{self.tile}-{'holding' if self.holding else 'empty'}"
+    def condition(self) -> str:
+        """What it depends on, in words."""
+        return f"{self.command} onto {self.tile} {'with' if self.holding else 'without'} a key"
 
     @property
     def text(self) -> str:
         """The outcome in words; a question about the condition shares all but the last."""
-        return f"{condition(self.command, self.tile, self.holding)}: {self.result}"
-
-
-def condition(command: str, tile: str, holding: bool) -> str:
-    """What an outcome depends on, in words."""
-    return f"{command} onto {tile} {'with' if holding else 'without'} a key"
+        return f"{self.condition}: {self.result}"
 
 
 def fields_of(metadata: Any, steps: Any) -> dict[str, Any]:
@@ -66,28 +61,31 @@ def complete(
 ) -> list[dict[str, Any]]:
     """The steps with RLDS' own marks and a closing step that only observes, where missing."""
     marks = {"is_first": False, "is_last": False, "is_terminal": False}
-    marked = [{**marks, "discount": 1.0 - bool(step.get("done")), **step} for step in steps]
-    if marked:
-        marked[0] |= {"is_first": steps[0].get("is_first", True)}
-    if marked and not marked[-1]["is_last"]:
-        last, done = marked[-1], bool(marked[-1].get("done"))
-        # What an older record observes at its end is the state that its last action led to.
-        actual = part_of(last, "world_model").get("actual_state")
-        after = {"robot_state": actual} if actual else part_of(last, "observation")
-        marks |= {"is_last": True, "is_terminal": done}
-        closing = {
-            "discount": 1.0 - done,
-            "frame_id": len(marked),
-            "timestamp_us": last.get("timestamp_us"),
-            "action": None,
-            "observation": dict(observed or after),
-            "world_model": None,
-            "reward": 0.0,
-            "done": done,
-            "info": {},
-        }
-        marked.append({**marks, **closing})
-    return marked
+    marked = [
+        {**marks, "is_first": not place, "discount": 1.0 - bool(step.get("done")), **step}
+        for place, step in enumerate(steps)
+    ]
+    if not marked or marked[-1]["is_last"]:
+        return marked
+    last, done = marked[-1], bool(marked[-1].get("done"))
+    # What an older record observes at its end is the state that its last action led to.
+    actual = part_of(last, "world_model").get("actual_state")
+    closing = {
+        "is_last": True,
+        "is_terminal": done,
+        "discount": 1.0 - done,
+        "frame_id": len(marked),
+        "timestamp_us": last.get("timestamp_us"),
+        "action": None,
+        "observation": dict(
+            observed or ({"robot_state": actual} if actual else part_of(last, "observation"))
+        ),
+        "world_model": None,
+        "reward": 0.0,
+        "done": done,
+        "info": {},
+    }
+    return [*marked, {**marks, **closing}]
 
 
 def steps_of(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:

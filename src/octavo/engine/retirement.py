@@ -49,16 +49,8 @@ def retire(spine: Spine) -> list[str]:
 
 
 def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
-    """The limits of each group that a policy sets, as the seed writes them."""
-    limits = {
-        _TALKS: {"max_age_days": policy.conversation_days, "max_files": policy.conversation_files},
-        "events": {"max_age_days": policy.event_days, "max_size_mb": policy.event_megabytes},
-        "rlds_episodes": {"max_age_days": policy.run_days, "max_files": policy.run_files},
-    }
-    return {
-        group: {name: most for name, most in some.items() if most is not None}
-        for group, some in limits.items()
-    }
+    """The limits of each group that a policy sets."""
+    return {group: getattr(policy, group) for group in _GROUPS.values()}
 
 
 def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> dict[str, list[Memory]]:
@@ -66,15 +58,13 @@ def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> d
 
     A conversation goes whole or not at all, and only if a core holds all of it; a milestone never goes.
     """
-    units: dict[str, dict[str, list[Memory]]] = {group: {} for group in _GROUPS.values()}
-    for memory in (memory for memory in episodes if memory.category in _GROUPS):
-        group = _GROUPS[memory.category]
-        unit = (memory.sandbox or memory.id) if group == _TALKS else memory.id
-        units[group].setdefault(unit, []).append(memory)
     gone: dict[str, list[Memory]] = {}
     for group, limits in limits_of(spine.policy.retention).items():
-        gone[group], size = [], 0
-        newest = sorted(units[group].values(), key=lambda some: max(m.at for m in some), reverse=True)
+        units, size = dict[str, list[Memory]](), 0
+        gone[group] = []
+        for memory in (memory for memory in episodes if _GROUPS.get(memory.category) == group):
+            units.setdefault((group == _TALKS and memory.sandbox) or memory.id, []).append(memory)
+        newest = sorted(units.values(), key=lambda some: max(m.at for m in some), reverse=True)
         for count, some in enumerate(newest, start=1):
             size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in some)
             days = (spine.now() - max(m.at for m in some)) / timedelta(days=1)

@@ -157,9 +157,9 @@ class Comparison:
         for one in group.found:
             memory = self._live(one.id)
             if memory and memory.id not in self._at_home:
-                before = mirror_places.place_of(memory, self._tree.session_name)
-                if before and before.room == group.place.room:
-                    self._moved.setdefault(memory.id, group.place.path)
+                before, now = mirror_places.place_of(memory, self._tree.session_name), group.place
+                if before and replace(before, path=now.path, category=now.category, topic=now.topic) == now:
+                    self._moved.setdefault(memory.id, now.path)
 
     def _tell_apart(self, group: Group) -> None:
         """Note every edit and every conflict of a group."""

@@ -209,8 +209,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         if not name or len(name) > 64 or not actions:
             raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and actions")
         first = {"created_at": self.now().isoformat(), "times_invoked": 0}
-        data = {"name": name, "actions": list(actions), "description": description}
-        fields = mirror.fields_of(mirror.TAUGHT, {"data": data}, None, first)
+        fields = mirror.fields_of(mirror.TAUGHT, mirror.taught(name, actions, description), None, first)
         return (self.account if within is None else within).remember(**fields)
 
     def get_capabilities(self) -> dict[str, Any]:
