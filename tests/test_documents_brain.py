@@ -77,6 +77,7 @@ def test_in_a_fresh_directory_the_whole_tree_exists_and_a_repeated_start_is_harm
             assert folders == {
                 "procedural/skills",
                 *("semantic/skills", "semantic/knowledge", "semantic/behaviors"),
+                *("semantic/states", "semantic/cores", "semantic/spheres"),
                 *("episodic/conversations", "episodic/events"),
                 *("episodic/rlds_episodes", "episodic/checkpoints"),
             }

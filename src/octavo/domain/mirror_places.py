@@ -32,12 +32,6 @@ _NUMBERED = re.compile(r"(.*?)(/SKILL\.md|\.\w+)")
 _LONGEST_SKILL = 64
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
-# What every tree has, from the first day on.
-FOLDERS = (
-    *("procedural/skills", "semantic/skills", "semantic/knowledge", "semantic/behaviors"),
-    *("episodic/conversations", "episodic/events", "episodic/rlds_episodes", "episodic/checkpoints"),
-)
-
 # The tree: a path and what it is named by, its form, and the kind and fields of what is shown there; the
 # first row that fits counts.
 _ROWS: tuple[tuple[str, str, Form, Kind, dict[str, Any]], ...] = (
@@ -63,6 +57,8 @@ _ROWS: tuple[tuple[str, str, Form, Kind, dict[str, Any]], ...] = (
     ("semantic/cores/{}.md", "id", "told", "core", {}),
     ("semantic/spheres/{}.md", "id", "told", "sphere", {}),
 )
+# What every tree has, from the first day on.
+FOLDERS = sorted({re.sub(r"/(\{\}.*|[^/{]*)$", "", path) for path, *_ in _ROWS})
 
 
 @cache
@@ -81,8 +77,7 @@ def skill_name(topic: str) -> str:
     """The name that a topic has as a folder: lower-case letters, digits and hyphens, kept apart by a hash."""
     said = topic.removeprefix(SKILLS)
     plain = said.replace("_", "-")
-    slug = unicodedata.normalize("NFKC", said).lower()
-    slug = re.sub("-+", "-", "".join(c if c.isalnum() else "-" for c in slug)).strip("-")
+    slug = re.sub(r"[\W_]+", "-", unicodedata.normalize("NFKC", said).lower()).strip("-")
     if slug == plain and len(slug) <= _LONGEST_SKILL:
         return slug
     mark = hashlib.sha256(said.encode()).hexdigest()[:6]

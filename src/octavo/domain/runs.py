@@ -122,9 +122,9 @@ def outcome_of(step: Mapping[str, Any]) -> Outcome | None:
     return Outcome(command="forward", tile=tile, holding=holding, result=result)
 
 
-def reward_of(steps: Sequence[Mapping[str, Any]]) -> float:
-    """The sum of the rewards."""
-    return sum(number_of(step.get("reward")) for step in steps)
+def reward_of(step: Mapping[str, Any]) -> float:
+    """What a step was worth."""
+    return number_of(step.get("reward"))
 
 
 def summary(metadata: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:

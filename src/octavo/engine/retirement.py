@@ -40,12 +40,12 @@ def retire(spine: Spine) -> list[str]:
         for session in content.source_sessions:
             there = view.memories(Filter(kinds=("episode",), sandbox=session))
             episodes = [memory for memory in there if counts_as_episode(memory)]
-            routine = {*compression.retirable(episodes, spine.policy.compression)}
-            allowed = routine.intersection(content.source_episodes)
-            doomed.setdefault(core.id, []).extend(m for m in episodes if m.id in allowed)
+            routine = {*compression.retirable(episodes, spine.policy.compression)} & {
+                *content.source_episodes
+            }
+            doomed.setdefault(core.id, []).extend(m for m in episodes if m.id in routine)
     total = sum(map(len, doomed.values()))
-    what = "routine originals of {} would leave the live memory"
-    return [id_ for core, some in doomed.items() for id_ in let_go(spine, core, some, total, what)]
+    return [id_ for core, some in doomed.items() for id_ in let_go(spine, core, some, total)]
 
 
 def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
@@ -75,7 +75,7 @@ def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> d
     return gone
 
 
-def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:
+def let_go(spine: Spine, name: str, episodes: list[Memory], total: int) -> list[str]:
     """Write episodes where people can read them, then end them under a name; returns the ids that went.
 
     If a `total` of more than fifty, and more than a tenth of the live memories, would go, a person is asked.
@@ -83,7 +83,7 @@ def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: st
     if not episodes:
         return []
     live = sum(count for *_, count in spine.head().tallies())
-    asked = f"{len(episodes)} {what.format(name)}" if total > max(_ALWAYS, _SHARE * live) else None
+    asked = f"{len(episodes)} episodes would go: {name}" if total > max(_ALWAYS, _SHARE * live) else None
     key = f"archive/{name}.jsonl"
     before, ids = spine.store.read(key) or b"", [episode.id for episode in episodes]
     lines = [codec.encode_json(m) + b"\n" for m in episodes]

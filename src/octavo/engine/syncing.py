@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -116,19 +116,17 @@ class Comparison:
                 group.seen.setdefault(path, self._disk.get(path))
         group.members = {memory.id: memory for some in files.values() for memory in some}
         group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
-        own = {path: some[0].id for path, some in files.items()}
-        own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         path, found = place.path, list[Found]()
         try:
             for path, data in group.seen.items():
                 found += mirror.read(place, path, data) if data is not None else []
-            group.found = self._named(group, found, own)
+            group.found = self._named(group, found)
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
             self._set_aside(*group.seen.values())
         self._at_home |= {str(one.id) for one in group.found} & (group.base.keys() | group.members.keys())
 
-    def _named(self, group: Group, found: list[Found], own: Mapping[str, str]) -> list[Found]:
+    def _named(self, group: Group, found: list[Found]) -> list[Found]:
         """What was found with the id of its memory: it bears it, or its place, name or topic tells."""
         match group.place.form:
             case "page":
@@ -146,7 +144,8 @@ class Comparison:
                     raise BadInput(f"an episode {heads[0].id} is kept already")
                 return [replace(one, said=runs.fields_of(one.said, steps)) for one in heads]
         holder = self.view.by_topic(group.place.kind, group.place.scope, group.place.topic or "")
-        told = holder.id if holder else None
+        told, files = holder.id if holder else None, self.manifest.files.items()
+        own = {path: next(iter(shown.ids), None) for path, shown in files if path in group.seen}
         return [replace(one, id=own.get(one.path) or one.id or told) for one in found]
 
     def _follow(self, group: Group) -> None:
@@ -252,7 +251,7 @@ class Comparison:
     def told(self, touched: Mapping[str, bool] | None = None, *, is_done: bool = False) -> Synced:
         """What a sync did or, as long as nothing is done, would do."""
         return Synced(
-            folder=self._tree.name,
+            folder=str(self._tree.folder),
             version=self._tree.view.version,
             edits=tuple(edit for group in self.groups if not group.is_held for edit, _ in group.edits),
             conflicts=tuple(held for group in self.groups for held in group.conflicts),
@@ -319,13 +318,17 @@ def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None
 
 def _take_in(group: Group, state: Pending, view: DbView, writer: Writer) -> None:
     """Put the edits of a group on a version, all of them; one that the gate stops waits from now on."""
-    outcomes = [_candidate(view, writer, edit, fields) for edit, fields in group.edits]
-    _note_refusals(group, outcomes)
-    candidates = [one for one in outcomes if not isinstance(one, Verdict)]
-    for trial in (Pending(view), state):
-        if not group.refused:
-            setting = writer.context(skip=frozenset({"duplicate"}))
-            _note_refusals(group, rules.consolidate(trial, candidates, setting))
+    asked = [_candidate(view, writer, edit, fields) for edit, fields in group.edits]
+    candidates = [one for one in asked if not isinstance(one, Verdict)]
+    outcomes: Sequence[Candidate | Verdict] = asked
+    for trial in (Pending(view), state, None):
+        for (edit, _), one in zip(group.edits, outcomes, strict=True):
+            if isinstance(one, Verdict) and one.outcome in ("refused", "proposed"):
+                why = f"{one.check}: {one.detail}" + (f"; {one.advice}" if one.advice else "")
+                group.refused.append(Held(path=edit.path, line=edit.line, reason=why))
+        if trial is None or group.refused:
+            return
+        outcomes = rules.consolidate(trial, candidates, writer.context(skip=frozenset({"duplicate"})))
 
 
 def _candidate(head: DbView, writer: Writer, edit: Edit, fields: dict[str, Any]) -> Candidate | Verdict:
@@ -338,10 +341,3 @@ def _candidate(head: DbView, writer: Writer, edit: Edit, fields: dict[str, Any])
         return writer.revision(head.get(str(edit.id)), str(edit.id), **fields)
     except OctavoError as error:  # a topic that is none, a number that JSON cannot say
         return Verdict(outcome="refused", check="input", detail=error.message)
-
-
-def _note_refusals(group: Group, outcomes: Iterable[Candidate | Verdict]) -> None:
-    for (edit, _), one in zip(group.edits, outcomes, strict=True):
-        if isinstance(one, Verdict) and one.outcome in ("refused", "proposed"):
-            why = f"{one.check}: {one.detail}" + (f"; {one.advice}" if one.advice else "")
-            group.refused.append(Held(path=edit.path, line=edit.line, reason=why))
