@@ -122,11 +122,6 @@ def outcome_of(step: Mapping[str, Any]) -> Outcome | None:
     return Outcome(command="forward", tile=tile, holding=holding, result=result)
 
 
-def reward_of(step: Mapping[str, Any]) -> float:
-    """What a step was worth."""
-    return number_of(step.get("reward"))
-
-
 def summary(metadata: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:
     """An episode in words, so that it can be recalled: the level, how it ended, and each outcome once."""
     outcomes = dict.fromkeys(o.text for step in steps if (o := outcome_of(step)) is not None)
@@ -136,9 +131,10 @@ def summary(metadata: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> 
     return "; ".join([f"{head} after {moves}", *outcomes])
 
 
-def number_of(value: Any) -> float:
-    """A number that a document gives, or none."""
-    return float(value) if isinstance(value, int | float) else 0.0
+def number_of(step: Mapping[str, Any], name: str) -> float:
+    """A part of a step that should be a number; whatever else stands there is none."""
+    part = step.get(name)
+    return float(part) if isinstance(part, int | float) else 0.0
 
 
 def part_of(step: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -154,7 +154,7 @@ class Comparison:
         What still stands where it was, was copied, and is new; so is what goes elsewhere or has ended.
         """
         for one in group.found:
-            memory = self._live(one.id)
+            memory = self.view.live(one.id or "")
             if memory and memory.id not in self._at_home:
                 before, now = mirror_places.place_of(memory, self._tree.session_name), group.place
                 if before and replace(before, path=now.path, category=now.category, topic=now.topic) == now:
@@ -187,13 +187,9 @@ class Comparison:
         revisions = (memory for _, memory in self._state.history(id_) if memory.rev >= first)
         return [mirror.says(group.place, memory) for memory in revisions if not memory.gone]
 
-    def _live(self, id_: str | None) -> Memory | None:
-        memory = self.view.get(id_) if id_ else None
-        return memory if memory and not memory.gone else None
-
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
-        memory, said, is_shown = self._live(id_), self._said(group, id_), id_ in group.base
+        memory, said, is_shown = self.view.live(id_), self._said(group, id_), id_ in group.base
         action: Action = "remember" if memory is None else "revise"
         if one is None:
             if memory is None or id_ not in group.members or id_ in self._moved or id_ in self._aside:
@@ -219,9 +215,9 @@ class Comparison:
         for number in count() if group.place.form == "page" else ():
             words = codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number])
             id_ = hash_of(words)[:20]
-            if there.get(id_) != one.path and (self._live(id_) or not self._state.history(id_)):
+            if there.get(id_) != one.path and (self.view.live(id_) or not self._state.history(id_)):
                 break
-        if self._live(id_) is None:
+        if self.view.live(id_ or "") is None:
             self._edit(group, "remember", replace(one, id=id_), None)
         return id_ or one.path
 

@@ -118,7 +118,7 @@ def export_minari(account: Account, dataset_id: str | Path, **choice: Any) -> di
                 id=number,
                 observations={"state": states, "view": views},
                 actions=np.array([commands.index(runs.command_of(step)) for step in acts], np.int64),
-                rewards=[runs.reward_of(step) for step in acts],
+                rewards=[runs.number_of(step, "reward") for step in acts],
                 terminations=[bool(step.get("done")) for step in acts],
                 truncations=[*[False] * (len(acts) - 1), not acts[-1].get("done")],
             )
@@ -166,14 +166,14 @@ def choose(
 ) -> list[Memory]:
     """The episodes that are as they should be, oldest first; what is not said does not count."""
     return [
-        memory
-        for memory in account.memories(kind="episode", category=runs.CATEGORY)
-        if (told := memory.data["metadata"]) is not None
+        m
+        for m in account.memories(kind="episode", category=runs.CATEGORY)
+        if (told := m.data["metadata"]) is not None
         and success in (None, bool(told.get("success")))
-        and (max_denials is None or runs.number_of(told.get("sandbox_denials")) <= max_denials)
-        and (min_reward is None or sum(map(runs.reward_of, memory.data["steps"])) >= min_reward)
+        and (max_denials is None or runs.number_of(told, "sandbox_denials") <= max_denials)
+        and (min_reward is None or sum(runs.number_of(s, "reward") for s in m.data["steps"]) >= min_reward)
         and public in (None, bool(told.get("public", True)))
-        and set(tags) <= set(memory.tags)
+        and set(tags) <= set(m.tags)
     ]
 
 

@@ -63,8 +63,6 @@ class Context(Struct, frozen=True, kw_only=True):
 class Written(Struct, frozen=True, kw_only=True):
     """What a write became: the memories it made, what was refused, or the proposal that now waits."""
 
-    level: Layer
-    key: str
     ids: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     proposal: str | None = None
@@ -135,18 +133,16 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         if level == "semantic":
             return self._replace_page(content, key)
-        said, data = (
-            (content, {}) if isinstance(content, str) else (msgspec.json.encode(content).decode(), content)
-        )
+        data: Mapping[str, Any] = {} if isinstance(content, str) else content
         if level == "episodic":
-            event = data or {"payload": said}
-            return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
+            return Written(ids=(self.log_event({"event_type": key, **(data or {"payload": content})}),))
+        said = content if isinstance(content, str) else msgspec.json.encode(content).decode()
         category = rules.GUARDRAIL if key == GUARDRAILS else rules.PROCEDURAL
         verdict = self.account.remember(said, kind="skill", category=category, topic=key, data=data)
         if verdict.outcome == "refused":
             verdict.or_raise()
         ids = (verdict.memory.id,) if verdict and verdict.memory else ()
-        return Written(level=level, key=key, ids=ids, proposal=verdict.proposal)
+        return Written(ids=ids, proposal=verdict.proposal)
 
     def consolidate_memory(self, max_age_days: float | None = None, promote: bool = False) -> Consolidated:
         """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
@@ -288,8 +284,6 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         refused = [v for v in verdicts if v.outcome == "refused"] + list(result.refused if result else ())
         ids = {_said(memory): memory.id for memory in self.account.memories(kind="fact", category=key)}
         return Written(
-            level="semantic",
-            key=key,
             ids=tuple(ids[block] for block in wanted if block in ids),
             refused=tuple(f"{one.check}: {one.detail}" for one in refused),
         )
