@@ -974,7 +974,8 @@ def test_skills_and_behaviours_travel_and_approval_does_not(account: Account, tm
     approved = account.remember("# Cook\n\nผัดกะเพรา", kind="skill", topic="skills/cook").or_raise()
     account.promote(approved.id)
     actions = {"name": "wave", "actions": ["left", "right"], "description": "says hello"}
-    account.remember("wave", kind="skill", category="behavior", topic="behavior/wave", data=actions)
+    wave = account.remember("wave", kind="skill", category="behavior", topic="behavior/wave", data=actions)
+    made = wave.or_raise()
     account.remember("x", kind="skill", topic="guardrails", category="guardrail", data={"deny": ["fly"]})
     assert account.export(tmp_path / "skills", format="skills").left_out == {"rule": 1}
     assert sorted(files(tmp_path / "skills")) == ["behaviors.json", "cook/SKILL.md", "greet/SKILL.md"]
@@ -985,6 +986,7 @@ def test_skills_and_behaviours_travel_and_approval_does_not(account: Account, tm
             assert set(skills) == {"skills/greet", "skills/cook", "behavior/wave"}
             assert all(m.layer == "semantic" for m in skills.values())
             assert skills["behavior/wave"].data["actions"] == ["left", "right"]
+            assert skills["behavior/wave"].data["created_at"] == made.at.isoformat()
             assert skills["skills/cook"].text == "# Cook\n\nผัดกะเพรา"
             (asked,) = other.proposals()
             assert (asked.action, asked.memory.topic) == ("promote", "skills/cook")

@@ -65,7 +65,7 @@ def import_skills(account: Account, path: Path) -> Imported:
                 approved += [topic] * (b"octavo-approved:" in data.partition(b"\n---")[0])
             elif Path(name).name == _TAUGHT:
                 found = mirror.read(mirror.TAUGHT, name, data)
-                items += [mirror.fields_of(mirror.TAUGHT, one.said, None) for one in found]
+                items += [mirror.fields_of(mirror.TAUGHT, one.said, None, one.first) for one in found]
         except OctavoError as error:
             tally.leave_out(name, error.message)
     learner = account.intake.as_agent()

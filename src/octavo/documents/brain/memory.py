@@ -81,7 +81,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
 
     def __init__(
         self,
-        data_dir: str | Path | Account,
+        data_dir: str | Path | Account = DATA_DIR,
         *,
         account: str = "brain_b",
         actor: str = AGENT,
@@ -289,27 +289,21 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         )
 
 
-def read_memory(
-    query: str, levels: Sequence[Layer] = LEVELS, *, data_dir: str | Path = DATA_DIR, **more: Any
-) -> Context:
-    """Read from some levels of the memory in a folder, hierarchically mixed."""
-    with FilesystemMemory(data_dir, **more) as memory:
+def read_memory(query: str, levels: Sequence[Layer] = LEVELS, **where: Any) -> Context:
+    """Read from some levels of a robot's memory, hierarchically mixed; it is opened as `where` says."""
+    with FilesystemMemory(**where) as memory:
         return memory.read_memory(query, levels)
 
 
-def write_memory(
-    content: str | Mapping[str, Any], level: Layer, key: str, *, data_dir: str | Path = DATA_DIR, **more: Any
-) -> Written:
-    """Write to the memory in a folder at a level; the `actor` decides what needs a person's yes."""
-    with FilesystemMemory(data_dir, **more) as memory:
+def write_memory(content: str | Mapping[str, Any], level: Layer, key: str, **where: Any) -> Written:
+    """Write to a robot's memory at a level; the `actor` decides what needs a person's yes."""
+    with FilesystemMemory(**where) as memory:
         return memory.write_memory(content, level, key)
 
 
-def consolidate_memory(
-    *, data_dir: str | Path = DATA_DIR, promote: bool = False, **more: Any
-) -> Consolidated:
-    """Carry what repeats in the memory of a folder up the levels."""
-    with FilesystemMemory(data_dir, **more) as memory:
+def consolidate_memory(*, promote: bool = False, **where: Any) -> Consolidated:
+    """Carry what repeats in a robot's memory up the levels."""
+    with FilesystemMemory(**where) as memory:
         return memory.consolidate_memory(promote=promote)
 
 
