@@ -322,6 +322,63 @@ def test_a_skill_with_an_id_of_ones_own_is_renamed_and_stays_the_same(account: A
     assert [(edit.action, edit.id) for edit in account.sync(commit=True).edits] == [("revise", "dance1")]
 
 
+@pytest.mark.parametrize("name", ["เต้นรำ", "Dance", "my dance"])
+def test_a_skill_stays_the_same_whatever_its_folder_is_called(
+    account: Account, tree: Path, name: str
+) -> None:
+    skill = account.remember("เต้นเมื่อเพลงดัง", kind="skill", topic="skills/dance").or_raise()
+    account.mirror()
+    (tree / "semantic/skills/dance").rename(tree / "semantic/skills" / name)
+    done = account.sync(commit=True)
+    assert ([(edit.action, edit.id) for edit in done.edits], done.left_alone) == ([("revise", skill.id)], ())
+    (kept,) = account.memories(kind="skill")
+    assert (kept.topic, kept.text) == (f"skills/{name}", skill.text)
+    (folder,) = (tree / "semantic/skills").iterdir()
+    assert f"name: {folder.name}\n" in (folder / "SKILL.md").read_text()
+    assert account.sync().edits == ()
+
+
+def test_a_new_state_or_skill_with_any_name_is_taken_in(account: Account, tree: Path) -> None:
+    (tree / "semantic/states/อารมณ์ Now.json").write_text('{"calm": 0.5}')
+    (tree / "semantic/skills/ทำอาหาร").mkdir()
+    (tree / "semantic/skills/ทำอาหาร/SKILL.md").write_text("ผัดกะเพรา\n")
+    done = account.sync(commit=True)
+    assert (len(done.edits), done.refused, done.left_alone) == (2, (), ())
+    (state,) = account.memories(kind="register")
+    (skill,) = account.memories(kind="skill")
+    assert (state.topic, state.data) == ("อารมณ์ Now", {"calm": 0.5})
+    assert (skill.topic, skill.text) == ("skills/ทำอาหาร", "ผัดกะเพรา")
+    assert account.sync().edits == ()
+
+
+def test_a_folder_that_can_be_no_scope_stops_nothing(account: Account, tree: Path) -> None:
+    page = tree / "scopes/Orion's notes/semantic/knowledge/stars.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("- ดาวเหนือ\n")
+    (tree / "semantic/knowledge/plants.md").write_text("- โหระพา\n")
+    done = account.sync(commit=True)
+    assert [held.path for held in done.left_alone] == [page.relative_to(tree).as_posix()]
+    assert "โหระพา" in texts(account)
+    assert page.read_text() == "- ดาวเหนือ\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "mine", "why"),
+    [
+        ("episodic/rlds_episodes/e1/steps.jsonl", '{"reward": 1}\n', "needs its metadata.json"),
+        ("semantic/behaviors/behaviors.json", '{"โบก": {"name": "x", "actions": []}}', "the same inside"),
+        ("semantic/behaviors/behaviors.json", '{"": {"actions": ["left"]}}', "needs a name"),
+    ],
+)
+def test_what_cannot_be_taken_in_whole_is_told_and_stays(
+    account: Account, tree: Path, place: str, mine: str, why: str
+) -> None:
+    (tree / place).parent.mkdir(parents=True, exist_ok=True)
+    (tree / place).write_text(mine)
+    (held,) = account.sync(commit=True).refused
+    assert (held.path, why in held.reason, (tree / place).read_text()) == (place, True, mine)
+
+
 def test_a_page_saved_while_a_sync_runs_is_not_written_over(tmp_path: Path) -> None:
     tree = Tree(Disk(), tmp_path)
     tree.put("a.md", b"shown", over=None)

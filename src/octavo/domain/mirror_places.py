@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from octavo.domain import blocks
-from octavo.domain.memory import SHARED, STATE, Kind, Memory
+from octavo.domain.memory import SCOPE, SHARED, STATE, Kind, Memory
 from octavo.errors import BadInput
 
 Form = Literal[
@@ -111,11 +111,6 @@ class Place(Struct, frozen=True, kw_only=True):
         """What it is called if it is a page."""
         return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
 
-    def is_at(self, path: str) -> bool:
-        """Whether a path is its own, or that of a further page or file of it."""
-        first = re.sub(r"-\d{4}\.md$", ".md", path)
-        return self.path in (first, path, re.sub(f"{STEPS}$", "metadata.json", path))
-
 
 def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place | None:
     """Where the tree shows a memory; `session_name` gives the file's name for a session."""
@@ -149,10 +144,10 @@ def grouped(
 
 def recognise(path: str, text: str) -> Place | None:
     """What a person's own file is: a place of the tree that can be edited, or nothing of ours."""
-    in_scope = re.fullmatch(r"scopes/([^/]+)/(.+)", path)
+    in_scope = re.fullmatch(f"scopes/({SCOPE.pattern})/(.+)", path)
     scope, inside = in_scope.groups() if in_scope else (SHARED, path)
-    is_alias = inside == "procedural/agents.md"  # the seed's own, which becomes AGENTS.md
-    own = "procedural/AGENTS.md" if is_alias else re.sub(f"{STEPS}$", "metadata.json", inside)
+    own = re.sub(f"{STEPS}$", "metadata.json", inside)
+    own = own.replace("procedural/agents.md", "procedural/AGENTS.md")  # the seed's own becomes this one
     for row, variable, form, kind, fields in _ROWS:
         named = re.fullmatch(row.replace("{}", "([^/.][^/]*)"), own)
         if named and form in (*EDITABLE, "run"):
@@ -165,7 +160,7 @@ def recognise(path: str, text: str) -> Place | None:
                     name = said if said and safe(said) in (name, first) else first
                 made |= {"topic": f"{SKILLS}{name}"} if variable == "skill" else {variable: name}
             place = place_of(Memory(**made))
-            return place if place and (place.is_at(path) or is_alias or kind == "fact") else None
+            return place if place and place.form == form else None  # a name no system can hold is another
     return None
 
 

@@ -29,6 +29,7 @@ from octavo.storage.state_view import DbView
 Take = Literal["ours", "theirs"]
 _SHOWN = 80
 _STRANGE = "it is no file of the mirror"
+_FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
 _BORNE = re.compile(rb"(?: \^|octavo-id: ['\"]?)([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 # Why what a person did to a memory waits if the account has changed it too.
 _WAITS: Mapping[Action, str] = {
@@ -111,9 +112,9 @@ class Comparison:
         if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
             return  # an episode or a derived page: nothing a person writes there comes back
         files = self._tree.files(place)
-        for path in shown:
-            if path in files or (place.form == "page" and place.is_at(path)):
-                group.seen.setdefault(path, self._disk.get(path))
+        pages = [path for path in shown if place.form == "page" and _FURTHER.sub("", path) == place.path]
+        for path in sorted({*pages, *files} & shown.keys()):
+            group.seen.setdefault(path, self._disk.get(path))
         group.members = {memory.id: memory for some in files.values() for memory in some}
         group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
         path, found = place.path, list[Found]()
@@ -140,12 +141,14 @@ class Comparison:
                 return [replace(one, id=known.get(one.said["data"]["name"])) for one in found]
             case "run":  # a new folder is one episode
                 heads, steps = [one for one in found if one.id], [one.said for one in found if not one.id]
+                if not heads:
+                    raise BadInput("an episode needs its metadata.json")
                 if any(self._state.history(str(one.id)) for one in heads):
                     raise BadInput(f"an episode {heads[0].id} is kept already")
                 return [replace(one, said=runs.fields_of(one.said, steps)) for one in heads]
         holder = self.view.by_topic(group.place.kind, group.place.scope, group.place.topic or "")
-        told, files = holder.id if holder else None, self.manifest.files.items()
-        own = {path: next(iter(shown.ids), None) for path, shown in files if path in group.seen}
+        told, shown = holder.id if holder else None, self.manifest.files
+        own = {path: next(iter(shown[path].ids), None) for path in group.seen if path in shown}
         return [replace(one, id=own.get(one.path) or one.id or told) for one in found]
 
     def _follow(self, group: Group) -> None:
