@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -315,6 +316,49 @@ def test_a_line_that_was_copied_to_two_pages_and_cut_is_one_moved_and_one_new(
     assert account.sync().edits == ()
 
 
+def test_what_a_person_moves_takes_the_newer_words_of_the_account_along(account: Account, tree: Path) -> None:
+    skill = account.remember("Dances.", kind="skill", topic="skills/dance").or_raise()
+    account.mirror()
+    key, lava = (next(m for m in account.memories() if m.text == text) for text in (KEY, LAVA))
+    (tree / OBJECTS).rename(tree / "semantic/knowledge/สิ่งของ.md")
+    (tree / "semantic/skills/dance").rename(tree / "semantic/skills/tango")
+    account.revise(key.id, text="ประตูเหนือปิดแล้ว")
+    account.revise(skill.id, text="Dances slowly.")
+    account.forget(lava.id)
+    done = account.sync(commit=True)
+    assert ([edit.action for edit in done.edits], done.conflicts) == (["revise", "revise"], ())
+    told = {(m.id, m.category or m.topic, m.text) for m in account.memories()}
+    assert told == {
+        (key.id, "สิ่งของ", "ประตูเหนือปิดแล้ว"), (skill.id, "skills/tango", "Dances slowly.")
+    }  # fmt: skip
+    assert LAVA not in (tree / "semantic/knowledge/สิ่งของ.md").read_text(), "what was forgotten stays so"
+    assert account.sync().edits == ()
+
+
+@pytest.mark.parametrize(
+    ("take", "kept"), [("ours", "ประตูเหนือปิดแล้ว"), ("theirs", KEY.replace("red", "blue"))]
+)
+def test_a_conflict_on_a_page_that_was_renamed_keeps_both_until_somebody_decides(
+    account: Account, tree: Path, take: Any, kept: str
+) -> None:
+    (key,) = (memory for memory in account.memories() if memory.text == KEY)
+    page = tree / "semantic/knowledge/กุญแจ.md"
+    (tree / OBJECTS).rename(page)
+    page.write_text(page.read_text().replace("red key", "blue key"))
+    account.revise(key.id, text="ประตูเหนือปิดแล้ว")
+    mine = page.read_bytes()
+    for _ in range(2):
+        done = account.sync(commit=True)
+        assert (done.edits, len(done.conflicts), page.read_bytes()) == ((), 1, mine)
+        (copy,) = tree.rglob("*.octavo-*")
+        assert copy.name in done.conflicts[0].reason
+        assert "ประตูเหนือปิดแล้ว" in copy.read_text()
+    account.sync(commit=True, take=take)
+    assert texts(account) == {kept, LAVA}
+    assert list(tree.rglob("*.octavo-*")) == []
+    assert account.sync().edits == ()
+
+
 def test_a_skill_with_an_id_of_ones_own_is_renamed_and_stays_the_same(account: Account, tree: Path) -> None:
     account.remember("Dances.", kind="skill", topic="skills/dance", id="dance1")
     account.mirror()
@@ -366,7 +410,7 @@ def test_a_folder_that_can_be_no_scope_stops_nothing(account: Account, tree: Pat
     ("place", "mine", "why"),
     [
         ("episodic/rlds_episodes/e1/steps.jsonl", '{"reward": 1}\n', "needs its metadata.json"),
-        ("semantic/behaviors/behaviors.json", '{"โบก": {"name": "x", "actions": []}}', "the same inside"),
+        ("semantic/behaviors/behaviors.json", '{"โบก": {"actions": "left"}}', "a list of actions"),
         ("semantic/behaviors/behaviors.json", '{"": {"actions": ["left"]}}', "needs a name"),
     ],
 )

@@ -172,8 +172,8 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
     found = []
     for name, value in _json(data).items():
         actions = value.get("actions") if isinstance(value, dict) else None
-        if not name or len(name) > 64 or not isinstance(actions, list) or value.get("name", name) != name:
-            raise BadInput(f"behavior {name!r} needs a name, the same inside, and a list of actions")
+        if not name or len(name) > 64 or not isinstance(actions, list):
+            raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and a list of actions")
         first = {key: value[key] for key in (_CREATED, _COUNTED) if value.get(key)}
         line = text.count("\n", 0, max(text.find(json.dumps(name, ensure_ascii=False)), 0)) + 1
         said = taught(name, actions, value.get("description"))

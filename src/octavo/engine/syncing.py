@@ -30,7 +30,6 @@ Take = Literal["ours", "theirs"]
 _SHOWN = 80
 _STRANGE = "it is no file of the mirror"
 _FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
-_BORNE = re.compile(rb"(?: \^|octavo-id: ['\"]?)([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 # Why what a person did to a memory waits if the account has changed it too.
 _WAITS: Mapping[Action, str] = {
     "remember": "it was forgotten meanwhile, and changed here",
@@ -69,8 +68,9 @@ class Comparison:
         self.manifest, self.view = tree.base(), tree.view
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
-        # The ids that stand where they belong, those that moved and where to, those in files nobody can read.
-        self._at_home, self._moved, self._aside = set[str](), dict[str, str](), set[str]()
+        # The ids that stand where they belong, those that moved and where to; the files that nobody can read.
+        self._at_home, self._moved, self._aside = set[str](), dict[str, str](), b""
+        self._base = {id_: rev for file in self.manifest.files.values() for id_, rev in file.ids.items()}
         groups: dict[str, Group] = {}
         hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
@@ -81,7 +81,7 @@ class Comparison:
                 self._at_home |= shown.ids.keys()
             elif isinstance(place := self._place(path), str):
                 self.alone.append(Held(path=path, reason=place))
-                self._set_aside(data if path.endswith(".md") else None)  # a backup is none
+                self._aside += data if data and path.endswith(".md") else b""  # a backup is none
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
@@ -102,10 +102,6 @@ class Comparison:
             return f"it is a copy of {other}; without its `page` property it would be a page of its own"
         return place or _STRANGE
 
-    def _set_aside(self, *files: bytes | None) -> None:
-        """Note what files bear that cannot be read: it did not go."""
-        self._aside |= {id_.decode() for data in files for id_ in _BORNE.findall(data or b"")}
-
     def _read(self, group: Group) -> None:
         """Find what the files of a group say, and what they showed; what cannot be read holds all of it."""
         place, shown = group.place, self.manifest.files
@@ -124,7 +120,7 @@ class Comparison:
             group.found = self._named(group, found)
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
-            self._set_aside(*group.seen.values())
+            self._aside += b"".join(data for data in group.seen.values() if data)
         self._at_home |= {str(one.id) for one in group.found} & (group.base.keys() | group.members.keys())
 
     def _named(self, group: Group, found: list[Found]) -> list[Found]:
@@ -154,10 +150,11 @@ class Comparison:
     def _follow(self, group: Group) -> None:
         """Note what moved into a group: it stays the same memory, on a page of its kind or as a skill.
 
-        What still stands where it was, was copied, and is new; so is what goes elsewhere or has ended.
+        What still stands where it was, was copied, and is new; so is what goes elsewhere or had ended before.
         """
         for one in group.found:
-            memory = self.view.live(one.id or "")
+            id_ = one.id or ""
+            memory = self._state.revision(id_, self._base[id_]) if id_ in self._base else self.view.live(id_)
             if memory and memory.id not in self._at_home:
                 before, now = mirror_places.place_of(memory, self._tree.session_name), group.place
                 if before and replace(before, path=now.path, category=now.category, topic=now.topic) == now:
@@ -186,27 +183,33 @@ class Comparison:
 
     def _said(self, group: Group, id_: str) -> list[dict[str, Any]]:
         """What the account has said of a memory, from what is known to have been shown until now."""
-        first = group.base.get(id_, 1)
+        first = group.base.get(id_) or self._base.get(id_, 1)
         revisions = (memory for _, memory in self._state.history(id_) if memory.rev >= first)
         return [mirror.says(group.place, memory) for memory in revisions if not memory.gone]
 
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
-        memory, said, is_shown = self.view.live(id_), self._said(group, id_), id_ in group.base
+        memory, said, is_moved = self.view.live(id_), self._said(group, id_), id_ in self._moved
         action: Action = "remember" if memory is None else "revise"
+        is_free = memory is not None and (id_ not in self._base or said[0] == said[-1])
         if one is None:
-            if memory is None or id_ not in group.members or id_ in self._moved or id_ in self._aside:
+            if memory is None or id_ not in group.members or is_moved or id_.encode() in self._aside:
                 return
             action, one = "forget", Found(said={}, path=next(iter(group.seen)), line=0)
-        elif one.said in said and id_ not in self._moved:  # left alone, or as the account has it
-            return
+        elif one.said in said:  # left alone, or as the account has it
+            if memory is None or not is_moved:
+                return
+            is_free, one = True, replace(one, said=said[-1])  # what the account says now goes there
         if self._take == "theirs" and memory is None:
             self._add(group, one, {})
-        elif self._take == "theirs" or (memory is not None and (not is_shown or said[0] == said[-1])):
+        elif self._take == "theirs" or is_free:
             self._edit(group, action, one, memory)
         elif self._take is None:
-            reason = f"{_WAITS[action]}; see {self._copy_of(one.path)}"
-            group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
+            home = next((other for other in self.groups if is_moved and id_ in other.base), group)
+            beside = self._copy_of(next(iter(home.seen)) if is_moved else one.path)
+            held = Held(path=one.path, line=one.line, reason=f"{_WAITS[action]}; see {beside}")
+            home.conflicts.append(held)
+            group.refused += [held] * is_moved  # both pages wait
 
     def _add(self, group: Group, one: Found, there: Mapping[str, str]) -> str:
         """Note what is new, unless it was taken in before; its id if it is a block, else its path.
