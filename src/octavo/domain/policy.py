@@ -130,9 +130,9 @@ class PatternPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class MirrorPolicy(Struct, frozen=True, kw_only=True):
-    """When the files of a mirror follow: when asked, or after every commit."""
+    """When the files of a mirror follow: when asked, at upkeep too, or after every commit."""
 
-    mode: Literal["manual", "after_commit"] = "manual"
+    mode: Literal["off", "manual", "after_commit"] = "off"
 
 
 class AssemblyPolicy(Struct, frozen=True, kw_only=True):

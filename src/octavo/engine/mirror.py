@@ -47,9 +47,10 @@ class Mirror:
             yield
 
     def follow(self, progress: Progress | None = None) -> None:
-        """Show the newest version."""
-        with self.held():
-            self.bring_up()
+        """Show the newest version, unless the policy says that a person asks for that."""
+        if self.spine.policy.mirror.mode != "off":
+            with self.held():
+                self.bring_up()
 
     def erase(self, erasure: Erasure) -> list[str]:
         """Make anew every file that shows or holds what is erased; a person's other words on a page stay.
