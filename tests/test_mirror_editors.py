@@ -359,6 +359,28 @@ def test_a_conflict_on_a_page_that_was_renamed_keeps_both_until_somebody_decides
     assert account.sync().edits == ()
 
 
+def test_what_a_person_moves_stays_where_they_put_it_until_it_is_taken_in(
+    account: Account, tree: Path
+) -> None:
+    other = account.remember("ต้นโอ๊กอยู่หลังบ้าน", category="places").or_raise()
+    account.mirror()
+    doors, places = tree / "semantic/knowledge/doors.md", tree / "semantic/knowledge/places.md"
+    (tree / OBJECTS).rename(doors)
+    line = next(one for one in places.read_text().splitlines() if other.id in one)
+    places.write_text(places.read_text().replace(line, ""))
+    doors.write_text(doors.read_text() + f"{line}\n- the card is 4111 1111 1111 1111\n")
+    left = [doors.read_bytes(), places.read_bytes()]
+    account.mirror()  # it shows what is new, and takes nothing in
+    assert len(account.sync(commit=True).refused) == 1
+    assert (not (tree / OBJECTS).exists(), [doors.read_bytes(), places.read_bytes()]) == (True, left)
+    doors.write_text("".join(one for one in doors.read_text().splitlines(keepends=True) if "4111" not in one))
+    account.mirror()
+    account.sync(commit=True)
+    told = sorted((m.category, m.text, m.rev) for m in account.memories())
+    assert told == sorted([("doors", KEY, 2), ("doors", LAVA, 2), ("doors", other.text, 2)])
+    assert (not (tree / OBJECTS).exists(), not places.exists(), account.sync().edits) == (True, True, ())
+
+
 def test_a_skill_with_an_id_of_ones_own_is_renamed_and_stays_the_same(account: Account, tree: Path) -> None:
     account.remember("Dances.", kind="skill", topic="skills/dance", id="dance1")
     account.mirror()

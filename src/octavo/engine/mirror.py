@@ -219,9 +219,8 @@ class Mirror:
         shown, data = files.get(place.path), self.tree.read(place.path) if place.form == "events" else None
         if shown is None or data is None or hash_of(data) != shown.sha256 or set(changed) & shown.ids.keys():
             return {}
-        order = self.spine.state.order_of(changed)
-        found = (self.view.get(id_) for id_ in sorted(changed, key=order.__getitem__))
-        new = [memory for memory in found if memory and not memory.gone and self._is_at(memory, place)]
+        ids = sorted(changed, key=self.spine.state.order_of(changed).__getitem__)
+        new = [m for id_ in ids if (m := self.view.live(id_)) and self._is_at(m, place)]
         data += mirror.render(place, place.path, new, {}) if new else b""
         return {place.path: (place, data, {**shown.ids, **{m.id: m.rev for m in new}})}
 

@@ -60,7 +60,7 @@ class Group(Struct, kw_only=True):
 class Comparison:
     """What was shown, what the ledger says now and what a person left: `groups` of files that differ.
 
-    `alone` are the files that are nobody's; `take` decides conflicts.
+    `alone` are the files that are nobody's, `moved` says where ids went; `take` decides conflicts.
     """
 
     def __init__(self, tree: Mirror, take: Take | None = None) -> None:
@@ -69,7 +69,7 @@ class Comparison:
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
         # The ids that stand where they belong, those that moved and where to; the files that nobody can read.
-        self._at_home, self._moved, self._aside = set[str](), dict[str, str](), b""
+        self._at_home, self.moved, self._aside = set[str](), dict[str, str](), b""
         self._base = {id_: rev for file in self.manifest.files.values() for id_, rev in file.ids.items()}
         groups: dict[str, Group] = {}
         hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
@@ -158,12 +158,12 @@ class Comparison:
             if memory and memory.id not in self._at_home:
                 before, now = mirror_places.place_of(memory, self._tree.session_name), group.place
                 if before and replace(before, path=now.path, category=now.category, topic=now.topic) == now:
-                    self._moved.setdefault(memory.id, now.path)
+                    self.moved.setdefault(memory.id, now.path)
 
     def _tell_apart(self, group: Group) -> None:
         """Note every edit and every conflict of a group."""
         there, new = dict[str, str](), list[Found]()
-        moved = [id_ for id_, path in self._moved.items() if path == group.place.path]
+        moved = [id_ for id_, path in self.moved.items() if path == group.place.path]
         known = {*group.base, *group.members, *moved}
         for one in group.found:
             own = one.id if one.id in known else None
@@ -175,7 +175,7 @@ class Comparison:
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
             # taken in before and the file could not be written.
-            missing = [m for m in group.members.values() if m.id not in there and m.id not in self._moved]
+            missing = [m for m in group.members.values() if m.id not in there and m.id not in self.moved]
             twins = [memory.id for memory in missing if mirror.says(group.place, memory) == one.said]
             there[twins[0] if twins else self._add(group, one, there)] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
@@ -189,7 +189,7 @@ class Comparison:
 
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
-        memory, said, is_moved = self.view.live(id_), self._said(group, id_), id_ in self._moved
+        memory, said, is_moved = self.view.live(id_), self._said(group, id_), id_ in self.moved
         action: Action = "remember" if memory is None else "revise"
         is_free = memory is not None and (id_ not in self._base or said[0] == said[-1])
         if one is None:
@@ -232,7 +232,7 @@ class Comparison:
         fields |= {"id": one.id} if action == "remember" and one.id else {}
         text = str(fields.get("text") or (memory.text if memory else ""))
         if action == "revise" and memory and text == memory.text and group.place.form == "page":
-            own = {} if memory.id in self._moved else {**one.said, **one.said.get("data", {})}
+            own = {} if memory.id in self.moved else {**one.said, **one.said.get("data", {})}
             heading = own.get("section") or own.get("category") or own.get("topic") or group.place.page
             text = f"{text} → {heading}"
         id_ = memory.id if memory else fields.get("id")
@@ -296,7 +296,9 @@ def sync(
 
         if writer is not None and any(group.edits for group in compared.groups):
             tree.spine.commit(act, cause="sync", actor=writer(SHARED).actor)
-        taken = [group for group in compared.groups if not (group.is_held or (group.edits and not writer))]
+        waiting = {g.place.path for g in compared.groups if g.is_held or (g.edits and not writer)}
+        away = {id_ for id_, path in compared.moved.items() if path in waiting}  # not here, and not yet there
+        taken = [g for g in compared.groups if g.place.path not in waiting and away.isdisjoint(g.base)]
         seen = {path: data for group in taken for path, data in group.seen.items()}
         read = [one.path for group in taken for one in group.found]
         touched = tree.bring_up(seen, [g.place for g in taken], read, compared.copies() if writer else None)
