@@ -219,8 +219,7 @@ class Comparison:
         """
         id_, shown = None, self.manifest.files.get(one.path)
         for number in count() if group.place.form == "page" else ():
-            words = codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number])
-            id_ = hash_of(words)[:20]
+            id_ = hash_of(codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number]))[:20]
             if there.get(id_) != one.path and (self.view.live(id_) or not self._state.history(id_)):
                 break
         if self.view.live(id_ or "") is None:

@@ -147,9 +147,8 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
     def consolidate_memory(self, max_age_days: float | None = None, promote: bool = False) -> Consolidated:
         """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
         policy = self.account.policy.patterns
-        if max_age_days is not None:
-            policy = replace(policy, days=float(max_age_days))
-        done = patterns.consolidate(self.account, self.now(), policy, promote=promote)
+        days = policy.days if max_age_days is None else float(max_age_days)
+        done = patterns.consolidate(self.account, self.now(), replace(policy, days=days), promote=promote)
         if self._is_own or self.account.policy.retention.mode == "on":
             self.account.retire_aged()
         self.show()

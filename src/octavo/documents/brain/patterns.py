@@ -130,7 +130,7 @@ def _sightings(episodes: Iterable[Memory]) -> Iterator[Sighting]:
             case _:
                 talks.setdefault(memory.sandbox or memory.id, []).append(memory)
         yield from ((kind, key, memory.at, memory.id, outcome) for kind, key, outcome in seen)
-    for talk in (sorted(talk, key=lambda memory: memory.at) for talk in talks.values()):
+    for talk in talks.values():
         turns = [turn for memory in talk for turn in memory.turns if turn.speaker == "user"]
         for pair in pairwise(str(turn.data["intent"]) for turn in turns if turn.data.get("intent")):
             yield "intents", "-".join(pair), talk[-1].at, talk[0].id, None
