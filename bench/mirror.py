@@ -13,10 +13,12 @@ import octavo
 from bench import harness
 from octavo.domain.buffer import Wrote
 from octavo.domain.memory import Memory
+from octavo.domain.policy import MirrorPolicy, Policy
 from octavo.engine.account import Account
 from octavo.engine.mirror import Mirror
 
 _TITLE = "The mirror of an account"
+_FOLLOWED = Policy(mirror=MirrorPolicy(mode="manual"))
 _AT = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 
 
@@ -26,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     size, rounds = bench.pick(10_000, 40), bench.options.rounds or bench.pick(30, 2)
     with (
         tempfile.TemporaryDirectory() as folder,
-        octavo.open(Path(folder), "nok", actor="human:nok", embedder=False) as account,
+        octavo.open(Path(folder), "nok", actor="human:nok", embedder=False, policy=_FOLLOWED) as account,
     ):
         facts = [
             Wrote(memory=Memory(id=f"m{n}", kind="fact", text=_text(n), category=f"page{n % 4}", at=_AT))

@@ -199,6 +199,8 @@ def _default(value: Any) -> str:
             return "see below"
         case tuple():
             return "<br>".join(f"`{json.dumps(item)}`" for item in value)
+        case dict():
+            return f"`{{ {', '.join(f'{key} = {json.dumps(one)}' for key, one in value.items())} }}`"
         case _:
             return f"`{json.dumps(value)}`"
 
@@ -212,6 +214,8 @@ def _form(hint: Any) -> str:
         return _form(next(option for option in options if option is not type(None)))
     if options and get_origin(hint) is tuple:
         return "tables" if _is_record(options[0]) else "a list of texts"
+    if options and get_origin(hint) is dict:
+        return "a table of numbers"
     if options:
         return ", ".join(f"`{option}`" for option in options)
     return {int: "a whole number", float: "a number", str: "a text"}[hint]

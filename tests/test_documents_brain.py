@@ -77,6 +77,7 @@ def test_in_a_fresh_directory_the_whole_tree_exists_and_a_repeated_start_is_harm
             assert folders == {
                 "procedural/skills",
                 *("semantic/skills", "semantic/knowledge", "semantic/behaviors"),
+                *("semantic/states", "semantic/cores", "semantic/spheres"),
                 *("episodic/conversations", "episodic/events"),
                 *("episodic/rlds_episodes", "episodic/checkpoints"),
             }
@@ -232,6 +233,7 @@ def test_below_the_threshold_and_before_the_look_back_nothing_is_learned(brain, 
     brain.save_episode(run(1, at=clock()))
     brain.save_episode(run(2, at=clock()))
     brain.save_episode(run(3, at=clock() - timedelta(days=8)))
+    brain.save_episode(run(4, at=clock() + timedelta(days=1)))
     assert brain.consolidate_memory().knowledge_updated == 1, "only that floor is walked on"
     assert brain.account.memories(topic="pattern/actions/forward-left-forward") == []
     assert brain.consolidate_memory(max_age_days=9).patterns_promoted == 1

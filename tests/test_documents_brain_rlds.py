@@ -291,7 +291,7 @@ def test_minari_reads_back_the_same_episodes_steps_and_rewards(brain, played, tm
     kept = [e for e in episodes(brain) if e["metadata"]["success"]]
     assert read.total_episodes == len(kept) == 2
     assert read.total_steps == sum(e["metadata"]["total_moves"] for e in kept)
-    ours = [round(runs.reward_of(e["steps"]), 4) for e in kept]
+    ours = [round(sum(step["reward"] for step in e["steps"]), 4) for e in kept]
     assert [round(float(episode.rewards.sum()), 4) for episode in read.iterate_episodes()] == ours
     assert all(episode.terminations[-1] for episode in read.iterate_episodes())
     with octavo.open(tmp_path / "brain", "brain_b") as account:

@@ -7,6 +7,7 @@ import pytest
 import octavo
 from octavo.documents.brain import FilesystemMemory
 from octavo.domain.policy import Policy, RetentionPolicy
+from octavo.errors import BadPolicy
 from octavo.testing.clocks import SettableClock
 
 
@@ -110,7 +111,7 @@ def test_a_milestone_a_behaviour_knowledge_and_what_a_person_approved_never_go(b
 
 
 def test_many_at_once_wait_for_a_person_and_are_asked_about_once(tmp_path, clock):
-    policy = Policy(retention=RetentionPolicy(event_megabytes=0))
+    policy = Policy(retention=RetentionPolicy(events={"max_size_mb": 0}))
     with FilesystemMemory(tmp_path / "b", clock=clock, policy=policy, embedder=False) as brain:
         events = [{"text": f"event {n}", "kind": "episode", "category": "event"} for n in range(60)]
         brain.account.remember_many(events)
@@ -124,10 +125,23 @@ def test_many_at_once_wait_for_a_person_and_are_asked_about_once(tmp_path, clock
 
 
 def test_a_size_lets_the_oldest_go(tmp_path, clock):
-    policy = Policy(retention=RetentionPolicy(event_megabytes=0.001))
+    policy = Policy(retention=RetentionPolicy(events={"max_size_mb": 0.001}))
     with FilesystemMemory(tmp_path / "b", clock=clock, policy=policy, embedder=False) as brain:
         for number in range(4):
             brain.account.remember(f"{number} " * 200, kind="episode", category="event", at=clock())
             clock.advance(minutes=1)
         assert len(brain.account.retire_aged()["events"]) == 2
         assert [m.text.split()[1] for m in brain.account.memories(kind="episode")] == ["2", "3"]
+
+
+def test_a_limit_is_set_by_itself_lifted_by_inf_and_a_misspelt_one_is_named(tmp_path, clock):
+    own = tmp_path / "policy.toml"
+    own.write_text("[retention]\nevents.max_age_days = inf\nconversations = { max_files = 7 }\n")
+    with FilesystemMemory(tmp_path / "b", clock=clock, policy=own, embedder=False) as brain:
+        assert brain.retention()["episodic"]["conversations"] == {"max_age_days": 30, "max_files": 7}
+        brain.log_event({"event_type": "action", "payload": "อยู่ต่อ"})
+        clock.advance(days=4000)
+        assert not any(brain.account.retire_aged().values())
+    own.write_text("[retention.events]\nmax_age = 3\n")
+    with pytest.raises(BadPolicy, match=r"'retention\.events\.max_age'"):
+        FilesystemMemory(tmp_path / "b", policy=own)

@@ -89,6 +89,19 @@ def test_a_conflict_says_how_to_decide_it_and_a_file_that_goes_is_not_said_to_be
     assert "removed  semantic/knowledge/objects.md" in told
 
 
+@pytest.mark.parametrize(("mode", "shown"), [("off", "red"), ("manual", "สีฟ้า")])
+def test_a_mirror_follows_upkeep_only_if_the_policy_says_so(tmp_path: Path, mode: Any, shown: str) -> None:
+    policy = Policy(mirror=MirrorPolicy(mode=mode))
+    with octavo.open(tmp_path, "rex", actor="human:nok", policy=policy) as account:
+        key = account.remember("the red key opens the north door", category="objects").or_raise()
+        page = Path(account.mirror().folder, "semantic/knowledge/objects.md")
+        account.revise(key.id, text="กุญแจสีฟ้าเปิดประตูเหนือ")
+        account.upkeep()
+        assert shown in page.read_text()
+        account.mirror()
+        assert "สีฟ้า" in page.read_text()
+
+
 def test_a_mirror_may_follow_every_commit(tmp_path: Path) -> None:
     policy = Policy(mirror=MirrorPolicy(mode="after_commit"))
     with octavo.open(tmp_path, "rex", actor="human:nok", policy=policy) as account:

@@ -91,14 +91,21 @@ def files(tree: Path) -> dict[str, bytes]:
 # Rendering
 
 
-@given(texts=st.lists(st.tuples(WORDS, WORDS), max_size=6))
+def page_of(items: list[tuple[str, str, str]]) -> str:
+    """The page of facts, each with its section, its text and its id."""
+    told: dict[str, Any] = {"kind": "fact", "category": "objects", "at": AT}
+    facts = [Memory(id=id_, text=text, data={"section": section}, **told) for section, text, id_ in items]
+    place = mirror_places.Place(path=OBJECTS, form="page", kind="fact", category="objects")
+    return mirror.render(place, OBJECTS, facts, {}).decode()
+
+
+@given(texts=st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6))
 def test_a_page_says_exactly_what_its_memories_say_whatever_they_say(texts: list[tuple[str, str]]) -> None:
     written = [(s, t, f"m{n}") for n, (s, t) in enumerate(texts)]
-    items = [(section, blocks.item(text, id_)) for section, text, id_ in written]
-    page = blocks.page("Objects", items, {"page": "objects"})
+    page = page_of(written)
     read = [block[:3] for block in blocks.blocks_of(page, ["Objects"])]
     assert sorted(read, key=lambda block: str(block[2])) == written
-    assert page == blocks.page("Objects", items, {"page": "objects"})
+    assert page == page_of(written)
     assert [block[:3] for block in blocks.blocks_of(page.replace("\n", "\r\n"), ["Objects"])] == read
 
 
@@ -967,7 +974,8 @@ def test_skills_and_behaviours_travel_and_approval_does_not(account: Account, tm
     approved = account.remember("# Cook\n\nผัดกะเพรา", kind="skill", topic="skills/cook").or_raise()
     account.promote(approved.id)
     actions = {"name": "wave", "actions": ["left", "right"], "description": "says hello"}
-    account.remember("wave", kind="skill", category="behavior", topic="behavior/wave", data=actions)
+    wave = account.remember("wave", kind="skill", category="behavior", topic="behavior/wave", data=actions)
+    made = wave.or_raise()
     account.remember("x", kind="skill", topic="guardrails", category="guardrail", data={"deny": ["fly"]})
     assert account.export(tmp_path / "skills", format="skills").left_out == {"rule": 1}
     assert sorted(files(tmp_path / "skills")) == ["behaviors.json", "cook/SKILL.md", "greet/SKILL.md"]
@@ -978,6 +986,7 @@ def test_skills_and_behaviours_travel_and_approval_does_not(account: Account, tm
             assert set(skills) == {"skills/greet", "skills/cook", "behavior/wave"}
             assert all(m.layer == "semantic" for m in skills.values())
             assert skills["behavior/wave"].data["actions"] == ["left", "right"]
+            assert skills["behavior/wave"].data["created_at"] == made.at.isoformat()
             assert skills["skills/cook"].text == "# Cook\n\nผัดกะเพรา"
             (asked,) = other.proposals()
             assert (asked.action, asked.memory.topic) == ("promote", "skills/cook")

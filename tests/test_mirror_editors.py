@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from octavo.engine.account import Account
 from octavo.errors import Unavailable
 from octavo.storage.mirror_tree import Tree
 from octavo.storage.stores.disk import Disk
+from test_mirror import page_of
 
 OBJECTS = "semantic/knowledge/objects.md"
 KEY, LAVA = "the red key opens the north door", "ลาวาร้อนมาก ห้ามเดินผ่าน"
@@ -76,7 +78,7 @@ def test_how_an_editor_saves_is_no_edit(account: Account, tree: Path, save: Call
 def test_blanks_at_the_end_of_lines_mean_nothing_in_a_file_and_stay_in_a_memory(
     text: str, section: str
 ) -> None:
-    page = blocks.page("Objects", [(section, blocks.item(text, "m1"))], {"page": "objects"})
+    page = page_of([(section, text, "m1")])
     stripped = "\n".join(line.rstrip(" \t") for line in page.split("\n"))
     for saved in (page, stripped, page.replace("\n", " \n")):
         assert [b[:3] for b in blocks.blocks_of(saved, ["Objects"])] == [(section, text, "m1")]
@@ -314,11 +316,133 @@ def test_a_line_that_was_copied_to_two_pages_and_cut_is_one_moved_and_one_new(
     assert account.sync().edits == ()
 
 
+def test_what_a_person_moves_takes_the_newer_words_of_the_account_along(account: Account, tree: Path) -> None:
+    skill = account.remember("Dances.", kind="skill", topic="skills/dance").or_raise()
+    account.mirror()
+    key, lava = (next(m for m in account.memories() if m.text == text) for text in (KEY, LAVA))
+    (tree / OBJECTS).rename(tree / "semantic/knowledge/สิ่งของ.md")
+    (tree / "semantic/skills/dance").rename(tree / "semantic/skills/tango")
+    account.revise(key.id, text="ประตูเหนือปิดแล้ว")
+    account.revise(skill.id, text="Dances slowly.")
+    account.forget(lava.id)
+    done = account.sync(commit=True)
+    assert ([edit.action for edit in done.edits], done.conflicts) == (["revise", "revise"], ())
+    told = {(m.id, m.category or m.topic, m.text) for m in account.memories()}
+    assert told == {
+        (key.id, "สิ่งของ", "ประตูเหนือปิดแล้ว"), (skill.id, "skills/tango", "Dances slowly.")
+    }  # fmt: skip
+    assert LAVA not in (tree / "semantic/knowledge/สิ่งของ.md").read_text(), "what was forgotten stays so"
+    assert account.sync().edits == ()
+
+
+@pytest.mark.parametrize(
+    ("take", "kept"), [("ours", "ประตูเหนือปิดแล้ว"), ("theirs", KEY.replace("red", "blue"))]
+)
+def test_a_conflict_on_a_page_that_was_renamed_keeps_both_until_somebody_decides(
+    account: Account, tree: Path, take: Any, kept: str
+) -> None:
+    (key,) = (memory for memory in account.memories() if memory.text == KEY)
+    page = tree / "semantic/knowledge/กุญแจ.md"
+    (tree / OBJECTS).rename(page)
+    page.write_text(page.read_text().replace("red key", "blue key"))
+    account.revise(key.id, text="ประตูเหนือปิดแล้ว")
+    mine = page.read_bytes()
+    for _ in range(2):
+        done = account.sync(commit=True)
+        assert (done.edits, len(done.conflicts), page.read_bytes()) == ((), 1, mine)
+        (copy,) = tree.rglob("*.octavo-*")
+        assert copy.name in done.conflicts[0].reason
+        assert "ประตูเหนือปิดแล้ว" in copy.read_text()
+    account.sync(commit=True, take=take)
+    assert texts(account) == {kept, LAVA}
+    assert list(tree.rglob("*.octavo-*")) == []
+    assert account.sync().edits == ()
+
+
+def test_what_a_person_moves_stays_where_they_put_it_until_it_is_taken_in(
+    account: Account, tree: Path
+) -> None:
+    other = account.remember("ต้นโอ๊กอยู่หลังบ้าน", category="places").or_raise()
+    account.mirror()
+    doors, places = tree / "semantic/knowledge/doors.md", tree / "semantic/knowledge/places.md"
+    (tree / OBJECTS).rename(doors)
+    line = next(one for one in places.read_text().splitlines() if other.id in one)
+    places.write_text(places.read_text().replace(line, ""))
+    doors.write_text(doors.read_text() + f"{line}\n- the card is 4111 1111 1111 1111\n")
+    left = [doors.read_bytes(), places.read_bytes()]
+    account.mirror()  # it shows what is new, and takes nothing in
+    assert len(account.sync(commit=True).refused) == 1
+    assert (not (tree / OBJECTS).exists(), [doors.read_bytes(), places.read_bytes()]) == (True, left)
+    doors.write_text("".join(one for one in doors.read_text().splitlines(keepends=True) if "4111" not in one))
+    account.mirror()
+    account.sync(commit=True)
+    told = sorted((m.category, m.text, m.rev) for m in account.memories())
+    assert told == sorted([("doors", KEY, 2), ("doors", LAVA, 2), ("doors", other.text, 2)])
+    assert (not (tree / OBJECTS).exists(), not places.exists(), account.sync().edits) == (True, True, ())
+
+
 def test_a_skill_with_an_id_of_ones_own_is_renamed_and_stays_the_same(account: Account, tree: Path) -> None:
     account.remember("Dances.", kind="skill", topic="skills/dance", id="dance1")
     account.mirror()
     (tree / "semantic/skills/dance").rename(tree / "semantic/skills/tango")
     assert [(edit.action, edit.id) for edit in account.sync(commit=True).edits] == [("revise", "dance1")]
+
+
+@pytest.mark.parametrize("name", ["เต้นรำ", "Dance", "my dance"])
+def test_a_skill_stays_the_same_whatever_its_folder_is_called(
+    account: Account, tree: Path, name: str
+) -> None:
+    skill = account.remember("เต้นเมื่อเพลงดัง", kind="skill", topic="skills/dance").or_raise()
+    account.mirror()
+    (tree / "semantic/skills/dance").rename(tree / "semantic/skills" / name)
+    done = account.sync(commit=True)
+    assert ([(edit.action, edit.id) for edit in done.edits], done.left_alone) == ([("revise", skill.id)], ())
+    (kept,) = account.memories(kind="skill")
+    assert (kept.topic, kept.text) == (f"skills/{name}", skill.text)
+    (folder,) = (tree / "semantic/skills").iterdir()
+    assert f"name: {folder.name}\n" in (folder / "SKILL.md").read_text()
+    assert account.sync().edits == ()
+
+
+def test_a_new_state_or_skill_with_any_name_is_taken_in(account: Account, tree: Path) -> None:
+    (tree / "semantic/states/อารมณ์ Now.json").write_text('{"calm": 0.5}')
+    (tree / "semantic/skills/ทำอาหาร").mkdir()
+    (tree / "semantic/skills/ทำอาหาร/SKILL.md").write_text("ผัดกะเพรา\n")
+    done = account.sync(commit=True)
+    assert (len(done.edits), done.refused, done.left_alone) == (2, (), ())
+    (state,) = account.memories(kind="register")
+    (skill,) = account.memories(kind="skill")
+    assert (state.topic, state.data) == ("อารมณ์ Now", {"calm": 0.5})
+    assert (skill.topic, skill.text) == ("skills/ทำอาหาร", "ผัดกะเพรา")
+    assert account.sync().edits == ()
+
+
+def test_a_folder_that_can_be_no_scope_stops_nothing(account: Account, tree: Path) -> None:
+    page = tree / "scopes/Orion's notes/semantic/knowledge/stars.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("- ดาวเหนือ\n")
+    (tree / "semantic/knowledge/plants.md").write_text("- โหระพา\n")
+    done = account.sync(commit=True)
+    assert [held.path for held in done.left_alone] == [page.relative_to(tree).as_posix()]
+    assert "โหระพา" in texts(account)
+    assert page.read_text() == "- ดาวเหนือ\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "mine", "why"),
+    [
+        ("episodic/rlds_episodes/e1/steps.jsonl", '{"reward": 1}\n', "needs its metadata.json"),
+        ("semantic/behaviors/behaviors.json", '{"โบก": {"actions": "left"}}', "a list of actions"),
+        ("semantic/behaviors/behaviors.json", '{"": {"actions": ["left"]}}', "needs a name"),
+    ],
+)
+def test_what_cannot_be_taken_in_whole_is_told_and_stays(
+    account: Account, tree: Path, place: str, mine: str, why: str
+) -> None:
+    (tree / place).parent.mkdir(parents=True, exist_ok=True)
+    (tree / place).write_text(mine)
+    (held,) = account.sync(commit=True).refused
+    assert (held.path, why in held.reason, (tree / place).read_text()) == (place, True, mine)
 
 
 def test_a_page_saved_while_a_sync_runs_is_not_written_over(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ blanks at the end of a line, which editors add and take away: in a file they mea
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -35,19 +35,6 @@ _FENCED = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*\Z", re.MULTILINE)
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
-
-
-def page(title: str, items: Iterable[tuple[str, str]], front: Mapping[str, Any]) -> str:
-    """A page of items, each with its section, in their order, those of one section together."""
-    sections: dict[str, list[str]] = {"": []}
-    for section, said in items:
-        sections.setdefault(section, []).append(said)
-    parts = [front_matter(front) + f"\n# {_one_line(title)}\n"]
-    for name, some in sections.items():
-        if some:
-            heading = f"## {_one_line(name)}\n\n" if name else ""
-            parts.append(heading + "".join(some))
-    return "\n".join(parts)
 
 
 def item(text: str, id_: str) -> str:
@@ -125,11 +112,11 @@ def unescaped(text: str) -> str:
     )
 
 
+def heading(text: str, marks: str) -> str:
+    """A heading of one line; blanks around its text are spelt out, because a heading has none."""
+    line = escaped(text).replace("\n", "&#10;")
+    return f"{marks} {re.sub(f'^[{_BLANKS}]|[{_BLANKS}]$', _entity, line)}\n"
+
+
 def _entity(character: re.Match[str]) -> str:
     return f"&#{ord(character[0])};"
-
-
-def _one_line(text: str) -> str:
-    """A text as a heading; blanks around it are spelt out, because a heading has none."""
-    line = escaped(text).replace("\n", "&#10;")
-    return re.sub(f"^[{_BLANKS}]|[{_BLANKS}]$", _entity, line)

@@ -25,7 +25,7 @@ STATE = "state"  # the category of a register that holds raw data under a name
 UNCOUNTED = ("sensory", "event")  # categories of episodes that are no conversation
 COMPARED = ("fact", "register", "canon", "skill")  # kinds whose texts are looked up by likeness
 
-_SCOPE = pattern(r"[a-z0-9][a-z0-9_.-]{0,63}")
+SCOPE = pattern(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,95}")
 _ACTOR = pattern(r"system|agent|tool|(human|agent|tool):[^\s:\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,63}")
 _TEMPORARY = pattern(r"(ep_)?te?mp[_-]", re.IGNORECASE)
@@ -200,7 +200,7 @@ def transcript(turns: Sequence[Turn]) -> str:
 
 def check_scope(scope: str) -> str:
     """Return the scope, or raise: names are lower-case, and a wildcard is no scope."""
-    if not isinstance(scope, str) or not _SCOPE.fullmatch(scope):
+    if not isinstance(scope, str) or not SCOPE.fullmatch(scope):
         raise BadInput(
             f"scope {scope!r} cannot be used",
             hint="a scope is `shared` or an agent's name: lower-case letters, digits, '_', '.', '-'; "

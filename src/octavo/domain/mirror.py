@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from octavo.domain import blocks, strict_json
 from octavo.domain.memory import Memory
-from octavo.domain.mirror_places import BEHAVIOR, GENERAL, STEPS, Place, skill_name
+from octavo.domain.mirror_places import BEHAVIOR, EDITABLE, GENERAL, STEPS, Place, skill_name
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.sentences import shorten
 from octavo.errors import BadFile, BadInput
@@ -29,7 +29,7 @@ _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
 _OWN, _METADATA, _OTHERS = ("name", "description"), "metadata", "front"
 _LONGEST_DESCRIPTION = 1024
-TAUGHT = Place(path="behaviors.json", form="behaviors", kind="skill")
+TAUGHT = Place(path="behaviors.json", form="behaviors", kind="skill", category=BEHAVIOR)
 
 
 def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[str, int]) -> bytes:
@@ -60,11 +60,17 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
 
 def _page(name: str, memories: Sequence[Memory]) -> str:
     """A page with its front matter: where its memories rest on episodes, of how many, and until when."""
-    items = ((_section(memory), blocks.item(memory.text, memory.id)) for memory in memories)
+    sections: dict[str, list[str]] = {"": []}
+    for memory in memories:
+        sections.setdefault(_section(memory), []).append(blocks.item(memory.text, memory.id))
     episodes = {id_ for memory in memories for id_ in memory.linked("evidence")}
     days = [str(memory.data.get("last_seen", ""))[:10] for memory in memories]
     learned = {"updated": max(days), "episodes": len(episodes)} if episodes and any(days) else {}
-    return blocks.page(title_of(name), items, {"page": name, **learned})
+    parts = [blocks.front_matter({"page": name, **learned}), blocks.heading(title_of(name), "#")]
+    for section, items in sections.items():
+        head = blocks.heading(section, "##") + "\n" if section else ""
+        parts += [head + "".join(items)] if items else []
+    return "\n".join(parts)
 
 
 def title_of(page: str) -> str:
@@ -154,7 +160,9 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
             plain = blocks.plain(text).removesuffix("\n")
             return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
         case "json":
-            return [Found(said={"data": _json(data)}, path=path)]
+            value = _json(data)
+            words = {"text": json_text(value, indent=None).rstrip()} if place.kind == "skill" else {}
+            return [Found(said={**words, "data": value}, path=path)]
         case "run" if path.endswith(STEPS):
             lines = strict_json.lines_of(data)
             return [Found(said=_object(step, f"line {n}: "), path=path, line=n) for n, step in lines]
@@ -164,13 +172,12 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
     found = []
     for name, value in _json(data).items():
         actions = value.get("actions") if isinstance(value, dict) else None
-        if not isinstance(actions, list) or len(name) > 64:
-            raise BadInput(f"behavior {name!r} has no list of actions")
-        said = {"name": name, "actions": [str(action) for action in actions]}
-        said["description"] = str(value.get("description") or "")
+        if not name or len(name) > 64 or not isinstance(actions, list):
+            raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and a list of actions")
         first = {key: value[key] for key in (_CREATED, _COUNTED) if value.get(key)}
         line = text.count("\n", 0, max(text.find(json.dumps(name, ensure_ascii=False)), 0)) + 1
-        found.append(Found(said={"data": said}, path=path, line=line, first=first))
+        said = taught(name, actions, value.get("description"))
+        found.append(Found(said=said, path=path, line=line, first=first))
     return found
 
 
@@ -261,29 +268,29 @@ def fields_of(
     place: Place, said: Mapping[str, Any], old: Memory | None, first: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """What a memory must be to say this there: the fields to revise, or all that a new one needs."""
-    fields: dict[str, Any] = dict(said) if old is not None else {"kind": place.kind, **said}
+    fields = dict(said)
     if "data" in said and place.form != "json":
         older = (first or {}) if old is None else old.data
         kept = {name: value for name, value in older.items() if name not in said["data"]}
         fields["data"] = kept | {k: v for k, v in said["data"].items() if v is not None}
+    if old is None and place.form in EDITABLE:
+        fields = {"kind": place.kind, "topic": place.topic, "category": place.category, **fields}
+    elif place.kind == "fact":
+        fields["category"] = place.category
+    if fields.get("category") == GENERAL and not (old and old.category):
+        fields["category"] = None
     is_approved = re.match("(scopes/[^/]+/)?procedural/", place.path)
     if is_approved and not (old and old.approved):  # who moves a skill there approves it
         fields["category"] = GUARDRAIL if place.topic == "guardrails" else PROCEDURAL
-    if old is None and place.form in ("skill", "text", "json"):
-        fields = {"topic": place.topic, "category": place.category, **fields}
-    match place.form:
-        case "page" if place.kind == "fact":
-            is_general = place.category == GENERAL and not (old and old.category)
-            fields["category"] = None if is_general else place.category
-        case "skill" if old and skill_name(old.topic or old.id) != place.path.split("/")[-2]:
-            fields["topic"] = place.topic
-        case "json" if place.kind == "skill":
-            fields["text"] = json_text(said["data"], indent=None).rstrip()
-        case "behaviors":
-            name = said["data"]["name"]
-            fields["text"] = f"{name}: {' -> '.join(said['data']['actions'])}"
-            fields |= {"category": BEHAVIOR, "topic": f"{BEHAVIOR}/{name}"} if old is None else {}
+    if old and place.form == "skill" and skill_name(old.topic or old.id) != place.path.split("/")[-2]:
+        fields["topic"] = place.topic
     return fields
+
+
+def taught(name: str, actions: Sequence[Any], description: Any = None) -> dict[str, Any]:
+    """What a file says of a behaviour."""
+    data = {"name": name, "actions": [str(a) for a in actions], "description": str(description or "")}
+    return {"text": f"{name}: {' -> '.join(data['actions'])}", "topic": f"{BEHAVIOR}/{name}", "data": data}
 
 
 def name_of(memory: Memory) -> str:

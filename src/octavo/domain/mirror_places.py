@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from octavo.domain import blocks
-from octavo.domain.memory import SHARED, STATE, Kind, Memory
+from octavo.domain.memory import SCOPE, SHARED, STATE, Kind, Memory
 from octavo.errors import BadInput
 
 Form = Literal[
@@ -26,40 +26,39 @@ BLOCKS = 1000  # on one page; more go to a second one
 GENERAL, STEPS = "general", "steps.jsonl"
 SKILLS = "skills/"  # how the topic of a skill begins
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # as a name, on some systems
-_RULES = ("capabilities", "guardrails", "sandbox_rules", "mcp")
-_POINTS = ("ckpt_latest", "ckpt_backup")
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*^#\[\]]")
-_VARIABLE = re.compile(r"\{(\w+)\}")
+_STATE = {"category": STATE}
 _NUMBERED = re.compile(r"(.*?)(/SKILL\.md|\.\w+)")
 _LONGEST_SKILL = 64
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
+# The tree: a path and what it is named by, its form, and the kind and fields of what is shown there; the
+# first row that fits counts.
+_ROWS: tuple[tuple[str, str, Form, Kind, dict[str, Any]], ...] = (
+    ("semantic/knowledge/{}.md", "category", "page", "fact", {}),
+    ("semantic/canon.md", "", "page", "canon", {}),
+    ("episodic/checkpoints/ckpt_latest.json", "", "kept", "register", {**_STATE, "topic": "ckpt_latest"}),
+    ("episodic/checkpoints/ckpt_backup.json", "", "kept", "register", {**_STATE, "topic": "ckpt_backup"}),
+    ("semantic/states/{}.json", "topic", "json", "register", _STATE),
+    ("semantic/registers.md", "", "page", "register", {}),
+    ("semantic/behaviors/behaviors.json", "", "behaviors", "skill", {"category": BEHAVIOR}),
+    ("procedural/AGENTS.md", "", "text", "skill", {"topic": "agents", "approved": True}),
+    ("procedural/capabilities.json", "", "json", "skill", {"topic": "capabilities", "approved": True}),
+    ("procedural/guardrails.json", "", "json", "skill", {"topic": "guardrails", "approved": True}),
+    ("procedural/sandbox_rules.json", "", "json", "skill", {"topic": "sandbox_rules", "approved": True}),
+    ("procedural/mcp.json", "", "json", "skill", {"topic": "mcp", "approved": True}),
+    ("procedural/skills/{}/SKILL.md", "skill", "skill", "skill", {"approved": True}),
+    ("semantic/skills/{}/SKILL.md", "skill", "skill", "skill", {}),
+    ("episodic/events/events.jsonl", "", "events", "episode", {"category": "event"}),
+    ("episodic/events/game_events.jsonl", "", "events", "episode", {"category": "game_event"}),
+    ("episodic/rlds_episodes/{}/metadata.json", "id", "run", "episode", {"category": "rlds"}),
+    ("episodic/conversations/{}.json", "session", "talk", "episode", {}),
+    ("semantic/assemblies.md", "", "listed", "assembly", {}),
+    ("semantic/cores/{}.md", "id", "told", "core", {}),
+    ("semantic/spheres/{}.md", "id", "told", "sphere", {}),
+)
 # What every tree has, from the first day on.
-FOLDERS = (
-    *("procedural/skills", "semantic/skills", "semantic/knowledge", "semantic/behaviors"),
-    *("episodic/conversations", "episodic/events", "episodic/rlds_episodes", "episodic/checkpoints"),
-)
-
-# The tree: a path, its form, and the kind and fields of what is shown there; the first row that fits counts.
-_ROWS: tuple[tuple[str, Form, Kind, dict[str, Any]], ...] = (
-    ("semantic/knowledge/{category}.md", "page", "fact", {}),
-    ("semantic/canon.md", "page", "canon", {}),
-    ("episodic/checkpoints/{point}.json", "kept", "register", {"category": STATE}),
-    ("semantic/states/{topic}.json", "json", "register", {"category": STATE}),
-    ("semantic/registers.md", "page", "register", {}),
-    ("semantic/behaviors/behaviors.json", "behaviors", "skill", {"category": BEHAVIOR}),
-    ("procedural/AGENTS.md", "text", "skill", {"topic": "agents", "approved": True}),
-    ("procedural/{rule}.json", "json", "skill", {"approved": True}),
-    ("procedural/skills/{skill}/SKILL.md", "skill", "skill", {"approved": True}),
-    ("semantic/skills/{skill}/SKILL.md", "skill", "skill", {}),
-    ("episodic/events/events.jsonl", "events", "episode", {"category": "event"}),
-    ("episodic/events/game_events.jsonl", "events", "episode", {"category": "game_event"}),
-    ("episodic/rlds_episodes/{id}/metadata.json", "run", "episode", {"category": "rlds"}),
-    ("episodic/conversations/{session}.json", "talk", "episode", {}),
-    ("semantic/assemblies.md", "listed", "assembly", {}),
-    ("semantic/cores/{id}.md", "told", "core", {}),
-    ("semantic/spheres/{id}.md", "told", "sphere", {}),
-)
+FOLDERS = sorted({re.sub(r"/(\{\}.*|[^/{]*)$", "", path) for path, *_ in _ROWS})
 
 
 @cache
@@ -78,20 +77,17 @@ def skill_name(topic: str) -> str:
     """The name that a topic has as a folder: lower-case letters, digits and hyphens, kept apart by a hash."""
     said = topic.removeprefix(SKILLS)
     plain = said.replace("_", "-")
-    slug = unicodedata.normalize("NFKC", said).lower()
-    slug = re.sub("-+", "-", "".join(c if c.isalnum() else "-" for c in slug)).strip("-")
+    slug = re.sub(r"[\W_]+", "-", unicodedata.normalize("NFKC", said).lower()).strip("-")
     if slug == plain and len(slug) <= _LONGEST_SKILL:
         return slug
     mark = hashlib.sha256(said.encode()).hexdigest()[:6]
     return f"{slug[: _LONGEST_SKILL - 7].strip('-')}-{mark}".removeprefix("-")
 
 
-# What a memory gives a path for its variable; nothing if it has no such thing.
+# What a path is named by, as a memory has it; nothing if it has no such thing.
 _NAMES: dict[str, Callable[[Memory, Callable[[str], str]], str]] = {
     "category": lambda memory, _: safe(memory.category or GENERAL),
     "topic": lambda memory, _: safe(memory.topic) if memory.topic else "",
-    "rule": lambda memory, _: memory.topic if memory.topic in _RULES else "",
-    "point": lambda memory, _: memory.topic if memory.topic in _POINTS else "",
     "skill": lambda memory, _: skill_name(memory.topic or memory.id),
     "id": lambda memory, _: safe(memory.id),
     "session": lambda memory, named: safe(
@@ -115,35 +111,23 @@ class Place(Struct, frozen=True, kw_only=True):
         """What it is called if it is a page."""
         return self.category or {"register": "registers", "assembly": "assemblies"}.get(self.kind, self.kind)
 
-    @property
-    def room(self) -> tuple[str, ...]:
-        """What it is and whose: what moves within a room stays the same memory."""
-        return (self.form, self.kind, self.scope)
-
-    def is_at(self, path: str) -> bool:
-        """Whether a path is its own, or that of a further page or file of it."""
-        first = re.sub(r"-\d{4}\.md$", ".md", path)
-        return self.path in (first, path, re.sub(f"{STEPS}$", "metadata.json", path))
-
 
 def place_of(memory: Memory, session_name: Callable[[str], str] = str) -> Place | None:
     """Where the tree shows a memory; `session_name` gives the file's name for a session."""
-    for path, form, kind, fields in _ROWS:
+    for path, variable, form, kind, fields in _ROWS:
         if kind == memory.kind and all(
             getattr(memory, name) == value or (value is True and getattr(memory, name))
             for name, value in fields.items()
         ):
-            named = _VARIABLE.search(path)
-            if named and not (name := _NAMES[named[1]](memory, session_name)):
+            name = _NAMES[variable](memory, session_name) if variable else path
+            if not name:
                 continue
-            inside = path.replace(named[0], name) if named else path
-            if memory.scope != SHARED:
-                inside = f"scopes/{safe(memory.scope)}/{inside}"
+            scope = "" if memory.scope == SHARED else f"scopes/{safe(memory.scope)}/"
             category = fields.get("category") or (memory.category or GENERAL if kind == "fact" else None)
-            topics = {"run": memory.id, "told": memory.id, "talk": memory.sandbox}
-            topics |= dict.fromkeys(("json", "text", "skill"), memory.topic)
-            told = {"category": category, "topic": topics.get(form)}
-            return Place(path=inside, form=form, kind=kind, scope=memory.scope, **told)
+            own = memory.topic if form in ("json", "text", "skill") else None
+            topic = {"id": memory.id, "session": memory.sandbox}.get(variable, own)
+            told: dict[str, Any] = {"form": form, "kind": kind, "category": category, "topic": topic}
+            return Place(path=scope + path.format(name), scope=memory.scope, **told)
     return None
 
 
@@ -160,24 +144,23 @@ def grouped(
 
 def recognise(path: str, text: str) -> Place | None:
     """What a person's own file is: a place of the tree that can be edited, or nothing of ours."""
-    in_scope = re.fullmatch(r"scopes/([^/]+)/(.+)", path)
+    in_scope = re.fullmatch(f"scopes/({SCOPE.pattern})/(.+)", path)
     scope, inside = in_scope.groups() if in_scope else (SHARED, path)
-    is_alias = inside == "procedural/agents.md"  # the seed's own, which becomes AGENTS.md
-    own = "procedural/AGENTS.md" if is_alias else re.sub(f"{STEPS}$", "metadata.json", inside)
-    for row, form, kind, fields in _ROWS:
-        pattern = _VARIABLE.sub("([^/.][^/]*)", row)
-        if form in (*EDITABLE, "run") and (named := re.fullmatch(pattern, own)):
+    own = re.sub(f"{STEPS}$", "metadata.json", inside)
+    own = own.replace("procedural/agents.md", "procedural/AGENTS.md")  # the seed's own becomes this one
+    for row, variable, form, kind, fields in _ROWS:
+        named = re.fullmatch(row.replace("{}", "([^/.][^/]*)"), own)
+        if named and form in (*EDITABLE, "run"):
             made: dict[str, Any] = {"id": "x", "at": _NEVER, "kind": kind, "scope": scope, **fields}
             made |= {"approved": "person"} if "approved" in fields else {}
-            if variable := _VARIABLE.search(row):
+            if variable:
                 name = named[1]
                 if kind == "fact":  # a page is what its front matter says, unless it was renamed since
                     first, said = re.sub(r"-\d{4}$", "", name), said_page(text)
                     name = said if said and safe(said) in (name, first) else first
-                topics = {"skill": {"topic": f"{SKILLS}{name}"}, "rule": {"topic": name}}
-                made |= topics.get(variable[1], {variable[1]: name})
+                made |= {"topic": f"{SKILLS}{name}"} if variable == "skill" else {variable: name}
             place = place_of(Memory(**made))
-            return place if place and (place.is_at(path) or is_alias or kind == "fact") else None
+            return place if place and place.form == form else None  # a name no system can hold is another
     return None
 
 

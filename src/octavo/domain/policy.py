@@ -109,12 +109,9 @@ class RetentionPolicy(Struct, frozen=True, kw_only=True):
     """How old, how many and how large groups of episodes may get; nothing goes unless `mode` is on."""
 
     mode: Literal["off", "on"] = "off"
-    conversation_days: float | None = 30.0
-    conversation_files: int | None = 100
-    event_days: float | None = 7.0
-    event_megabytes: float | None = 100.0
-    run_days: float | None = 90.0
-    run_files: int | None = 1000
+    conversations: dict[str, float] = field(default_factory=lambda: {"max_age_days": 30.0, "max_files": 100})
+    events: dict[str, float] = field(default_factory=lambda: {"max_age_days": 7.0, "max_size_mb": 100.0})
+    rlds_episodes: dict[str, float] = field(default_factory=lambda: {"max_age_days": 90.0, "max_files": 1000})
     versions_shown: int = 10
 
 
@@ -133,9 +130,9 @@ class PatternPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class MirrorPolicy(Struct, frozen=True, kw_only=True):
-    """When the files of a mirror follow: when asked, or after every commit."""
+    """When the files of a mirror follow: when asked, at upkeep too, or after every commit."""
 
-    mode: Literal["manual", "after_commit"] = "manual"
+    mode: Literal["off", "manual", "after_commit"] = "off"
 
 
 class AssemblyPolicy(Struct, frozen=True, kw_only=True):

@@ -26,19 +26,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     result: str
 
     @property
-    def key(self) -> str:
-        """What it depends on, as a key."""
-        return f"{self.command}-{self.tile}-{'holding' if self.holding else 'empty'}"
+    def condition(self) -> str:
+        """What it depends on, in words."""
+        return f"{self.command} onto {self.tile} {'with' if self.holding else 'without'} a key"
 
     @property
     def text(self) -> str:
         """The outcome in words; a question about the condition shares all but the last."""
-        return f"{condition(self.command, self.tile, self.holding)}: {self.result}"
-
-
-def condition(command: str, tile: str, holding: bool) -> str:
-    """What an outcome depends on, in words."""
-    return f"{command} onto {tile} {'with' if holding else 'without'} a key"
+        return f"{self.condition}: {self.result}"
 
 
 def fields_of(metadata: Any, steps: Any) -> dict[str, Any]:
@@ -66,28 +61,31 @@ def complete(
 ) -> list[dict[str, Any]]:
     """The steps with RLDS' own marks and a closing step that only observes, where missing."""
     marks = {"is_first": False, "is_last": False, "is_terminal": False}
-    marked = [{**marks, "discount": 1.0 - bool(step.get("done")), **step} for step in steps]
-    if marked:
-        marked[0] |= {"is_first": steps[0].get("is_first", True)}
-    if marked and not marked[-1]["is_last"]:
-        last, done = marked[-1], bool(marked[-1].get("done"))
-        # What an older record observes at its end is the state that its last action led to.
-        actual = part_of(last, "world_model").get("actual_state")
-        after = {"robot_state": actual} if actual else part_of(last, "observation")
-        marks |= {"is_last": True, "is_terminal": done}
-        closing = {
-            "discount": 1.0 - done,
-            "frame_id": len(marked),
-            "timestamp_us": last.get("timestamp_us"),
-            "action": None,
-            "observation": dict(observed or after),
-            "world_model": None,
-            "reward": 0.0,
-            "done": done,
-            "info": {},
-        }
-        marked.append({**marks, **closing})
-    return marked
+    marked = [
+        {**marks, "is_first": not place, "discount": 1.0 - bool(step.get("done")), **step}
+        for place, step in enumerate(steps)
+    ]
+    if not marked or marked[-1]["is_last"]:
+        return marked
+    last, done = marked[-1], bool(marked[-1].get("done"))
+    # What an older record observes at its end is the state that its last action led to.
+    actual = part_of(last, "world_model").get("actual_state")
+    closing = {
+        "is_last": True,
+        "is_terminal": done,
+        "discount": 1.0 - done,
+        "frame_id": len(marked),
+        "timestamp_us": last.get("timestamp_us"),
+        "action": None,
+        "observation": dict(
+            observed or ({"robot_state": actual} if actual else part_of(last, "observation"))
+        ),
+        "world_model": None,
+        "reward": 0.0,
+        "done": done,
+        "info": {},
+    }
+    return [*marked, {**marks, **closing}]
 
 
 def steps_of(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -124,11 +122,6 @@ def outcome_of(step: Mapping[str, Any]) -> Outcome | None:
     return Outcome(command="forward", tile=tile, holding=holding, result=result)
 
 
-def reward_of(steps: Sequence[Mapping[str, Any]]) -> float:
-    """The sum of the rewards."""
-    return sum(number_of(step.get("reward")) for step in steps)
-
-
 def summary(metadata: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:
     """An episode in words, so that it can be recalled: the level, how it ended, and each outcome once."""
     outcomes = dict.fromkeys(o.text for step in steps if (o := outcome_of(step)) is not None)
@@ -138,9 +131,10 @@ def summary(metadata: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> 
     return "; ".join([f"{head} after {moves}", *outcomes])
 
 
-def number_of(value: Any) -> float:
-    """A number that a document gives, or none."""
-    return float(value) if isinstance(value, int | float) else 0.0
+def number_of(step: Mapping[str, Any], name: str) -> float:
+    """A part of a step that should be a number; whatever else stands there is none."""
+    part = step.get(name)
+    return float(part) if isinstance(part, int | float) else 0.0
 
 
 def part_of(step: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -114,11 +114,11 @@ def memory_read(account: Account, level: Layer, path: str) -> Any:
 
 def memory_write(account: Account, level: Layer, path: str, content: str | dict[str, Any]) -> Any:
     """Write at a level: an event is appended, a page replaced, a procedure waits for a person."""
-    place = _PLACE.fullmatch(path)
-    written = FilesystemMemory(account).write_memory(content, level, place[1] if place else path)
+    key = place[1] if (place := _PLACE.fullmatch(path)) else path
+    written = FilesystemMemory(account).write_memory(content, level, key)
     if written.refused and not written.ids:
         raise BadInput(f"nothing was written: {'; '.join(written.refused)}")
-    return written
+    return {"level": level, "key": key, **plain(written)}
 
 
 def _shaped(

@@ -67,9 +67,9 @@ class Attachments:
 
     def __init__(self, spine: Spine) -> None:
         if spine.store.folder is None:
-            raise BadInput("an account without a folder has nothing beside it", hint="use a local folder")
+            raise BadInput("an account without a folder has no files beside it", hint="use a local folder")
         self._spine = spine
-        self._folder = Path(os.path.abspath(spine.store.folder))  # noqa: PTH100  # links stay
+        self.folder = Path(os.path.abspath(spine.store.folder))  # noqa: PTH100  # links stay
         self.disk: Disk = getattr(spine.store, "disk", None) or Disk()
 
     def join(self, projection: Projection) -> None:
@@ -96,7 +96,7 @@ class Attachments:
         except BadInput as error:
             raise Damaged(f"{KEY}: {error.message}", hint=_AGAIN) from error
         # A tree elsewhere may belong to the account that this one was copied from and that is still there.
-        ours = ("", str(self._folder))
+        ours = ("", str(self.folder))
         return [file for file in files if file.of in ours or not Path(file.of, "account.json").exists()]
 
     def attach(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
@@ -112,9 +112,9 @@ class Attachments:
     def beside(self, path: Path, kind: Sort, ids: Mapping[int, str] | None = None) -> Attached:
         """A file or a tree as the list would name it, or BadInput."""
         # Not resolved: a folder that is a link still lies where its name stands.
-        name, of = Path(os.path.relpath(path.absolute(), self._folder)).as_posix(), ""
+        name, of = Path(os.path.relpath(path.absolute(), self.folder)).as_posix(), ""
         if kind == "tree" and name != INSIDE and not _is_near(name):
-            name, of = Path(os.path.abspath(path)).as_posix(), str(self._folder)  # noqa: PTH100  # likewise
+            name, of = Path(os.path.abspath(path)).as_posix(), str(self.folder)  # noqa: PTH100  # likewise
         file = Attached(path=name, kind=kind, ids=dict(ids or {}), of=of)
         self.place_of(file)
         return file
@@ -122,14 +122,14 @@ class Attachments:
     def place_of(self, file: Attached) -> Path:
         """Where it lies; BadInput for a file that lies elsewhere than beside the account."""
         if file.kind == "tree" and file.path == INSIDE:
-            return self._folder / INSIDE
+            return self.folder / INSIDE
         if file.kind == "tree" and "\0" not in file.path and Path(file.path).is_absolute():
             return Path(file.path)
         if not _is_near(file.path):
             hint = "only a file beside the account's folder, or one above, can be attached"
             raise BadInput(f"{file.path!r} does not lie beside the account", hint=hint)
         *up, name = file.path.split("/")
-        return self._folder.parents[len(up) - 1] / name
+        return self.folder.parents[len(up) - 1] / name
 
     def read(self, file: Attached) -> bytes | None:
         """The bytes of a file, None if it is gone; a link or a folder in its place is Unavailable."""
@@ -167,7 +167,7 @@ class Attachments:
     @contextmanager
     def locked(self, wait_seconds: float | None = None) -> Iterator[None]:
         """Hold the files alone, across threads and processes; Busy if the turn does not come in time."""
-        with locked(self.disk, self._folder / _LOCK, wait_seconds, _STORED) as taken:
+        with locked(self.disk, self.folder / _LOCK, wait_seconds, _STORED) as taken:
             if not taken:
                 raise Busy(f"the files beside the account were held by others for {wait_seconds:g} seconds")
             yield

@@ -110,9 +110,8 @@ class Keeper(Handle):
         Milestones stay, and so does a conversation that no core holds; many at once become a proposal.
         """
         self._spine.must_write()
-        what = "episodes are past the limit of {}"
         return {
-            rule: retirement.let_go(self._spine, f"retention_{rule}", old, len(old), what)
+            rule: retirement.let_go(self._spine, f"retention_{rule}", old, len(old))
             for rule, old in self.aged().items()
         }
 

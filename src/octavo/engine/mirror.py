@@ -32,12 +32,8 @@ class Mirror:
     """One tree of files that follows the ledger; whoever writes to it holds the lock of attached files."""
 
     def __init__(self, spine: Spine, folder: Path | None = None) -> None:
-        if spine.store.folder is None:
-            raise BadInput("an account without a folder has no mirror", hint="use a local folder")
-        self.spine = spine
-        self._attached = Attachments(spine)
-        self.folder = Path(os.path.abspath(folder or spine.store.folder / INSIDE))  # noqa: PTH100  # links stay
-        self.name = str(self.folder)
+        self.spine, self._attached = spine, Attachments(spine)
+        self.folder = Path(os.path.abspath(folder or self._attached.folder / INSIDE))  # noqa: PTH100  # links stay
         self.tree = Tree(self._attached.disk, self.folder)
         self._names: dict[str, str] = {}
         self.view: DbView
@@ -51,34 +47,32 @@ class Mirror:
             yield
 
     def follow(self, progress: Progress | None = None) -> None:
-        """Show the newest version."""
-        with self.held():
-            self.bring_up()
+        """Show the newest version, unless the policy says that a person asks for that."""
+        if self.spine.policy.mirror.mode != "off":
+            with self.held():
+                self.bring_up()
 
     def erase(self, erasure: Erasure) -> list[str]:
         """Make anew every file that shows or holds what is erased; a person's other words on a page stay.
 
         A page that cannot be read is left to that person, and holds the redaction up by its name.
         """
-        if not self.folder.is_dir():
-            return []
         with self.held():
             self.tree.clear_leftovers()
-            before = self.base()
+            before = self.base().files
             self.bring_up(anew=True)  # on a page of several files what is erased counted, and no longer does
             places = [place for place, _ in self.places().values()]
             ours = {path: one for place in places for path, one in self.rendered(place).items()}
             files = dict(self.base().files)
             for path, data in self.tree.scan()[0].items():
-                shown, one = before.files.get(path), ours.get(path)
-                is_told = shown is not None and not shown.ids.keys().isdisjoint(erasure.ids)
-                if (shown is None and one is None) or not (is_told or erasure.is_in(data)):
+                shown, one = before.get(path), ours.get(path)
+                ids = {i: rev for i, rev in shown.ids.items() if i not in erasure.ids} if shown else {}
+                if not (shown or one) or not (erasure.is_in(data) or (shown and ids != shown.ids)):
                     continue
                 with suppress(BadInput):
                     if one is None or one[0].form != "page" or data == one[1]:
                         self._put(path, one, files, {path: data})
                     elif self.tree.put(path, _cut(one[0], path, data, erasure), over=data) and shown:
-                        ids = {id_: rev for id_, rev in shown.ids.items() if id_ not in erasure.ids}
                         files[path] = replace(shown, ids=ids)  # what a person wrote is an edit still
             self.note(replace(self.base(), files=files))
         return []
@@ -88,9 +82,7 @@ class Mirror:
         return []
 
     def clear(self) -> None:
-        """Forget what was shown, so that everything is looked at again; no file goes."""
-        with self.held():
-            self.tree.put(MANIFEST, None, over=self.tree.read(MANIFEST))
+        """Nothing: what stands in it and not in the ledger is a person's."""
 
     def base(self) -> Manifest:
         """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
@@ -117,12 +109,11 @@ class Mirror:
         Copies of conflicts stay as they are, or are those that lie `beside` from now on.
         """
         manifest, seen = self.base(), seen or {}
-        files, is_whole = dict(manifest.files), anew or not manifest.files
+        files, shown = dict(manifest.files), {} if anew else manifest.files
         changed = set(self.spine.state.ids_changed(manifest.version, self.view.version))
         waiting = {id_ for path, one in files.items() if path in seen or one.is_behind for id_ in one.ids}
         ours: dict[str, Ours] = {}
-        shown = {} if is_whole else files
-        for place, some in self.places(None if is_whole else changed | waiting).values():
+        for place, some in self.places(changed | waiting if shown else None).values():
             ours |= self._appended(place, some, shown) or self.rendered(place, shown)
         for place in at:
             ours |= self.rendered(place)
@@ -228,9 +219,8 @@ class Mirror:
         shown, data = files.get(place.path), self.tree.read(place.path) if place.form == "events" else None
         if shown is None or data is None or hash_of(data) != shown.sha256 or set(changed) & shown.ids.keys():
             return {}
-        order = self.spine.state.order_of(changed)
-        found = (self.view.get(id_) for id_ in sorted(changed, key=order.__getitem__))
-        new = [memory for memory in found if memory and not memory.gone and self._is_at(memory, place)]
+        ids = sorted(changed, key=self.spine.state.order_of(changed).__getitem__)
+        new = [m for id_ in ids if (m := self.view.live(id_)) and self._is_at(m, place)]
         data += mirror.render(place, place.path, new, {}) if new else b""
         return {place.path: (place, data, {**shown.ids, **{m.id: m.rev for m in new}})}
 
@@ -271,13 +261,13 @@ def chosen(spine: Spine, folder: Path | None) -> Mirror:
     """The mirror in a folder, or the only one there is."""
     place = None if folder is None else Path(os.path.abspath(folder))  # noqa: PTH100  # links stay
     known = [tree for tree in listed(spine) if place in (None, tree.folder)]
-    if not known:
-        said = f" {folder}" if folder else ""
-        raise NotFound(f"the account has no mirror{said}", hint=f"octavo mirror{said} makes one")
     if len(known) > 1:
-        names = ", ".join(tree.name for tree in known)
+        names = ", ".join(str(tree.folder) for tree in known)
         raise BadInput(f"the account has {len(known)} mirrors: {names}", hint="name one of them")
-    return known[0]
+    for tree in known:
+        return tree
+    said = f" {folder}" if folder else ""
+    raise NotFound(f"the account has no mirror{said}", hint=f"octavo mirror{said} makes one")
 
 
 def begun(spine: Spine, folder: Path | None) -> Mirror:

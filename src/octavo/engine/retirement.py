@@ -40,25 +40,17 @@ def retire(spine: Spine) -> list[str]:
         for session in content.source_sessions:
             there = view.memories(Filter(kinds=("episode",), sandbox=session))
             episodes = [memory for memory in there if counts_as_episode(memory)]
-            routine = {*compression.retirable(episodes, spine.policy.compression)}
-            allowed = routine.intersection(content.source_episodes)
-            doomed.setdefault(core.id, []).extend(m for m in episodes if m.id in allowed)
+            routine = {*compression.retirable(episodes, spine.policy.compression)} & {
+                *content.source_episodes
+            }
+            doomed.setdefault(core.id, []).extend(m for m in episodes if m.id in routine)
     total = sum(map(len, doomed.values()))
-    what = "routine originals of {} would leave the live memory"
-    return [id_ for core, some in doomed.items() for id_ in let_go(spine, core, some, total, what)]
+    return [id_ for core, some in doomed.items() for id_ in let_go(spine, core, some, total)]
 
 
 def limits_of(policy: RetentionPolicy) -> dict[str, dict[str, float]]:
-    """The limits of each group that a policy sets, as the seed writes them."""
-    limits = {
-        _TALKS: {"max_age_days": policy.conversation_days, "max_files": policy.conversation_files},
-        "events": {"max_age_days": policy.event_days, "max_size_mb": policy.event_megabytes},
-        "rlds_episodes": {"max_age_days": policy.run_days, "max_files": policy.run_files},
-    }
-    return {
-        group: {name: most for name, most in some.items() if most is not None}
-        for group, some in limits.items()
-    }
+    """The limits of each group that a policy sets."""
+    return {group: getattr(policy, group) for group in _GROUPS.values()}
 
 
 def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> dict[str, list[Memory]]:
@@ -66,15 +58,13 @@ def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> d
 
     A conversation goes whole or not at all, and only if a core holds all of it; a milestone never goes.
     """
-    units: dict[str, dict[str, list[Memory]]] = {group: {} for group in _GROUPS.values()}
-    for memory in (memory for memory in episodes if memory.category in _GROUPS):
-        group = _GROUPS[memory.category]
-        unit = (memory.sandbox or memory.id) if group == _TALKS else memory.id
-        units[group].setdefault(unit, []).append(memory)
     gone: dict[str, list[Memory]] = {}
     for group, limits in limits_of(spine.policy.retention).items():
-        gone[group], size = [], 0
-        newest = sorted(units[group].values(), key=lambda some: max(m.at for m in some), reverse=True)
+        units, size = dict[str, list[Memory]](), 0
+        gone[group] = []
+        for memory in (memory for memory in episodes if _GROUPS.get(memory.category) == group):
+            units.setdefault((group == _TALKS and memory.sandbox) or memory.id, []).append(memory)
+        newest = sorted(units.values(), key=lambda some: max(m.at for m in some), reverse=True)
         for count, some in enumerate(newest, start=1):
             size += sum(len(memory.text.encode()) + len(str(memory.data)) for memory in some)
             days = (spine.now() - max(m.at for m in some)) / timedelta(days=1)
@@ -85,7 +75,7 @@ def overdue(spine: Spine, episodes: Sequence[Memory], held: frozenset[str]) -> d
     return gone
 
 
-def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: str) -> list[str]:
+def let_go(spine: Spine, name: str, episodes: list[Memory], total: int) -> list[str]:
     """Write episodes where people can read them, then end them under a name; returns the ids that went.
 
     If a `total` of more than fifty, and more than a tenth of the live memories, would go, a person is asked.
@@ -93,7 +83,7 @@ def let_go(spine: Spine, name: str, episodes: list[Memory], total: int, what: st
     if not episodes:
         return []
     live = sum(count for *_, count in spine.head().tallies())
-    asked = f"{len(episodes)} {what.format(name)}" if total > max(_ALWAYS, _SHARE * live) else None
+    asked = f"{len(episodes)} episodes would go: {name}" if total > max(_ALWAYS, _SHARE * live) else None
     key = f"archive/{name}.jsonl"
     before, ids = spine.store.read(key) or b"", [episode.id for episode in episodes]
     lines = [codec.encode_json(m) + b"\n" for m in episodes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -29,7 +29,7 @@ from octavo.storage.state_view import DbView
 Take = Literal["ours", "theirs"]
 _SHOWN = 80
 _STRANGE = "it is no file of the mirror"
-_BORNE = re.compile(rb"(?: \^|octavo-id: ['\"]?)([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
+_FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
 # Why what a person did to a memory waits if the account has changed it too.
 _WAITS: Mapping[Action, str] = {
     "remember": "it was forgotten meanwhile, and changed here",
@@ -60,7 +60,7 @@ class Group(Struct, kw_only=True):
 class Comparison:
     """What was shown, what the ledger says now and what a person left: `groups` of files that differ.
 
-    `alone` are the files that are nobody's; `take` decides conflicts.
+    `alone` are the files that are nobody's, `moved` says where ids went; `take` decides conflicts.
     """
 
     def __init__(self, tree: Mirror, take: Take | None = None) -> None:
@@ -68,8 +68,9 @@ class Comparison:
         self.manifest, self.view = tree.base(), tree.view
         self._disk, left = tree.tree.scan()
         self.alone = [Held(path=path, reason=why) for path, why in left.items()]
-        # The ids that stand where they belong, those that moved and where to, those in files nobody can read.
-        self._at_home, self._moved, self._aside = set[str](), dict[str, str](), set[str]()
+        # The ids that stand where they belong, those that moved and where to; the files that nobody can read.
+        self._at_home, self.moved, self._aside = set[str](), dict[str, str](), b""
+        self._base = {id_: rev for file in self.manifest.files.values() for id_, rev in file.ids.items()}
         groups: dict[str, Group] = {}
         hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
@@ -80,7 +81,7 @@ class Comparison:
                 self._at_home |= shown.ids.keys()
             elif isinstance(place := self._place(path), str):
                 self.alone.append(Held(path=path, reason=place))
-                self._set_aside(data if path.endswith(".md") else None)  # a backup is none
+                self._aside += data if data and path.endswith(".md") else b""  # a backup is none
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
@@ -101,34 +102,28 @@ class Comparison:
             return f"it is a copy of {other}; without its `page` property it would be a page of its own"
         return place or _STRANGE
 
-    def _set_aside(self, *files: bytes | None) -> None:
-        """Note what files bear that cannot be read: it did not go."""
-        self._aside |= {id_.decode() for data in files for id_ in _BORNE.findall(data or b"")}
-
     def _read(self, group: Group) -> None:
         """Find what the files of a group say, and what they showed; what cannot be read holds all of it."""
         place, shown = group.place, self.manifest.files
         if place.form not in EDITABLE and (place.form != "run" or self._state.history(str(place.topic))):
             return  # an episode or a derived page: nothing a person writes there comes back
         files = self._tree.files(place)
-        for path in shown:
-            if path in files or (place.form == "page" and place.is_at(path)):
-                group.seen.setdefault(path, self._disk.get(path))
+        pages = [path for path in shown if place.form == "page" and _FURTHER.sub("", path) == place.path]
+        for path in sorted({*pages, *files} & shown.keys()):
+            group.seen.setdefault(path, self._disk.get(path))
         group.members = {memory.id: memory for some in files.values() for memory in some}
         group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
-        own = {path: some[0].id for path, some in files.items()}
-        own |= {path: next(iter(shown[path].ids), "") for path in group.seen if path in shown}
         path, found = place.path, list[Found]()
         try:
             for path, data in group.seen.items():
                 found += mirror.read(place, path, data) if data is not None else []
-            group.found = self._named(group, found, own)
+            group.found = self._named(group, found)
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
-            self._set_aside(*group.seen.values())
+            self._aside += b"".join(data for data in group.seen.values() if data)
         self._at_home |= {str(one.id) for one in group.found} & (group.base.keys() | group.members.keys())
 
-    def _named(self, group: Group, found: list[Found], own: Mapping[str, str]) -> list[Found]:
+    def _named(self, group: Group, found: list[Found]) -> list[Found]:
         """What was found with the id of its memory: it bears it, or its place, name or topic tells."""
         match group.place.form:
             case "page":
@@ -142,29 +137,33 @@ class Comparison:
                 return [replace(one, id=known.get(one.said["data"]["name"])) for one in found]
             case "run":  # a new folder is one episode
                 heads, steps = [one for one in found if one.id], [one.said for one in found if not one.id]
+                if not heads:
+                    raise BadInput("an episode needs its metadata.json")
                 if any(self._state.history(str(one.id)) for one in heads):
                     raise BadInput(f"an episode {heads[0].id} is kept already")
                 return [replace(one, said=runs.fields_of(one.said, steps)) for one in heads]
         holder = self.view.by_topic(group.place.kind, group.place.scope, group.place.topic or "")
-        told = holder.id if holder else None
+        told, shown = holder.id if holder else None, self.manifest.files
+        own = {path: next(iter(shown[path].ids), None) for path in group.seen if path in shown}
         return [replace(one, id=own.get(one.path) or one.id or told) for one in found]
 
     def _follow(self, group: Group) -> None:
         """Note what moved into a group: it stays the same memory, on a page of its kind or as a skill.
 
-        What still stands where it was, was copied, and is new; so is what goes elsewhere or has ended.
+        What still stands where it was, was copied, and is new; so is what goes elsewhere or had ended before.
         """
         for one in group.found:
-            memory = self._live(one.id)
+            id_ = one.id or ""
+            memory = self._state.revision(id_, self._base[id_]) if id_ in self._base else self.view.live(id_)
             if memory and memory.id not in self._at_home:
-                before = mirror_places.place_of(memory, self._tree.session_name)
-                if before and before.room == group.place.room:
-                    self._moved.setdefault(memory.id, group.place.path)
+                before, now = mirror_places.place_of(memory, self._tree.session_name), group.place
+                if before and replace(before, path=now.path, category=now.category, topic=now.topic) == now:
+                    self.moved.setdefault(memory.id, now.path)
 
     def _tell_apart(self, group: Group) -> None:
         """Note every edit and every conflict of a group."""
         there, new = dict[str, str](), list[Found]()
-        moved = [id_ for id_, path in self._moved.items() if path == group.place.path]
+        moved = [id_ for id_, path in self.moved.items() if path == group.place.path]
         known = {*group.base, *group.members, *moved}
         for one in group.found:
             own = one.id if one.id in known else None
@@ -176,7 +175,7 @@ class Comparison:
         for one in new:
             # What says the same as one that is missing is that one: an editor took its id away, or it was
             # taken in before and the file could not be written.
-            missing = [m for m in group.members.values() if m.id not in there and m.id not in self._moved]
+            missing = [m for m in group.members.values() if m.id not in there and m.id not in self.moved]
             twins = [memory.id for memory in missing if mirror.says(group.place, memory) == one.said]
             there[twins[0] if twins else self._add(group, one, there)] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
@@ -184,31 +183,33 @@ class Comparison:
 
     def _said(self, group: Group, id_: str) -> list[dict[str, Any]]:
         """What the account has said of a memory, from what is known to have been shown until now."""
-        first = group.base.get(id_, 1)
+        first = group.base.get(id_) or self._base.get(id_, 1)
         revisions = (memory for _, memory in self._state.history(id_) if memory.rev >= first)
         return [mirror.says(group.place, memory) for memory in revisions if not memory.gone]
 
-    def _live(self, id_: str | None) -> Memory | None:
-        memory = self.view.get(id_) if id_ else None
-        return memory if memory and not memory.gone else None
-
     def _tell(self, group: Group, id_: str, one: Found | None) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
-        memory, said, is_shown = self._live(id_), self._said(group, id_), id_ in group.base
+        memory, said, is_moved = self.view.live(id_), self._said(group, id_), id_ in self.moved
         action: Action = "remember" if memory is None else "revise"
+        is_free = memory is not None and (id_ not in self._base or said[0] == said[-1])
         if one is None:
-            if memory is None or id_ not in group.members or id_ in self._moved or id_ in self._aside:
+            if memory is None or id_ not in group.members or is_moved or id_.encode() in self._aside:
                 return
             action, one = "forget", Found(said={}, path=next(iter(group.seen)), line=0)
-        elif one.said in said and id_ not in self._moved:  # left alone, or as the account has it
-            return
+        elif one.said in said:  # left alone, or as the account has it
+            if memory is None or not is_moved:
+                return
+            is_free, one = True, replace(one, said=said[-1])  # what the account says now goes there
         if self._take == "theirs" and memory is None:
             self._add(group, one, {})
-        elif self._take == "theirs" or (memory is not None and (not is_shown or said[0] == said[-1])):
+        elif self._take == "theirs" or is_free:
             self._edit(group, action, one, memory)
         elif self._take is None:
-            reason = f"{_WAITS[action]}; see {self._copy_of(one.path)}"
-            group.conflicts.append(Held(path=one.path, line=one.line, reason=reason))
+            home = next((other for other in self.groups if is_moved and id_ in other.base), group)
+            beside = self._copy_of(next(iter(home.seen)) if is_moved else one.path)
+            held = Held(path=one.path, line=one.line, reason=f"{_WAITS[action]}; see {beside}")
+            home.conflicts.append(held)
+            group.refused += [held] * is_moved  # both pages wait
 
     def _add(self, group: Group, one: Found, there: Mapping[str, str]) -> str:
         """Note what is new, unless it was taken in before; its id if it is a block, else its path.
@@ -218,11 +219,10 @@ class Comparison:
         """
         id_, shown = None, self.manifest.files.get(one.path)
         for number in count() if group.place.form == "page" else ():
-            words = codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number])
-            id_ = hash_of(words)[:20]
-            if there.get(id_) != one.path and (self._live(id_) or not self._state.history(id_)):
+            id_ = hash_of(codec.encode_json([one.path, shown.sha256 if shown else "", one.said, number]))[:20]
+            if there.get(id_) != one.path and (self.view.live(id_) or not self._state.history(id_)):
                 break
-        if self._live(id_) is None:
+        if self.view.live(id_ or "") is None:
             self._edit(group, "remember", replace(one, id=id_), None)
         return id_ or one.path
 
@@ -231,7 +231,7 @@ class Comparison:
         fields |= {"id": one.id} if action == "remember" and one.id else {}
         text = str(fields.get("text") or (memory.text if memory else ""))
         if action == "revise" and memory and text == memory.text and group.place.form == "page":
-            own = {} if memory.id in self._moved else {**one.said, **one.said.get("data", {})}
+            own = {} if memory.id in self.moved else {**one.said, **one.said.get("data", {})}
             heading = own.get("section") or own.get("category") or own.get("topic") or group.place.page
             text = f"{text} → {heading}"
         id_ = memory.id if memory else fields.get("id")
@@ -252,7 +252,7 @@ class Comparison:
     def told(self, touched: Mapping[str, bool] | None = None, *, is_done: bool = False) -> Synced:
         """What a sync did or, as long as nothing is done, would do."""
         return Synced(
-            folder=self._tree.name,
+            folder=str(self._tree.folder),
             version=self._tree.view.version,
             edits=tuple(edit for group in self.groups if not group.is_held for edit, _ in group.edits),
             conflicts=tuple(held for group in self.groups for held in group.conflicts),
@@ -295,7 +295,9 @@ def sync(
 
         if writer is not None and any(group.edits for group in compared.groups):
             tree.spine.commit(act, cause="sync", actor=writer(SHARED).actor)
-        taken = [group for group in compared.groups if not (group.is_held or (group.edits and not writer))]
+        waiting = {g.place.path for g in compared.groups if g.is_held or (g.edits and not writer)}
+        away = {id_ for id_, path in compared.moved.items() if path in waiting}  # not here, and not yet there
+        taken = [g for g in compared.groups if g.place.path not in waiting and away.isdisjoint(g.base)]
         seen = {path: data for group in taken for path, data in group.seen.items()}
         read = [one.path for group in taken for one in group.found]
         touched = tree.bring_up(seen, [g.place for g in taken], read, compared.copies() if writer else None)
@@ -319,13 +321,17 @@ def _check_endings(compared: Comparison, *, delete: bool, endings: bool) -> None
 
 def _take_in(group: Group, state: Pending, view: DbView, writer: Writer) -> None:
     """Put the edits of a group on a version, all of them; one that the gate stops waits from now on."""
-    outcomes = [_candidate(view, writer, edit, fields) for edit, fields in group.edits]
-    _note_refusals(group, outcomes)
-    candidates = [one for one in outcomes if not isinstance(one, Verdict)]
-    for trial in (Pending(view), state):
-        if not group.refused:
-            setting = writer.context(skip=frozenset({"duplicate"}))
-            _note_refusals(group, rules.consolidate(trial, candidates, setting))
+    asked = [_candidate(view, writer, edit, fields) for edit, fields in group.edits]
+    candidates = [one for one in asked if not isinstance(one, Verdict)]
+    outcomes: Sequence[Candidate | Verdict] = asked
+    for trial in (Pending(view), state, None):
+        for (edit, _), one in zip(group.edits, outcomes, strict=True):
+            if isinstance(one, Verdict) and one.outcome in ("refused", "proposed"):
+                why = f"{one.check}: {one.detail}" + (f"; {one.advice}" if one.advice else "")
+                group.refused.append(Held(path=edit.path, line=edit.line, reason=why))
+        if trial is None or group.refused:
+            return
+        outcomes = rules.consolidate(trial, candidates, writer.context(skip=frozenset({"duplicate"})))
 
 
 def _candidate(head: DbView, writer: Writer, edit: Edit, fields: dict[str, Any]) -> Candidate | Verdict:
@@ -338,10 +344,3 @@ def _candidate(head: DbView, writer: Writer, edit: Edit, fields: dict[str, Any])
         return writer.revision(head.get(str(edit.id)), str(edit.id), **fields)
     except OctavoError as error:  # a topic that is none, a number that JSON cannot say
         return Verdict(outcome="refused", check="input", detail=error.message)
-
-
-def _note_refusals(group: Group, outcomes: Iterable[Candidate | Verdict]) -> None:
-    for (edit, _), one in zip(group.edits, outcomes, strict=True):
-        if isinstance(one, Verdict) and one.outcome in ("refused", "proposed"):
-            why = f"{one.check}: {one.detail}" + (f"; {one.advice}" if one.advice else "")
-            group.refused.append(Held(path=edit.path, line=edit.line, reason=why))

@@ -111,8 +111,8 @@ class Learner:
     def _recalled(self, tile: str, holding: bool) -> tuple[str | None, float]:
         if self._memory is None:
             return None, 0.0
-        votes, asked = Counter[str](), runs.condition("forward", tile, holding)
-        for entry in self._memory.read_memory(asked, self._levels, k=_RECALLED).mixed:
+        votes, asked = Counter[str](), Outcome(command="forward", tile=tile, holding=holding, result="")
+        for entry in self._memory.read_memory(asked.condition, self._levels, k=_RECALLED).mixed:
             told = [o.result for o in outcomes_in(entry.data) if (o.tile, o.holding) == (tile, holding)]
             votes.update(told)
             self._used |= {entry.id: None} if told else {}

@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
@@ -78,7 +78,12 @@ class Tree:
                         left[path] = "it is no file, or too large to be read"
                     else:
                         files[path] = data
-        return files, left | _collisions(files)
+        plain = {path: unicodedata.normalize("NFC", path) for path in files}
+        alike = Counter(name.casefold() for name in plain.values())
+        for path in [path for path, name in plain.items() if path != name or alike[name.casefold()] > 1]:
+            left[path] = "some systems take its name for another one"
+            del files[path]
+        return files, left
 
     def clear_leftovers(self) -> None:
         """Remove what writers that died left behind; who calls it holds the tree alone."""
@@ -129,14 +134,12 @@ class Tree:
         """A path below the folder, through no link, or BadInput: nothing is ever touched elsewhere."""
         if why := unfit(path):
             raise BadInput(f"{path!r} is no file of the mirror: {why}")
-        place = self.folder
-        for part in PurePosixPath(path).parts[:-1]:
-            place = place / part
-            with saying(f"reading {place}", _STORED):
-                is_link = place.is_symlink()
-            if is_link:
-                raise BadInput(f"{path!r} is no file of the mirror: {place} is a link")
-        return self.folder / path
+        place = self.folder / path
+        with saying(f"reading {place}", _STORED):
+            links = [above for above in Path(path).parents[:-1] if (self.folder / above).is_symlink()]
+        if links:
+            raise BadInput(f"{path!r} is no file of the mirror: {links[-1]} is a link")
+        return place
 
 
 def hash_of(data: bytes) -> str:
@@ -152,16 +155,6 @@ def unfit(path: str) -> str | None:
     if any(RESERVED.fullmatch(part) or part.endswith((".", " ")) or min(part) < " " for part in parts):
         return "its name is reserved or impossible on some systems"
     return None
-
-
-def _collisions(files: dict[str, bytes]) -> dict[str, str]:
-    """Files whose names some systems take for another's, or spell otherwise; they are taken out."""
-    plain = {path: unicodedata.normalize("NFC", path) for path in files}
-    names = Counter(name.casefold() for name in plain.values())
-    odd = [path for path, name in plain.items() if path != name or names[name.casefold()] > 1]
-    for path in odd:
-        del files[path]
-    return dict.fromkeys(odd, "some systems take its name for another one")
 
 
 def _unlisted(error: OSError) -> None:

@@ -24,8 +24,7 @@ class EventLog:
     ) -> None:
         self._memory, self._account = memory, memory.account
         self._agents, self._every = agents, every
-        since = self.replay() if self._latest() else []
-        self._actions = sum(event["event_type"] == "action" for event in since)
+        self._actions = sum(e["event_type"] == "action" for e in self.replay()) if self._latest() else 0
 
     def log(self, event_type: str, agent_id: str = "", payload: Mapping[str, Any] | None = None) -> str:
         """Append one event, durable on return; after every fiftieth action a checkpoint is taken."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from octavo.documents import trees
 from octavo.documents.transfer import Exported, Imported, Tally
 from octavo.domain import mirror, mirror_places, runs, strict_json
@@ -39,21 +41,14 @@ def export_skills(account: Account, path: Path) -> Exported:
             named["/".join(place.path.split("/")[-2:])] += some
     files: dict[str, bytes] = {}
     for name, some in named.items():
-        for file, shown in mirror_places.apart(Place(path=name, form="skill", kind="skill"), some).items():
+        for file, shown in mirror_places.apart(replace(_SKILL, path=name), some).items():
             files[file] = mirror.render(_SKILL, file, shown, {})
-    rules, counts = len(everything) - len(taught) - len(files), {"skill": len(files), BEHAVIOR: len(taught)}
+    counts = {"skill": len(files), BEHAVIOR: len(taught)}
+    rules = ["rule"] * (len(everything) - sum(counts.values()))
     if taught:
         uses = account.uses(*(memory.id for memory in taught))
         files[_TAUGHT] = mirror.render(mirror.TAUGHT, _TAUGHT, taught, uses)
-    trees.write_all(path, files)
-    return Exported(
-        format="skills",
-        version=account.version,
-        account=account.name,
-        counts=counts,
-        left_out={"rule": rules} if rules else {},
-        files=tuple(files),
-    )
+    return trees.export(account, "skills", path, files, counts=counts, left_out=rules)
 
 
 def import_skills(account: Account, path: Path) -> Imported:
@@ -70,7 +65,7 @@ def import_skills(account: Account, path: Path) -> Imported:
                 approved += [topic] * (b"octavo-approved:" in data.partition(b"\n---")[0])
             elif Path(name).name == _TAUGHT:
                 found = mirror.read(mirror.TAUGHT, name, data)
-                items += [mirror.fields_of(mirror.TAUGHT, one.said, None) for one in found]
+                items += [mirror.fields_of(mirror.TAUGHT, one.said, None, one.first) for one in found]
         except OctavoError as error:
             tally.leave_out(name, error.message)
     learner = account.intake.as_agent()
@@ -110,20 +105,20 @@ def export_minari(account: Account, dataset_id: str | Path, **choice: Any) -> di
     kept = [steps for steps in kept if any(map(runs.command_of, steps))]
     if not kept:
         raise BadInput("no episode passes the filter", hint="loosen it, or play first")
-    # A number in the set is a place in these lists; what a step does not show is behind the last tile.
+    # A number in the set is a place in these lists.
     tiles = sorted({tile for steps in kept for step in steps for tile in _view(step)})
     commands = sorted({runs.command_of(step) for steps in kept for step in steps} - {""})
     buffers = []
     for number, steps in enumerate(kept):
         acts = [step for step in steps if runs.command_of(step)]
-        views = [[tiles.index(tile) for tile in _view(step)] + [len(tiles)] * 9 for step in steps]
-        states, seen = [_state(step) for step in steps], [view[:9] for view in views]
+        states = np.array([_state(step) for step in steps], np.int64)
+        views = np.array([[tiles.index(tile) for tile in _view(step)] for step in steps], np.int64)
         buffers.append(
             EpisodeBuffer(
                 id=number,
-                observations={"state": np.array(states, np.int64), "view": np.array(seen, np.int64)},
+                observations={"state": states, "view": views},
                 actions=np.array([commands.index(runs.command_of(step)) for step in acts], np.int64),
-                rewards=[float(step.get("reward") or 0.0) for step in acts],
+                rewards=[runs.number_of(step, "reward") for step in acts],
                 terminations=[bool(step.get("done")) for step in acts],
                 truncations=[*[False] * (len(acts) - 1), not acts[-1].get("done")],
             )
@@ -171,14 +166,14 @@ def choose(
 ) -> list[Memory]:
     """The episodes that are as they should be, oldest first; what is not said does not count."""
     return [
-        memory
-        for memory in account.memories(kind="episode", category=runs.CATEGORY)
-        if (told := memory.data["metadata"]) is not None
+        m
+        for m in account.memories(kind="episode", category=runs.CATEGORY)
+        if (told := m.data["metadata"]) is not None
         and success in (None, bool(told.get("success")))
-        and (max_denials is None or runs.number_of(told.get("sandbox_denials")) <= max_denials)
-        and (min_reward is None or runs.reward_of(memory.data["steps"]) >= min_reward)
+        and (max_denials is None or runs.number_of(told, "sandbox_denials") <= max_denials)
+        and (min_reward is None or sum(runs.number_of(s, "reward") for s in m.data["steps"]) >= min_reward)
         and public in (None, bool(told.get("public", True)))
-        and set(tags) <= set(memory.tags)
+        and set(tags) <= set(m.tags)
     ]
 
 
@@ -201,9 +196,9 @@ def _read(root: Path, name: str, tally: Tally) -> tuple[Any, Any]:
 
 
 def _view(step: Mapping[str, Any]) -> list[str]:
-    """The tiles around the robot, row by row."""
+    """The nine tiles around the robot, row by row."""
     rows = runs.part_of(step, "observation").get("visible_tiles") or ()
-    return [tile for row in rows for tile in row]
+    return [*(tile for row in rows for tile in row), *["unseen"] * 9][:9]
 
 
 def _state(step: Mapping[str, Any]) -> list[int]:

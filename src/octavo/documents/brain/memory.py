@@ -63,8 +63,6 @@ class Context(Struct, frozen=True, kw_only=True):
 class Written(Struct, frozen=True, kw_only=True):
     """What a write became: the memories it made, what was refused, or the proposal that now waits."""
 
-    level: Layer
-    key: str
     ids: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     proposal: str | None = None
@@ -83,7 +81,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
 
     def __init__(
         self,
-        data_dir: str | Path | Account,
+        data_dir: str | Path | Account = DATA_DIR,
         *,
         account: str = "brain_b",
         actor: str = AGENT,
@@ -135,25 +133,22 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
             raise BadInput(f"there is nothing to write to {level}/{key}", hint="hand in a text or an object")
         if level == "semantic":
             return self._replace_page(content, key)
-        said, data = (
-            (content, {}) if isinstance(content, str) else (msgspec.json.encode(content).decode(), content)
-        )
+        data: Mapping[str, Any] = {} if isinstance(content, str) else content
         if level == "episodic":
-            event = data or {"payload": said}
-            return Written(level=level, key=key, ids=(self.log_event({"event_type": key, **event}),))
+            return Written(ids=(self.log_event({"event_type": key, **(data or {"payload": content})}),))
+        said = content if isinstance(content, str) else msgspec.json.encode(content).decode()
         category = rules.GUARDRAIL if key == GUARDRAILS else rules.PROCEDURAL
         verdict = self.account.remember(said, kind="skill", category=category, topic=key, data=data)
         if verdict.outcome == "refused":
             verdict.or_raise()
         ids = (verdict.memory.id,) if verdict and verdict.memory else ()
-        return Written(level=level, key=key, ids=ids, proposal=verdict.proposal)
+        return Written(ids=ids, proposal=verdict.proposal)
 
     def consolidate_memory(self, max_age_days: float | None = None, promote: bool = False) -> Consolidated:
         """Carry what repeats up to knowledge; with `promote` ask about what has stood for long."""
         policy = self.account.policy.patterns
-        if max_age_days is not None:
-            policy = replace(policy, days=float(max_age_days))
-        done = patterns.consolidate(self.account, self.now(), policy, promote=promote)
+        days = policy.days if max_age_days is None else float(max_age_days)
+        done = patterns.consolidate(self.account, self.now(), replace(policy, days=days), promote=promote)
         if self._is_own or self.account.policy.retention.mode == "on":
             self.account.retire_aged()
         self.show()
@@ -209,8 +204,7 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         if not name or len(name) > 64 or not actions:
             raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and actions")
         first = {"created_at": self.now().isoformat(), "times_invoked": 0}
-        data = {"name": name, "actions": list(actions), "description": description}
-        fields = mirror.fields_of(mirror.TAUGHT, {"data": data}, None, first)
+        fields = mirror.fields_of(mirror.TAUGHT, mirror.taught(name, actions, description), None, first)
         return (self.account if within is None else within).remember(**fields)
 
     def get_capabilities(self) -> dict[str, Any]:
@@ -289,34 +283,26 @@ class FilesystemMemory(AbstractContextManager["FilesystemMemory"]):
         refused = [v for v in verdicts if v.outcome == "refused"] + list(result.refused if result else ())
         ids = {_said(memory): memory.id for memory in self.account.memories(kind="fact", category=key)}
         return Written(
-            level="semantic",
-            key=key,
             ids=tuple(ids[block] for block in wanted if block in ids),
             refused=tuple(f"{one.check}: {one.detail}" for one in refused),
         )
 
 
-def read_memory(
-    query: str, levels: Sequence[Layer] = LEVELS, *, data_dir: str | Path = DATA_DIR, **more: Any
-) -> Context:
-    """Read from some levels of the memory in a folder, hierarchically mixed."""
-    with FilesystemMemory(data_dir, **more) as memory:
+def read_memory(query: str, levels: Sequence[Layer] = LEVELS, **where: Any) -> Context:
+    """Read from some levels of a robot's memory, hierarchically mixed; it is opened as `where` says."""
+    with FilesystemMemory(**where) as memory:
         return memory.read_memory(query, levels)
 
 
-def write_memory(
-    content: str | Mapping[str, Any], level: Layer, key: str, *, data_dir: str | Path = DATA_DIR, **more: Any
-) -> Written:
-    """Write to the memory in a folder at a level; the `actor` decides what needs a person's yes."""
-    with FilesystemMemory(data_dir, **more) as memory:
+def write_memory(content: str | Mapping[str, Any], level: Layer, key: str, **where: Any) -> Written:
+    """Write to a robot's memory at a level; the `actor` decides what needs a person's yes."""
+    with FilesystemMemory(**where) as memory:
         return memory.write_memory(content, level, key)
 
 
-def consolidate_memory(
-    *, data_dir: str | Path = DATA_DIR, promote: bool = False, **more: Any
-) -> Consolidated:
-    """Carry what repeats in the memory of a folder up the levels."""
-    with FilesystemMemory(data_dir, **more) as memory:
+def consolidate_memory(*, promote: bool = False, **where: Any) -> Consolidated:
+    """Carry what repeats in a robot's memory up the levels."""
+    with FilesystemMemory(**where) as memory:
         return memory.consolidate_memory(promote=promote)
 
 

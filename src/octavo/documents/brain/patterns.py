@@ -6,7 +6,6 @@ Four things can repeat: action triples, intent pairs of a person, denials of the
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from msgspec import Struct
 
 from octavo.domain import rules, runs
 from octavo.domain.memory import Memory
+from octavo.domain.mirror_places import safe
 from octavo.domain.policy import PatternPolicy
 from octavo.domain.runs import Outcome
 from octavo.engine.account import Account
@@ -32,16 +32,20 @@ _KINDS: Mapping[PatternKind, tuple[str, str, str, str]] = {
     "outcomes": ("strategies", "min_outcomes", "{}", "-"),
 }
 _EVIDENCE = 5  # how many sources a pattern names
-_PLAIN = re.compile(r"[a-z0-9_-]{1,64}")
 # What may be seen again: its kind and key, when and in which episode it was seen, and what came of it.
 Sighting = tuple[PatternKind, str, datetime, str, Outcome | None]
 
 
 class Pattern(Struct, frozen=True, kw_only=True):
-    """Something seen again: how often, when, where, how sure; `is_firm` says that it became knowledge."""
+    """Something seen again: how often, when, where, how sure; `is_firm` says that it became knowledge.
+
+    That is a fact of its `topic` on a `page`; two different keys never have one topic.
+    """
 
     kind: PatternKind
     key: str
+    topic: str
+    page: str
     text: str
     count: int
     consistency: float
@@ -51,20 +55,6 @@ class Pattern(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...]
     is_firm: bool
     outcome: Outcome | None = None
-
-    @property
-    def topic(self) -> str:
-        """The topic of the fact it becomes, safe as a path; two different keys never become one."""
-        key = self.key
-        if not _PLAIN.fullmatch(key):
-            slug = re.sub(r"[^a-z0-9_-]+", "-", key.lower()).strip("-")[:48]
-            key = f"{slug or 'x'}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
-        return f"pattern/{self.kind}/{key}"
-
-    @property
-    def page(self) -> str:
-        """The page of knowledge that it stands on."""
-        return _KINDS[self.kind][0]
 
 
 class Consolidated(Struct, frozen=True, kw_only=True):
@@ -100,15 +90,14 @@ def consolidate(
 
 def find(account: Account, now: datetime, policy: PatternPolicy) -> list[Pattern]:
     """The patterns of the look-back, firm and not yet firm."""
-    episodes = account.memories(kind="episode", since=now - timedelta(days=policy.days))
-    return patterns_of(_sightings(episodes), now, policy)
-
-
-def patterns_of(sightings: Iterable[Sighting], now: datetime, policy: PatternPolicy) -> list[Pattern]:
-    """Every pattern of the look-back, firm ones first, then by count; older events do not count."""
     since = now - timedelta(days=policy.days)
+    return patterns_of(_sightings(account.memories(kind="episode", since=since, until=now)), policy)
+
+
+def patterns_of(sightings: Iterable[Sighting], policy: PatternPolicy) -> list[Pattern]:
+    """Every pattern of some sightings, firm ones first, then by count."""
     seen: dict[tuple[PatternKind, str], list[Sighting]] = {}
-    for one in (one for one in sightings if since <= one[2] <= now):
+    for one in sightings:
         seen.setdefault(one[:2], []).append(one)
     patterns = [_pattern(some, policy) for some in seen.values()]
     return sorted(patterns, key=lambda p: (not p.is_firm, -p.count, p.kind, p.key))
@@ -131,7 +120,7 @@ def _sightings(episodes: Iterable[Memory]) -> Iterator[Sighting]:
                 denied = (f"{runs.command_of(s)}-{runs.tile_ahead(s)}" for s in steps if runs.is_denied(s))
                 seen += [("actions", key, None) for key in triples([runs.command_of(step) for step in steps])]
                 seen += [("denials", key, None) for key in denied]
-                seen += [("outcomes", one.key, one) for one in map(runs.outcome_of, steps) if one]
+                seen += [("outcomes", one.condition, one) for one in map(runs.outcome_of, steps) if one]
             case "event" | "game_event":
                 event = memory.data
                 kind = event.get("event_type") or event.get("type")
@@ -141,7 +130,7 @@ def _sightings(episodes: Iterable[Memory]) -> Iterator[Sighting]:
             case _:
                 talks.setdefault(memory.sandbox or memory.id, []).append(memory)
         yield from ((kind, key, memory.at, memory.id, outcome) for kind, key, outcome in seen)
-    for talk in (sorted(talk, key=lambda memory: memory.at) for talk in talks.values()):
+    for talk in talks.values():
         turns = [turn for memory in talk for turn in memory.turns if turn.speaker == "user"]
         for pair in pairwise(str(turn.data["intent"]) for turn in turns if turn.data.get("intent")):
             yield "intents", "-".join(pair), talk[-1].at, talk[0].id, None
@@ -158,7 +147,7 @@ def _pattern(seen: list[Sighting], policy: PatternPolicy) -> Pattern:
     same = [one for one in seen if one[4] is None or one[4].result == result]
     same.sort(key=lambda one: one[2], reverse=True)
     sources, consistency = dict.fromkeys(one[3] for one in same), most / len(seen)
-    outcome, (_, least, words, between) = same[0][4], _KINDS[kind]
+    outcome, (page, least, words, between) = same[0][4], _KINDS[kind]
     confidence = most / (most + 1) if kind != "denials" else policy.denial_confidence
     if outcome:
         confidence = consistency * (most + 1) / (most + 2)
@@ -167,6 +156,8 @@ def _pattern(seen: list[Sighting], policy: PatternPolicy) -> Pattern:
     return Pattern(
         kind=kind,
         key=key,
+        topic=f"pattern/{kind}/{safe(key)}",
+        page=page,
         text=outcome.text if outcome else words.format(between.join(key.split("-"))),
         count=most,
         consistency=round(consistency, 4),
