@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import octavo
-from octavo.errors import StoreFull
+from octavo.errors import Damaged, StoreFull
 from octavo.storage import columns
 from octavo.testing import FailingDisk, Stopped, StoppingDisk
 from test_assemblies import POTTERY, SURGERY, Subjects, manual, remember
@@ -32,6 +32,31 @@ def bring_up(root, disk, monkeypatch):
         with octavo.open(root, actor="human:you", embedder=Subjects(), policy=manual()) as account:
             account.catch_up()
             account.upkeep()
+
+
+def test_until_what_took_a_files_place_is_ready_all_are_told_what_it_said_before(tmp_path):
+    path, seen = tmp_path / "file", []
+    path.write_text("old")
+    latest = columns.Latest(path, path.read_text)
+    with latest.staying(lambda new: seen.append((new, latest()))):
+        (tmp_path / "new").write_text("new")
+        (tmp_path / "new").replace(path)
+        seen.append(latest())
+    assert [*seen, latest()] == ["old", ("new", "old"), "new"]
+
+
+@pytest.mark.parametrize("error", [Damaged, FileNotFoundError])
+def test_what_is_not_ready_is_read_by_who_asks_next(tmp_path, error):
+    path = tmp_path / "file"
+    latest = columns.Latest(path, path.exists)
+
+    def fails(new):
+        raise error("gone")
+
+    with latest.staying(fails):
+        path.write_text("new")
+        assert not latest()
+    assert latest()
 
 
 def test_indexing_stopped_at_any_call_is_finished_by_the_next_pass(unindexed, tmp_path, monkeypatch):

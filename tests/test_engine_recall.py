@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +19,7 @@ import octavo
 from octavo.errors import BadInput, BadVector, ModelFailed, OutOfScope
 from octavo.models.embedders import CallableEmbedder
 from octavo.storage.columns import writing
+from octavo.storage.index import Index
 
 WORDS = ["mango", "harbour", "violin", "winter", "Anna", "curry", "train", "กาแฟ", "ทะเล", "แมว"]
 
@@ -313,6 +315,54 @@ def test_who_asks_what_is_indexed_does_not_wait_for_a_writer_of_the_index(opened
     (lock,) = root.glob("*/index/recall/lock")
     with writing(lock.parent):  # as another process holds it while it embeds
         assert found(account, "แมว") == ["แมวชอบนอนบนโซฟา"]
+
+
+def test_a_question_waits_for_nobody_who_indexes_a_pile_already(opened, root):
+    account, hits = opened(embedder=LETTERS), []
+    account.remember("แมวชอบนอนบนโซฟา")
+    account.catch_up()
+    (lock,) = root.glob("*/index/recall/lock")
+    asking = threading.Thread(target=lambda: hits.append(account.recall("แมว boat 7", k=20)), daemon=True)
+    with writing(lock.parent):  # as whoever is in the middle of a pass holds it
+        account.remember_many([{"text": f"note {n} about boat {n}"} for n in range(100)])
+        asking.start()
+        asking.join(60)
+        assert not asking.is_alive()
+    texts = [hit.memory.text for hit in hits[0]]
+    assert {"แมวชอบนอนบนโซฟา", "note 7 about boat 7"} <= set(texts)
+    assert "100 new memories are compared by words only" in hits[0].notes
+
+
+def test_a_question_leaves_a_pile_to_the_background_that_is_about_to_begin(opened):
+    account = opened(embedder=LETTERS)
+    account.remember("แมวชอบนอนบนโซฟา")
+    account.catch_up()
+    account.wait()
+    account._worker._delay_seconds = 60  # in which it waits for more to do at once
+    account.remember_many([{"text": f"note {n} about boat {n}"} for n in range(100)])
+    hits = account.recall("แมว boat 7", k=20)
+    assert {"แมวชอบนอนบนโซฟา", "note 7 about boat 7"} <= {hit.memory.text for hit in hits}
+    assert "100 new memories are compared by words only" in hits.notes
+    assert account._indexing.watermark().version < account.version
+
+
+def test_who_asks_while_a_pass_ends_finds_what_there_was_and_what_is_new(words, monkeypatch):
+    words.remember("a boat in the harbour")
+    words.catch_up()
+    words.recall("boat")
+    warm, seen = Index.warm, []
+
+    def asked_meanwhile(index, units):
+        seen.append((words._indexing.watermark(), sorted(found(words, "boat"))))
+        warm(index, units)
+
+    monkeypatch.setattr(Index, "warm", asked_meanwhile)
+    mark = words._indexing.watermark()
+    words.remember("a boat at sea")
+    words.catch_up()
+    assert seen[0] == (mark, ["a boat at sea", "a boat in the harbour"])
+    assert words._indexing.watermark().version == words.version
+    assert words._indexing.index.units().searched is not None  # nobody who asks now opens it
 
 
 def test_an_index_that_was_written_on_while_a_question_waited_is_not_thrown_away(opened, root):

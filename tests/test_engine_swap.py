@@ -206,13 +206,12 @@ def test_what_was_indexed_is_open_before_the_next_question_comes(opened):
     account = opened(embedder=False)
     account.remember("mango and harbour")
     account.catch_up()
-    assert account._indexing.index._words is None  # who never asked has nothing opened
+    index = account._indexing.index
+    assert index.units().searched is None  # who never asked has nothing opened
     account.recall("harbour")
     account.remember("the violin in winter")
     account.catch_up()
-    index = account._indexing.index
-    assert index._words is not None
-    assert index._words[0] is index.units()
+    assert index.units().searched is not None
 
 
 @pytest.mark.parametrize("act", ["reindex", "catch_up", "upkeep"])

@@ -83,6 +83,9 @@ def check_equal(state: StateDb, ledger: Ledger, version: int) -> None:
     for id_ in wanted:
         pointing = {m.id for m in wanted.values() if id_ in [link.to for link in m.links]}
         assert {m.id for m in view.referring(id_)} == pointing
+        linking = {m.id for m in wanted.values() if id_ in [k.to for k in m.links if k.name != "part"]}
+        assert {m.id for m in view.referring(id_, parts=False)} == linking
+        assert not linking or view.referred([id_]) == {id_}
         groups = {(m.id, m.rev, m.scope, id_) for m in wanted.values() if m.kind == "assembly"}
         assert set(view.wholes_of([id_], ("assembly",))) == {
             group for group in groups if group[0] in pointing

@@ -80,7 +80,7 @@ class View(Protocol):
         """Live memories with a link to a memory; without `parts` not those that it is a part of."""
 
     def referred(self, ids: Collection[str]) -> set[str]:
-        """Which of some memories another one has ever linked to; `referring` says which one does now."""
+        """Which of some memories another one has ever linked to, but not as its parts."""
 
 
 class Pending(View):
@@ -200,8 +200,8 @@ class Pending(View):
         return sorted(found, key=lambda m: m.id)
 
     def referred(self, ids: Collection[str]) -> set[str]:
-        """Which of some memories another one has ever linked to."""
-        own = {link.to for memory in self.own.values() for link in memory.links}
+        """Which of some memories another one has ever linked to, but not as its parts."""
+        own = {link.to for memory in self.own.values() for link in memory.links if link.name != "part"}
         return own.intersection(ids) | self.parent.referred(ids)
 
     def _remember(self, memory: Memory) -> None:

@@ -56,6 +56,7 @@ class Asking:
         # Up to which row passages were looked at, the turns that hold something, vectors by their texts.
         self._rows, self.turns, self._vectors = _read_file(embedding)
         self._noted, self._is_new = self._rows, False
+        self._asked_of: tuple[list[Order], Array] = ([], np.empty((0, 0)))  # which orders, and their vectors
         self._known = {
             key: np.frombuffer(data, "<f2").astype(np.float32) for key, data in self._vectors.items()
         }
@@ -121,11 +122,13 @@ class Asking:
 
     def fits(self, question: str, orders: Sequence[Order], query: Array) -> list[float]:
         """How well each order applies to a question by the meaning of its sentence and its condition."""
-        texts = [text for order in orders for text in (order.text, order.condition or order.text)]
         with self._lock:
-            if self._keep(texts):
-                self._write()
-            near = np.array([self._known[_key(text)] for text in texts])
+            if self._asked_of[0] != orders:
+                texts = [text for order in orders for text in (order.text, order.condition or order.text)]
+                if self._keep(texts):
+                    self._write()
+                self._asked_of = (list(orders), np.array([self._known[_key(text)] for text in texts]))
+            near = self._asked_of[1]
         said, when = near[::2], near[1::2]
         asked = query / (float((query @ query) ** 0.5) or 1.0)
         if self.is_fitted:

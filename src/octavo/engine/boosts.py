@@ -259,7 +259,7 @@ def wished(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     return [lifted(hit, "wish", _WISH * ((hit.memory.id, hit.turn) in wishes)) for hit in hits]
 
 
-def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], None]) -> Boost:
+def assemblies(spine: Spine, indexing: Indexing, wake: Callable[[], object]) -> Boost:
     """An assembly that fits the question lifts those of its members that are hits already.
 
     It looks only at those that a hit belongs to; one that nobody verified for too long wakes who does that.

@@ -145,7 +145,7 @@ class Embedding(Following[Vectors]):
     def missing(self, rows: int) -> int:
         """How many of the indexed passages have no vector."""
         vectors = self.now()
-        return rows - vectors.manifest.rows + len(vectors.lacking)
+        return max(0, rows - vectors.manifest.rows) + len(vectors.lacking)
 
     def has_work(self, rows: int) -> bool:
         """Whether some of the indexed passages could be embedded now, as far as is published."""

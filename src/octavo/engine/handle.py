@@ -246,17 +246,21 @@ class Handle(Reader):
         return self._given_summariser or Summariser(policy=self.policy.compression)
 
     def _work(self) -> None:
-        """What the worker does when it is woken: due cores and spheres, and what recall is waiting for."""
+        """What the worker does when it is woken: due cores and spheres, and what recall is waiting for.
+
+        Words come first, and again between: what they lack every question reads itself.
+        """
+        self._indexing.add_words()
         if self.policy.compression.mode == "background":
-            for made, _ in enumerate(compress.compress(self._spine, self._summariser)):
-                if made % _CORES == 0:  # for what words lack every question reads itself
+            for made, _ in enumerate(compress.compress(self._spine, self._summariser), start=1):
+                if made % _CORES == 0:
                     self._indexing.add_words()
             if (model := self._given_summariser) and model.endpoint:
                 self._judged = judging.judge(self._spine, model, self._judged)
+            self._indexing.add_words()
         if self.policy.mirror.mode == "after_commit":
             for tree in mirror.listed(self._spine) or [mirror.Mirror(self._spine)]:
                 tree.follow()
-        self._indexing.add_words()
         self._proof.go_on(2, small=True)  # faster than commits come, or it never goes round
         if not self._indexing.is_used:
             return

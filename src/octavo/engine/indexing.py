@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -241,15 +241,17 @@ class Indexing:
             upto = self._spine.state.version_after(mark.version, _PASS, head)
             if self._on_current(partial(self._add_words, mark, upto)) and progress:
                 progress(upto, head)
-        with suppress(Damaged, FileNotFoundError):  # who asks next finds out, and heals it
-            self.index.warm()
 
     @without_gc()
     def _add_words(self, mark: Watermark, upto: int) -> bool:
-        """One pass from the watermark up to a version: words and ends; False if it stands elsewhere now."""
-        new, ends = self.units(mark.version, upto), self._spine.state.ended(mark.version, upto)
-        reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
-        return extend(self.folder, new, ends, reached, since=mark)
+        """One pass from the watermark up to a version: words and ends; False if it stands elsewhere now.
+
+        Who asks meanwhile goes on with what was there.
+        """
+        with self.index.units.staying(self.index.warm):
+            new, ends = self.units(mark.version, upto), self._spine.state.ended(mark.version, upto)
+            reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
+            return extend(self.folder, new, ends, reached, since=mark)
 
     def add_vectors(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still."""

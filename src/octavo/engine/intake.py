@@ -44,7 +44,7 @@ class Intake(Generic[A]):
         self,
         handle: A,
         writer: Callable[[str | None], Writer],
-        wake: Callable[[], None],
+        wake: Callable[[], object],
     ) -> None:
         self._handle, self._writer, self._wake = handle, writer, wake
         self._spine = writer(None).spine

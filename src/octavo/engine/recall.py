@@ -24,6 +24,7 @@ from octavo.engine.spine import Spine
 from octavo.errors import BadVector, ModelFailed
 from octavo.libraries import Array
 from octavo.models.rerank import TOP, Scorer
+from octavo.storage.columns import is_writing
 from octavo.storage.rows import Units
 from octavo.storage.search import ScoredUnit
 from octavo.storage.state_view import DbView
@@ -31,6 +32,7 @@ from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors, checked_vectors
 
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
+_PILE = 2_048  # the same while somebody indexes them already
 _EMBED_INLINE = 64  # passages embedded while a question waits
 _LOOK_INLINE = 16  # passages in which orders are looked for meanwhile
 _ASKED = ("words", "meaning", "speaker", "time")
@@ -48,7 +50,7 @@ class Recaller:
         self,
         spine: Spine,
         indexing: Indexing,
-        wake: Callable[[], None],
+        wake: Callable[[], bool],
         scorer: Scorer | None = None,
         more: Sequence[Boost] = (),
     ) -> None:
@@ -189,15 +191,19 @@ class Recaller:
         return Hits(ordered(hits)[: query.k], notes=hits.notes, trail=trail, orders=hits.orders)
 
     def _units(self, base: DbView) -> Units:
-        """What is indexed, after what would be too much to search exactly was indexed too."""
+        """What is indexed, after what would be too much to search exactly was indexed too.
+
+        Who is at that already, or about to be, is not waited for: it is searched exactly meanwhile.
+        """
         units = self._indexing.units_now()
         mark = units.manifest.watermark.version
         if mark >= base.version or self._spine.read_only:
             return units
-        self._wake()
+        is_coming = self._wake()
         # What is compared by meaning must be embedded while the question waits, so fewer may be new.
         most = _INLINE if self._indexing.embedding is None else _EMBED_INLINE
-        if self._spine.state.has_more_than(most, mark, base.version):
+        is_pile = partial(self._spine.state.has_more_than, after=mark, upto=base.version)
+        if is_pile(most) and (is_pile(_PILE) or not (is_coming or is_writing(units.folder))):
             self._indexing.add_words()
             units = self._indexing.units_now()
         return units

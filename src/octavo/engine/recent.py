@@ -39,8 +39,8 @@ class Tail:
 
     def begins(self, index: Units, told: Told) -> bool:
         """Whether what is told of begins with this."""
-        known = zip(self.told, told, strict=False)
-        return self.index is index and len(self.told) <= len(told) and all(a[1] == b[1] for a, b in known)
+        own, other = ([unit for _, unit in some] for some in (self.told, told[: len(self.told)]))
+        return self.index is index and own == other
 
     def vectors(self, source: Embedding, ends: Set[Revision]) -> Vectors:
         """One vector a passage, made for the first question that asks; what has ended has none."""

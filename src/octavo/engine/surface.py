@@ -219,7 +219,8 @@ def _within(note: Meta) -> Fits:
 
 def _single(hint: Any) -> Fits:
     if hint is float:
-        return lambda value: _is_number(value, float) or _is_number(value, Real)  # numpy's numbers, too
+        # Numpy's numbers, too; a vector has hundreds, nearly always plain ones.
+        return lambda value: (type(value) is float and abs(value) <= MAX_NUMBER) or _is_number(value, Real)
     if hint is int:
         return lambda value: _is_number(value, int)
     if hint is None or hint in _PLAIN:

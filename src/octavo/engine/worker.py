@@ -15,7 +15,7 @@ from octavo.errors import OctavoError, Unavailable
 
 _log = logging.getLogger("octavo.worker")
 _BACKOFF_SECONDS = 0.5
-_YIELD_SECONDS = 0.0005  # how long the job may keep the interpreter while a question waits for it
+_YIELD_SECONDS = 0.0001  # how long the job may keep the interpreter while a question waits for it
 
 
 class Worker:
@@ -35,19 +35,22 @@ class Worker:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._is_near = False
         self.failure: OctavoError | None = None
 
-    def wake(self) -> None:
-        """Ask for a run; returns at once."""
+    def wake(self) -> bool:
+        """Ask for a run; returns at once, and whether one was about to begin without that."""
         with self._lock:
             if self._stopping.is_set():
-                return
+                return False
+            was_near, self._is_near = self._is_near, self._is_near or self._idle.is_set()
             self._idle.clear()
             self._wake.set()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="octavo-worker", daemon=True)
                 self._thread.start()
                 _at_work.add(self)
+            return was_near
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until everything asked for is done; False if the time ran out."""
@@ -71,8 +74,10 @@ class Worker:
         try:
             while not self._stopping.is_set():
                 self._wake.wait()
+                self._is_near = True
                 self._stopping.wait(self._delay_seconds)
                 self._wake.clear()
+                self._is_near = False
                 if not self._stopping.is_set():
                     with _yielding():
                         self._attempt()

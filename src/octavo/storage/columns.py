@@ -136,18 +136,42 @@ class Latest(Generic[T]):
     """What a file that is replaced whole says now: read again when another one has taken its place."""
 
     def __init__(self, path: Path, read: Callable[[], T]) -> None:
-        self._path, self._read, self._lock = path, read, threading.RLock()
+        self._path, self._read = path, read
+        self._lock, self._changing = threading.RLock(), threading.RLock()
         self._held: tuple[object, T] | None = None
+        self._stays = False
 
     def __call__(self) -> T:
         with self._lock:
-            stamp = None  # while there is no file
-            with suppress(FileNotFoundError):
-                status = self._path.stat()
-                stamp = status.st_ino, status.st_mtime_ns
-            if self._held is None or self._held[0] != stamp:
-                self._held = (stamp, self._read())
+            if self._held is None or (not self._stays and self._held[0] != self._stamp()):
+                self._held = self._read_now()
             return self._held[1]
+
+    @contextmanager
+    def staying(self, ready: Callable[[T], None]) -> Iterator[None]:
+        """While the file is changed all others are told what it says now, until the new is `ready`, too."""
+        with self._changing:
+            with self._lock:
+                self()
+                self._stays = True
+            try:
+                yield
+                with suppress(Damaged, FileNotFoundError):  # who asks next finds out
+                    held = self._read_now()
+                    ready(held[1])
+                    self._held = held
+            finally:
+                self._stays = False
+
+    def _read_now(self) -> tuple[object, T]:
+        return self._stamp(), self._read()
+
+    def _stamp(self) -> object:
+        """What tells a file from the one before; None while there is none."""
+        with suppress(FileNotFoundError):
+            status = self._path.stat()
+            return status.st_ino, status.st_mtime_ns
+        return None
 
 
 def must_be_file(path: Path) -> None:
@@ -209,6 +233,21 @@ def writing(folder: Path, name: str = "lock") -> Iterator[None]:
         raise
     except OSError as error:
         raise failure(f"writing the index in {folder.name}", error) from error
+
+
+def is_writing(folder: Path) -> bool:
+    """Whether anybody holds the index's write lock at this moment."""
+    try:
+        lock = disk.open_lock(folder / "lock")
+    except OSError:  # none is there, or whoever writes next is told why not
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        disk.close(lock)
+    return False
 
 
 def _make_private(folder: Path) -> None:

@@ -39,8 +39,8 @@ class Index:
     def __init__(self, folder: Path, recipe: Recipe | None = None) -> None:
         self.folder, self.recipe = folder, recipe or Recipe()
         self.units = Latest(folder / "manifest.json", partial(open_units, folder))
-        self._words: tuple[Units, Words] | None = None
         self._checked: set[str] = set()
+        self._apart: tuple[str, ...] | None = None  # the kinds that are found apart; None while nobody asked
 
     def read(
         self,
@@ -88,29 +88,29 @@ class Index:
 
         At most `limit` are found, and not fewer than `least` if there are so many that any stream finds.
         """
+        self._apart = asked.get("apart", ())
         units = self.units() if units is None else units
         search = Search(units, self._words_of(units), question, filter_, recipe=self.recipe, **asked)
         return search.run(limit, least)
 
-    def warm(self) -> None:
-        """Open what was published since somebody last asked, so that the next question need not."""
-        if self._words is not None and self._words[0] is not (units := self.units()):
+    def warm(self, units: Units) -> None:
+        """Open all of what was published, if anybody has asked yet, so that the next question need not."""
+        if self._apart is not None:
             for name in FILES:
                 units.column(name)
             _ = units.valid_to, units.turns
             frequencies.counted(units)
-            self._words_of(units)
+            self._words_of(units).of_kinds(self._apart, units.manifest.watermark.version)
 
     def words(self) -> Words:
         """The word index that belongs to the columns."""
         return self._words_of(self.units())
 
     def _words_of(self, units: Units) -> Words:
-        # Of these very columns: a writer may publish between two looks at the manifest.
-        held = self._words
-        if held is None or held[0] is not units:
-            held = self._words = (units, Words(units.folder / "words", units, self._checked))
-        return held[1]
+        if units.searched is None:  # of these very columns: a writer may publish between two looks
+            units.searched = Words(units.folder / "words", units, self._checked)
+        found: Words = units.searched
+        return found
 
 
 def extend(

@@ -19,7 +19,7 @@ from octavo.domain.ranking import (
     substance,
 )
 from octavo.libraries import Array, np, product
-from octavo.storage.rows import NO_POSITION, picked, ranges, tallied
+from octavo.storage.rows import NO_POSITION, distinct, picked, ranges, tallied
 from octavo.storage.surroundings import Sources, Surroundings, cosines_of, counts_of
 from octavo.storage.tokens import Encoded, Tokens
 
@@ -199,8 +199,8 @@ def _rarity(nearby: Surroundings, turns: Array, sources: Sources) -> Array:
         low, lengths = records["terms"].astype(np.int64), records["length"].astype(np.int64)
         terms = source.units.column("terms")[ranges(low, low + lengths)]
         pairs.append((np.repeat(unit[own], lengths) << np.uint64(32)) | terms)
-    distinct = np.unique(np.concatenate(pairs))
-    owner, codes = distinct >> np.uint64(32), distinct & np.uint64(0xFFFFFFFF)
+    each = distinct(np.concatenate(pairs))
+    owner, codes = each >> np.uint64(32), each & np.uint64(0xFFFFFFFF)
     known, which = np.unique(codes.astype(np.uint32), return_inverse=True)
     total = max(2, sum(source.rows for source in sources))
     idf = np.log(total / np.maximum(counts_of(sources, known), 1))[which] / math.log(total)
@@ -220,8 +220,8 @@ def second_look(nearby: Surroundings, places: Array, tokens: Tokens, asked: Enco
     for step in (-1, 1):
         near = np.clip(places + step, 0, len(nearby.rows) - 1)
         around.append(np.where(nearby.segments[nearby.unit_of(near)] == conversation, near, places))
-    distinct, which = np.unique(np.concatenate(around), return_inverse=True)
-    near, is_there, weights = tokens.best(asked, nearby.rows[distinct])
+    some, which = np.unique(np.concatenate(around), return_inverse=True)
+    near, is_there, weights = tokens.best(asked, nearby.rows[some])
     own, before, behind = which.reshape(3, -1)
     best = np.maximum(near[own], np.float32(recipe.rerank_neighbour) * np.maximum(near[before], near[behind]))
     fits, judged = product(best, weights), is_there[own]

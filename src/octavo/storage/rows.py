@@ -106,6 +106,7 @@ class Units(Columns[Manifest]):
     FORMAT = 7
 
     counted: Any = None  # what `frequencies` counted for the first question
+    searched: Any = None  # and the word index that was opened for it
 
     def _layout(self, manifest: Manifest) -> Files:
         return {name: (dtype, (manifest.counts[name],)) for name, dtype in FILES.items()}

@@ -185,8 +185,12 @@ class DbView(View):
         )
 
     def referred(self, ids: Collection[str]) -> set[str]:
-        """Which of some memories another one has ever linked to, so that most need not be asked about."""
-        rows = self._db.rows(f"SELECT DISTINCT target FROM link WHERE target {AMONG}", (listed(ids),))
+        """Which of some memories another one has ever linked to, so that most need not be asked about.
+
+        That they are parts of something does not count.
+        """
+        sql = f"SELECT DISTINCT target FROM link WHERE target {AMONG} AND name <> 'part'"
+        rows = self._db.rows(sql, (listed(ids),))
         return {str(row[0]) for row in rows}
 
     def telling(self, topics: Sequence[str], scopes: Sequence[str] | None, newest: int) -> list[int]:
