@@ -30,6 +30,7 @@ from octavo.domain.brief_page import (
     plain,
     turn_of,
 )
+from octavo.domain.dates import holds_until
 from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.domain.orders import Order
@@ -131,6 +132,12 @@ def told(hits: Iterable[Hit]) -> Iterator[Item]:
         yield hit.memory, turn
         if turn and "?" in turns[turn - 1].text and len(turns[turn].text.split()) < _SHORT:
             yield hit.memory, turn - 1
+
+
+def over(memory: Memory, today: date) -> date | None:
+    """Until when a memory held that says itself that it holds no longer ("until May"); None if it may."""
+    day = holds_until(memory.text, memory.at.date())
+    return day if day is not None and day < today else None
 
 
 def standing_order(memories: Iterable[Memory]) -> list[Memory]:
