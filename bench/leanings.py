@@ -25,6 +25,7 @@ from octavo.models.leanings import SHAPE, SHAPES, without
 SENTENCES = Path(__file__).with_name("leanings.json")
 ROWS = SENTENCES.with_name("orders.jsonl")
 CORPORA = SENTENCES.parent.parent / "tests" / "corpora"
+LEFT = ("verdict",)  # hands that nothing is fitted on
 STEPS, RATE, PUSH, RIDGE = 500, 9.0, 0.9, 1e-4
 ADVICE_RIDGE = 1e-3
 LEAST = (1.2, 1.6)
@@ -104,7 +105,8 @@ def said_by_hands() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"order": [], "wish": []}
     for path in (ROWS, *sorted(CORPORA.glob("orders*.jsonl"))):
         for row in map(json.loads, path.read_text("utf-8").splitlines()):
-            found[row["kind"]].append(row["text"])
+            if row["half"] not in LEFT:
+                found[row["kind"]].append(row["text"])
     return found
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.domain import dates
-from octavo.domain.dates import Interval, find_times
+from octavo.domain.dates import Interval, find_times, holds_until
 
 NOW = date(2023, 6, 15)  # a Thursday
 
@@ -126,3 +126,27 @@ def test_a_text_that_is_passed_over_holds_no_time_expression(pieces):
     text = "".join(piece + gap for piece, gap in pieces)
     if not dates._is_hinted(text):
         assert [form.pattern for _, form in dates._FORMS if form.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("Her manager is Priya until May", date(2026, 5, 31)),
+        ("Nora lives in Porto until 5 June, then in Faro", date(2026, 6, 5)),
+        ("the badge is valid until 2026-05-31", date(2026, 5, 31)),
+        ("On leave until the end of March", date(2026, 3, 31)),
+        ("We rent the hall till 2027", date(2027, 12, 31)),
+        ("Until next week I share a desk", date(2026, 1, 18)),
+        ("เก๋อยู่หอจนถึงเดือนพฤษภาคม", date(2026, 5, 31)),
+        ("จนถึงพฤษภาคมใช้ห้องเล็ก", date(2026, 5, 31)),
+        ("สัญญาเช่าถึง 31 ธันวาคม 2570", date(2027, 12, 31)),
+        ("The shop does not open until May", None),
+        ("ยังไม่เปิดจนถึงเดือนพฤษภาคม", None),
+        ("I stayed in Rome until May 2019", None),
+        ("The library is open until 8", None),
+        ("ไปถึงเชียงใหม่เดือนพฤษภาคม", None),
+        ("Marta plays the oboe", None),
+    ],
+)
+def test_a_fact_may_say_until_when_it_holds(text, last):
+    assert holds_until(text, date(2026, 1, 10)) == last

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+import octavo
 from briefs import memory, read
 from octavo import Account, Memory
 from octavo.domain.hits import Hit
@@ -185,6 +187,27 @@ def test_the_profile_holds_what_is_current_and_its_bytes_do_not_depend_on_the_qu
     assert "Tom Reyes" in standing
     assert "Priya" not in standing
     assert account.brief("who is the manager?").standing == standing
+
+
+@pytest.mark.parametrize(
+    ("bounded", "plain", "question"),
+    [
+        ("Priya manages the depot until May", "Priya has two sons", "who manages the depot?"),
+        ("เก๋เช่าห้องที่หอจนถึงเดือนพฤษภาคม", "เก๋แพ้กุ้ง", "เก๋เช่าห้องที่ไหน"),
+    ],
+)
+def test_what_was_said_to_hold_until_a_day_is_told_as_over_once_that_is_past(
+    tmp_path: Path, bounded: str, plain: str, question: str
+) -> None:
+    now = [at(5)]
+    with octavo.open(tmp_path, account="a", actor="human:a", embedder=False, clock=lambda: now[0]) as account:
+        account.remember(bounded, at=at(2))
+        account.remember(plain, at=at(3))
+        assert {line[4] for line in read(str(account.brief())).sections["Known Facts"]} == {bounded, plain}
+        assert "until 2026" not in account.brief(question).text
+        now[0] = datetime(2026, 6, 2, tzinfo=UTC)
+        assert [line[4] for line in read(str(account.brief())).sections["Known Facts"]] == [plain]
+        assert "2026-05-02, until 2026-05-31" in account.brief(question).relevant
 
 
 def test_the_profile_knows_a_change_that_is_told_in_other_words_of_the_same_one(account: Account) -> None:

@@ -31,6 +31,7 @@ from octavo.domain.brief_page import (
     plain,
     turn_of,
 )
+from octavo.domain.dates import holds_until
 from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
 from octavo.domain.orders import SHOWN, Order, by_words
@@ -161,6 +162,12 @@ def told(hits: Iterable[Hit]) -> Iterator[Item]:
 def is_telling(memory: Memory) -> bool:
     """Whether what was said last is more than thanks and yes."""
     return not all(is_thin(turn.text) for turn in spoken(memory))
+
+
+def over(memory: Memory, today: date) -> date | None:
+    """Until when a memory held that says itself that it holds no longer ("until May"); None if it may."""
+    day = holds_until(memory.text, memory.at.date())
+    return day if day is not None and day < today else None
 
 
 def standing_order(memories: Iterable[Memory]) -> list[Memory]:

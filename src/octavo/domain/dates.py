@@ -67,6 +67,23 @@ def find_times(query: str, now: date, lived: Interval | None = None) -> tuple[tu
     return tuple(dict.fromkeys(found)), rest
 
 
+def holds_until(text: str, said: date) -> date | None:
+    """The last day of what a text, said on some day, tells to hold until then: "until May", "ถึงสิ้นปี 2570".
+
+    What does not begin until then has no end, nor has what was over when it was said.
+    """
+    known = Interval(first=_shift_years(said, -_FAR), last=_shift_years(said, _FAR))
+    for until, not_yet, within in _BOUNDS:
+        for clause in _CLAUSE.split(text) if until.search(text) else ():
+            bound = until.search(clause)
+            if bound is None or not_yet.search(clause, 0, bound.start()):
+                continue
+            named, _ = find_times(within + clause[bound.end() :], said, known)
+            if ends := [time.last for time in named if time.last >= said]:
+                return min(ends)
+    return None
+
+
 def _read(kind: str, named: dict[str, str], now: date, lived: Interval) -> Iterator[Interval]:
     """What an expression of some kind may mean, by its parts."""
     year = _year(named["year"]) if "year" in named else None
@@ -228,4 +245,14 @@ def _forms(language: str) -> Iterator[tuple[str, re.Pattern[str]]]:
         yield kind, pattern(re.sub(r"\{([a-z]+)\}", lambda match: parts[match[1]], form), re.IGNORECASE)
 
 
+def _bound(language: str) -> tuple[re.Pattern[str], re.Pattern[str], str]:
+    """What a fact holds until, what says that it only begins then, and what stands before a time."""
+    months = _alternatives(words.valued("dates.months", language))
+    until, not_yet = (words.block(f"dates.{key}", language) for key in ("until", "not_yet"))
+    within = words.block("dates.within", language)
+    return pattern(until.replace("{month}", months), re.IGNORECASE), pattern(not_yet, re.IGNORECASE), within
+
+
 _FORMS = tuple(chain.from_iterable(map(_forms, words.languages())))
+_BOUNDS = tuple(_bound(name) for name in words.languages() if words.block("dates.until", name))
+_CLAUSE, _FAR = pattern(r"[,;!?()]|\.\s"), 50  # as many years a fact may hold

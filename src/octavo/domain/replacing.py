@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from octavo.domain.likeness import shared_in_order
 from octavo.domain.query import is_listing
 from octavo.domain.readings import (
-    BEFORE_NAME_THAI,
     CLASSES_THAI,
     PARTICIPLES,
     SPEAKER,
@@ -98,25 +97,6 @@ def score(asked: Reading, before: Reading, after: Reading, values: Mapping[str, 
         is_other = is_rival_in_thai if asked.is_thai else is_narrower
         found += WEIGHTS["rival"] * is_other(asked, before, after)
     return found
-
-
-def shape(question: Reading, older: Reading, newer: Reading) -> list[float]:
-    """How the newer is put beside the older, whatever its cues: who speaks, what it keeps, what it adds."""
-    person = newer.stems & stems("person") - older.stems - question.stems
-    is_person = newer.is_thai and BEFORE_NAME_THAI.match(newer.text) is not None
-    return [
-        float(newer.is_thai),
-        float(any(sign in newer.text for sign in (", ", "; ", ". "))),
-        min(2.0, len(newer.text) / max(1, len(older.text))),
-        float(bool(older.pronouns & newer.pronouns & SPEAKER)),
-        float(bool(person) or (is_person and newer.text[:ENOUGH_GRAMS] not in older.text + question.text)),
-        len(question.asked & newer.terms) / max(1, len(question.asked)),
-        float(bool(newer.words) and stem_of(newer.words[-1]) in older.stems),
-        float(bool(newer.keys - older.keys)),
-        float(bool(newer.names - frozenset(older.words + question.words))),
-        len(newer.words) / 10,
-        len(newer.text) / 50,
-    ]
 
 
 def features(question: Reading, older: Reading, newer: Reading) -> dict[str, float]:

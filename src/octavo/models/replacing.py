@@ -8,18 +8,19 @@ they were fitted once, on pairs of our own (`bench.replacing`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from octavo.domain.readings import read
-from octavo.domain.replacing import FRAME, WEIGHTS, features, score, shape
+from octavo.domain.replacing import FRAME, WEIGHTS, features, score
+from octavo.domain.wording import phrases_of, shape
 from octavo.libraries import Array, np, product
 
-_DIMENSION = 512
-_NEAR, _MOST = 0.05, 20  # how near what is compared lies at least, and how many
+_DIMENSION, AXES = 512, 80  # of a vector, and of what the nets see of it
+_NEAR, _MOST = 0.12, 20  # how near what is compared lies at least, and how many
 _LEAN, _SHORT = 30.0, 1e-9
-_SAYS = 1.0  # so much the vectors may add to the words where two facts are put alike
-_ALIKE = 1 + [*WEIGHTS].index("alike")  # its place in a row
+SAYS = 1.0  # so much the vectors may add to the words where two facts are put alike
+ALIKE = 1 + [*WEIGHTS].index("alike")  # its place in a row
 
 
 class Scorer:
@@ -49,12 +50,15 @@ class Scorer:
         older, newer = (np.array([self._vectors[pair[place]] for pair in pairs]) for place in (0, 2))
         told = np.array([row_of(question, one, other) for _, one, _, other in pairs], dtype=np.float32)
         asked = np.broadcast_to(self._question, older.shape)
-        lines = _table()
-        seen = np.concatenate([told, cosines(asked, older, newer), newer], axis=1)
+        cues, axes, lines = _table()
+        has = np.zeros((len(pairs), len(cues)), dtype=np.float32)
+        for place, (_, one, _, other) in enumerate(pairs):
+            has[place, [*_cues_in(other) - _cues_in(one)]] = 1
+        seen = np.concatenate([told, cosines(asked, older, newer), has, product(newer, axes.T)], axis=1)
         lit = product(seen, lines[:, :-2].T) + lines[:, -2]
         lean = product(np.maximum(lit[:, :-1], 0), lines[:-1, -1]) + lit[:, -1]
         # What is put alike is another value or another thing: there the words have to agree.
-        lean = np.where(told[:, _ALIKE] >= FRAME, np.minimum(lean, told[:, 0] + _SAYS), lean)
+        lean = np.where(told[:, ALIKE] >= FRAME, np.minimum(lean, told[:, 0] + SAYS), lean)
         found: Sequence[float] = (1 / (1 + np.exp(-np.clip(lean, -_LEAN, _LEAN)))).tolist()
         return found
 
@@ -72,9 +76,21 @@ def cosines(question: Array, older: Array, newer: Array) -> Array:
     return np.stack([now, before, (older * newer).sum(axis=1), now - before], axis=1)
 
 
+@lru_cache(maxsize=4096)
+def _cues_in(text: str) -> frozenset[int]:
+    cues = _table()[0]
+    return frozenset(cues[phrase] for phrase in cues.keys() & phrases_of(text))
+
+
 @cache
-def _table() -> Array:
-    """A line for each unit and one beside them: features, cosines, vector, offset, and what it counts."""
-    data = (files("octavo.models") / "replacing.bin").read_bytes()
-    width = len(row_of("", "", "")) + 4 + _DIMENSION + 2
-    return np.frombuffer(data, dtype="<f2").reshape(-1, width).astype(np.float32)
+def _table() -> tuple[Mapping[str, int], Array, Array]:
+    """The cues, each with its column; the axes; a line for each unit and one beside them.
+
+    A line has the features, the cosines, the cues and the axes, then its offset and what it counts.
+    """
+    folder = files("octavo.models")
+    cues = {cue: n for n, cue in enumerate((folder / "replacing.txt").read_text("utf-8").splitlines())}
+    numbers = np.frombuffer((folder / "replacing.bin").read_bytes(), dtype="<f2").astype(np.float32)
+    axes, lines = np.split(numbers, [AXES * _DIMENSION])
+    width = len(row_of("", "", "")) + 4 + len(cues) + AXES + 2
+    return cues, axes.reshape(AXES, _DIMENSION), lines.reshape(-1, width)
