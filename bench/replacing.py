@@ -1,7 +1,7 @@
 """Fit what tells by words and vectors whether the newer of two facts is what a question wants.
 
 `python -m bench.replacing FILE… --write src/octavo/models`: each file holds pairs as `bench.corrections`
-measures them (`pairs.jsonl`, the corpora, the development set twice). Halves that nothing may be fitted on
+measures them (`pairs.jsonl` once, corpora and development set twice). Halves that nothing may be fitted on
 are left out. With `--apart` each hand, as the rows call it, is left out of the fit in turn, and measured.
 """
 
