@@ -558,7 +558,7 @@ def test_a_brief_that_finds_no_room_does_not_say_that_there_is_nothing(run: Run)
     run("init")
     assert "nothing to say" in run("brief").out
     run("remember", "อยู่เชียงใหม่", "--kind", "register", "--topic", "home")
-    assert "nothing fits the budget" in run("brief", "--budget", "10").out
+    assert "nothing fits so small a budget" in run("brief", "--budget", "10").out
 
 
 @pytest.mark.parametrize("named", ["lives in Leeds", "ลำปาง", "nobody"])

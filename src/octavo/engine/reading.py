@@ -183,15 +183,13 @@ class Reader:
         quotes, today = self.quotes(scope=scopes) if standing else (), self._spine.now().date()
         statements = (m for m in (*stands, *facts, *newest, *(hit.memory for hit in hits)) if not m.turns)
         over = {m.id: day for m in statements if (day := briefs.over(m, today))}
-        facts = [fact for fact in facts if fact.id not in over]
         ended = {h.memory.id: h.replaced.at.date() for h in hits if h.replaced and h.replaced.is_certain}
+        facts = [fact for fact in facts if fact.id not in over]
+        used = self.uses(*(m.id for m in facts)) if facts else {}
         return briefs.render(
             stands,
             relevant,
-            facts=[
-                *profile(facts, self.uses(*(m.id for m in facts)) if facts else {}),
-                *(quote for quote in quotes if not briefs.over(quote, today)),
-            ],
+            facts=[*profile(facts, used), *(quote for quote in quotes if not briefs.over(quote, today))],
             until=over | ended,
             grouped=self.grouped(*(i.id for i in relevant if isinstance(i, Memory) and i.kind == "fact")),
             orders=hits.orders,
