@@ -28,7 +28,6 @@ RIDGES = {"told": 1e-2, "asked": 5e-3, "ask": 1e-2, "said": 1e-2}
 CROSSED, OF_DOMAINS, SAME_HAND, KEPT = 0.1, 0.01, 1.0, 0.3
 LONG = 5.0  # how much longer vectors are in the fit than they are
 SCALE = 0.4  # of what is fitted, as far as a doubt counts beside it
-EASED = 0.1  # so much nearer lies where an order applies: hands that are left out are told apart better so
 Pair = tuple[str, bool, str, bool, float, str]  # sentence, wish, question, whether it applies, weight, hand
 
 
@@ -176,7 +175,6 @@ class Pairs:
         planes = [root * (self.axes @ some).T for some in (lines["ask"], said[:AXES], said[AXES:])]
         width = lean.shape[1]
         rows = [SCALE * lines["told"][None, :] / spread, SCALE * lean, *planes]
-        rows[0][0, 0] += EASED  # what is one throughout
         return np.concatenate([np.pad(row, ((0, 0), (0, width - row.shape[1]))) for row in rows])
 
     def score(self, table: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from octavo.domain.wording import phrases_of
 from octavo.models.embedders import offline_embedder
 from octavo.models.replacing import ALIKE, AXES, SAYS, cosines, row_of
 
-LEFT = ("test", "blind", "held", "own6", "own9", "verdict")
+LEFT = ("test", "blind", "held", "own6", "own9", "verdict", "outside")
 HIDDEN, NETS, STEPS, BATCH, RATE, DECAY = 64, 6, 40, 256, 2e-3, 2e-2
 DROP, DROP_WORDS, DROP_CUES = 0.4, 0.1, 0.2
 SHARE, CUE = 0.5, 1.5  # what an axis and a cue count beside a feature

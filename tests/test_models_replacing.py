@@ -39,7 +39,9 @@ def test_what_does_not_answer_the_question_is_replaced_by_nothing(question):
     assert arranged(question, *texts)[1] == []
 
 
-@pytest.mark.parametrize(("name", "newer", "kept"), [("talk", 0.57, 0.95), ("verdict", 0.8, 0.85)])
+@pytest.mark.parametrize(
+    ("name", "newer", "kept"), [("talk", 0.57, 0.95), ("verdict", 0.8, 0.85), ("outside", 0.88, 0.75)]
+)
 def test_newer_facts_come_first_as_people_talk_and_others_stay_where_they_are(name, newer, kept):
     lines = (CORPORA / f"corrections_{name}.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
