@@ -47,7 +47,7 @@ _WISH = 0.2
 _STEP = 1e-9
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _COMING = 10  # facts near the best one that are looked at though the question alone did not bring them
-_TALK, _CLOSE = 10, 6  # of so many hits each is compared with the best, of so many with each other
+_TALK = 6  # of so many hits what a user said is compared with the best of it
 _AS_NEAR = 0.5  # of the earlier one's relevance that the later one needs
 _LONGEST = 300  # characters of what a user says that can be compared
 _LINKED_FROM, _LINKED_MOST, _LINK_SHARE = 5, 16, 0.3  # of so many hits so many each
@@ -167,11 +167,11 @@ def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
             first.setdefault(hit.memory.id, place)
     if not first or recalled.query.streams is not None:
         return hits
-    meaning = _meaning(recalled)
     known = {id_: hits[place] for id_, place in first.items()}
     coming: dict[str, Hit] = {}
+    others = {unit.memory: unit for unit in recalled.others if unit.memory not in known}
+    meaning = _meaning(recalled, [*known, *others])
     if meaning is not None:
-        others = {unit.memory: unit for unit in recalled.others if unit.memory not in known}
         near = meaning.nearest(next(iter(known)), [*others])[:_COMING]
         found = recalled.hits_of([others[id_] for id_ in near])
         coming = {hit.memory.id: hit for hit in found if hit.memory.text}
@@ -197,10 +197,14 @@ def current(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     return result
 
 
-def _meaning(recalled: Recalled) -> PairScorer | None:
+def _meaning(recalled: Recalled, keys: Sequence[str]) -> PairScorer | None:
     """What the offline model's vectors tell of pairs, if it is in use."""
     is_known = recalled.embedding is not None and recalled.embedding.embedder.name == OFFLINE_NAME
-    return PairScorer(recalled.vector, recalled.vectors) if is_known and recalled.vector is not None else None
+    if not is_known or recalled.vector is None:
+        return None
+    return PairScorer(
+        recalled.vector, {key: recalled.vectors[key] for key in keys if key in recalled.vectors}
+    )
 
 
 def later(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
@@ -213,24 +217,28 @@ def later(recalled: Recalled, hits: list[Hit]) -> list[Hit]:
     told = {place: said for place, hit in enumerate(hits[:_TALK]) if (said := _said(hit)) is not None}
     if len(told) < 2 or recalled.query.streams is not None or not is_about_now(asked):
         return hits
-    if (meaning := _meaning(recalled)) is None:
-        return hits
-    first, result = next(iter(told)), list(hits)
-    pairs = [
-        (older, newer)
-        for older, (key, text, at) in told.items()
-        for newer, (other, later_text, later_at) in told.items()
-        if older < newer and (newer < _CLOSE or older == first) and at < later_at and key != other
-        if relevance(hits[newer]) >= _AS_NEAR * relevance(hits[older]) and _is_users(hits[newer])
-        if hits[newer].shares_words
-        if meaning.is_known(key, other) and probability(asked, text, later_text) >= REPLACES
+    first, *others = told
+    key, text, at = told[first]
+    found = [
+        (place, other, said)
+        for place in others
+        for other, said, when in [told[place]]
+        if key != other and at < when and hits[place].shares_words and _is_users(hits[place])
+        if relevance(hits[place]) >= _AS_NEAR * relevance(hits[first])
+        if probability(asked, text, said) >= REPLACES
     ]
-    sure = meaning.probabilities(asked, [(*told[o][:2], *told[n][:2]) for o, n in pairs]) if pairs else ()
-    for _, older, newer in sorted((-p, *pair) for p, pair in zip(sure, pairs, strict=True) if p >= REPLACES):
-        if (lift := result[older].score + _STEP - result[newer].score) > 0:
-            note = f"said later than {hits[older].memory.id}"
-            hit = lifted(result[newer], "current", lift)
-            result[newer] = replace(hit, notes=(*hit.notes, note))
+    meaning = _meaning(recalled, [key, *(other for _, other, _ in found)]) if found else None
+    if meaning is None:
+        return hits
+    pairs = [
+        (place, (key, text, other, said)) for place, other, said in found if meaning.is_known(key, other)
+    ]
+    sure = meaning.probabilities(asked, [pair for _, pair in pairs]) if pairs else ()
+    result, score = list(hits), hits[first].score
+    for _, place in sorted((p, place) for p, (place, _) in zip(sure, pairs, strict=True) if p >= REPLACES):
+        score += _STEP
+        hit = lifted(hits[place], "current", score - hits[place].score)
+        result[place] = replace(hit, notes=(*hit.notes, f"said later than {hits[first].memory.id}"))
     return result
 
 

@@ -327,6 +327,6 @@ def _vectors(
     for place, unit in enumerate(scored):
         vectors, row = (stored, unit.row) if unit.row < indexed else (held, unit.row - indexed)
         has_one = vectors is not None and row < vectors.manifest.rows and row not in vectors.lacking
-        if (unit.turn is None or place < _POOL) and vectors is not None and has_one:
+        if (unit.turn is None or place < _FEW) and vectors is not None and has_one:
             made[boosts.key_of(unit.memory, unit.turn)] = vectors.floats[row]
     return made
