@@ -32,7 +32,6 @@ from octavo.storage.tokens import Encoded, Tokens
 from octavo.storage.vectors import Vectors, checked_vectors
 
 _INLINE = 512  # revisions above the watermark that are searched exactly; more are indexed first
-_PILE = 2_048  # the same while somebody indexes them already
 _EMBED_INLINE = 64  # passages embedded while a question waits
 _LOOK_INLINE = 16  # passages in which orders are looked for meanwhile
 _ASKED = ("words", "meaning", "speaker", "time")
@@ -193,7 +192,7 @@ class Recaller:
     def _units(self, base: DbView) -> Units:
         """What is indexed, after what would be too much to search exactly was indexed too.
 
-        Who is at that already, or about to be, is not waited for: it is searched exactly meanwhile.
+        Who is at that already, or about to be, is not waited for: what is not too much is searched meanwhile.
         """
         units = self._indexing.units_now()
         mark = units.manifest.watermark.version
@@ -203,7 +202,7 @@ class Recaller:
         # What is compared by meaning must be embedded while the question waits, so fewer may be new.
         most = _INLINE if self._indexing.embedding is None else _EMBED_INLINE
         is_pile = partial(self._spine.state.has_more_than, after=mark, upto=base.version)
-        if is_pile(most) and (is_pile(_PILE) or not (is_coming or is_writing(units.folder))):
+        if is_pile(most) and (is_pile(_INLINE) or not (is_coming or is_writing(units.folder))):
             self._indexing.add_words()
             units = self._indexing.units_now()
         return units
