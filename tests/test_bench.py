@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from bench import harness
+from bench import harness, recall_speed
 
 import octavo
 from octavo.domain.compression import CompressionPolicy
@@ -82,6 +82,19 @@ FILTERS = (
 # for each name that a speaker has; and the newest orders, of which a few are asked for.
 SMALL = re.compile(r"SCAN (json_each|\(subquery|CONSTANT|3-ROW|tally|called|c$|s$)")
 QUERIES = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+
+
+def test_lives_lived_through_are_kept_beside_the_figures_of_the_index(tmp_path, monkeypatch):
+    monkeypatch.setattr(harness, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    monkeypatch.setattr(recall_speed, "LIVED", (4,))
+    monkeypatch.setattr(recall_speed, "is_rerank_installed", lambda: False)
+    harness.PAGE.write_text(f"{harness.BEGIN}{harness.END}")
+    recall_speed.main(["--lived", "40", "--cache", str(tmp_path / "cache")])
+    (kept,) = tmp_path.glob("*.json")
+    found = json.loads(kept.read_text())
+    assert (kept.stem, found["bench"]) == ("recall_lived", "recall_lived")
+    assert found["command"] == "python -m bench.recall_speed --lived 40"
 
 
 def lead_a_life(account):
