@@ -18,6 +18,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.hits import Hit, Query
 from octavo.domain.memory import Memory
 from octavo.domain.policy import AssemblyPolicy, IndexPolicy, Policy
+from octavo.engine.assemble import assemble
 from octavo.engine.boosts import in_reach
 from octavo.errors import BadInput, HumanOnly, ModelFailed, NotFound
 from octavo.storage import composites
@@ -128,6 +129,26 @@ def test_what_two_passes_look_at_at_once_is_grouped_once(account, monkeypatch):
     remember(account, "the pottery class ended with tea")
     account.assemble()
     assert [len(one.memory_ids) for one in account.explained.assemblies()] == [4, 2]
+
+
+def test_grouping_that_has_to_stop_goes_on_where_it_stopped(account, opened, embedder, clock):
+    other = opened(account="other", embedder=embedder, clock=clock, policy=manual())
+    for each in (account, other):
+        remember(each, *POTTERY, *MANGO, *SURGERY)
+        each.catch_up()
+    stops = 0
+    while other._indexing.composing.assembled() < len((*POTTERY, *MANGO, *SURGERY)):
+        asked = iter([False, False, True, True])  # before the pass, after one memory, and behind it
+        assemble(other._spine, other._indexing, must_stop=lambda: next(asked, True))  # noqa: B023
+        stops += 1
+    account.assemble()
+    assert stops > 2
+    assert members_by_text(other) == members_by_text(account)
+
+
+def members_by_text(account):
+    whole = account.memories(kind="assembly")
+    return sorted(sorted(account.get(id_).text for id_ in members_of(one)) for one in whole)
 
 
 def test_thai_memories_are_grouped_and_named_as_english_ones_are(account):

@@ -14,7 +14,7 @@ import octavo
 from octavo.domain import cores
 from octavo.domain.compression import CompressionPolicy
 from octavo.domain.cores import is_intact
-from octavo.engine import handle
+from octavo.engine import compress, handle
 from octavo.engine.indexing import Indexing
 from octavo.errors import BadInput, ModelFailed, NotFound
 from octavo.models.summarisers import Summariser
@@ -108,6 +108,30 @@ def test_the_worker_makes_the_core_while_consolidation_returns_at_once(account):
     assert account.wait(60)
     assert made(account) == ["core_000_000"]
     assert account.counters()["last_update"] is not None
+
+
+def test_the_worker_looks_again_only_at_what_may_be_due_since(account, monkeypatch):
+    def worked(act):
+        looked.clear()
+        act()
+        assert account.wait(60)
+        return list(looked)
+
+    looked, make = [], compress.make
+    live(account, 16)
+    assert account.wait(60)
+    account.remember("the garden grows")
+    assert account.wait(60)
+    monkeypatch.setattr(compress, "make", lambda *of, **more: looked.append(of[2].id) or make(*of, **more))
+    assert worked(lambda: account.remember("มะม่วงสุกแล้ว")) == []
+    assert worked(lambda: live(account, 7, start=16)) == []
+    assert worked(lambda: live(account, 1, start=23))[0] == "core_000_002"
+    source = account.get("core_000_000").linked("part")[0]
+    worked(lambda: account.forget(source))
+    assert source not in account.get("core_000_000").linked("part")
+    account.uncompress("core_000_001")
+    worked(lambda: account.remember("the garden sleeps"))
+    assert made(account) == ["core_000_000", "core_000_002"]
 
 
 def test_without_a_worker_upkeep_makes_what_is_due(opened):

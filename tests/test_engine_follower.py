@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -136,3 +137,39 @@ def test_work_whose_folder_somebody_removed_is_reported_and_ends_no_thread():
     assert worker.wait(10)
     assert worker.failure is None
     worker.stop()
+
+
+@pytest.mark.parametrize("is_patient", [True, False])
+def test_background_work_lets_questions_go_first_for_a_while_and_nobody_who_closes_waits(
+    is_patient, monkeypatch
+):
+    monkeypatch.setattr("octavo.engine.worker._QUIET_SECONDS", 3_600.0)
+    monkeypatch.setattr("octavo.engine.worker._PATIENCE", 1e12 if is_patient else 0.0)
+    told, begun = [], threading.Event()
+
+    def job():
+        told.append(worker.must_stop())  # nobody asked
+        worker.asked()
+        begun.set()
+        told.append(worker.must_stop())
+
+    worker = Worker(job, attempts=1)
+    worker.wake()
+    assert begun.wait(60)
+    assert is_patient or worker.wait(60)
+    assert told == ([False] if is_patient else [False, False])
+    worker.stop()
+    assert told == [False, is_patient]
+
+
+def test_every_recall_is_a_question_that_background_work_lets_go_first(account, monkeypatch):
+    asked, note = [], Worker.asked
+    monkeypatch.setattr(Worker, "asked", lambda worker: asked.append(worker) or note(worker))
+    account.remember("แมวชอบนอนบนโซฟา")
+    with account.sandbox() as sandbox:
+        sandbox.recall("แมว")
+        sandbox.discard()
+    account.recall("แมว")
+    account.brief("แมว")
+    assert len(asked) >= 3
+    assert set(asked) == {account._worker}

@@ -51,7 +51,7 @@ class _Pass:
         self._free = self.policy.max_assemblies - self._view.count(KIND)
         self._groups: dict[str, list[Memory]] = {}
 
-    def look(self, first: int, stop: int) -> int:
+    def look(self, first: int, stop: int, must_stop: Callable[[], bool]) -> int:
         """Group the memories of some rows; returns the row behind the last one looked at."""
         rows: dict[str, int] = {}
         for row in range(first, stop):
@@ -59,7 +59,7 @@ class _Pass:
         memories = live_members(self._view, rows)
         vectors = self._composing.vectors_of(memories)
         for memory in memories:
-            if len(self.changed) >= _CHANGES:
+            if len(self.changed) >= _CHANGES or must_stop():
                 return rows[memory.id]
             if memory.id in vectors and not self._groups_of(memory.id):
                 self._place(memory, self._near(memory, vectors[memory.id]))
@@ -110,7 +110,7 @@ class _Pass:
 
 
 def assemble(
-    spine: Spine, indexing: Indexing, least: int = 1, is_stopping: Callable[[], bool] = lambda: False
+    spine: Spine, indexing: Indexing, least: int = 1, must_stop: Callable[[], bool] = lambda: False
 ) -> list[str]:
     """Group what got its vectors since the last time, if that is enough; returns the assemblies changed."""
     changed: dict[str, None] = {}
@@ -118,14 +118,14 @@ def assemble(
         return []
     indexing.compose()
     first = indexing.composing.assembled()
-    while not is_stopping():
+    while not must_stop():
         units = indexing.units_now()
         vectors = indexing.embedded().up_to(units.manifest.rows)
         if vectors.manifest.rows - first < least:
             break
         composing = indexing.composing  # of the index as it is now: another may have taken its place
         look, least = _Pass(spine, composing, units), 1
-        first = look.look(first, min(first + _PASS, vectors.manifest.rows))
+        first = look.look(first, min(first + _PASS, vectors.manifest.rows), must_stop)
         changes = partial(_changes, spine, look)
         cause = f"assemble {units.manifest.watermark.version}"
         if new := spine.change(changes, cause=cause, actor="system"):

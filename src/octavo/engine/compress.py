@@ -35,9 +35,9 @@ MADE_FROM, REMOVED = "made_from", "removed"
 OWN = frozenset({MADE_FROM, REMOVED, RETIRED})  # what only the engine may say of a core
 
 
-def compress(spine: Spine, summariser: Summariser) -> Iterator[Memory]:
-    """Make every core and sphere that is due and not there, oldest first."""
-    for due in _due(spine):
+def compress(spine: Spine, summariser: Summariser, since: int = 0) -> Iterator[Memory]:
+    """Make every core and sphere that is due and not there, oldest first; at a version all were there."""
+    for due in _due(spine, since):
         memory = make(spine, summariser, due)
         if memory is not None:
             yield memory
@@ -112,11 +112,15 @@ def counters(spine: Spine, scope: str) -> dict[str, Any]:
     }
 
 
-def _due(spine: Spine) -> Iterator[Due]:
-    view = spine.head()
+def _due(spine: Spine, since: int) -> Iterator[Due]:
+    view, policy = spine.head(), spine.policy.compression
+    kinds = {level.kind for level in policy.levels}
+    # One that changed may be wanted again, or let what is made of it be made.
+    is_changed = any(spine.state.ids_changed(since, view.version, kind=kind) for kind in kinds)
+    before = spine.state.at(0 if is_changed else since)
     for scope in spine.state.session_scopes():
         _must_fit(spine, view, scope)
-        yield from compression.backlog(view.sessions(scope), scope, spine.policy.compression)
+        yield from compression.backlog(view.sessions(scope), scope, policy, after=before.sessions(scope))
 
 
 def _must_fit(spine: Spine, view: DbView, scope: str) -> None:

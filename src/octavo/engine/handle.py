@@ -97,6 +97,7 @@ class Handle(Reader):
         self.policy = spine.policy
         self.formats: Formats | None = None
         self._given_summariser = summariser
+        self._compressed = 0  # up to which version every core and sphere that was due is there
         self._judged = spine.state.watermark()[0] if summariser else 0
 
     def __repr__(self) -> str:
@@ -226,6 +227,7 @@ class Handle(Reader):
         return self._recalling()[0]
 
     def _recall(self) -> Recaller:
+        self._worker.asked()
         return self._recalling()[1]
 
     def _recalling(self) -> tuple[Indexing, Recaller]:
@@ -252,9 +254,12 @@ class Handle(Reader):
         """
         self._indexing.add_words()
         if self.policy.compression.mode == "background":
-            for made, _ in enumerate(compress.compress(self._spine, self._summariser), start=1):
+            head, since = self._spine.state.watermark()[0], self._compressed
+            for made, _ in enumerate(compress.compress(self._spine, self._summariser, since), start=1):
+                self._worker.must_stop()  # not before all are made
                 if made % _CORES == 0:
                     self._indexing.add_words()
+            self._compressed = head
             if (model := self._given_summariser) and model.endpoint:
                 self._judged = judging.judge(self._spine, model, self._judged)
             self._indexing.add_words()
@@ -271,18 +276,17 @@ class Handle(Reader):
             (index.add_orders, batch),
             (index.add_tokens, _ENCODED),
         ):
-            while not self._worker.is_stopping and add(limit=limit):
+            while not self._worker.must_stop() and add(limit=limit):
                 pass
         self._group()
 
     def _group(self) -> None:
         """Bring composites up to the vectors, and group what gathered meanwhile, as the policy says."""
         least = {"background": assemble.GATHERED, "immediate": 1}.get(self.policy.assemblies.mode)
-        if not self._worker.is_stopping:
+        if not self._worker.must_stop():
             self._indexing.compose()
         if least is not None:
-            worker = self._worker
-            assemble.assemble(self._spine, self._indexing, least, lambda: worker.is_stopping)
+            assemble.assemble(self._spine, self._indexing, least, self._worker.must_stop)
 
     def _must_see(self, scope: str) -> None:
         if not self.sees(check_scope(scope)):

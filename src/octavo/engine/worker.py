@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakSet
@@ -16,6 +18,8 @@ from octavo.errors import OctavoError, Unavailable
 _log = logging.getLogger("octavo.worker")
 _BACKOFF_SECONDS = 0.5
 _YIELD_SECONDS = 0.0001  # how long the job may keep the interpreter while a question waits for it
+_QUIET_SECONDS = 0.05  # so long after a question the job lets the next one come first,
+_PATIENCE = 10.0  # but for no longer than so many times what it worked since it waited last
 
 
 class Worker:
@@ -36,6 +40,7 @@ class Worker:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_near = False
+        self._asked, self._since = -math.inf, 0.0  # when the last question came, and since when the job works
         self.failure: OctavoError | None = None
 
     def wake(self) -> bool:
@@ -59,6 +64,19 @@ class Worker:
     @property
     def is_stopping(self) -> bool:
         """Whether the run under way shall come to an end soon."""
+        return self._stopping.is_set()
+
+    def asked(self) -> None:
+        """Note that a question comes."""
+        self._asked = time.monotonic()
+
+    def must_stop(self) -> bool:
+        """Let questions go first, for a while; whether the run under way shall come to an end soon."""
+        now = time.monotonic()
+        latest = now + _PATIENCE * (now - self._since)
+        while (rest := min(latest, self._asked + _QUIET_SECONDS) - now) > 0 and not self._stopping.wait(rest):
+            now = time.monotonic()
+        self._since = time.monotonic()
         return self._stopping.is_set()
 
     def stop(self) -> None:
@@ -91,6 +109,7 @@ class Worker:
 
     def _attempt(self) -> None:
         for attempt in range(1, self._attempts + 1):
+            self._since = time.monotonic()
             try:
                 self._job()
             except (OctavoError, OSError) as error:  # a folder that somebody removed ends no thread
