@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import octavo
+from octavo.engine.embedding import Embedding
 from octavo.errors import BadInput, BadVector, ModelFailed, OutOfScope
 from octavo.models.embedders import CallableEmbedder
 from octavo.storage.columns import writing
@@ -363,6 +364,47 @@ def test_who_asks_while_a_pass_ends_finds_what_there_was_and_what_is_new(words, 
     assert seen[0] == (mark, ["a boat at sea", "a boat in the harbour"])
     assert words._indexing.watermark().version == words.version
     assert words._indexing.index.units().searched is not None  # nobody who asks now opens it
+
+
+def test_words_and_their_vectors_are_seen_together(opened, monkeypatch):
+    account, seen, keep = opened(embedder=LETTERS), [], Embedding._keep
+    account.remember("แมวชอบนอนบนโซฟา")
+    account.recall("แมว")
+    account.catch_up()
+    account.wait()
+    mark = account._indexing.watermark()
+
+    def told_meanwhile(embedding, *made):
+        seen.append((account._indexing.watermark(), account._indexing.missing()))
+        keep(embedding, *made)
+
+    monkeypatch.setattr(Embedding, "_keep", told_meanwhile)
+    account.remember("a boat at sea")
+    assert account.wait(60)
+    assert seen == [(mark, 0)]
+    assert account._indexing.watermark().version == account.version
+    assert account._indexing.missing() == 0
+
+
+def test_words_are_seen_though_the_model_is_out(opened, monkeypatch):
+    def embed(texts):
+        if is_out:
+            raise ModelFailed("the model is out")
+        return letters(texts)
+
+    monkeypatch.setattr("octavo.engine.worker._BACKOFF_SECONDS", 0.01)
+    is_out = []
+    account = opened(embedder=CallableEmbedder(name="letters", dimension=17, function=embed))
+    account.remember("แมวชอบนอนบนโซฟา")
+    account.recall("แมว")
+    account.catch_up()
+    account.wait()
+    is_out.append(True)
+    account.remember("a boat at sea")
+    assert account.wait(60)
+    assert account._indexing.watermark().version == account.version
+    assert account._indexing.missing() == 1
+    assert found(account, "boat") == ["a boat at sea"]
 
 
 def test_an_index_that_was_written_on_while_a_question_waited_is_not_thrown_away(opened, root):

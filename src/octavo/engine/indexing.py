@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -38,6 +38,7 @@ _log = logging.getLogger("octavo.indexing")
 _ATTEMPTS = 8  # at an index that somebody puts another one in the place of
 _PASS = 50_000  # revisions an indexing pass takes at a time: fewer passes, fewer parts to search
 _PROVED_ROWS = 200_000
+_FEW = 64  # passages whose vectors questions do not see later than their words
 _UNINDEXED = (STATE, "file")
 _NAMED = 5
 _NOTHING = "nothing"
@@ -248,10 +249,20 @@ class Indexing:
 
         Who asks meanwhile goes on with what was there.
         """
-        with self.index.units.staying(self.index.warm):
+        with self.index.units.staying(self._ready):
             new, ends = self.units(mark.version, upto), self._spine.state.ended(mark.version, upto)
             reached = Watermark(version=upto, header=self._spine.ledger.hash_of(upto))
             return extend(self.folder, new, ends, reached, since=mark)
+
+    def _ready(self, units: Units) -> None:
+        """Open what was published, and embed it if it is little: else the next question would, and wait."""
+        self.index.warm(units)
+        own, asking, rows = self.embedding, self.asking, units.manifest.rows
+        if own is not None and asking is not None and self.is_used and own.missing(rows) <= _FEW:
+            with suppress(ModelFailed):  # it is noted with the vectors, and tried again
+                own.add(limit=_FEW)
+                if 0 < asking.behind(rows) <= _FEW:
+                    asking.follow(units)
 
     def add_vectors(self, progress: Progress | None = None, *, limit: int | None = None) -> int:
         """Embed passages that have no vector yet; returns how many could be tried still."""
