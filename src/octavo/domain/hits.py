@@ -63,6 +63,7 @@ _WORDS = {
     "address": "is about the one spoken to",
     "rerank": "is nearer to the question than most of what came",
     "substance": "tells something",
+    "asked": "asks the same again",
     "wish": "is a wish of the user's",
     "current": "newer and older of one thing change places",
 }
@@ -73,6 +74,7 @@ _AGAINST = {
     "emotion": "felt otherwise",
     "mood": "does not suit the mood",
     "substance": "tells little",
+    "asked": "only asks the same",
     "rerank": "is further from the question than most of what came",
 }
 

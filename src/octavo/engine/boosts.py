@@ -28,7 +28,7 @@ from octavo.domain.ranking import Recipe
 from octavo.domain.replacing import probability
 from octavo.domain.state import Pending, View
 from octavo.domain.text import passages
-from octavo.domain.units import USERS
+from octavo.domain.units import ONLY_ASKS, USERS, substance
 from octavo.engine.composing import AGE
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
@@ -253,7 +253,8 @@ def _said(hit: Hit) -> tuple[str, str, datetime] | None:
     for place in range(hit.turn or 0, -1, -1) if turns else ():
         turn = turns[place]
         if turn.speaker.casefold() in USERS:
-            is_told = len(turn.text) <= _LONGEST and not turn.text.rstrip().endswith("?")
+            asks = turn.text.rstrip().endswith("?") or substance(turn.text, turn.speaker) & ONLY_ASKS
+            is_told = len(turn.text) <= _LONGEST and not asks
             at = turn.at or hit.memory.at
             return (key_of(hit.memory.id, place), turn.text, at) if is_told else None
     return None
