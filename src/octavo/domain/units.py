@@ -131,13 +131,20 @@ def substance(text: str, speaker: str | None = None) -> int:
     sentences = [part for part in _SENTENCES.split(text.strip()) if part]
     asking = sum(part.endswith("?") for part in sentences)
     if speaker is not None and speaker.casefold() in ROLES:
-        is_asking = _ASKS if is_person(speaker) else _KNOWS_NOT
-        asking = sum(part.endswith("?") or is_asking.search(part) is not None for part in sentences)
+        if is_person(speaker):
+            asking = sum(map(asks, sentences))
+        else:
+            asking += sum(_KNOWS_NOT.search(part) is not None for part in sentences)
         asking -= asking and _TELLS.search(text) is not None
     only_asks = text.count(" ") < _SHORT and asking == len(sentences)
     is_empty = only_asks or (len(text) < _SHORTEST and _acknowledgement().fullmatch(lowered))
     told = 16 * bool(_DATED.search(lowered)) | 32 * bool(_PAST.search(lowered)) | 64 * bool(asking)
     return names | (4 if _DIGIT.search(text) else 0) | (8 if is_empty and sentences else 0) | told
+
+
+def asks(sentence: str) -> bool:
+    """Whether a sentence asks something, with or without its mark."""
+    return sentence.endswith("?") or _ASKS.search(sentence) is not None
 
 
 @cache
