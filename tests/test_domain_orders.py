@@ -20,6 +20,7 @@ from octavo.domain.orders import (
     orders_of,
     sentences_of,
 )
+from octavo.domain.sentences import split
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -281,3 +282,20 @@ def test_please_is_written_short_too():
         == (False, True, 0.0)
     )
     assert may_hold("plz keep answers short")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ผมทำงานที่รพ. รามา เป็นพยาบาล",
+        "บ้านอยู่ ต. สุเทพ อ. เมือง จ. เชียงใหม่",
+        "เจอกัน 10.30 น. ที่ร้าน",
+        "แต่งงาน 20 มิ.ย. ปีหน้า",
+    ],
+)
+def test_a_thai_abbreviation_ends_no_sentence(text):
+    assert list(sentences_of(text)) == split(text) == [text]
+
+
+def test_a_full_stop_behind_a_thai_word_ends_one():
+    assert list(sentences_of("ซื้อของจาก บจก. ไทย แล้ว. ไปใหม่")) == ["ซื้อของจาก บจก. ไทย แล้ว.", "ไปใหม่"]

@@ -390,3 +390,27 @@ def test_a_fact_of_a_time_leaves_the_profile_with_it_and_is_still_found(opened: 
     assert "marries" not in account.brief().text
     assert "violin" in account.brief().text
     assert "marries" in account.brief("whom does Emi marry?").text
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("ผมชอบกินเผ็ดมาก", "เลิกกินเผ็ดแล้ว"),
+        ("ฉันแพ้กุ้งค่ะ", "ตอนนี้ไม่แพ้กุ้งแล้วค่ะ"),
+        ("ผมชอบดื่มกาแฟตอนเช้า", "ผมเลิกดื่มกาแฟแล้ว"),
+        ("ผมไม่กินเนื้อวัว", "กลับมากินเนื้อวัวแล้ว"),
+        ("หนูกินเจค่ะ", "เลิกกินเจแล้วค่ะ"),
+    ],
+)
+def test_in_thai_too_a_later_word_ends_a_liking_or_what_one_does_not_eat(
+    opened: Opened, earlier: str, later: str
+) -> None:
+    other = "ผมชอบปีนเขามาก"
+    assert set(held(opened, "ton", earlier, other, later)) == {other, later}
+
+
+def test_in_thai_a_later_word_about_another_thing_ends_nothing(opened: Opened) -> None:
+    assert set(held(opened, "ton", "ผมชอบกินเผ็ดมาก", "ผมเลิกดื่มกาแฟแล้ว")) == {
+        "ผมชอบกินเผ็ดมาก",
+        "ผมเลิกดื่มกาแฟแล้ว",
+    }

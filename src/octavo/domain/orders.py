@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from octavo import words as word_lists
+from octavo.domain import cues
 from octavo.domain.memory import Memory, is_human
 from octavo.domain.text import fold, split_runs, terms_of_run
 from octavo.domain.units import USERS, asks, is_person
@@ -28,7 +29,9 @@ _UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
 _DOUBTED = 0.5  # so much better what may be no order at all must fit, the surer it is none
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
 _STATEMENTS = ("fact", "register", "canon")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.){cues.UNENDED}\s+|\n+"
+)
 # What is quoted was said by somebody else: marks around more than a word or two, a block of code, a mail's >.
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|[\"“”«„][^\"“”»]{12,}[\"”»]", re.DOTALL | re.MULTILINE)
 _MARK = re.compile('[`>"“”«„]')  # most texts have none
