@@ -469,4 +469,4 @@ def test_a_file_that_stands_where_a_folder_should_is_named(run: Run, tmp_path: P
         shown = run("--root", str(tmp_path / "notes.json"), *command)
         assert (shown.code, "notes.json is no folder" in shown.err) == (2, True)
     shown = run("import", str(tmp_path / "notes.json"))
-    assert (shown.code, "is a file" in shown.err, "chatgpt" in shown.err) == (2, True, True)
+    assert (shown.code, "the shape of no format" in shown.err, "chatgpt" in shown.err) == (2, True, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Literal, get_args
 
@@ -100,25 +100,36 @@ class Page:
     """Lines and parts as text in one of the two formats, and what they cost."""
 
     def __init__(
-        self, count: Counter, *, is_json: bool, until: Mapping[str, date], grouped: Mapping[str, str]
+        self,
+        count: Counter,
+        *,
+        is_json: bool,
+        until: Mapping[str, date],
+        grouped: Mapping[str, str],
+        shared: Collection[str] = (),
     ) -> None:
+        """Lines name their scope where they are of a topic that several scopes have, which are `shared`."""
         self.count = count
         self.is_json = is_json
         self.until = until
         self.grouped = grouped
+        self.shared = shared
 
     def line(self, memory: Memory, *, longest: int | None = None) -> str:
         """A memory as one line, attributed."""
         said = _cut(plain(memory.text), longest)
         day = memory.at.date().isoformat()
         topic = plain(memory.topic) if memory.topic else None
+        scope = memory.scope if memory.topic in self.shared else None
         if self.is_json:
             record = {"id": memory.id, "kind": memory.kind, "date": day}
             ended = {"until": self.until[memory.id].isoformat()} if memory.id in self.until else {}
-            return _json(record | ended | ({"topic": topic} if topic else {}) | {"text": said})
+            told = {"topic": topic, "scope": scope}
+            return _json(record | ended | {k: v for k, v in told.items() if v} | {"text": said})
         if memory.id in self.until:
             day = f"{day}, until {self.until[memory.id].isoformat()}"
-        label = ", ".join((memory.id, memory.kind, day, *((escape(topic),) if topic else ())))
+        named = [escape(name) for name in (topic, scope and f"scope {scope}") if name]
+        label = ", ".join((memory.id, memory.kind, day, *named))
         return f"- [{label}] {escape(said)}"
 
     def standing(self, *parts: Part) -> str:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from octavo.domain import assembling
 from octavo.domain.corrections import REPLACES, Fact, arrange, is_about_now
 from octavo.domain.filters import passes
-from octavo.domain.hits import Hit, Query
+from octavo.domain.hits import EQUAL, Hit, Query
 from octavo.domain.moods import in_mood
 from octavo.domain.orders import Order, is_request
 from octavo.domain.policy import EmotionPolicy
@@ -44,7 +44,7 @@ from octavo.storage.state_view import DbView
 ABSTRACT = ("core", "sphere")
 COMPARED = ("fact", "register")
 _WISH = 0.2
-_STEP = 1e-9
+_STEP = 2 * EQUAL
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _COMING = 10  # facts near the best one that are looked at though the question alone did not bring them
 _TALK = 6  # of so many hits what a user said is compared with the best of it
