@@ -351,6 +351,7 @@ PASSING = (
     "I work nights this week.",
     "We're getting married on 20 June.",
     "I'm studying in Leeds this year.",
+    "My flatmate Kemi is moving out in June.",
     "ช่วงนี้ผมทำงานกะดึกถึงสิ้นเดือนพฤษภาคม",
 )
 LASTING = (
@@ -414,3 +415,8 @@ def test_in_thai_a_later_word_about_another_thing_ends_nothing(opened: Opened) -
         "ผมชอบกินเผ็ดมาก",
         "ผมเลิกดื่มกาแฟแล้ว",
     }
+
+
+def test_who_supervises_is_told_and_a_new_one_takes_the_place(opened: Opened) -> None:
+    told = "my supervisor is Prof Hargreaves, she's scary", "My new supervisor is Dr Osei."
+    assert held(opened, "noor", *told) == ["My new supervisor is Dr Osei."]
