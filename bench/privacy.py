@@ -46,7 +46,7 @@ def measure_privacy() -> None:
     for row in rows("privacy.jsonl"):
         text = row["text"]
         expected = {(what, value) for what, value in row["find"]}
-        found = {(f.what, text[f.start : f.end]) for f in find(text, policy)}
+        found = {(what, text[start:end]) for what, start, end in find(text, policy)}
         for counter, findings in (
             (right, found & expected), (wrong, found - expected), (missed, expected - found)
         ):  # fmt: skip

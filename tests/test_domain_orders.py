@@ -14,10 +14,13 @@ from octavo.domain.orders import (
     by_words,
     condition_of,
     distinct,
+    is_once,
     is_request,
+    may_hold,
     orders_of,
     sentences_of,
 )
+from octavo.domain.sentences import split
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -223,3 +226,76 @@ def test_what_may_be_no_order_must_fit_better():
     doubtful = replace(plain, doubt=1.0)
     assert applying("plan dinner", [doubtful], [0.2]) == []
     assert applying("plan dinner", [doubtful], [0.8]) == [doubtful]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tell me about the Edo period in bullet points",
+        "pls write a unit test for the parser",
+        "Explain this regex in simple words",
+        "please book a table for two on Friday",
+        "use pytest for this one",
+        "I used to drink like 5.",
+        "สรุปประชุมวันนี้เป็นข้อๆ ให้หน่อย",
+        "ช่วยแปลคำว่าสวัสดีเป็นภาษาอังกฤษ",
+        "เมื่อก่อนดื่มวันละห้าแก้ว",
+    ],
+)
+def test_what_is_asked_for_once_or_was_once_is_no_order(text):
+    assert is_once(text)
+    assert by_words(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always write a unit test for new code.",
+        "Tell me how many steps a hike has, roughly.",
+        "Give me a short answer.",
+        "When you plan a trip, tell me the price.",
+        "I used to eat meat but now I'm vegan.",
+        "เวลาแปลคำว่า รัก ให้บอกที่มาด้วย",
+        "ต่อไปนี้สรุปเป็นข้อๆ ให้หน่อย",
+    ],
+)
+def test_what_may_hold_from_then_on_is_not_for_once(text):
+    assert not is_once(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["what time do I need to be at uni on Thursday", "when is my flight", "พรุ่งนี้ต้องไปหาหมอกี่โมง"]
+)
+def test_a_question_without_its_mark_is_no_order(text):
+    assert list(sentences_of(text)) == []
+
+
+def test_what_to_ask_for_is_an_order_in_thai_though_it_has_the_words_of_a_question():
+    text = "เวลาแนะนำหนังบอกด้วยว่าดูได้ที่ไหน"
+    assert list(sentences_of(text)) == [text]
+
+
+def test_please_is_written_short_too():
+    assert (
+        by_words("pls always answer in Thai")
+        == by_words("please always answer in Thai")
+        == (False, True, 0.0)
+    )
+    assert may_hold("plz keep answers short")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ผมทำงานที่รพ. รามา เป็นพยาบาล",
+        "บ้านอยู่ ต. สุเทพ อ. เมือง จ. เชียงใหม่",
+        "เจอกัน 10.30 น. ที่ร้าน",
+        "แต่งงาน 20 มิ.ย. ปีหน้า",
+    ],
+)
+def test_a_thai_abbreviation_ends_no_sentence(text):
+    assert list(sentences_of(text)) == split(text) == [text]
+
+
+def test_a_full_stop_behind_a_thai_word_ends_one():
+    assert list(sentences_of("ซื้อของจาก บจก. ไทย แล้ว. ไปใหม่")) == ["ซื้อของจาก บจก. ไทย แล้ว.", "ไปใหม่"]

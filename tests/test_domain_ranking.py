@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from octavo.domain import ranking, units
 from octavo.domain.dates import Interval
-from octavo.domain.hits import Hit
+from octavo.domain.hits import EQUAL, Hit, ordered
 from octavo.domain.memory import Memory, Turn
 from octavo.domain.query import read_question
 from octavo.domain.ranking import (
@@ -219,3 +219,13 @@ def test_a_part_that_speaks_against_a_hit_is_said_so():
         )
         assert less.why == f"{against} (-0.10)"
         assert against not in more.why
+
+
+def test_hits_that_only_rounding_tells_apart_stand_by_their_ids():
+    def hit(id_, score):
+        memory = Memory(id=id_, kind="fact", text="x", at=datetime(2026, 1, 1, tzinfo=UTC))
+        return Hit(memory=memory, turn=None, score=score, parts={}, version=1)
+
+    one = [hit("m3", 1.0), hit("m1", 1.0 - 3e-7), hit("m2", 1.0 + 3e-7), hit("m0", 0.9)]
+    assert [h.memory.id for h in ordered(one)] == ["m1", "m2", "m3", "m0"]
+    assert [h.memory.id for h in ordered([hit("m2", 1.0), hit("m1", 1.0 - 2 * EQUAL)])] == ["m2", "m1"]

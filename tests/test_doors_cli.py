@@ -18,6 +18,8 @@ import pytest
 
 import octavo
 from octavo.doors import cli
+from octavo.doors.operations import BY_NAME
+from octavo.doors.operations.table import TABLE
 from octavo.doors.plain import advised, clean
 from octavo.doors.render.diff import changed_words
 from octavo.errors import HumanOnly, NotFound, OctavoError
@@ -469,4 +471,18 @@ def test_a_file_that_stands_where_a_folder_should_is_named(run: Run, tmp_path: P
         shown = run("--root", str(tmp_path / "notes.json"), *command)
         assert (shown.code, "notes.json is no folder" in shown.err) == (2, True)
     shown = run("import", str(tmp_path / "notes.json"))
-    assert (shown.code, "is a file" in shown.err, "chatgpt" in shown.err) == (2, True, True)
+    assert (shown.code, "the shape of no format" in shown.err, "chatgpt" in shown.err) == (2, True, True)
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("list", "memories"), ("search", "recall"), ("undo", "revert")])
+def test_a_command_as_other_programs_call_it_is_answered_with_ours(run: Run, typed: str, meant: str) -> None:
+    shown = run(typed)
+    assert shown.code == 2
+    assert f"no command '{typed}'" in shown.err
+    assert f"octavo {meant} --help" in shown.err
+    assert run(meant, "--help").code == 0
+
+
+def test_every_command_that_may_be_meant_is_there() -> None:
+    assert set(TABLE["_meant"].values()) <= set(BY_NAME)
+    assert not set(TABLE["_meant"]) & set(BY_NAME)

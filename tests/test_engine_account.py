@@ -369,3 +369,21 @@ def test_a_restatement_under_a_topic_gives_what_is_there_its_topic(account, agen
         assert (moved.outcome, moved.memory.id) == ("superseding", first.id)
     account.remember("likes tea")
     assert agent.remember("likes tea", topic="profile/drink").memory.topic is None  # that waits for a person
+
+
+def test_a_name_is_no_other_name_for_itself(account):
+    for name, means in (("Ploy", "Ploy"), (" ploy", "Ploy "), ("พลอย", "พลอย")):
+        with pytest.raises(BadInput, match="no other name"):
+            account.alias(name, means)
+    assert account.alias("พลอย", "Ploy").outcome == "admitted"
+
+
+def test_of_a_deleted_account_nothing_is_left_to_do(root, caplog):
+    account = octavo.open(root, "gone", actor="human:you", embedder=False)
+    account.remember("likes tea")
+    octavo.delete_account(root, "gone")
+    account._worker.wake()
+    assert account._worker.wait(20)
+    assert account._worker.failure is None
+    assert "work failed" not in caplog.text
+    account.close()

@@ -360,3 +360,17 @@ def test_of_what_was_said_last_thanks_and_yes_are_left_out(account: Account) -> 
     told = account.brief(newest=newest).relevant
     assert "Hetzner" in told
     assert not any(text in told for text in ("yes", "thx", "ขอบคุณ"))
+
+
+def test_a_topic_of_two_scopes_is_told_with_its_scope(account):
+    account.remember("lives in Nan", kind="register", topic="home")
+    account.remember("drinks tea", kind="register", topic="drink", scope="orion")
+    assert "scope" not in account.brief().standing
+    account.remember("อยู่ลำปาง", kind="register", topic="home", scope="orion")
+    lines = account.brief().standing.splitlines()
+    assert [line.partition(", home")[2] for line in lines if "home" in line] == [
+        ", scope orion] อยู่ลำปาง",
+        ", scope shared] lives in Nan",
+    ]
+    assert '"topic":"home","scope":"orion"' in account.brief(format="json").text
+    assert "scope" not in next(line for line in lines if "drink" in line)

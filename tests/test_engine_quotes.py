@@ -345,3 +345,78 @@ def test_what_they_have_given_up_is_told_no_more(opened: Opened) -> None:
         "I'm learning Portuguese for the wedding, every morning on the bus.",
         "I'm no longer studying German.",
     ]
+
+
+PASSING = (
+    "I work nights this week.",
+    "We're getting married on 20 June.",
+    "I'm studying in Leeds this year.",
+    "My flatmate Kemi is moving out in June.",
+    "ช่วงนี้ผมทำงานกะดึกถึงสิ้นเดือนพฤษภาคม",
+)
+LASTING = (
+    "I work at Brewdog.",
+    "My birthday is on 20 May.",
+    "I moved to Leith on 3 May.",
+    "My daughter Mia starts school in September.",
+)
+
+
+def test_what_was_told_of_a_time_is_told_no_more_when_it_is_over(opened: Opened) -> None:
+    days = [datetime(2026, 5, 20, 9, tzinfo=UTC)]
+    account = opened("agent:bot", "jo", embedder=False, clock=lambda: days[0])
+    for said in (*PASSING, *LASTING):
+        with account.sandbox() as sandbox:
+            sandbox.turn("user", said, at=days[0])
+
+    def told() -> set[str]:
+        assert set(quoted(account)) == {quote.text for quote in account.quotes()}
+        return set(quoted(account))
+
+    assert told() == {*PASSING, *LASTING}
+    for day, gone in ((datetime(2026, 5, 26, tzinfo=UTC), 1), (datetime(2026, 6, 1, tzinfo=UTC), 2)):
+        days[0] = day
+        assert len({*PASSING} - told()) == gone
+    days[0] = datetime(2027, 10, 1, tzinfo=UTC)
+    assert told() == {*LASTING}
+
+
+def test_a_fact_of_a_time_leaves_the_profile_with_it_and_is_still_found(opened: Opened) -> None:
+    days = [datetime(2026, 5, 20, 9, tzinfo=UTC)]
+    account = opened("human:jo", "jo", embedder=False, clock=lambda: days[0])
+    account.remember("Emi marries Ton on 20 June.")
+    account.remember("Emi plays the violin.")
+    assert "marries" in account.brief().text
+    days[0] = datetime(2026, 7, 1, tzinfo=UTC)
+    assert "marries" not in account.brief().text
+    assert "violin" in account.brief().text
+    assert "marries" in account.brief("whom does Emi marry?").text
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("ผมชอบกินเผ็ดมาก", "เลิกกินเผ็ดแล้ว"),
+        ("ฉันแพ้กุ้งค่ะ", "ตอนนี้ไม่แพ้กุ้งแล้วค่ะ"),
+        ("ผมชอบดื่มกาแฟตอนเช้า", "ผมเลิกดื่มกาแฟแล้ว"),
+        ("ผมไม่กินเนื้อวัว", "กลับมากินเนื้อวัวแล้ว"),
+        ("หนูกินเจค่ะ", "เลิกกินเจแล้วค่ะ"),
+    ],
+)
+def test_in_thai_too_a_later_word_ends_a_liking_or_what_one_does_not_eat(
+    opened: Opened, earlier: str, later: str
+) -> None:
+    other = "ผมชอบปีนเขามาก"
+    assert set(held(opened, "ton", earlier, other, later)) == {other, later}
+
+
+def test_in_thai_a_later_word_about_another_thing_ends_nothing(opened: Opened) -> None:
+    assert set(held(opened, "ton", "ผมชอบกินเผ็ดมาก", "ผมเลิกดื่มกาแฟแล้ว")) == {
+        "ผมชอบกินเผ็ดมาก",
+        "ผมเลิกดื่มกาแฟแล้ว",
+    }
+
+
+def test_who_supervises_is_told_and_a_new_one_takes_the_place(opened: Opened) -> None:
+    told = "my supervisor is Prof Hargreaves, she's scary", "My new supervisor is Dr Osei."
+    assert held(opened, "noor", *told) == ["My new supervisor is Dr Osei."]

@@ -606,3 +606,21 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path: P
 
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.json", b"before")]
     assert (tmp_path / "a.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_export_of_ours_comes_in_without_a_register_that_nobody_wrote(account, tmp_path):
+    account.remember("อยู่ที่น่าน", kind="register", topic="home")
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", "I moved to Nan last week.")
+        sandbox.turn("assistant", "How nice!")
+    account.export(tmp_path / "one")
+    with octavo.open(tmp_path / "other", account.name, actor="human:you", embedder=False) as other:
+        other.import_(tmp_path / "one")
+        assert all(memory.text for memory in other.memories())
+        assert len(other.memories()) == 2
+        other.export(tmp_path / "two")
+    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()]
+    assert files
+    for name in files:
+        one, two = (json.loads((tmp_path / place / name).read_bytes()) for place in ("one", "two"))
+        assert two == one

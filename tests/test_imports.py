@@ -394,3 +394,64 @@ def test_the_command_line_imports_them(tmp_path: Path, capfd: pytest.CaptureFixt
     asked = ["--root", str(tmp_path / "data"), "--json", "import", str(file), "--format", "chatgpt"]
     assert cli.run(asked) == 0
     assert json.loads(capfd.readouterr().out)["result"]["counts"] == {"session": 2, "episode": 3}
+
+
+CLAUDE = [
+    {"uuid": "c1", "name": "tea", "chat_messages": [{"uuid": "m1", "sender": "human", "text": "ชาเขียว"}]}
+]
+ROW = {"prefix": "users.emi", "key": "drink", "value": {"text": "likes jasmine tea"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "format_"),
+    [
+        ("conversations.json", [{"id": "c", "mapping": {}}], "chatgpt"),
+        ("claude.json", CLAUDE, "claude"),
+        ("export/conversations.json", CLAUDE, "claude"),
+        ("got.json", {"results": [{"id": "1", "memory": "ชอบชามะลิ"}]}, "mem0"),
+        ("store.json", [ROW], "langgraph"),
+    ],
+)
+def test_what_a_file_is_of_is_told_by_its_shape(
+    account: octavo.Account, tmp_path: Path, name: str, value: Any, format_: str
+) -> None:
+    (tmp_path / "in/export").mkdir(parents=True)
+    file = written(tmp_path / "in" / name, value)
+    path = file.parent if name.startswith("export") else file
+    assert account.import_(path).format == format_
+    if path.is_dir():
+        packed = tmp_path / "download.zip"
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.write(file, f"my data/{file.name}")
+        assert account.import_(packed).format == format_
+
+
+@pytest.mark.parametrize("format_", ["consciousness", "msp", "skills", "synthians", "vault"])
+def test_what_octavo_exports_is_told_by_its_shape(
+    account: octavo.Account, tmp_path: Path, format_: str
+) -> None:
+    account.remember("lives in Nan", kind="register", topic="home")
+    account.remember("run the tests first", kind="skill", topic="deploy")
+    account.remember("อยู่ที่น่าน")
+    with account.sandbox() as sandbox:
+        sandbox.turn("user", "I moved to Nan last week.")
+    path = tmp_path / ("vault.jsonl" if format_ == "vault" else "out")
+    account.export(path, format=format_)
+    with octavo.open(tmp_path / "other", "other", actor="human:emi", embedder=False) as other:
+        assert other.import_(path).format == format_
+
+
+def test_notes_are_told_by_their_ending_and_what_is_of_no_shape_is_asked_for(
+    account: octavo.Account, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/tea.md").write_text("Emi likes jasmine tea.", "utf-8")
+    assert account.import_(tmp_path / "notes").format == "markdown"
+    for name, text, said in (
+        ("list.json", "[1, 2]", "no format"),
+        ("both.json", '[{"mapping": {}, "memory": "x"}]', "or"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(BadFile, match=said) as raised:
+            account.import_(tmp_path / name)
+        assert "--format: chatgpt, claude" in raised.value.advice

@@ -405,6 +405,11 @@ def test_what_a_user_tells_of_themselves_or_asks_for_once_is_no_order_by_its_mea
         "Give me five tips on medieval trade.",
         "My boss wants the report in French.",
         "เมื่อวานไปหาหมอฟันมา เสียไป 900 บาท",
+        "what time do I need to be at uni on Thursday",
+        "tell me about the Edo period in bullet points",
+        "I used to drink like 5.",
+        "pls write a unit test for the parser",
+        "อธิบายเรื่อง tcp แบบสั้นๆ หน่อย",
     )
     with opened(embedder=None) as account:
         talk(account, *told)

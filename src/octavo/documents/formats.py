@@ -9,6 +9,7 @@ from typing import Any
 from octavo.documents.brain import exchange
 from octavo.documents.consciousness import files as consciousness
 from octavo.documents.imports import chats, markdown, records
+from octavo.documents.imports.guessing import guessed
 from octavo.documents.imports.taking import Group, take
 from octavo.documents.msp import files as msp
 from octavo.documents.synthians import files as synthians
@@ -58,13 +59,19 @@ def export_account(account: Account, path: str | Path, format: str = "msp", **ch
 def import_account(
     account: Account,
     path: str | Path,
-    format: str = "msp",  # noqa: A002
+    format: str | None = None,  # noqa: A002
     progress: Progress | None = None,
 ) -> Any:
-    """Read the files of a format into an account, through the gate; regular files and folders only."""
-    place, read = Path(path), _of(IMPORTS, format, "is only written")
+    """Read the files of a format into an account, through the gate; regular files and folders only.
+
+    Without a format it is the one that they have the shape of.
+    """
+    place = Path(path)
     if place.exists() and not place.is_file() and not place.is_dir():
         raise BadFile(f"{place} is neither a file nor a folder", hint="name what an export wrote")
+    if format is None:
+        format = guessed(place, sorted(IMPORTS))  # noqa: A001
+    read = _of(IMPORTS, format, "is only written")
     came = read(account, place)
     return take(account, format, came, progress) if format in _TAKEN else came
 

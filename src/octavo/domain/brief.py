@@ -8,6 +8,7 @@ budget is spent.
 
 from __future__ import annotations
 
+from collections import Counter as Counted
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TypeVar
@@ -117,8 +118,15 @@ def render(
         raise BadInput(f"budget {budget} is negative")
     if k is not None and k < 0:
         raise BadInput(f"k {k} is negative")
-    page = Page(count or count_tokens, is_json=format == "json", until=until or {}, grouped=grouped or {})
     shown = standing_order(standing)
+    topics = Counted(memory.topic for memory in shown if memory.topic)
+    page = Page(
+        count or count_tokens,
+        is_json=format == "json",
+        until=until or {},
+        grouped=grouped or {},
+        shared={topic for topic, often in topics.items() if often > 1},
+    )
     ranked = [item for item in relevant if is_relevant(memory_of(item))]
 
     def fits(n: int) -> bool:  # more than a question may have leave half of the room to what is known

@@ -39,5 +39,8 @@ WISH_TH = cue("talk.wish")
 ADDRESSED_TH = pattern(words.block("talk.second_person", "th"))
 FEELINGS = {label: cue(f"feelings.{label}") for label in words.languages()["en"]["feelings"]}
 
+# Behind these a full stop ends no sentence: "รพ. กรุงเทพ", "10.30 น. ", "20 มิ.ย. ".
+_SHORT = (*words.block("talk.abbreviated", "th").split(), "[.\\s\\d][ก-ฮ]", "^[ก-ฮ]")
+UNENDED = "".join(f"(?<!{short}\\.)" for short in _SHORT)
 THAI = pattern("[\u0e00-\u0e7f]")
 THAI_SMALL_TALK = pattern("|".join(words.block("talk.small_talk", "th").split()))

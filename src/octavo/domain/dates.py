@@ -84,6 +84,12 @@ def holds_until(text: str, said: date) -> date | None:
     return None
 
 
+def coming(text: str, said: date) -> date | None:
+    """The last day of the next time that a text, said on some day, names: "on 20 June", "this week"."""
+    named, _ = find_times(text, said, Interval(first=said, last=_shift_years(said, 1)))
+    return min((time.last for time in named if time.last >= said), default=None)
+
+
 def _read(kind: str, named: dict[str, str], now: date, lived: Interval) -> Iterator[Interval]:
     """What an expression of some kind may mean, by its parts."""
     year = _year(named["year"]) if "year" in named else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from octavo.domain.ranking import Recipe
 from octavo.domain.units import USERS, is_person
 from octavo.errors import BadInput
 
+EQUAL = 1e-6  # so far apart scores are equals
 K = 10  # hits, unless somebody says how many or how long they may be
 _MOST, _SHORT = 100, 15  # hits within a budget, and the tokens of a short one
 STREAMS = (
@@ -63,6 +65,7 @@ _WORDS = {
     "address": "is about the one spoken to",
     "rerank": "is nearer to the question than most of what came",
     "substance": "tells something",
+    "asked": "asks the same again",
     "wish": "is a wish of the user's",
     "current": "newer and older of one thing change places",
 }
@@ -73,6 +76,7 @@ _AGAINST = {
     "emotion": "felt otherwise",
     "mood": "does not suit the mood",
     "substance": "tells little",
+    "asked": "only asks the same",
     "rerank": "is further from the question than most of what came",
 }
 
@@ -247,8 +251,15 @@ def per_memory(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
-    """Best first, of equals the oldest."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.memory.id, -1 if hit.turn is None else hit.turn))
+    """Best first, of equals the oldest; what the way of adding up differs by makes no difference."""
+    rows: list[Hit] = []
+    place, before = 0, math.inf
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        if before - hit.score > EQUAL:
+            place = len(rows)
+        before = hit.score
+        insort(rows, hit, lo=place, key=lambda hit: (hit.memory.id, -1 if hit.turn is None else hit.turn))
+    return rows
 
 
 def most_within(budget: int) -> int:

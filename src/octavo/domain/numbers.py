@@ -1,4 +1,4 @@
-"""Numbers that name a person or an account: cards, IBANs, national ids."""
+"""Numbers that name a person or an account: cards, IBANs, Thai bank accounts, national ids."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ _SSN_NAMED = pattern(
     r"(?:ssn|social security)[a-z#: =.]{0,16}([0-9]{3}[-. ]?[0-9]{2}[-. ]?[0-9]{4})(?![0-9])"
 )
 _THAI_ID_NAMED = pattern(r"บัตร|ประจำตัว|ปชช|ปปช|national id|citizen|id card|thai id|id number")
+# What stands before a Thai bank account, or behind it, and what tells that a number is another.
+_ACCOUNT = pattern(
+    r"(?P<account>บัญชี|ธนาคาร|กสิกร|ไทยพาณิชย์|กรุงไทย|กรุงศรี|ออมสิน|พร้อมเพย์|โอน|\b(?:bank|account|acct|a/c|kbank|scb|ktb|bbl|ttb|transfer)\b)"
+    r"|ออเดอร์|คำสั่งซื้อ|พัสดุ|ใบเสร็จ|ใบแจ้ง|โทร|เบอร์|มือถือ|\b(?:order|invoice|tracking|parcel|receipt|tel|phone|call|mobile|ticket)\b"
+)
+_ACCOUNT_NAMED = pattern(r"(?:(?:เลข(?:ที่)?บัญชี|(?:account|acct|a/c) (?:number|no\.?|#))[^0-9]{0,24})\Z")
 _CARD = pattern(
     r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5]|2[2-7])[0-9]{14}|3[47][0-9]{13}|35[0-9]{14}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|6(?:011|5[0-9]{2}|4[4-9][0-9])[0-9]{12}|62[0-9]{14,17}"
@@ -66,8 +72,19 @@ def _of_digits(low: str, digits: str, shape: list[int], start: int) -> str | Non
         doubtful = shape == [13] and (as_time or as_barcode)
         if not doubtful or _THAI_ID_NAMED.search(low, max(0, start - 60), start):
             return "thai_id"
+    if (shape == [3, 1, 5, 1] and _is_of_account(low, start)) or (
+        shape in ([10], [12]) and _ACCOUNT_NAMED.search(low, max(0, start - 48), start)
+    ):
+        return "bank_account"
     is_decimal = len(shape) == 2 and low[start + shape[0]] == "."  # 442928.5390005561 is a measurement
     return "card" if not is_decimal and _CARD.fullmatch(digits) and _is_luhn(digits) else None
+
+
+def _is_of_account(low: str, start: int) -> bool:
+    """Whether a number in the form of a Thai bank account stands beside a word for one."""
+    before = [*_ACCOUNT.finditer(low, max(0, start - 40), start)]
+    beside = before[-1] if before else _ACCOUNT.search(low, start + 13, start + 40)
+    return beside is not None and beside["account"] is not None
 
 
 def _stands_alone(plain: str, start: int, end: int) -> bool:

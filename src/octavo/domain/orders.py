@@ -15,9 +15,10 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from octavo import words as word_lists
+from octavo.domain import cues
 from octavo.domain.memory import Memory, is_human
 from octavo.domain.text import fold, split_runs, terms_of_run
-from octavo.domain.units import USERS, is_person
+from octavo.domain.units import USERS, asks, is_person
 
 ENDED = "order-ended"  # the category of a register that says that an order holds no longer
 LONGEST = 400
@@ -28,7 +29,9 @@ _UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
 _DOUBTED = 0.5  # so much better what may be no order at all must fit, the surer it is none
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
 _STATEMENTS = ("fact", "register", "canon")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\n+")
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?…])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.){cues.UNENDED}\s+|\n+"
+)
 # What is quoted was said by somebody else: marks around more than a word or two, a block of code, a mail's >.
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|[\"“”«„][^\"“”»]{12,}[\"”»]", re.DOTALL | re.MULTILINE)
 _MARK = re.compile('[`>"“”«„]')  # most texts have none
@@ -78,6 +81,11 @@ def _cue(name: str) -> re.Pattern[str]:
             source = rf"\b(?:{english[name]})\s+(?P<en>\S.*)|(?:{thai[name]})(?P<th>\S+)"
         case "material":  # to the end of the turn: where it ends nobody can tell
             return re.compile("|".join((*english[name], *thai[name])), re.IGNORECASE)
+        case "once":
+            forms = (form.replace("{do}", english["do"]) for form in english["once"])
+            source = "|".join((*forms, *thai["once"]))
+        case "lasts":
+            source = f"{english[name]}|{thai[name]}"
         case "no_speaker":  # as it is written
             names = "|".join(english[name])
             return re.compile(rf"(?<![^\W_])(?:{names})(?![^\W_])|{'|'.join(thai[name])}")
@@ -189,8 +197,15 @@ def sentences_of(text: str) -> Iterator[str]:
     for said in _SENTENCE_END.split(own):
         begin = own.index(said, begin)
         told = text[begin : begin + len(said)].strip()
-        if told and len(told) <= LONGEST and not told.endswith("?") and not said.strip().startswith(_QUOTE):
+        is_fit = 0 < len(told) <= LONGEST and not _only_asks(told)
+        if is_fit and not said.strip().startswith(_QUOTE):
             yield told
+
+
+def _only_asks(sentence: str) -> bool:
+    """Whether a sentence asks; in Thai, which has no mark for that, an order may name what to ask for."""
+    is_sure = sentence.isascii() or sentence.endswith("?")
+    return asks(sentence) and (is_sure or _cue("lasts").search(sentence) is None)
 
 
 def _without_quotes(text: str, sign: str) -> str:
@@ -202,9 +217,15 @@ def by_words(sentence: str) -> Reading | None:
     """Whether a sentence is a wish, and whether it holds for every answer; None if its words tell neither."""
     said = _without_quotes(sentence, "q")
     is_order = _cue("order").search(said) is not None
-    if not is_order and not _cue("wish").search(said):
+    if is_once(said) or (not is_order and not _cue("wish").search(said)):
         return None
     return not is_order, is_about_answers(sentence), 0.0
+
+
+def is_once(sentence: str) -> bool:
+    """Whether a sentence asks for something there and then, or tells what was: nothing holds from then on."""
+    is_meant = _cue("once").search(sentence) is not None and _cue("lasts").search(sentence) is None
+    return is_meant and condition_of(sentence) is None
 
 
 def is_about_answers(sentence: str) -> bool:

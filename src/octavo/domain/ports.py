@@ -17,8 +17,14 @@ class Formats(Protocol):
     def export_account(self, account: Any, path: Any, format: str) -> Any:  # noqa: A002
         """Write an account as the files of a format."""
 
-    def import_account(self, account: Any, path: Any, format: str, progress: Any = None) -> Any:  # noqa: A002
-        """Read the files of a format into an account."""
+    def import_account(
+        self,
+        account: Any,
+        path: Any,
+        format: str | None,  # noqa: A002
+        progress: Any = None,
+    ) -> Any:
+        """Read the files of a format into an account; without one, of that which they have the shape of."""
 
 
 class Lease(Protocol):

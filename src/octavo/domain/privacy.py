@@ -11,6 +11,8 @@ linear in the text. Where people would differ:
 - Nine bare digits are an SSN only after its name; 123-45-6789 and 123 45 6789 are one anywhere.
 - Thirteen bare digits that read as milliseconds since 1970 or as a Thai barcode are a Thai national id
   only after its name.
+- 123-4-56789-0 is a Thai bank account beside a word for one ("บัญชี", "โอน", a bank's name) and behind none for
+  an order or a phone; ten or twelve bare digits only after "เลขที่บัญชี" or "account number".
 
 Invisible characters, full-width letters, digits of other scripts and look-alike letters hide nothing;
 letters set apart by spaces do.
@@ -35,8 +37,8 @@ from octavo.errors import BadInput
 # Every name a finding can have; where two overlap, the earlier one names the whole.
 NAMES = (
     "private_key", "jwt", "aws_key", "github_token", "slack_token", "openai_key", "google_key", "stripe_key",
-    "card", "iban", "thai_id", "ssn", "bearer_token", "password", "pin", "api_key", "secret", "token",
-    "email", "phone",
+    "card", "iban", "bank_account", "thai_id", "ssn", "bearer_token", "password", "pin", "api_key", "secret",
+    "token", "email", "phone",
 )  # fmt: skip
 MAX_DEPTH = 64
 _MOST_TOLD = 4_000  # characters of an error

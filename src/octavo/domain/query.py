@@ -20,6 +20,7 @@ _AUXILIARY = pattern(rf"^(?:{words.cue('search.auxiliary')})\s*", re.IGNORECASE)
 # Some ask inside the sentence; these words are about the question, not about what is remembered.
 _ASKED = pattern(words.cue("search.asked"))
 _LISTING = pattern(rf"^\W*(?:{words.cue('search.listing')})|{words.cue('search.listed')}", re.IGNORECASE)
+_OF_ASKING = pattern(words.cue("search.of_asking"), re.IGNORECASE)
 _ONESELF = pattern(words.cue("search.oneself"))
 _RETOLD = 0.7  # what a word in which an answer may be told counts beside the question's own
 LONGEST = 2_000  # characters of a question that are read: an embedder's memory grows with them
@@ -41,6 +42,7 @@ class Question(Struct, frozen=True, kw_only=True):
     phrasings: tuple[str, ...]
     is_list: bool = False  # whether several things are asked for
     is_request: bool = False
+    is_of_asking: bool = False  # whether it wants to know what was asked
     retold: Mapping[str, float] = {}  # terms in which an answer may be told, and what each counts
 
 
@@ -85,6 +87,7 @@ def read_question(
         phrasings=(asked, stated) if stated and stated != asked else (asked,),
         is_list=is_listing(text),
         is_request=is_request(text),
+        is_of_asking=_OF_ASKING.search(text) is not None,
         retold=retold,
     )
 

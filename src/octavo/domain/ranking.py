@@ -45,6 +45,8 @@ class Recipe(Struct, frozen=True, kw_only=True):
     substance: float = 0.7
     substance_listed: float = 0.85  # where several things are asked for
     substance_reranked: float = 0.5  # beside a second look, which sees part of the same
+    asked: float = 0.8  # so much a question loses of what it shares with the one that is asked
+    echo: float = 0.5  # and a machine's answer to it
     layers: Mapping[str, float] = field(
         default_factory=lambda: {"episodic": 0.0, "semantic": 0.02, "procedural": 0.04}
     )

@@ -20,7 +20,7 @@ _CODE = pattern(r"```.*?(```|$)", re.DOTALL)
 _MASK = pattern(r"\[[a-z][a-z_]*\]")  # what stands for a secret
 _MARKS = pattern(r"^\s*([-*•>]|#{1,6}|\d{1,2}[.)])\s+")
 _ENDS = pattern(
-    r"(?<=[.!?…])(?<!\.\.\.)\s+|(?:(?<=\.\.\.)|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])|\n+"
+    rf"(?<=[.!?…])(?<!\.\.\.){cues.UNENDED}\s+|(?:(?<=\.\.\.)|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])|\n+"
 )
 _ABBREVIATION = pattern(r"\b(mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|[a-z])\.$", re.IGNORECASE)
 _THAI_ENDS = pattern(r"(?:(?<=ครับ)|(?<=ค่ะ)|(?<=คะ)|(?<=จ้ะ)|(?<=จ้า))\s+")

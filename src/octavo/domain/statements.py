@@ -23,7 +23,8 @@ _MATTER = word_lists.valued("statements.matter")
 _NO_MATTER = word_lists.listed("statements.no_matter")
 _NAMING = pattern(r"\b(?:called|named)\b")
 _OPENS_AWAY = frozenset("it its that thats this they them those these".split())  # noqa: SIM905
-_LEAST_THAI = 14
+_LEAST_THAI, _LEAST_MATTER = 14, 3
+_AROUND = pattern(word_lists.block("statements.around", "th").strip())
 _LONGEST = 160
 
 
@@ -67,7 +68,7 @@ def changes(statements: Sequence[Statement]) -> list[tuple[Statement | None, Sta
     for later in preferences:
         if _has(later.text, "both_sides"):
             pairs[later.text] = (None, later)
-        elif not cues.THAI.search(later.text):
+        else:
             pairs |= {earlier.text: (earlier, later) for earlier in preferences if _is_ended(earlier, later)}
     return list(pairs.values())
 
@@ -85,10 +86,19 @@ def is_courtesy(text: str) -> bool:
 
 def _is_ended(earlier: Statement, later: Statement) -> bool:
     is_before = (earlier.at or "") < (later.at or "") and earlier.from_session != later.from_session
-    if not is_before or earlier.speaker != later.speaker or not _matter(earlier.text) & _matter(later.text):
+    if not is_before or earlier.speaker != later.speaker or not _share_matter(earlier.text, later.text):
         return False
     turned = _has(earlier.text, "negative") != _has(later.text, "negative")
     return turned or _has(later.text, "change")
+
+
+def _share_matter(earlier: str, later: str) -> bool:
+    """Whether two statements are about the same thing; in Thai what is left of the one is in the other."""
+    if not cues.THAI.search(earlier) or not cues.THAI.search(later):
+        return not _matter(earlier).isdisjoint(_matter(later))
+    ours, theirs = (set(filter(None, _AROUND.split(text))) for text in (earlier, later))
+    within = (len(one) >= _LEAST_MATTER and one in other for one in theirs for other in ours)
+    return not ours.isdisjoint(theirs) or any(within)
 
 
 def _matter(text: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import cache
 from itertools import zip_longest
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from octavo import words as word_lists
 from octavo.domain import cues, statements
 from octavo.domain.cores import Statement
+from octavo.domain.dates import coming, holds_until
 from octavo.domain.memory import Memory
 from octavo.domain.orders import Said, by_words, may_hold, said_by_user, sentences_of
 from octavo.domain.profile import profile
@@ -31,6 +32,7 @@ _SHORTEST, _LONGEST, _LOOKED_AT = 8, 200, 10_000
 _TELLING = 3  # words with content that tell something by themselves
 _PLAINLY, _OPENING = 0.3, 16  # what it weighs that a sentence opens with it, and how far that reaches
 _TAKEN_BACK, _PASSING = cues.cue("themselves.taken_back"), cues.cue("themselves.passing_time")
+_STAYS = cues.cue("themselves.stays")
 _AWAY, _NAMING = cues.cue("themselves.away"), cues.cue("themselves.naming")
 _RENEWED, _LEFT, _JOB = (cues.cue(f"themselves.{name}") for name in ("renewed", "left", "job"))
 # Without an edge before it, which would cost three times as much: an end of another word that is made small
@@ -106,6 +108,16 @@ def holding(quotes: Iterable[Memory]) -> list[Memory]:
         if count[quote.topic] <= _OF_ONE:
             chosen.append(quote)
     return chosen[:_MOST]
+
+
+def is_past(told: Memory, today: date) -> bool:
+    """Whether what somebody told of a time is over with it: working nights this week, a wedding in June.
+
+    What begins then, or was already, lasts.
+    """
+    said = told.at.date()
+    day = holds_until(told.text, said) or (None if _STAYS.search(told.text) else coming(told.text, said))
+    return day is not None and day < today
 
 
 def _place(quote: Memory) -> int:

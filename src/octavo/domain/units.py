@@ -30,6 +30,10 @@ _THAI_PERSONS = re.compile("(?<!ขอบ)(คุณ)(?!ภาพ|ค่า|ส�
 _NAMES = re.compile(r"(?<=[^.!?…\s] )[A-Z][a-z]+|[\"“][^\"”]{2,}[\"”]")
 _SENTENCES, _DIGIT = re.compile(r"(?<=[.!?…])\s+"), re.compile(r"\d")
 _DATED, _PAST = (pattern(words.cue(f"search.{name}")) for name in ("dated", "past"))
+# With a machine one asks without a mark, too; some only seem to ask; and what it answers may tell nothing.
+_ASKS, _TELLS = (pattern(words.cue(f"search.{name}"), re.IGNORECASE) for name in ("asks", "tells"))
+_KNOWS_NOT = pattern(words.cue("search.knows_not"), re.IGNORECASE)
+ONLY_ASKS = 8  # of what `substance` tells
 _SHORT, _SHORTEST = 15, 40  # words, letters
 
 # Where cores and spheres quote people and name what was spoken of, the longest first.
@@ -116,19 +120,31 @@ def is_person(speaker: str | None) -> bool:
     return speaker is None or speaker.casefold() not in _MACHINES
 
 
-def substance(text: str) -> int:
+def substance(text: str, speaker: str | None = None) -> int:
     """What tells an answer from small talk: names inside sentences (0 to 3), a number (4), no question (0).
 
     A short text that only asks, or only says that it heard, has 8. What says when something was has 16, what
-    tells of the past 32, what asks something 64.
+    tells of the past 32, what asks something 64. In talk with a machine a question may lack its mark, and
+    that the machine does not know counts as one.
     """
     names, lowered = min(3, len(_NAMES.findall(text))), text.lower()
     sentences = [part for part in _SENTENCES.split(text.strip()) if part]
     asking = sum(part.endswith("?") for part in sentences)
+    if speaker is not None and speaker.casefold() in ROLES:
+        if is_person(speaker):
+            asking = sum(map(asks, sentences))
+        else:
+            asking += sum(_KNOWS_NOT.search(part) is not None for part in sentences)
+        asking -= asking and _TELLS.search(text) is not None
     only_asks = text.count(" ") < _SHORT and asking == len(sentences)
     is_empty = only_asks or (len(text) < _SHORTEST and _acknowledgement().fullmatch(lowered))
     told = 16 * bool(_DATED.search(lowered)) | 32 * bool(_PAST.search(lowered)) | 64 * bool(asking)
     return names | (4 if _DIGIT.search(text) else 0) | (8 if is_empty and sentences else 0) | told
+
+
+def asks(sentence: str) -> bool:
+    """Whether a sentence asks something, with or without its mark."""
+    return sentence.endswith("?") or _ASKS.search(sentence) is not None
 
 
 @cache

@@ -20,7 +20,7 @@ from octavo.doors import agents, robots, serving, settings
 from octavo.doors.operations import BY_NAME, OPERATIONS, Operation, Parameter, perform
 from octavo.doors.operations.table import TABLE
 from octavo.doors.plain import clean
-from octavo.errors import OctavoError
+from octavo.errors import BadInput, OctavoError
 
 # Every command: the table, and those that open other doors, which use the table themselves.
 COMMANDS: tuple[Operation, ...] = (*OPERATIONS, *serving.COMMANDS, *agents.COMMANDS, *robots.COMMANDS)
@@ -74,6 +74,9 @@ def program(act: Act) -> Callable[..., Any]:
         def resolve_command(self, ctx: Any, args: Any) -> Any:
             """The command that is meant; its absence is answered with names that are like it."""
             self.commands: Any = NAMES  # where typer looks for likenesses
+            if args and (meant := TABLE["_meant"].get(args[0])):
+                said = f"there is no command {args[0]!r} here"
+                raise BadInput(said, hint=f"`octavo {meant} --help` may be what you mean")
             return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -76,6 +76,8 @@ class Account(Versions, Curator, Keeper):
 
         It is a register of its own: saying it again for the same name replaces it, forgetting it ends it.
         """
+        if name.strip().casefold() == means.strip().casefold():
+            raise BadInput(f"{name.strip()!r} is no other name", hint="say another name that they go by")
         return self.remember(
             f"{name.strip()} is another name for {means.strip()}",
             kind="register",
@@ -158,10 +160,13 @@ class Account(Versions, Curator, Keeper):
         self,
         path: str | Path,
         *,
-        format: str = "msp",  # noqa: A002  # likewise
+        format: str | None = None,  # noqa: A002  # likewise
         progress: Progress | None = None,
     ) -> Any:
-        """Read the files of another system, through the gate; the result lists every change."""
+        """Read the files of another system, through the gate; the result lists every change.
+
+        Without a format it is the one that they have the shape of.
+        """
         with self.intake.importing():
             return self._formats().import_account(self, path, format, progress)
 

@@ -107,7 +107,7 @@ class Asking:
         What tells how to answer by its words is certain sooner.
         """
         reading, vector = by_words(sentence), self._known.get(_key(sentence))
-        if vector is None or not self.is_fitted:
+        if vector is None or not self.is_fitted or told.is_once(sentence):
             return reading
         order, wish, general = leanings(vector[None, :], [told.shape_of(sentence)])[0].tolist()
         if reading is None:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from octavo.domain import assembling
 from octavo.domain.corrections import REPLACES, Fact, arrange, is_about_now
 from octavo.domain.filters import passes
-from octavo.domain.hits import Hit, Query
+from octavo.domain.hits import EQUAL, Hit, Query
 from octavo.domain.moods import in_mood
 from octavo.domain.orders import Order, is_request
 from octavo.domain.policy import EmotionPolicy
@@ -28,7 +28,7 @@ from octavo.domain.ranking import Recipe
 from octavo.domain.replacing import probability
 from octavo.domain.state import Pending, View
 from octavo.domain.text import passages
-from octavo.domain.units import USERS
+from octavo.domain.units import ONLY_ASKS, USERS, substance
 from octavo.engine.composing import AGE
 from octavo.engine.embedding import Embedding
 from octavo.engine.indexing import Indexing, is_indexed
@@ -44,7 +44,7 @@ from octavo.storage.state_view import DbView
 ABSTRACT = ("core", "sphere")
 COMPARED = ("fact", "register")
 _WISH = 0.2
-_STEP = 1e-9
+_STEP = 2 * EQUAL
 _ABSTRACT_MARGIN = 0.3  # by how much an abstraction must fit better than all evidence to stand beside it
 _COMING = 10  # facts near the best one that are looked at though the question alone did not bring them
 _TALK = 6  # of so many hits what a user said is compared with the best of it
@@ -253,7 +253,8 @@ def _said(hit: Hit) -> tuple[str, str, datetime] | None:
     for place in range(hit.turn or 0, -1, -1) if turns else ():
         turn = turns[place]
         if turn.speaker.casefold() in USERS:
-            is_told = len(turn.text) <= _LONGEST and not turn.text.rstrip().endswith("?")
+            asks = turn.text.rstrip().endswith("?") or substance(turn.text, turn.speaker) & ONLY_ASKS
+            is_told = len(turn.text) <= _LONGEST and not asks
             at = turn.at or hit.memory.at
             return (key_of(hit.memory.id, place), turn.text, at) if is_told else None
     return None

@@ -40,7 +40,7 @@ from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer, commit_writes
-from octavo.errors import Damaged, HumanOnly, NotFound, OutOfScope, SandboxClosed
+from octavo.errors import Damaged, HumanOnly, NotFound, OctavoError, OutOfScope, SandboxClosed
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
 from octavo.models.summarisers import Summariser
@@ -248,7 +248,16 @@ class Handle(Reader):
         return self._given_summariser or Summariser(policy=self.policy.compression)
 
     def _work(self) -> None:
-        """What the worker does when it is woken: due cores and spheres, and what recall is waiting for.
+        """What the worker does when it is woken; of an account that was deleted nothing is left to do."""
+        try:
+            self._follow()
+        except (OctavoError, OSError):
+            if self._spine.store.read("account.json", first=1) is None and not self._spine.ledger.exists(1):
+                return
+            raise
+
+    def _follow(self) -> None:
+        """What a new version asks for: due cores and spheres, and what recall is waiting for.
 
         Words come first, and again between: what they lack every question reads itself.
         """

@@ -21,7 +21,7 @@ from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_
 from octavo.domain.orders import Order
 from octavo.domain.profile import profile
 from octavo.domain.state import View
-from octavo.domain.themselves import TOPICS, holding, quotes_of
+from octavo.domain.themselves import TOPICS, holding, is_past, quotes_of
 from octavo.engine import indexing
 from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
 from octavo.engine.recall import Recaller
@@ -184,12 +184,12 @@ class Reader:
         statements = (m for m in (*stands, *facts, *newest, *(hit.memory for hit in hits)) if not m.turns)
         over = {m.id: day for m in statements if (day := briefs.over(m, today))}
         ended = {h.memory.id: h.replaced.at.date() for h in hits if h.replaced and h.replaced.is_certain}
-        facts = [fact for fact in facts if fact.id not in over]
+        facts = [fact for fact in facts if fact.id not in over and not is_past(fact, today)]
         used = self.uses(*(m.id for m in facts)) if facts else {}
         return briefs.render(
             stands,
             relevant,
-            facts=[*profile(facts, used), *(quote for quote in quotes if not briefs.over(quote, today))],
+            facts=[*profile(facts, used), *quotes],
             until=over | ended,
             grouped=self.grouped(*(i.id for i in relevant if isinstance(i, Memory) and i.kind == "fact")),
             orders=hits.orders,
@@ -263,11 +263,12 @@ class Reader:
         rows = base.telling(TOPICS, self._seen(scope), _TELLING)
         told = [quote for _, _, memory in base.at_rows(rows) for quote in quotes_of(memory)]
         gone = {id_ for id_ in {quote.id for quote in told} if view.live(id_) is None}
-        keyed = self._spine.keyed
+        keyed, today = self._spine.keyed, self._spine.now().date()
         return holding(
             quote
             for quote in told
             if quote.id not in gone
+            and not is_past(quote, today)
             and not (view.has_refused() and gate.is_rejected(view, quote.text, quote.scope, keyed))
         )
 

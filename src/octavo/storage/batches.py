@@ -99,7 +99,7 @@ def _records(
         voice, session, position = unit.speaker, unit.session, unit.position
         if session not in sessions:
             sessions[session] = key_code(session or "")
-        marks = is_person(voice) | (0 if voice is None else substance(unit.text) << 1)
+        marks = is_person(voice) | (0 if voice is None else substance(unit.text, voice) << 1)
         addressed = 0 if voice is None else round(255 * address(unit.text))
         length = sum(lengths)
         for passage, size in enumerate(lengths):

@@ -27,6 +27,7 @@ _DAY_SECONDS = 86_400
 _TERM_FIT = 0.1  # what a term of the question in a passage is worth beside its cosine
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 _OPENING = 20  # turns; who has news tells it early
+_ONLY_ASKS, _SAME = 16 | 128, 0.5  # of `marks`; how near a question is that asks the same in other words
 _MOST = 100  # of the best whose substance is compared
 
 
@@ -186,6 +187,36 @@ def substance_part(
     gain[is_turn] = told.min()
     gain[best] = told
     return gain
+
+
+def asked_part(
+    nearby: Surroundings,
+    units: Array,
+    parts: dict[str, Array],
+    roles: Sequence[int],
+    terms: int,
+    recipe: Recipe,
+) -> Array:
+    """What turns lose that ask again what is asked, or do not know it, and what a machine answered these.
+
+    The one is no answer, the other an echo of what is told elsewhere, as it was then. `roles` are those who
+    talk as user or machine: who has a name asks among people. A turn whose terms are not mostly the
+    question's, the first `terms`, nor its meaning near, asks something else.
+    """
+    firsts = picked(nearby.firsts, units)
+    is_role, marks = np.isin(firsts["speaker"], roles), firsts["marks"]
+    asks = (marks & _ONLY_ASKS == _ONLY_ASKS) & is_role
+    if not asks.any():
+        return np.zeros(len(units), dtype=np.float32)
+    is_own = nearby.found.term < terms
+    shared = np.bincount(nearby.unit_of(nearby.found.row[is_own]), minlength=len(nearby.starts))[units]
+    near = parts.get("meaning", np.zeros(len(units), dtype=np.float32))
+    asks &= (2 * shared >= firsts["unit_length"]) | (near >= _SAME * recipe.meaning)
+    places, answered = nearby.places[units], np.zeros(nearby.span, dtype=bool)
+    answered[places[asks] + 1] = True
+    echoes = answered[places] & is_role & (marks & 1 == 0)
+    share = np.where(asks, recipe.asked, np.where(echoes, recipe.echo, 0.0)).astype(np.float32)
+    return np.asarray(-share * np.maximum(parts["words"] + near, 0))
 
 
 def _rarity(nearby: Surroundings, turns: Array, sources: Sources) -> Array:

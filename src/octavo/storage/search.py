@@ -13,6 +13,7 @@ from octavo.domain.filters import Filter
 from octavo.domain.memory import KINDS
 from octavo.domain.query import Question
 from octavo.domain.ranking import Ages, Recipe, passage_prior, reach, term_weights
+from octavo.domain.units import ROLES
 from octavo.libraries import Array, np
 from octavo.storage import parts as formulas
 from octavo.storage.batches import code_of
@@ -142,6 +143,9 @@ class Search:
             shift = 0.0 if stored is None else float(stored.mean(sources[0].rows) @ self.query)
             meaning = formulas.meaning_part(nearby, chosen, sources, self.query, shift, recipe)
             parts["meaning"] = recipe.meaning * meaning
+        roles = [] if self.question.is_of_asking else self._roles()
+        asked = formulas.asked_part(nearby, chosen, parts, roles, len(self.question.terms), recipe)
+        parts["asked"] = asked
         if recipe.substance and not self.question.is_request:
             scale = recipe.substance_listed if self.question.is_list else recipe.substance
             scale = scale if self.look is None else recipe.substance_reranked
@@ -157,6 +161,7 @@ class Search:
         matched = formulas.matched(nearby, chosen, sources, self.query)
         if self.look is not None:
             looked = formulas.second_look(nearby, matched[: len(first)], *self.look, self.recipe)
+            looked = np.where(parts["asked"][: len(first)] < 0, np.minimum(looked, 0), looked)
             parts["rerank"] = np.pad(looked, (0, len(beside)))
         found = self._scored(nearby, chosen, score, parts, matched)
         return found[: len(first)], found[len(first) :]
@@ -252,6 +257,11 @@ class Search:
         parts["length"] = passage_prior(firsts["passages"][chosen].astype(np.float32), np.log, recipe)
         parts["person"] = recipe.person * (firsts["marks"][chosen] & 1).astype(np.float32)
         return parts
+
+    def _roles(self) -> list[int]:
+        """The codes of those who talk as user or machine."""
+        speakers = self.sources[-1].units.manifest.speakers
+        return [code for code, name in enumerate(speakers, 1) if name.casefold() in ROLES]
 
     def _weights(self) -> tuple[Array, float]:
         """The share of each term in all of the question's, and how many terms a passage has on average.

@@ -27,6 +27,7 @@ _SANDBOXES, _KEPT = "sandboxes", "files/"
 _SECTIONS = {name: section for section, name in forms.FILES.items()}
 _STATE_FOLDER = "core/10_state"
 _BUFFER, _METADATA = "session_buffer.json", "metadata.json"
+_USUAL = {name: {LISTS[name]: []} if name in LISTS else forms.EMPTY.get(name, {}) for name in forms.FILES}
 _UNKEPT = ("secret", "noise", "length", "empty")  # checks that stop a candidate before it is buffered
 
 
@@ -99,7 +100,10 @@ class _Import:
         clean = screening.masked(master, self.account.policy.privacy)
         if clean != master:  # one secret does not cost the frame of every section
             self.tally.changed.append(Note(place=saving.MASTER, reason=MASKED))
-        memories = [clean, *(trees.keep_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
+        # What an export of ours writes around the values by itself is nothing to keep.
+        is_usual = (frame, above) == (_USUAL, FOLDERS[0]) and saving.frame_of(self.account) == ({}, None)
+        masters = [] if is_usual else [clean]
+        memories = [*masters, *(trees.keep_file(_KEPT, *kept, at=self.at) for kept in self.kept.items())]
         saving.bring_up(self.account, self.document, self.tally, at=self.at, files=memories)
 
     def read_sandboxes(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:

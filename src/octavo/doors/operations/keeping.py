@@ -196,13 +196,11 @@ def import_(
     account: Account,
     path: Annotated[Path, EXISTS, "The file or folder to read."],
     *,
-    format: Annotated[str, one_of(sorted(IMPORTS)), "Which files they are."] = "msp",  # likewise
+    format: Annotated[  # likewise
+        str | None, one_of(sorted(IMPORTS)), "Which files they are; else it is told by their shape."
+    ] = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Read another system's files through the gate."""
-    if format == "msp" and Path(path).is_file():
-        raise BadInput(
-            f"{path} is a file, and an account of msp a folder", hint=f"say --format: {', '.join(IMPORTS)}"
-        )
     done = account.import_(path, format=format, progress=progress)
-    return {"path": path, "format": format, "version": account.version, "result": done}
+    return {"path": path, "format": done.format, "version": account.version, "result": done}
