@@ -96,9 +96,8 @@ def answer_errors(app: Any) -> None:
                 status, headers = error.status_code, dict(error.headers or {})
                 if "Allow" in headers:  # it knows one route of several
                     at = [route for route in app.routes if route.matches(request.scope)[0] != Match.NONE]
-                    headers["Allow"] = ", ".join(
-                        sorted({method for route in at for method in getattr(route, "methods", ())})
-                    )
+                    known = {method for route in at for method in getattr(route, "methods", ())}
+                    headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
                 error = kind(f"{request.method} {path}: {error.detail}", hint="see /openapi.json")
             case Exception() if not isinstance(error, OctavoError):
                 # Its message may hold a memory's text; the log names its place alone.

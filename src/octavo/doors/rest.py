@@ -20,7 +20,7 @@ from octavo.domain.memory import Memory, is_human
 from octavo.domain.verdicts import Verdict
 from octavo.doors import problems
 from octavo.doors.forms import Form, Unfit
-from octavo.doors.operations import BY_NAME, OPERATIONS, PATHS, Operation, Parameter
+from octavo.doors.operations import BY_NAME, OPERATIONS, PATHS, Operation, Parameter, call
 from octavo.doors.operations.performing import accounts_in, of_settings
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
@@ -301,9 +301,10 @@ def _add_events(server: Server) -> None:
         if listening >= _LISTENERS:
             raise Busy(f"{_LISTENERS} clients listen already")
         with server.pool.account(who) as account:
-            events = stream(who, said.get("after", account.version))
+            behind = said.get("after", account.version)
+            call(BY_NAME["versions"], account, {"after": behind, "limit": 0})  # there must be such a version
         how: dict[str, Any] = {"media_type": "text/event-stream", "headers": {"Cache-Control": "no-store"}}
-        return StreamingResponse(events, **how)
+        return StreamingResponse(stream(who, behind), **how)
 
     told: dict[str, Any] = {"tags": ["versions"], "media": "text/event-stream"}
     server.route(f"GET {ACCOUNT}/events", listen, [_AFTER], headers={"last-event-id": "after"}, **told)

@@ -190,7 +190,11 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, left = 500, self._max_bytes
+        from anyio import CancelScope
+
+        status, left, method, rest = 500, self._max_bytes, scope["method"], CancelScope()
+        if method == "HEAD":  # it is a GET of which the beginning alone is told
+            scope = {**scope, "method": "GET"}
 
         async def received() -> Any:
             nonlocal left
@@ -202,19 +206,28 @@ class Guard:
 
         async def sent(message: Any) -> None:
             nonlocal status
+            if rest.cancel_called:
+                return
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
             await send(message)
+            if method == "HEAD":
+                await send({"type": "http.response.body"})
+                rest.cancel()
 
         try:
             self._must_pass(scope)
-            await self._app(scope, received, sent)
+            with rest:
+                await self._app(scope, received, sent)
         except OctavoError as error:
             await problems.response(error, str(scope["path"]))(scope, receive, sent)
         finally:
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._counts[method, str(getattr(scope.get("route"), "path", "other")), status] += 1
+            self._counts[
+                method if method in _METHODS else "other",
+                str(getattr(scope.get("route"), "path", "other")),
+                status,
+            ] += 1
 
     def _must_pass(self, scope: MutableMapping[str, Any]) -> None:
         headers, now = dict(scope["headers"]), time.monotonic()

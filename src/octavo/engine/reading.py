@@ -15,7 +15,7 @@ from octavo.domain import hits as hit_values
 from octavo.domain import memory as records
 from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import FORMATS, Counter, count_tokens
-from octavo.domain.filters import Filter
+from octavo.domain.filters import Filter, behind
 from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
 from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_scope, check_time
 from octavo.domain.orders import Order
@@ -140,9 +140,10 @@ class Reader:
         **narrowing: Unpack[Narrowing],
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
-        behind = None if after is None else check_id(after, "after")
-        page = {"topic": topic, "limit": limit, "after": behind, "newest": newest}
-        return list(self._view().memories(replace(self._filter(kind, layer, **narrowing), **page)))
+        view = self._view()
+        place = None if after is None else behind(view.get(check_id(after, "after")), after, self.sees)
+        page = {"topic": topic, "limit": limit, "after": place, "newest": newest}
+        return list(view.memories(replace(self._filter(kind, layer, **narrowing), **page)))
 
     def revisions(self, *, after: int = 0) -> list[Revision]:
         """Every revision that came in after a version, in the order they came, tombstones included."""
