@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -50,15 +51,24 @@ def taken_up(account: Account, id_: str) -> Iterator[Sandbox]:
 @contextmanager
 def held(account: Account, name: str) -> Iterator[Sandbox]:
     """The conversation's sandbox, taken up again or begun; let go afterwards, for the next call."""
-    open_ = open_ids(account, name)
-    begun = None if open_ else account.sandbox(name, scope=account.scope or SHARED)
+    open_, scope = open_ids(account, name), account.scope or SHARED
+    begun = None if open_ else account.sandbox(name, scope=scope)
+    if begun is not None and begun.name != name:
+        begun.discard()
+        begun = account.sandbox(_hidden(name), scope=scope)
     with taken_up(account, open_[0]) if begun is None else closing(begun) as sandbox:
         yield sandbox
 
 
 def open_ids(account: Account, name: str) -> list[str]:
     """The sandboxes of a conversation that has begun and is not over; two calls at once may begin two."""
-    return [info.id for info in account.sandboxes() if info.name == name]
+    return [info.id for info in account.sandboxes() if info.name in (name, _hidden(name))]
+
+
+def _hidden(name: str) -> str:
+    """What a conversation is called whose name is masked, as a number is that could be a card's."""
+    kind, of, said = name.partition(" conversation ")
+    return f"{kind}{of}{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
 def turns(buffer: SessionBuffer) -> list[Turn]:
