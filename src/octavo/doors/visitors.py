@@ -114,7 +114,7 @@ class Visitors:
         self.tokens = Tokens(settings.root)
         self.same_origin = secrets.token_urlsafe(32)
         self._is_local = host in LOOPBACK
-        self._hosts = LOOPBACK | {host, *hosts}
+        self._hosts = LOOPBACK | {name.lower() for name in (host, *hosts)}
 
     def must_know_host(self, host: str) -> None:
         """Raise if a request was meant for a name that is not ours: a page elsewhere may have led it here."""
@@ -151,7 +151,8 @@ class Visitors:
         token = self.tokens.of(text.strip()) if kind.lower() == "bearer" else None
         if token is None:
             raise errors.Stranger("nobody is known by this token")
-        return replace(self.settings, account=token.account, actor=token.actor, scope=token.scope)
+        whose: dict[str, Any] = {"account": token.account, "actor": token.actor, "scope": token.scope}
+        return replace(self.settings, **whose, is_alone=True)
 
     def _person(self, request: Any, proof: str | None) -> Settings:
         client, headers = request.client.host if request.client else "", request.headers

@@ -23,7 +23,7 @@ from octavo.domain.profile import profile
 from octavo.domain.state import View
 from octavo.domain.themselves import TOPICS, holding, quotes_of
 from octavo.engine import indexing
-from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
+from octavo.engine.fields import Count, Feeling, MemoryId, as_tags, feeling, one_of
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
@@ -331,7 +331,7 @@ class Reader:
             layers=layers,
             scopes=self._scopes(narrowing.get("scope")),
             category=narrowing.get("category"),
-            tags=_many(narrowing.get("tags")),
+            tags=as_tags(_many(narrowing.get("tags")) or ()) or None,
             sandbox=narrowing.get("from_sandbox"),
             since=None if since is None else check_time(since, "since"),
             until=None if until is None else check_time(until, "until"),
