@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -215,3 +217,44 @@ def test_who_listens_hears_the_end_when_the_token_is_revoked_or_the_account_is_d
     for thread, told in zip((revoked, deleted), heard, strict=True):
         thread.join(20)
         assert told == ["200", "retry: 1000", "ended"]
+
+
+def test_who_hangs_up_while_sending_leaves_no_error_in_the_log(
+    door: tuple[Any, Visitors],
+    address: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
+    port, own = int(address.rpartition(":")[2]), {SAME_ORIGIN: door[1].same_origin}
+    for path in (f"{BASE}/memories", "/hooks/prompt", "/@User01/remember"):
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        with socket.create_connection(("127.0.0.1", port)) as half:
+            half.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+    while (counted := httpx.get(f"{address}/metrics", headers=own).text).count('"POST"') < 3:
+        time.sleep(0.01)
+    assert counted.count('status="500"') == 0
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_no_more_listen_at_once_than_are_let_in(
+    door: tuple[Any, Visitors], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest, "_LISTENERS", 5)
+    asked = f"GET {BASE}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    port = int(address.rpartition(":")[2])
+    open_ = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    for one in open_:
+        one.sendall(asked)
+    time.sleep(1.0)  # who was let in hears that it stays open
+    heard = [one.recv(4096) for one in open_]
+    assert 1 <= sum(b"retry: 1000" in told for told in heard) <= 5
+    for one in open_:
+        one.close()
+
+
+def test_a_page_of_nothing_leads_nowhere(client: TestClient) -> None:
+    client.post(f"{BASE}/memories", json={"text": "ชอบชาเขียว"})
+    for path in ("memories?limit=0", "versions?limit=0", "versions?after=0&limit=0"):
+        told = client.get(f"{BASE}/{path}")
+        assert (told.json()["next"], "link" in told.headers) == (None, False), path

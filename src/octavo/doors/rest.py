@@ -288,6 +288,8 @@ def _add_events(server: Server) -> None:
 
     async def stream(request: Any, seen: int) -> AsyncIterator[str]:
         nonlocal listening
+        if listening >= _LISTENERS:
+            return  # many came at one moment; they ask again
         listening, quiet = listening + 1, 0
         try:
             yield "retry: 1000\n\n"

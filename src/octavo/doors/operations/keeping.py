@@ -62,7 +62,7 @@ def versions(
         raise BadInput(f"the newest version is {account.version}, none is behind {begin}", hint=hint)
     page = account.versions(after=begin, limit=limit)
     last = page[-1].version if page else begin
-    return {"versions": page, "next": last if last < account.version else None}
+    return {"versions": page, "next": last if limit and last < account.version else None}
 
 
 def diff(
