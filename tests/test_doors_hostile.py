@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -258,3 +259,28 @@ def test_a_page_of_nothing_leads_nowhere(client: TestClient) -> None:
     for path in ("memories?limit=0", "versions?limit=0", "versions?after=0&limit=0"):
         told = client.get(f"{BASE}/{path}")
         assert (told.json()["next"], "link" in told.headers) == (None, False), path
+
+
+def test_an_account_is_deleted_and_begun_again_among_many_who_use_it(
+    door: tuple[Any, Visitors], address: str
+) -> None:
+    own, fresh = {SAME_ORIGIN: door[1].same_origin}, f"{address}/accounts/Fresh"
+
+    def ask(turn: int) -> tuple[str, int]:
+        name, said = (
+            ("delete", lambda: httpx.delete(fresh, headers=own)),
+            ("put", lambda: httpx.put(fresh, headers=own)),
+            ("post", lambda: httpx.post(f"{fresh}/memories", headers=own, json={"text": f"ชาแก้วที่ {turn}"})),
+            ("get", lambda: httpx.get(f"{fresh}/memories", headers=own)),
+        )[turn % 8 if turn % 8 < 2 else 2 + turn % 2]
+        return name, said().status_code
+
+    with ThreadPoolExecutor(12) as clients:
+        told = set(clients.map(ask, range(96)))
+    assert told <= {(name, status) for name in ("delete", "put", "post", "get") for status in (200, 201, 404)}
+    assert httpx.put(fresh, headers=own).status_code in (200, 201)
+    assert httpx.get(f"{fresh}/health", headers=own).json()["problems"] == []
+    begun = f"{address}/accounts/Begun"
+    with ThreadPoolExecutor(8) as clients:
+        done = list(clients.map(lambda _: httpx.put(begun, headers=own).json()["is_new"], range(8)))
+    assert sorted(done) == [False] * 7 + [True]

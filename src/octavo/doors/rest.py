@@ -22,7 +22,7 @@ from octavo.domain.verdicts import Verdict
 from octavo.doors import problems
 from octavo.doors.forms import Form, Unfit
 from octavo.doors.operations import BY_NAME, OPERATIONS, PATHS, Operation, Parameter, call
-from octavo.doors.operations.performing import accounts_in, of_settings
+from octavo.doors.operations.performing import accounts_in, exists
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
@@ -228,7 +228,8 @@ def _add_own(server: Server) -> None:
 
     def begin(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Begin an account."""
-        is_new = of_settings(BY_NAME["init"], _owner(who, "begin an account"), {})["is_new"]
+        owner = _owner(who, "begin an account")
+        is_new = not exists(owner) and pool.perform(BY_NAME["init"], owner, {})["is_new"]
         return answer({"account": who.account, "is_new": is_new}, 201 if is_new else 200)
 
     def delete(request: Any, who: Settings, said: dict[str, Any]) -> Any:
