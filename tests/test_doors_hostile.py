@@ -110,6 +110,8 @@ def test_a_time_that_a_zone_carries_out_of_the_calendar_fits_nowhere(
         ("GET", "memories", {"Authorization": "Bearer x"}, 401, "nobody is known"),
         ("GET", "memories", {"Authorization": ""}, 401, "nobody is known"),
         ("GET", "memories", {"Origin": "null"}, 403, "may not ask here"),
+        ("GET", "memories", {"Via": "1.1 proxy"}, 401, "only this machine is served"),
+        ("GET", "memories", {"X-Forwarded-Host": "127.0.0.1"}, 401, "only this machine is served"),
         ("GET", "memories", {"Host": "127.0.0.1@evil.example"}, 403, "this server is not"),
     ],
 )
@@ -284,3 +286,21 @@ def test_an_account_is_deleted_and_begun_again_among_many_who_use_it(
     with ThreadPoolExecutor(8) as clients:
         done = list(clients.map(lambda _: httpx.put(begun, headers=own).json()["is_new"], range(8)))
     assert sorted(done) == [False] * 7 + [True]
+
+
+def test_hooks_of_one_conversation_that_come_at_once_are_all_heard(
+    door: tuple[Any, Visitors], address: str
+) -> None:
+    own = {SAME_ORIGIN: door[1].same_origin}
+
+    def say(turn: int, event: str = "prompt") -> int:
+        said = {"session_id": f"4111-{turn % 5}", "prompt": f"ชาแก้วที่ {turn}"}
+        return httpx.post(f"{address}/hooks/{event}", headers=own, json=said, timeout=60).status_code
+
+    with ThreadPoolExecutor(16) as clients:
+        assert set(clients.map(say, range(100))) == {200}
+    assert {say(turn, "stop") for turn in range(5)} == {200}
+    with octavo.open(door[1].settings.root, "User01", embedder=False) as account:
+        assert account.sandboxes() == []
+        heard = sorted(turn.text for m in account.memories(kind="episode") for turn in m.turns)
+        assert heard == sorted(f"ชาแก้วที่ {turn}" for turn in range(100))

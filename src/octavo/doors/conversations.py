@@ -51,13 +51,25 @@ def taken_up(account: Account, id_: str) -> Iterator[Sandbox]:
 @contextmanager
 def held(account: Account, name: str) -> Iterator[Sandbox]:
     """The conversation's sandbox, taken up again or begun; let go afterwards, for the next call."""
-    open_, scope = open_ids(account, name), account.scope or SHARED
-    begun = None if open_ else account.sandbox(name, scope=scope)
-    if begun is not None and begun.name != name:
-        begun.discard()
-        begun = account.sandbox(_hidden(name), scope=scope)
-    with taken_up(account, open_[0]) if begun is None else closing(begun) as sandbox:
+    open_ = open_ids(account, name)
+    begun = None if open_ else _begun(account, name)
+    with (
+        taken_up(account, (open_ or open_ids(account, name))[0])
+        if begun is None
+        else closing(begun) as sandbox
+    ):
         yield sandbox
+
+
+def _begun(account: Account, name: str) -> Sandbox | None:
+    """A conversation's new sandbox, None if another client found it and took it up before we had it."""
+    with suppress(SandboxBusy):
+        begun = account.sandbox(name, scope=account.scope or SHARED)
+        if begun.name == name:
+            return begun
+        begun.discard()
+        return account.sandbox(_hidden(name), scope=account.scope or SHARED)
+    return None
 
 
 def open_ids(account: Account, name: str) -> list[str]:
