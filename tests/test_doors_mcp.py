@@ -179,6 +179,10 @@ def test_a_proposal_waits_for_a_person_and_needs_evidence(settings: Settings) ->
         raised = await ask(client, "memory_propose", ids=[seen["id"]])
         assert raised["outcome"] == "proposed"
         assert (await ask(client, "memory_status"))["proposals"] == 2
+        bare = await ask(client, "memory_remember", text="Somchai values quiet", kind="canon", topic="quiet")
+        assert "data.reason" not in bare["next"]
+        for more in ({"evidence": [seen["id"]]}, {"topic": "food"}):
+            assert "text alone" in await fail(client, "memory_propose", ids=[seen["id"]], **more)
 
     talk(settings, act)
     with octavo.open(settings.root, "User01", actor="human:somchai") as account:
@@ -204,6 +208,24 @@ def test_turns_are_a_conversation_and_count_when_it_is_over(settings: Settings) 
     with octavo.open(settings.root, "User01") as account:  # the client's end was the conversation's
         assert account.sandboxes() == []
         assert account.version == 2
+
+
+def test_a_conversation_is_found_again_by_whatever_name_it_has(settings: Settings) -> None:
+    names = ["4111111111111111", "sk-" + "a1" * 20, "ห้องคุย", "emi@example.com", "n" * 100]
+
+    async def act(client: Client) -> None:
+        for text in ("I sold the boat.", "It was the blue one."):
+            for name in names:
+                await ask(client, "memory_turn", role="user", text=text, conversation=name)
+        assert (await ask(client, "memory_status"))["open_conversations"] == len(names)
+        for version, name in enumerate(names, 1):
+            told = {"role": "assistant", "text": "Noted.", "conversation": name, "over": True}
+            assert (await ask(client, "memory_turn", **told))["version"] == version
+        for name in ("", "  ", "n" * 101):
+            said = await fail(client, "memory_turn", role="user", text="hello", conversation=name)
+            assert "conversation is not empty and at most 100 characters" in said.replace("str, ", "")
+
+    talk(settings, act)
 
 
 def test_an_agents_handle_is_bound_and_never_a_persons(settings: Settings, opened) -> None:

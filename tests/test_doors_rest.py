@@ -160,6 +160,44 @@ def test_pages_lead_from_one_to_the_next(client: TestClient) -> None:
     assert texts == [f"user: {item['text']}" for item in items]
 
 
+def test_a_head_is_a_get_without_its_body(client: TestClient) -> None:
+    id_ = remember(client, "ชอบชาเขียว").json()["memory"]["id"]
+    paths = [f"{BASE}/{rest}" for rest in ("memories", f"memories/{id_}", "stats", "memories/none", "x")]
+    for path in (
+        *paths,
+        f"{BASE}/memories?limit=x",
+        "/health",
+        "/problems/Busy",
+        "/metrics",
+        "/openapi.json",
+    ):
+        got, told = client.get(path), client.head(path)
+        assert (told.status_code, told.content) == (got.status_code, b"")
+        if path != "/metrics":  # it has counted one more
+            assert told.headers == got.headers
+    assert client.head(f"{BASE}/events").headers["content-type"].startswith("text/event-stream")
+    assert client.head(f"{BASE}/memories/{id_}", headers={"If-None-Match": '"1"'}).status_code == 304
+    refused = client.head(f"{BASE}/memories/batch/x/y")
+    assert refused.status_code == 404
+    wrong = client.put("/health")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")
+    assert 'method="HEAD",path="/health",status="200"} 1' in client.get("/metrics").text
+
+
+def test_a_place_that_is_not_there_is_said_instead_of_an_empty_page(client: TestClient) -> None:
+    ids = [remember(client, text).json()["memory"]["id"] for text in ("plays chess", "ชอบชาเขียว", "is 44")]
+    for path in ("memories?after=nobody", "versions?after=99", "events?after=99"):
+        told = client.get(f"{BASE}/{path}")
+        assert (told.status_code, told.json()["type"]) == (400, "/problems/BadInput"), path
+        assert "begin again without `after`" in told.json()["hint"], path
+    gone = client.get(f"{BASE}/events", headers={"Last-Event-ID": "99"})
+    assert gone.status_code == 400
+    client.delete(f"{BASE}/memories/{ids[1]}")  # what ended since still says where a page ended
+    page = client.get(f"{BASE}/memories?after={ids[1]}").json()["memories"]
+    assert [memory["id"] for memory in page] == ids[2:]
+    assert client.get(f"{BASE}/versions?after=4").json() == {"versions": [], "next": None}
+
+
 def test_every_error_class_is_a_problem_with_a_page(root: Path) -> None:
     app, visitors = made(root)
 
@@ -209,8 +247,8 @@ def test_what_does_not_fit_is_a_problem_that_names_the_place(client: TestClient)
     assert client.get("/nowhere").json()["type"] == "/problems/NotFound"
     wrong = client.put(f"{BASE}/memories")
     assert (wrong.status_code, wrong.json()["status"]) == (405, 405)
-    assert wrong.headers["allow"] == "GET, POST"
-    assert client.put(f"{BASE}/memories/x").headers["allow"] == "DELETE, GET, PATCH"
+    assert wrong.headers["allow"] == "GET, HEAD, POST"
+    assert client.put(f"{BASE}/memories/x").headers["allow"] == "DELETE, GET, HEAD, PATCH"
     assert client.get("/accounts/nobody/memories").status_code == 404
 
 

@@ -570,6 +570,30 @@ def test_open_serves_the_page_and_shows_it_in_the_browser(root, monkeypatch, cap
     assert shown == [(f"http://127.0.0.1:{port}/@%E0%B8%99%E0%B8%81/ask", 200)]
 
 
+@pytest.mark.parametrize("path", ["nowhere", "memory", "ask/more", "undo/1/x", "ไม่มี"])
+def test_an_unknown_address_is_a_page_for_a_person_and_a_problem_for_a_program(client, nok, path):
+    token = Anybody.same_origin
+    nok.remember("likes tea")
+    shown = client.get(f"/@User01/{path}")
+    assert (shown.status_code, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is nothing at this address" in shown.text
+    assert 'href="/@User01/ask"' in shown.text
+    assert client.head(f"/@User01/{path}").status_code == 404
+    sent = client.post(f"/@User01/{path}", data={"token": token})
+    assert (sent.status_code, sent.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    told = client.get(f"/@User01/{path}", headers={"Accept": "application/json"})
+    assert (told.status_code, told.headers["content-type"]) == (404, "application/problem+json")
+    assert told.json()["type"] == "/problems/NotFound"
+
+
+def test_a_program_gets_every_error_of_a_page_as_a_problem(client, nok):
+    for path, status in (("memory/nobody", 404), ("undo/x", 400), ("ask?q=tea&in=nowhere", 400)):
+        told = client.get(f"/@User01/{path}", headers={"Accept": "application/problem+json"})
+        assert (told.status_code, told.json()["status"]) == (status, status)
+        assert client.get(f"/@User01/{path}").headers["content-type"].startswith("text/html")
+    assert client.get("/@User01/remember").status_code == 404  # only a form is sent there
+
+
 def test_the_theme_is_a_cookie_and_leads_back_to_our_own_pages_only(client, nok):
     nok.remember("likes tea")
     answer = client.get("/@User01/theme/dark", headers={"referer": "http://127.0.0.1/@User01/health"})

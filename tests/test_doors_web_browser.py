@@ -219,6 +219,22 @@ def test_what_has_no_gap_breaks_before_the_screen_ends(browser, tmp_path):
                 assert page.evaluate("document.documentElement.scrollWidth") == 360, path
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_a_question_field_suggests_is_read_to_its_end(browser, site, view):
+    address, _ = site
+    with page_in(browser, view) as page:
+        page.goto(f"{address}/ask")
+        room, needed = page.evaluate("""() => {
+            const field = document.querySelector("#q"), own = getComputedStyle(field);
+            const told = getComputedStyle(field, "::placeholder");
+            const pen = document.createElement("canvas").getContext("2d");
+            pen.font = `${told.fontSize} ${own.fontFamily}`;
+            const sides = parseFloat(own.paddingLeft) + parseFloat(own.paddingRight);
+            return [field.clientWidth - sides, pen.measureText(field.placeholder).width];
+        }""")
+        assert 0 < needed <= room - 20  # where the browser draws the cross that empties it
+
+
 def picture(page, path):
     """A picture of what is seen, in few colours and so in few bytes."""
     shot = Image.open(BytesIO(page.screenshot()))

@@ -233,6 +233,31 @@ def test_lists_are_filtered_paged_and_ordered(account):
     assert account.memories(newest=True, limit=1)[0].at == start + timedelta(days=6)
 
 
+def test_pages_go_on_behind_what_a_sandbox_has_not_committed_yet(account):
+    for text in ("plays chess badly", "works at the harbour", "owns a red bicycle"):
+        account.remember(text)
+    with account.sandbox("คุย") as sandbox:
+        sandbox.remember("ชอบชาไทย", at=account.memories()[0].at + timedelta(microseconds=1))
+        whole, seen = [m.id for m in sandbox.memories()], []
+        while page := sandbox.memories(limit=1, after=seen[-1] if seen else None):
+            seen += [m.id for m in page]
+        assert seen == whole
+        assert len(seen) == 4
+        sandbox.discard()
+
+
+def test_a_place_nobody_may_see_and_one_that_never_was_are_refused_in_the_same_words(account, opened):
+    hidden = account.remember("the heron flies at nine", scope="orion").memory.id
+    bound = opened(scope="elysia")
+    bound.remember("likes tea")
+    said = []
+    for after in (hidden, "nobody"):
+        with pytest.raises(BadInput, match="to continue behind") as refused:
+            bound.memories(after=after)
+        said.append(str(refused.value).replace(after, ""))
+    assert said[0] == said[1]
+
+
 def test_a_read_only_handle_reads_and_never_writes(account, opened, root):
     account.remember("likes tea")
     before = truth(root)

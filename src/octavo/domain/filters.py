@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import Struct
 
 from octavo.domain.memory import Memory
+from octavo.errors import BadInput
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """A condition for each field that is not None; `after` continues behind the memory of that id."""
+    """A condition for each field that is not None; `after` continues behind a place in the order."""
 
     kinds: tuple[str, ...] | None = None
     layers: tuple[str, ...] | None = None
@@ -22,7 +24,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     limit: int | None = None
-    after: str | None = None
+    after: tuple[datetime, str] | None = None  # when it happened, and the id
     newest: bool = False
 
     @property
@@ -45,3 +47,11 @@ def passes(memory: Memory, wanted: Filter) -> bool:
         and (wanted.since is None or memory.at >= wanted.since)
         and (wanted.until is None or memory.at <= wanted.until)
     )
+
+
+def behind(last: Memory | None, after: str, sees: Callable[[str], bool]) -> tuple[datetime, str]:
+    """The place of the memory that a page ended with, whatever became of it since."""
+    if last is None or not sees(last.scope):
+        hint = "begin again without `after`; what goes there is the id that a page ends with"
+        raise BadInput(f"there is no memory {after!r} to continue behind", hint=hint)
+    return last.at, last.id

@@ -239,7 +239,10 @@ def check_time(value: datetime, what: str = "at") -> datetime:
         raise BadInput(
             f"{what} {value!r} has no time zone", hint="hand in an aware datetime, for instance UTC"
         )
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:  # at the ends of the calendar a zone reaches beyond them
+        raise BadInput(f"{what} {value} lies outside the years 1 to 9999", hint="say it in UTC") from error
 
 
 def is_human(actor: str) -> bool:

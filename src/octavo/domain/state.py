@@ -184,9 +184,7 @@ class Pending(View):
         found = [memory for memory in older if memory.id not in self.own]
         found += [m for m in self.own.values() if not m.gone and passes(m, wanted)]
         found.sort(key=lambda m: (m.at, m.id), reverse=wanted.newest)
-        last = self.get(wanted.after) if wanted.after else None
-        if last is not None:
-            edge = (last.at, last.id)
+        if (edge := wanted.after) is not None:
             found = [m for m in found if ((m.at, m.id) < edge if wanted.newest else (m.at, m.id) > edge)]
         return found[: wanted.limit]
 

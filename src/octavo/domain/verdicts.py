@@ -146,7 +146,7 @@ def propose(
     proposal = ask(pending, action, memory, why, context, base_rev=base_rev)
     advice = f"a person decides: octavo approve {proposal.id}"
     if action == "write" and not memory.linked("evidence") and "reason" not in memory.data:
-        advice += "; link what it rests on as evidence, or say why in data.reason, so that they can judge"
+        advice += "; link what it rests on as evidence, so that they can judge"
     return Verdict(outcome="proposed", check="approval", detail=reason, advice=advice, proposal=proposal.id)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -51,14 +52,35 @@ def taken_up(account: Account, id_: str) -> Iterator[Sandbox]:
 def held(account: Account, name: str) -> Iterator[Sandbox]:
     """The conversation's sandbox, taken up again or begun; let go afterwards, for the next call."""
     open_ = open_ids(account, name)
-    begun = None if open_ else account.sandbox(name, scope=account.scope or SHARED)
-    with taken_up(account, open_[0]) if begun is None else closing(begun) as sandbox:
+    begun = None if open_ else _begun(account, name)
+    with (
+        taken_up(account, (open_ or open_ids(account, name))[0])
+        if begun is None
+        else closing(begun) as sandbox
+    ):
         yield sandbox
+
+
+def _begun(account: Account, name: str) -> Sandbox | None:
+    """A conversation's new sandbox, None if another client found it and took it up before we had it."""
+    with suppress(SandboxBusy):
+        begun = account.sandbox(name, scope=account.scope or SHARED)
+        if begun.name == name:
+            return begun
+        begun.discard()
+        return account.sandbox(_hidden(name), scope=account.scope or SHARED)
+    return None
 
 
 def open_ids(account: Account, name: str) -> list[str]:
     """The sandboxes of a conversation that has begun and is not over; two calls at once may begin two."""
-    return [info.id for info in account.sandboxes() if info.name == name]
+    return [info.id for info in account.sandboxes() if info.name in (name, _hidden(name))]
+
+
+def _hidden(name: str) -> str:
+    """What a conversation is called whose name is masked, as a number is that could be a card's."""
+    kind, of, said = name.partition(" conversation ")
+    return f"{kind}{of}{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
 def turns(buffer: SessionBuffer) -> list[Turn]:

@@ -46,6 +46,7 @@ class Pool(AbstractContextManager["Pool"]):
         self._accounts: OrderedDict[_Key, _Held] = OrderedDict()
         self._let_go: list[_Held] = []  # not to be entered again; closed when the last one leaves
         self._changed = threading.Condition()
+        self._shut = set[tuple[Path | str, str]]()  # accounts that nobody may enter now
         self._is_ending = False
         self._opened = self._closed = 0
 
@@ -53,13 +54,28 @@ class Pool(AbstractContextManager["Pool"]):
         """Do an operation for somebody, as `operations.perform` does it, on what is held open."""
         values = values_of(operation.parameters, said)
         if operation.subjects == (Settings,):
-            if operation.writes:
-                self._leave(lambda key: key[:2] == (who.root, values.get("name", who.account)))
-            return performing.of_settings(operation, who, values)
+            with self._alone(who.root, values.get("name", who.account)):
+                return performing.of_settings(operation, who, values)
         words = operation.indexes and bool(values.pop("words", False))
         with self.account(who, begins=operation.begins, words=words) as account:
             sandboxes = partial(performing.taken, account, take=partial(taken_up, account))
             return call(operation, account, values, take=sandboxes)
+
+    @contextmanager
+    def _alone(self, root: Path | str, name: str) -> Iterator[None]:
+        """An account with nobody in it for as long as the block lasts: who is inside leaves, others wait."""
+        account = root, name
+        with self._changed:
+            if not self._changed.wait_for(lambda: account not in self._shut, _WAIT_SECONDS):
+                raise Busy(f"account {name!r} is being begun or deleted")
+            self._shut.add(account)
+        try:
+            self._leave(lambda key: key[:2] == account)
+            yield
+        finally:
+            with self._changed:
+                self._shut.discard(account)
+                self._changed.notify_all()
 
     @contextmanager
     def account(self, who: Settings, *, begins: bool = False, words: bool = False) -> Iterator[Account]:
@@ -116,7 +132,8 @@ class Pool(AbstractContextManager["Pool"]):
             if outdated is not None and outdated.account is not None and outdated.files != files:
                 self._let_go.append(self._accounts.pop(key))
             if not self._changed.wait_for(lambda: self._has_room(key), _WAIT_SECONDS):
-                raise Busy(f"all {self._most} accounts that may be open at once are in use")
+                what = f"account {key[1]!r} is being begun or deleted" if key[:2] in self._shut else ""
+                raise Busy(what or f"all {self._most} accounts that may be open at once are in use")
             if self._is_ending:
                 raise Unavailable("the server is ending", hint="try again when it is back")
             held = self._accounts.setdefault(key, _Held())
@@ -126,6 +143,8 @@ class Pool(AbstractContextManager["Pool"]):
         return held
 
     def _has_room(self, key: _Key) -> bool:
+        if key[:2] in self._shut:
+            return self._is_ending
         if self._is_ending or key in self._accounts or len(self._accounts) < self._most:
             return True
         idle = next((other for other, held in self._accounts.items() if not held.leases), None)

@@ -81,6 +81,7 @@ def response(error: OctavoError, instance: str, status: int | None = None, **mor
 def answer_errors(app: Any) -> None:
     """Let an app answer every error as a problem, the framework's own too."""
     from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
     from starlette.routing import Match
 
     def answered(request: Any, error: Any) -> Any:
@@ -96,10 +97,11 @@ def answer_errors(app: Any) -> None:
                 status, headers = error.status_code, dict(error.headers or {})
                 if "Allow" in headers:  # it knows one route of several
                     at = [route for route in app.routes if route.matches(request.scope)[0] != Match.NONE]
-                    headers["Allow"] = ", ".join(
-                        sorted({method for route in at for method in getattr(route, "methods", ())})
-                    )
+                    known = {method for route in at for method in getattr(route, "methods", ())}
+                    headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
                 error = kind(f"{request.method} {path}: {error.detail}", hint="see /openapi.json")
+            case ClientDisconnect():  # nobody is there to be answered, and nothing is wrong here
+                error = BadInput("the request ended before its body did")
             case Exception() if not isinstance(error, OctavoError):
                 # Its message may hold a memory's text; the log names its place alone.
                 error = OctavoError(f"{type(error).__name__} while answering")
@@ -107,5 +109,5 @@ def answer_errors(app: Any) -> None:
         reply.headers.update(headers)
         return reply
 
-    for kind in (OctavoError, HTTPException, Exception):
+    for kind in (OctavoError, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, answered)

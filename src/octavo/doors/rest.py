@@ -7,6 +7,7 @@ path, its query, a JSON body or a header, is read by one form each.
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -20,14 +21,15 @@ from octavo.domain.memory import Memory, is_human
 from octavo.domain.verdicts import Verdict
 from octavo.doors import problems
 from octavo.doors.forms import Form, Unfit
-from octavo.doors.operations import BY_NAME, OPERATIONS, PATHS, Operation, Parameter
-from octavo.doors.operations.performing import accounts_in, of_settings
+from octavo.doors.operations import BY_NAME, OPERATIONS, PATHS, Operation, Parameter, call
+from octavo.doors.operations.performing import accounts_in, exists
 from octavo.doors.plain import plain
 from octavo.doors.pool import Pool
 from octavo.doors.settings import Settings
 from octavo.doors.visitors import Counts, Guard, Visitors
-from octavo.errors import BadInput, Busy, HumanOnly, NotFound, OutOfScope
+from octavo.errors import BadInput, Busy, HumanOnly, NotFound, OctavoError, OutOfScope
 
+LOG = logging.getLogger(__name__)
 Act = Callable[[Any, Settings, dict[str, Any]], Any]  # of a request, for whom, with what was said
 # A value as another document says it, from what was said, and its status.
 Shape = Callable[[Any, Mapping[str, Any]], tuple[Any, int]]
@@ -37,6 +39,7 @@ _WHOSE = Parameter(name="account", summary="Whose memory.")
 _SCOPE = Parameter(name="scope", summary="See only `shared` and this scope; it can narrow, never widen.")
 _AFTER = Parameter(name="after", type=int, least=0, summary="Begin behind this version.")
 _CONDITIONS = {"if-match": "rev", "idempotency-key": "key"}  # the parameters that a header says
+_ANY = ("if-match", "*")  # whatever its revision is
 _POLL_SECONDS, _QUIET, _PAGE, _LISTENERS = 0.25, 60, 100, 100
 
 
@@ -116,8 +119,8 @@ class Server:
             who = self.visitors.of(request, named.pop("account", None), said.pop("scope", None))
             said |= {own: named[n] if n == own else [named[n]] for n, own in spelt.items() if n in named}
             said |= in_body.read(_json(request, body), "body", is_text=False) if has_body else {}
-            texts = {name: request.headers.get(name, "*").strip() for name in taken}
-            told = {name: text.strip('"') for name, text in texts.items() if text != "*"}
+            texts = {name: request.headers[name].strip() for name in taken if name in request.headers}
+            told = {name: text.strip('"') for name, text in texts.items() if (name, text) != _ANY}
             return act(request, who, said | {taken[n]: v for n, v in in_headers.read(told, "header").items()})
 
         async def endpoint(request: Any) -> Any:
@@ -146,9 +149,10 @@ class Server:
         parameters = {spelt.get(p.name, p.name): p for p in operation.parameters}
 
         def act(request: Any, who: Settings, said: dict[str, Any]) -> Any:
-            if "idempotency-key" in request.headers and "key" not in parameters:
-                hint = "only `remember` takes one; consolidating twice is safe without"
-                raise BadInput(f"{operation.name} takes no Idempotency-Key", hint=hint)
+            for header, name in _CONDITIONS.items():  # what insists on something is heard or refused
+                if header in request.headers and name not in parameters:
+                    hint = "`remember` takes a key, `revise` and `forget` a revision; leave it out here"
+                    raise BadInput(f"{operation.name} takes no {header.title()}", hint=hint)
             value = self.pool.perform(operation, who, {parameters[n].name: v for n, v in said.items()})
             return _reply(request, operation.name, value) if shape is None else answer(*shape(value, said))
 
@@ -183,7 +187,8 @@ def _reply(request: Any, operation: str, value: Any) -> Any:
     memory = value.memory if isinstance(value, Verdict) else value
     if isinstance(memory, Memory):
         headers["ETag"] = f'"{memory.rev}"'
-        if request.method == "GET" and headers["ETag"] in request.headers.get("if-none-match", ""):
+        held = request.headers.get("if-none-match", "")
+        if request.method == "GET" and (headers["ETag"] in held or held.strip() == "*"):
             status = 304
     if request.method == "GET" and isinstance(value, Mapping) and value.get("next") is not None:
         following = request.url.include_query_params(after=value["next"])
@@ -223,7 +228,8 @@ def _add_own(server: Server) -> None:
 
     def begin(request: Any, who: Settings, said: dict[str, Any]) -> Any:
         """Begin an account."""
-        is_new = of_settings(BY_NAME["init"], _owner(who, "begin an account"), {})["is_new"]
+        owner = _owner(who, "begin an account")
+        is_new = not exists(owner) and pool.perform(BY_NAME["init"], owner, {})["is_new"]
         return answer({"account": who.account, "is_new": is_new}, 201 if is_new else 200)
 
     def delete(request: Any, who: Settings, said: dict[str, Any]) -> Any:
@@ -275,17 +281,21 @@ def _add_events(server: Server) -> None:
 
     listening = 0
 
-    def page(who: Settings, after: int) -> list[Any]:
-        with server.pool.account(who) as account:
+    def page(request: Any, after: int) -> list[Any]:
+        # Asked anew every time: a token may be revoked while its holder listens.
+        whose = request.path_params["account"], request.query_params.get("scope")
+        with server.pool.account(server.visitors.of(request, *whose)) as account:
             return account.versions(after=after, limit=_PAGE)
 
-    async def stream(who: Settings, seen: int) -> AsyncIterator[str]:
+    async def stream(request: Any, seen: int) -> AsyncIterator[str]:
         nonlocal listening
+        if listening >= _LISTENERS:
+            return  # many came at one moment; they ask again
         listening, quiet = listening + 1, 0
         try:
             yield "retry: 1000\n\n"
             while not server.app.state.is_ending():
-                for commit in await to_thread.run_sync(page, who, seen):
+                for commit in await to_thread.run_sync(page, request, seen):
                     seen, quiet = commit.version, 0
                     data = msgspec.json.encode(plain(commit)).decode()
                     yield f"id: {seen}\nevent: version\ndata: {data}\n\n"
@@ -293,6 +303,8 @@ def _add_events(server: Server) -> None:
                 quiet += 1
                 if quiet % _QUIET == 0:
                     yield ": alive\n\n"
+        except OctavoError as error:  # who asks again is told why
+            LOG.info("listening ended error=%s", type(error).__name__)
         finally:
             listening -= 1
 
@@ -301,9 +313,10 @@ def _add_events(server: Server) -> None:
         if listening >= _LISTENERS:
             raise Busy(f"{_LISTENERS} clients listen already")
         with server.pool.account(who) as account:
-            events = stream(who, said.get("after", account.version))
+            behind = said.get("after", account.version)
+            call(BY_NAME["versions"], account, {"after": behind, "limit": 0})  # there must be such a version
         how: dict[str, Any] = {"media_type": "text/event-stream", "headers": {"Cache-Control": "no-store"}}
-        return StreamingResponse(events, **how)
+        return StreamingResponse(stream(request, behind), **how)
 
     told: dict[str, Any] = {"tags": ["versions"], "media": "text/event-stream"}
     server.route(f"GET {ACCOUNT}/events", listen, [_AFTER], headers={"last-event-id": "after"}, **told)

@@ -16,13 +16,15 @@ from octavo.storage.stores.names import shown
 class Settings(Struct, frozen=True, kw_only=True):
     """What a door needs to know before it opens an account; `scope` None is the owner's handle.
 
-    `models` holds the variables that name an embedder, a reranker or a summariser's model, as found.
+    `models` holds the variables that name an embedder, a reranker or a summariser's model, as found. Who is
+    alone knows of no other account: the holder of a token.
     """
 
     root: Path | str
     account: str = "default"
     scope: str | None = None
     actor: str = "human:owner"
+    is_alone: bool = False
     cache: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
 

@@ -26,7 +26,9 @@ from octavo.doors.operations import BY_NAME, Operation, call
 from octavo.doors.operations.values import values_of
 from octavo.doors.plain import CALLED, advised, plain, unsaid
 from octavo.engine.account import Account
+from octavo.engine.fields import Name
 from octavo.engine.reading import Revision
+from octavo.engine.surface import fitted
 from octavo.errors import BadInput, OctavoError
 
 _SHOWN, _WHOLE = 1_200, 20_000  # characters of a text in a list and alone
@@ -128,14 +130,15 @@ def _forget(account: Account, *, ids: Annotated[list[str], "The memories' ids."]
     return {"forgotten": [{"id": id_, **slim(v)} for id_, v in zip(ids, verdicts, strict=True)]}
 
 
+@fitted
 def _turn(
     account: Account,
     *,
-    conversation: Annotated[str, "A name of this conversation, the same for all its turns."],
+    conversation: Annotated[Name, "A name of this conversation, the same for all its turns."],
     over: Annotated[bool, "The conversation is over: make it part of the memory now."] = False,
     **values: Any,
 ) -> Any:
-    name = conversations.MCP + conversation[:80]
+    name = conversations.MCP + conversation
     with conversations.held(account, name) as sandbox:
         episode = sandbox.turn(values.pop("role"), values.pop("text"), **values)
     done = conversations.end(account, name) if over else None
@@ -153,6 +156,8 @@ def _propose(
     topic: Annotated[str | None, "Its topic; canon has one memory a topic."] = None,
 ) -> Any:
     match ids or [], text:
+        case [_, *_], _ if evidence or topic:
+            pass  # neither has them, and what is said must count
         case [id_], _:
             return slim(call(BY_NAME["promote"], account, {"id": id_, "text": text}))
         case [first, second], _:
@@ -161,7 +166,9 @@ def _propose(
         case [], str() if evidence:
             own = {"text": text, "kind": "canon", "topic": topic, "links": {"evidence": evidence}}
             return slim(call(BY_NAME["remember"], account, {n: value for n, value in own.items() if value}))
-    hint = "name one id to make it canon, two to merge them, or a text with the ids that are its evidence"
+    hint = (
+        "name one id to make it canon, two to merge them, or a text alone with the ids that are its evidence"
+    )
     raise BadInput("memory_propose was not told what to propose", hint=hint)
 
 

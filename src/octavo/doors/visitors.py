@@ -32,7 +32,7 @@ SAME_ORIGIN = "X-Octavo-Origin"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _PLACE, _FILE = ".tokens", "tokens.json"  # beside the accounts, in whatever holds them
 _WAIT_SECONDS = 10.0
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"same-origin"))
 Counts = Counter[tuple[str, str, int]]  # how many requests there were of each method, path and status
@@ -114,7 +114,7 @@ class Visitors:
         self.tokens = Tokens(settings.root)
         self.same_origin = secrets.token_urlsafe(32)
         self._is_local = host in LOOPBACK
-        self._hosts = LOOPBACK | {host, *hosts}
+        self._hosts = LOOPBACK | {name.lower() for name in (host, *hosts)}
 
     def must_know_host(self, host: str) -> None:
         """Raise if a request was meant for a name that is not ours: a page elsewhere may have led it here."""
@@ -151,7 +151,8 @@ class Visitors:
         token = self.tokens.of(text.strip()) if kind.lower() == "bearer" else None
         if token is None:
             raise errors.Stranger("nobody is known by this token")
-        return replace(self.settings, account=token.account, actor=token.actor, scope=token.scope)
+        whose: dict[str, Any] = {"account": token.account, "actor": token.actor, "scope": token.scope}
+        return replace(self.settings, **whose, is_alone=True)
 
     def _person(self, request: Any, proof: str | None) -> Settings:
         client, headers = request.client.host if request.client else "", request.headers
@@ -190,7 +191,11 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, left = 500, self._max_bytes
+        from anyio import CancelScope
+
+        status, left, method, rest = 500, self._max_bytes, scope["method"], CancelScope()
+        if method == "HEAD":  # it is a GET of which the beginning alone is told
+            scope = {**scope, "method": "GET"}
 
         async def received() -> Any:
             nonlocal left
@@ -202,19 +207,28 @@ class Guard:
 
         async def sent(message: Any) -> None:
             nonlocal status
+            if rest.cancel_called:
+                return
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
             await send(message)
+            if method == "HEAD":
+                await send({"type": "http.response.body"})
+                rest.cancel()
 
         try:
             self._must_pass(scope)
-            await self._app(scope, received, sent)
+            with rest:
+                await self._app(scope, received, sent)
         except OctavoError as error:
             await problems.response(error, str(scope["path"]))(scope, receive, sent)
         finally:
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._counts[method, str(getattr(scope.get("route"), "path", "other")), status] += 1
+            self._counts[
+                method if method in _METHODS else "other",
+                str(getattr(scope.get("route"), "path", "other")),
+                status,
+            ] += 1
 
     def _must_pass(self, scope: MutableMapping[str, Any]) -> None:
         headers, now = dict(scope["headers"]), time.monotonic()

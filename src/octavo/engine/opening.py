@@ -19,7 +19,7 @@ from octavo.engine.account import Account
 from octavo.engine.spine import Spine
 from octavo.engine.spines import open_spine
 from octavo.engine.surface import fitted
-from octavo.errors import Busy, Damaged, HumanOnly, IndexDamaged, Unavailable
+from octavo.errors import BadInput, Busy, Damaged, HumanOnly, IndexDamaged, Unavailable
 from octavo.models import embedders, rerank
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker
@@ -57,7 +57,8 @@ def open(  # noqa: A001  # octavo.open is the public name
     gives a refused Verdict or None, at the commit itself, so that it holds however many writers there are.
     `cache` is the folder for what is derived from an account at a URL; it can be deleted at any time.
     """
-    screening.check_name(account, "account")
+    if screening.check_name(account, "account").startswith("."):  # tokens are kept beside the accounts
+        raise BadInput(f"account {account!r} cannot be used", hint="begin its name with a letter or a digit")
     check_actor(screening.check_name(actor, "actor"))
     if scope is not None:
         check_scope(screening.check_name(scope, "scope"))

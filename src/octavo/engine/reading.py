@@ -15,7 +15,7 @@ from octavo.domain import hits as hit_values
 from octavo.domain import memory as records
 from octavo.domain.brief import BUDGET, Brief
 from octavo.domain.brief_page import FORMATS, Counter, count_tokens
-from octavo.domain.filters import Filter
+from octavo.domain.filters import Filter, behind
 from octavo.domain.hits import STREAM_NAMES, Hit, Hits, Query
 from octavo.domain.memory import KINDS, LAYERS, SHARED, Memory, check_id, check_scope, check_time
 from octavo.domain.orders import Order
@@ -23,7 +23,7 @@ from octavo.domain.profile import profile
 from octavo.domain.state import View
 from octavo.domain.themselves import TOPICS, holding, is_past, quotes_of
 from octavo.engine import indexing
-from octavo.engine.fields import Count, Feeling, MemoryId, feeling, one_of
+from octavo.engine.fields import Count, Feeling, MemoryId, as_tags, feeling, one_of
 from octavo.engine.recall import Recaller
 from octavo.engine.spine import Spine
 from octavo.engine.surface import public
@@ -140,9 +140,10 @@ class Reader:
         **narrowing: Unpack[Narrowing],
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
-        behind = None if after is None else check_id(after, "after")
-        page = {"topic": topic, "limit": limit, "after": behind, "newest": newest}
-        return list(self._view().memories(replace(self._filter(kind, layer, **narrowing), **page)))
+        view = self._view()
+        place = None if after is None else behind(view.get(check_id(after, "after")), after, self.sees)
+        page = {"topic": topic, "limit": limit, "after": place, "newest": newest}
+        return list(view.memories(replace(self._filter(kind, layer, **narrowing), **page)))
 
     def revisions(self, *, after: int = 0) -> list[Revision]:
         """Every revision that came in after a version, in the order they came, tombstones included."""
@@ -331,7 +332,7 @@ class Reader:
             layers=layers,
             scopes=self._scopes(narrowing.get("scope")),
             category=narrowing.get("category"),
-            tags=_many(narrowing.get("tags")),
+            tags=as_tags(_many(narrowing.get("tags")) or ()) or None,
             sandbox=narrowing.get("from_sandbox"),
             since=None if since is None else check_time(since, "since"),
             until=None if until is None else check_time(until, "until"),

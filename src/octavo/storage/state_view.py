@@ -306,10 +306,12 @@ def _where(wanted: Filter) -> tuple[str, list[Any]]:
         *((_ALSO_TAGGED, tag) for tag in (wanted.tags or ())[1:]),
         ("at >= ?", since),
         ("at <= ?", until),
-        (
-            f"(at, id) {sign} (SELECT at, id FROM revision WHERE id = ? ORDER BY until DESC LIMIT 1)",
-            wanted.after,
-        ),
     ]
     told = [(condition, value) for condition, value in asked if value is not None]
-    return " ".join(f"AND {condition}" for condition, _ in told), [value for _, value in told]
+    conditions, values = [condition for condition, _ in told], [value for _, value in told]
+    if wanted.after is not None:
+        conditions, values = (
+            [*conditions, f"(at, id) {sign} (?, ?)"],
+            [*values, micros(wanted.after[0]), wanted.after[1]],
+        )
+    return " ".join(f"AND {condition}" for condition in conditions), values

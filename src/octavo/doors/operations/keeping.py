@@ -57,9 +57,12 @@ def versions(
 ) -> dict[str, Any]:
     """List the newest versions: when, why, by whom."""
     begin = max(account.version - limit, 0) if after is None else after
+    if begin > account.version:
+        hint = "begin again without `after`, or behind a version there is"
+        raise BadInput(f"the newest version is {account.version}, none is behind {begin}", hint=hint)
     page = account.versions(after=begin, limit=limit)
     last = page[-1].version if page else begin
-    return {"versions": page, "next": last if last < account.version else None}
+    return {"versions": page, "next": last if limit and last < account.version else None}
 
 
 def diff(

@@ -97,7 +97,7 @@ def open_account(
     """
     _must_be_folder(settings.root)
     if not exists(settings) and not (begins and not accounts_in(settings.root, 1)):
-        raise missing(settings.root, settings.account)
+        raise missing(settings, settings.account)
     policy = rules(settings) if writes and settings.models else None
     how: dict[str, Any] = {
         "actor": settings.actor,
@@ -180,8 +180,11 @@ def _must_be_folder(root: Path | str) -> None:
         raise BadInput(f"{root} is no folder", hint="name the folder that holds the accounts")
 
 
-def missing(root: Path | str, account: str) -> NotFound:
-    """The error that names the accounts there are."""
+def missing(settings: Settings, account: str) -> NotFound:
+    """The error that names the accounts there are, to who may know of them."""
+    root = settings.root
+    if settings.is_alone:
+        return NotFound(f"the account {account!r} is not there any more", hint="ask who gave you its token")
     known = accounts_in(root, _MOST_NAMED + 1)  # there may be a million
     more = "" if len(known) <= _MOST_NAMED else " and more"
     there = f"there are: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there is none yet"

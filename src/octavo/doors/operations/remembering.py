@@ -55,7 +55,7 @@ def accounts(settings: Settings) -> list[str]:
 def delete_account(settings: Settings, name: Annotated[str, "The account to delete."]) -> str:
     """Delete an account whole, with its history."""
     if not exists(replace(settings, account=name)):
-        raise missing(settings.root, name)
+        raise missing(settings, name)
     opening.delete_account(settings.root, name)
     return name
 
@@ -73,7 +73,7 @@ def move(
 ) -> str:
     """Move an account with its history to another place; nobody may be writing to it."""
     if not exists(replace(settings, account=name)):
-        raise missing(settings.root, name)
+        raise missing(settings, name)
     return copies.move(settings.root, name, to)
 
 

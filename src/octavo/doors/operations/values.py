@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from octavo.domain.memory import check_time
 from octavo.doors.operations.table import Parameter
 from octavo.errors import BadInput, NotFound
 
@@ -42,7 +43,7 @@ def time_of(said: Any, name: str = "at", what: str = "time") -> datetime:
     except ValueError as error:
         hint = "write it like 2026-05-04, 2026-05-04T09:30 (UTC) or 2026-05-04T09:30+07:00"
         raise BadInput(f"{name} {said!r} is no {what}", hint=hint) from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return check_time(moment if moment.tzinfo else moment.replace(tzinfo=UTC), name)
 
 
 def _when(said: Any, name: str) -> int | datetime:

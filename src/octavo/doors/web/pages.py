@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from octavo.domain.episodes import moment
 from octavo.domain.hits import Hit
 from octavo.domain.memory import Memory
-from octavo.domain.verdicts import Verdict
 from octavo.doors.operations.performing import store_of
 from octavo.doors.rest import Server
 from octavo.doors.web import telling
@@ -71,6 +70,11 @@ def _theme(request: Any) -> Any:
     answer = RedirectResponse(back, status_code=303, headers=HEADERS)
     answer.set_cookie("theme", theme, httponly=True, samesite="strict")
     return answer
+
+
+def _nowhere(visit: Visit) -> Any:
+    """What no page answers is said on one, with a way back."""
+    raise NotFound(f"there is no page {visit.at['path'][:80]!r}", hint="go on from one of the pages below")
 
 
 def _ask(visit: Visit) -> Any:
@@ -243,9 +247,9 @@ def _health(visit: Visit) -> Any:
     account, head, folder = visit.account, visit.account.version, store_of(visit.settings).folder
     versions = sorted({1 + (head - 1) * step // (_POINTS - 1) for step in range(_POINTS)}) if head else []
     points = [(visit.commit(version), account.at(version).stats()) for version in versions]
-    report = account.check() if "check" in visit.query else None
     files = [file for file in folder.rglob("*") if file.is_file()] if folder else []
     sizes = [sum(f.stat().st_size for f in files if part in f.parts) for part in ("ledger", "index")]
+    report = account.check() if "check" in visit.query else None
     return visit.page("health.html", report=report, stats=account.stats(), points=points, sizes=sizes)
 
 
@@ -279,9 +283,7 @@ def _copy(visit: Visit) -> Any:
 
 def _act(act: Callable[[Visit], Any], to: str, done: str, visit: Visit) -> Any:
     """Do what a form asks, then show the page that says with a word of its own that it was done."""
-    outcome = act(visit)
-    if isinstance(outcome, Verdict):
-        outcome.or_raise()
+    act(visit)
     return visit.go(to.format(**visit.at), done)
 
 
@@ -295,18 +297,20 @@ _PAGES: dict[str, Callable[[Visit], Any]] = {
     "graph/{id}": _graph,
     "reading": _reading,
     "health": _health,
+    "{path:path}": _nowhere,
 }
 # Where a form is sent: what it does, where that leads, and the word that says it was done.
 _DONE: dict[str, tuple[Callable[[Visit], Any], str, str]] = {
-    "remember": (lambda v: v.account.remember(v.said("text")), "timeline", "wrote"),
+    "remember": (lambda v: v.account.remember(v.said("text")).or_raise(), "timeline", "wrote"),
     "undo/{version}": (lambda v: v.account.revert(v.number("version")), "timeline", "undone"),
     "restore/{version}": (lambda v: v.account.restore(v.number("version")), "timeline", "restored"),
     "memory/{id}/correct": (
-        lambda v: v.account.revise(v.id, text=v.said("text")),
+        lambda v: v.account.revise(v.id, text=v.said("text")).or_raise(),
         "memory/{id}",
         "corrected",
     ),
-    "memory/{id}/forget": (lambda v: v.account.forget(v.id)[0], "memory/{id}", "forgotten"),
+    "memory/{id}/forget": (lambda v: v.account.forget(v.id)[0].or_raise(), "memory/{id}", "forgotten"),
     "memory/{id}/erase": (lambda v: v.account.redact(v.id, reason=v.said("reason")), "ask", "erased"),
 }
-_ACTS = {path: partial(_act, *row) for path, row in _DONE.items()} | {"review/{id}": _decide, "copy": _copy}
+_ACTS: dict[str, Callable[[Visit], Any]] = {path: partial(_act, *row) for path, row in _DONE.items()}
+_ACTS |= {"review/{id}": _decide, "copy": _copy, "{path:path}": _nowhere}

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from octavo.domain.episodes import moment
+from octavo.doors import problems
 from octavo.doors.pool import Pool
 from octavo.doors.render.diff import word_steps
 from octavo.doors.render.shapes import plural
@@ -111,24 +112,18 @@ def endpoint(pool: Pool, visitors: Visitors, page: Callable[[Visit], Any]) -> Ca
             with pool.account(visit.settings, begins=begins) as visit.account:
                 return page(visit)
         except OctavoError as error:
+            if "json" in request.headers.get("accept", ""):
+                return problems.response(error, request.url.path)
             kinds = [kind.__name__ for kind in type(error).__mro__]
             told = {"kinds": kinds, "at": datetime.now(UTC), "is_open": hasattr(visit, "account")}
             return visit.html("error.html", error.http_status, error=error, **told)
 
     async def answer(request: Any) -> Any:
-        return await run_in_threadpool(answered, request, await _form(request))
+        body = await request.body()
+        said = body.decode("utf-8", "replace") if len(body) <= _LONGEST else ""  # no form of ours is longer
+        return await run_in_threadpool(answered, request, dict(parse_qsl(said, keep_blank_values=True)))
 
     return answer
-
-
-async def _form(request: Any) -> dict[str, str]:
-    """The fields of a form, within bounds; what is longer is no form of ours, and has no token."""
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _LONGEST:
-            return {}
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 
 @cache
