@@ -212,10 +212,12 @@ def test_a_condition_with_what_to_do_is_an_order(text):
     assert read_as(text) == [text]
 
 
-def test_at_most_three_orders_stand_those_that_fit_before_those_about_everything():
+def test_at_most_three_orders_that_fit_stand_and_push_out_none_of_the_last_two_about_everything():
     orders = [order(f"Always list train {n} when I ask about travel", n) for n in range(4)]
     orders += [order(f"Keep answers below {n} lines", n, general=True) for n in range(9, 5, -1)]
-    assert [o.is_general for o in applying("how do I get to Rome?", orders, [0.5] * 8)] == [False] * 3
+    shown = applying("how do I get to Rome?", orders, [0.5] * 8)
+    assert [o.memory for o in shown if o.is_general] == ["m9", "m8"]
+    assert sum(not o.is_general for o in shown) == 3
     fits = [0.5] + [0.0] * 7
     assert [o.memory for o in applying("how do I get to Rome?", orders, fits)] == ["m9", "m8", "m0"]
 
@@ -299,3 +301,9 @@ def test_a_thai_abbreviation_ends_no_sentence(text):
 
 def test_a_full_stop_behind_a_thai_word_ends_one():
     assert list(sentences_of("ซื้อของจาก บจก. ไทย แล้ว. ไปใหม่")) == ["ซื้อของจาก บจก. ไทย แล้ว.", "ไปใหม่"]
+
+
+def test_at_most_four_wishes_stand_beside_the_orders_the_best_fitting_first_to_stay():
+    wishes = [order(f"I like tea number {n}", n, wish=True) for n in range(6)]
+    shown = applying("which tea?", [*wishes, order("ชงชาร้อนเสมอ", 9)], [0.3, 0.9, 0.8, 0.2, 0.7, 0.6, 0.5])
+    assert [o.memory for o in shown] == ["m9", "m5", "m4", "m2", "m1"]

@@ -22,11 +22,11 @@ from octavo.domain.units import USERS, asks, is_person
 
 ENDED = "order-ended"  # the category of a register that says that an order holds no longer
 LONGEST = 400
-SHOWN, WISHES_SHOWN = 3, 2
+SHOWN, GENERAL_SHOWN, WISHES_SHOWN = 3, 2, 4  # of generals the last so many are never pushed out
 WORDS_APPLY = 0.15
 # So much less a wish fits what does not ask for something by its words, and a question about what was.
 _UNCLEAR, _ASKED_ABOUT = 0.3, 1.0
-_DOUBTED = 0.5  # so much better what may be no order at all must fit, the surer it is none
+_DOUBTED = 0.3  # so much better what may be no order at all must fit, the surer it is none
 _SHARE_APPLIES = 0.3  # without vectors: this share of the condition's words, or the same topic
 _STATEMENTS = ("fact", "register", "canon")
 _SENTENCE_END = re.compile(
@@ -284,7 +284,8 @@ def applying(
     """The few orders that apply to a question, the later first.
 
     `fits` tells for each order how well it applies by its meaning; `floor` is what it must reach. Of orders
-    at most three stand: first those that fit, then those about every answer. Beside them stand two wishes.
+    at most three stand that fit; those about every answer fill these places, and two of them always stand.
+    Beside them stand at most four wishes.
     """
     special = [
         (score(question, order, None if fits is None else fits[place]), order)
@@ -292,9 +293,10 @@ def applying(
         if not order.is_general
     ]
     fitting = sorted((pair for pair in special if pair[0] >= floor), key=lambda pair: -pair[0])
-    shown = [order for _, order in fitting if not order.is_wish] + unconditional(orders)
+    shown = [order for _, order in fitting if not order.is_wish][:SHOWN]
+    shown += unconditional(orders)[: max(GENERAL_SHOWN, SHOWN - len(shown))]
     wishes = [order for _, order in fitting if order.is_wish]
-    return sorted(shown[:SHOWN] + wishes[:WISHES_SHOWN], key=_later_first)
+    return sorted(shown + wishes[:WISHES_SHOWN], key=_later_first)
 
 
 def unconditional(orders: Sequence[Order]) -> list[Order]:

@@ -22,8 +22,9 @@ from octavo.engine.embedding import Embedding, names_of
 from octavo.engine.spine import Spine
 from octavo.errors import ModelFailed
 from octavo.libraries import Array, np, product
+from octavo.models.applying import Applying, share_words
 from octavo.models.embedders import OFFLINE_NAME
-from octavo.models.leanings import fits, leanings, may_hold, share_words
+from octavo.models.leanings import leanings, may_hold
 from octavo.storage.columns import replace_file
 from octavo.storage.rows import Units
 from octavo.storage.state_view import ORDERS, DbView
@@ -56,7 +57,8 @@ class Asking:
         # Up to which row passages were looked at, the turns that hold something, vectors by their texts.
         self._rows, self.turns, self._vectors = _read_file(embedding)
         self._noted, self._is_new = self._rows, False
-        self._asked_of: tuple[list[Order], Array] = ([], np.empty((0, 0)))  # which orders, and their vectors
+        # Which orders were asked about last, their vectors, and what is known of them whatever is asked.
+        self._asked_of: tuple[list[Order], Array, Applying | None] = ([], np.empty((0, 0)), None)
         self._known = {
             key: np.frombuffer(data, "<f2").astype(np.float32) for key, data in self._vectors.items()
         }
@@ -127,19 +129,19 @@ class Asking:
                 texts = [text for order in orders for text in (order.text, order.condition or order.text)]
                 if self._keep(texts):
                     self._write()
-                self._asked_of = (list(orders), np.array([self._known[_key(text)] for text in texts]))
-            near = self._asked_of[1]
-        said, when = near[::2], near[1::2]
+                near = np.array([self._known[_key(text)] for text in texts])
+                kinds = np.array([(order.is_wish, order.condition is None) for order in orders])
+                made = Applying(near[::2], near[1::2], *kinds.T) if self.is_fitted else None
+                self._asked_of = (list(orders), near, made)
+            _, near, made = self._asked_of
         asked = query / (float((query @ query) ** 0.5) or 1.0)
-        if self.is_fitted:
-            kinds = np.array(
-                [(o.is_wish, o.condition is None, share_words(question, o.text)) for o in orders]
-            )
-            found = fits(asked, told.shape_of(question), said, when, *kinds.T)
+        if made is not None:
+            shared = np.array([share_words(question, order.text) for order in orders])
+            found = made.fits(asked, question, shared)
         else:
             less = told.less_a_wish(question) * np.array([order.is_wish for order in orders])
             same = _SAME_TOPIC * np.array([told.share_topic(question, order) for order in orders])
-            found = np.maximum(product(said, asked), product(when, asked)) + same - less
+            found = np.maximum(product(near[::2], asked), product(near[1::2], asked)) + same - less
         return [float(fit) for fit in found]
 
     def _keep(self, texts: Iterable[str]) -> bool:
