@@ -40,7 +40,7 @@ from octavo.engine.spine import Spine
 from octavo.engine.surface import public
 from octavo.engine.worker import Worker
 from octavo.engine.writing import Writer, commit_writes
-from octavo.errors import Damaged, HumanOnly, NotFound, OctavoError, OutOfScope, SandboxClosed
+from octavo.errors import Damaged, HumanOnly, LedgerTruncated, NotFound, OutOfScope, SandboxClosed
 from octavo.models.embedders import Embedder
 from octavo.models.rerank import Reranker, TokenReranker
 from octavo.models.summarisers import Summariser
@@ -251,7 +251,7 @@ class Handle(Reader):
         """What the worker does when it is woken; of an account that was deleted nothing is left to do."""
         try:
             self._follow()
-        except (OctavoError, OSError):
+        except (LedgerTruncated, FileNotFoundError):
             if self._spine.store.read("account.json", first=1) is None and not self._spine.ledger.exists(1):
                 return
             raise
